@@ -2,11 +2,8 @@ import { allocate, type DType, isFloat } from '../../src/base/dtype.js';
 import type { Attributes } from '../../src/base/attributes/schema.js';
 import { readElement, writeElement } from '../../src/base/element.js';
 import { Program, type Value } from '../../src/ir/program.js';
-import {
-  type Declaration,
-  operandDTypes,
-  type SampleArray,
-} from '../../src/ops/declare/declare.js';
+import { type Declaration, type SampleArray } from '../../src/ops/declare/declare.js';
+import { operandDTypes } from '../../src/ops/declare/convert.js';
 import * as operators from '../../src/ops/elementwise/index.js';
 import { registry } from '../../src/ops/registry.js';
 import { compile } from '../../src/runtime/compile/compile.js';

@@ -8,20 +8,20 @@ import {
 } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
-import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { withoutGradients } from '../front/graphs/graph-json.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program } from '../ir/program.js';
-import { dimsOf, type Requirement, type Words, words } from '../ir/requirement.js';
+import { dimsOf, type Requirement, type MessageTemplate, words } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/language/nodes.js';
 import type { Target } from '../loop/language/target.js';
 import { inline } from '../passes/rewrite/inline.js';
-import { type Watched, watching, whether } from '../passes/host/watch.js';
+import { type Watched, watching, presenceReport } from '../passes/host/watch.js';
 import { type RoutineBuilder, bytesAt } from './driver/builder.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
-import { control } from './driver/control.js';
-import { fromMost, type Most } from './driver/names.js';
+import { hostControl } from './driver/control.js';
+import { boundFrom, type UpperBound } from './driver/names.js';
 import {
   type Routine,
   type Statement,
@@ -31,23 +31,23 @@ import {
 import { stateArrayOf } from './states.js';
 
 /** An array that is given at each run, or returned. */
-export interface Port {
+export interface ArtifactPort {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: Shape;
 }
 
-export interface InputPort extends Port {
+export interface InputPort extends ArtifactPort {
   /** Where it is copied to; null where nothing reads it. */
   readonly address: Dim | null;
 }
 
-export interface OutputPort extends Port {
+export interface OutputPort extends ArtifactPort {
   readonly address: Dim;
 }
 
 /** What stays in memory from run to run: constants of the code, weights and other state. */
-export interface Resident extends Port {
+export interface Resident extends ArtifactPort {
   readonly shape: readonly number[];
   /** Whether users know it by its name; constants of the code are nobody's. */
   readonly isState: boolean;
@@ -61,7 +61,7 @@ export interface Artifact {
   /** The sizes that the inputs of a run bring. */
   readonly symbols: ReadonlyMap<string, Bounds>;
   /** The sizes that the data of a run decides, as far as outputs speak of them, and what they are at most. */
-  readonly found: ReadonlyMap<string, Most>;
+  readonly found: ReadonlyMap<string, UpperBound>;
   readonly inputs: readonly InputPort[];
   /** The end of the memory that they are copied to. */
   readonly staged: Dim;
@@ -74,7 +74,7 @@ export interface Artifact {
   /** What the sizes of the inputs must satisfy. */
   readonly requirements: readonly Requirement[];
   /** The most memory that a run needs. */
-  readonly bytes: Most;
+  readonly bytes: UpperBound;
 }
 
 export interface ArtifactRequest {
@@ -105,7 +105,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     });
   }
   const own = withOwnOutputs(parts.program);
-  const telling = watching(inline(own), whether);
+  const telling = watching(inline(own), presenceReport);
   const program = telling?.program ?? own;
   const declared = namedInputs(program);
   const given = declared.length - parts.reads.length;
@@ -164,12 +164,12 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     outputs,
     residents: [...states, ...constants],
     requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
-    bytes: fromMost([builder.bytes], (bytes) => addDim(composer.end, bytes)),
+    bytes: boundFrom([builder.bytes], (bytes) => addDim(composer.end, bytes)),
   };
 }
 
 /** What is wrong where a call is given elements that it does not accept. */
-function foreign({ call: { op }, accepted: { least, most } }: Watched): Words {
+function foreign({ call: { op }, accepted: { least, most } }: Watched): MessageTemplate {
   if (most === null && isStatic(least)) return words`${op.name}: an element is less than ${least}`;
   if (most === null || !isStatic(least) || !isStatic(most)) {
     return words`${op.name}: an index is outside the axis`;
@@ -196,14 +196,14 @@ function runWith(
     return at;
   });
   const staged = builder.end;
-  builder.run(control);
+  builder.run(hostControl);
   return { addresses, staged };
 }
 
 /** By state, the output that is its next value. State that is not read is an output like any other. */
 function updates({ reads, writes }: GraphParts, program: Program): ReadonlyMap<number, number> {
   const returned = program.outputs.length - writes.length;
-  const isSame = (a: Outside, b: Outside): boolean =>
+  const isSame = (a: ExternalRef, b: ExternalRef): boolean =>
     a.kind === b.kind && (a.kind !== 'array' || (b.kind === 'array' && a.of === b.of));
   const found = new Map<number, number>();
   writes.forEach((write, i) => {

@@ -1,6 +1,6 @@
 import type { HostArray } from '../base/dtype.js';
 
-/** The bytes of arrays, one behind the other. */
+/** The bytes of arrays, concatenated. */
 export function joinedBytes(arrays: readonly HostArray[]): Uint8Array {
   const all = new Uint8Array(arrays.reduce((sum, { byteLength }) => sum + byteLength, 0));
   let at = 0;

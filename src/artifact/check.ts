@@ -14,25 +14,25 @@ import { namedInputs } from '../ir/program.js';
 /** Arrays by the names of inputs. */
 export type Feeds = Readonly<Record<string, NDArray | HostValue>>;
 
-/** For options that are feeds; whether they fit a graph is found out when it is run. */
+/** Rule for feeds; whether they fit a graph is checked at the run. */
 export const feedsRule: ValueRule<Feeds> = recordRule('an object with an array for each input');
 
 /** An array that an artifact was given or has returned. */
-export interface Elements {
+export interface CheckedArray {
   readonly data: HostArray;
   readonly shape: readonly number[];
 }
 
 /**
- * Compares what an artifact computes with what the graph computes here, on a copy of the graph, so that
- * its state and the random generator stay as they are.
+ * Compares the results of an artifact with those of the graph here, on a copy of the graph, so that its state
+ * and the random generator do not change.
  * @throws InternalError when they differ by more than rounding.
  */
 export function checkArtifact(
   op: string,
   graph: StaticGraph,
   feeds: Feeds,
-  run: (given: Readonly<Record<string, Elements>>) => Readonly<Record<string, Elements>>,
+  run: (given: Readonly<Record<string, CheckedArray>>) => Readonly<Record<string, CheckedArray>>,
 ): void {
   const copy = StaticGraph.fromJSON(graph.toJSON());
   const before = generatorState();
@@ -40,7 +40,7 @@ export function checkArtifact(
     const expected = copy.run(feeds);
     const found = run(elementsOf(copy, feeds));
     for (const [name, array] of Object.entries(expected)) {
-      const problem = difference(array.dtype, stored(array), found[name]);
+      const problem = arrayDifference(array.dtype, stored(array), found[name]);
       if (problem === null) continue;
       throw new InternalError(`output ${name} of what was exported is not that of the graph`, {
         op,
@@ -52,9 +52,9 @@ export function checkArtifact(
   }
 }
 
-const stored = ({ storage, shape }: NDArray): Elements => ({ data: storage.host, shape });
+const stored = ({ storage, shape }: NDArray): CheckedArray => ({ data: storage.host, shape });
 
-function elementsOf(graph: StaticGraph, feeds: Feeds): Readonly<Record<string, Elements>> {
+function elementsOf(graph: StaticGraph, feeds: Feeds): Readonly<Record<string, CheckedArray>> {
   const dtypes = new Map(namedInputs(graph.program).map(({ name, type }) => [name, type.dtype]));
   return Object.fromEntries(
     graph.inputNames.map((name) => {
@@ -65,14 +65,14 @@ function elementsOf(graph: StaticGraph, feeds: Feeds): Readonly<Record<string, E
   );
 }
 
-/** What rounding in another order may change, beside the greatest element of an output. */
+/** Tolerance for rounding in another order, relative to the greatest element of an output. */
 const slack = { float16: 1e-2, bfloat16: 1e-1, float32: 1e-4, float64: 1e-10 } as const;
 
-/** What is wrong with an array that something else has computed; null if nothing is. */
-export function difference(
+/** Difference between an array and its reference; null when they agree. */
+export function arrayDifference(
   dtype: DType,
-  expected: Elements,
-  found: Elements | undefined,
+  expected: CheckedArray,
+  found: CheckedArray | undefined,
 ): string | null {
   if (found === undefined) return 'it is missing';
   if (String(found.shape) !== String(expected.shape)) {

@@ -1,6 +1,6 @@
 import { type Dim, type DimOperation, fold } from '../base/dim/index.js';
 
-/** How sizes are written in a language. */
+/** Syntax of sizes in a language. */
 export interface DimStyle {
   constant(value: number): string;
   symbol(name: string): string;

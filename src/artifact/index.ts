@@ -1,4 +1,4 @@
-/** Graphs that leave this library: as one ES module, and as C. */
+/** Export of graphs without this library: as one ES module, and as C. */
 export { type CFiles, toC, type ToCOptions } from './c/index.js';
 export type { Feeds } from './check.js';
 export { toModule, type ToModuleOptions } from './module/index.js';

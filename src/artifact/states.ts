@@ -1,13 +1,13 @@
 import type { HostArray } from '../base/dtype.js';
 import { InternalError, UnsupportedError } from '../base/errors.js';
 import { generatorState } from '../front/dispatch/generator.js';
-import type { Outside } from '../front/graphs/graph.js';
+import type { ExternalRef } from '../front/graphs/graph.js';
 
-/** The value, as it is now, of something that a graph reads besides what it is given. */
+/** The current value of a graph's read. */
 export function stateArrayOf(
   op: string,
   name: string,
-  outside: Outside,
+  outside: ExternalRef,
 ): { readonly shape: readonly number[]; readonly data: HostArray } {
   switch (outside.kind) {
     case 'array':

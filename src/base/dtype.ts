@@ -16,7 +16,7 @@ export const dtypes = [
 /** The type of an array's elements. */
 export type DType = (typeof dtypes)[number];
 
-/** The typed arrays that hold elements at rest. 16-bit floats are stored as their bits. */
+/** The typed arrays that store elements. 16-bit floats are stored as their bits. */
 export type HostArray =
   Float32Array | Float64Array | Uint16Array | Int8Array | Uint8Array | Int32Array | BigInt64Array;
 
@@ -26,7 +26,7 @@ interface DTypeFacts {
   /** Bytes of one element in memory. */
   readonly bytes: number;
   readonly kind: DTypeKind;
-  /** A fresh zeroed home for `length` elements. */
+  /** A new zeroed array for `length` elements. */
   allocate(length: number): HostArray;
   /** A view of existing bytes; `offset` is in bytes and must be a multiple of `bytes`. */
   view(buffer: ArrayBufferLike, offset: number, length: number): HostArray;
@@ -76,8 +76,8 @@ export function isFloat(dtype: DType): boolean {
 }
 
 /**
- * A fresh zeroed home for `length` elements.
- * @throws DeviceError when the engine has no room for so many.
+ * A new zeroed array for `length` elements.
+ * @throws DeviceError when the engine cannot allocate that many.
  */
 export function allocate(dtype: DType, length: number): HostArray {
   try {
@@ -105,7 +105,7 @@ export function copyElements(to: HostArray, from: HostArray): void {
   (to as Float32Array).set(from as Float32Array); // one dtype on both sides: the cast only picks an overload
 }
 
-/** A JavaScript number among arrays: it has a kind, and takes its width from the arrays around it. */
+/** The kind of a JavaScript number among arrays; it takes its width from the arrays around it. */
 export type WeakKind = 'weak-bool' | 'weak-int' | 'weak-float';
 
 /**
@@ -154,12 +154,12 @@ const weakRank: Readonly<Record<WeakKind, number>> = {
 };
 const kindRank: Readonly<Record<DTypeKind, number>> = { bool: 0, int: 1, float: 2 };
 
-/** Whether a dtype is a float of 16 bits. */
+/** True for a 16-bit float. */
 export function isNarrowFloat(dtype: DType): dtype is 'float16' | 'bfloat16' {
   return dtype === 'float16' || dtype === 'bfloat16';
 }
 
-/** The float in which is computed what becomes a float of this dtype: float32 for those of 16 bits. */
+/** The float dtype in which results of this dtype are computed: float32 for 16-bit floats. */
 export function wideFloat(dtype: DType): DType {
   return isNarrowFloat(dtype) ? 'float32' : dtype;
 }

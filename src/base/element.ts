@@ -17,8 +17,8 @@ function floatOf(bits: number): number {
 }
 
 /**
- * The bits of a number as a float32, rounded to odd: cut off, with the last bit set where anything was lost.
- * What is rounded to 16 bits from there is rounded as the number itself would be.
+ * The bits of a number as a float32, rounded to odd: truncated, with the last bit set where anything was
+ * lost. Rounding that to 16 bits gives the same result as rounding the number itself.
  */
 function oddBitsOf(value: number): number {
   const bits = bitsOf(value);
@@ -62,7 +62,7 @@ export function fromFloat16Bits(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/** A number, or one that has as many digits as float64 and is rounded to fewer as the integer would be. */
+/** The number itself, or a float64 that rounds to fewer digits as the integer would. */
 function floatNear(value: Element): number {
   if (typeof value !== 'bigint' || BigInt.asIntN(53, value) === value) return Number(value);
   const length = (value < 0n ? -value : value).toString(2).length;
@@ -74,8 +74,8 @@ function floatNear(value: Element): number {
 }
 
 /**
- * Puts an element into its home. Integers outside the range wrap like C's; a fraction is truncated.
- * Callers that owe the user an error check before.
+ * Stores an element. Integers outside the range wrap like C's; a fraction is truncated. Callers that owe the
+ * user an error check before.
  */
 export function writeElement(dtype: DType, home: HostArray, index: number, value: Element): void {
   if (home instanceof BigInt64Array) {
@@ -88,7 +88,7 @@ export function writeElement(dtype: DType, home: HostArray, index: number, value
   else home[index] = Number(value);
 }
 
-/** The element at an index of its home, as the user sees it. */
+/** Reads an element, in the form in which users see it. */
 export function readElement(dtype: DType, home: HostArray, index: number): Element {
   const raw = home[index];
   if (dtype === 'float16') return fromFloat16Bits(Number(raw));

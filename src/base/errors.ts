@@ -1,12 +1,12 @@
-/** What every error of Kaon can say about itself. All fields are optional except the message. */
+/** Details of an error. All fields are optional except the message. */
 export interface ErrorDetails {
   /** The operator or function that refused, as the user spells it. */
   readonly op?: string;
-  /** What would have been accepted. */
+  /** Accepted values. */
   readonly expected?: string;
-  /** What came instead. */
+  /** The value that was refused. */
   readonly actual?: string;
-  /** What to do about it, one imperative sentence. */
+  /** Remedy, as one imperative sentence. */
   readonly advice?: string;
   /** The user's source line, `file:line:column`; found from the stack when absent. */
   readonly source?: string;
@@ -14,21 +14,21 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** How many frames of the stack are searched for the user's own, and how many of these are shown. */
+/** Frames of the stack that are searched for user frames, and user frames that are shown. */
 const deepest = 40;
 const mostShown = 12;
 
-/** The most characters of one fact that a message shows. The fields have all of it. */
+/** Characters of one detail that a message shows at most. The fields have all of it. */
 const mostCharacters = 1000;
 
 /**
- * The common class of every error that Kaon throws on purpose. Its stack has the user's frames only, unless
- * `KAON_DEBUG=stacks` asks for all, or nothing but Kaon is at fault.
+ * Base class of every error that Kaon throws on purpose. Its stack has the user's frames only, unless
+ * `KAON_DEBUG=stacks` asks for all, or the error is Kaon's own fault.
  */
 export abstract class KaonError extends Error {
-  /** What kind of error it is, the same in every version: `KAON_SHAPE` and the like. */
+  /** Stable code of the kind of error: `KAON_SHAPE` and the like. */
   abstract readonly code: string;
-  // No fields of the object: the message says it all, and printing the error should not say it twice.
+  // Private fields, so that printing the error does not repeat what the message says.
   readonly #problem: string;
   readonly #details: ErrorDetails;
   #innermost: object | undefined;
@@ -51,7 +51,7 @@ export abstract class KaonError extends Error {
     this.#tell(cause instanceof KaonError ? cause.#handOver() : this.#frames());
   }
 
-  /** What is wrong, without the details; `message` has both. */
+  /** The problem without details; `message` has both. */
   get problem(): string {
     return this.#problem;
   }
@@ -77,14 +77,17 @@ export abstract class KaonError extends Error {
     return textOf(this.#details.source);
   }
 
-  /** The block in which it happened, by its path in the outermost one that was called: `items.1 (Dense)`. */
+  /**
+   * The block in which the error occurred, by its path in the outermost block that was called: `items.1
+   * (Dense)`.
+   */
   get block(): string | undefined {
     return this.#block;
   }
 
   /**
-   * @internal Tells that the error came out of a block, the innermost first. Each of them says where the
-   * innermost is in it; undefined keeps what was said before.
+   * @internal Records that the error left a block, the innermost first. Each outer block reports the path of
+   * the innermost in it; undefined keeps the path so far.
    */
   comeOutOf(block: object, placeOf: (innermost: object) => string | undefined): void {
     this.#innermost ??= block;
@@ -98,8 +101,8 @@ export abstract class KaonError extends Error {
   }
 
   /**
-   * The frames for an error that tells this one again, which comes from where this one did. Consoles print
-   * causes, too, and would say it all twice.
+   * Hands the stack to an error that wraps this one. Consoles print causes as well, and would otherwise print
+   * the stack twice.
    */
   #handOver(): string {
     const frames = framesOf(this.stack);
@@ -108,7 +111,7 @@ export abstract class KaonError extends Error {
     return frames;
   }
 
-  /** The frames of the stack that the user can do something about. */
+  /** The frames of the stack that belong to user code. */
   #frames(): string {
     const all = framesOf(this.stack);
     if (this instanceof InternalError || showsWholeStacks()) return all;
@@ -131,7 +134,7 @@ function framesOf(stack: string | undefined): string {
   return start < 0 ? '' : stack!.slice(start);
 }
 
-/** What JavaScript hands over may be anything. */
+/** Text of a value that was thrown, which may be anything. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
   try {
@@ -143,14 +146,14 @@ function textOf(value: unknown): string | undefined {
 
 let asksForWholeStacks: () => boolean = () => false;
 
-/** @internal The flags say whether stacks are shown as they are. */
+/** @internal Installs the flag that asks for complete stacks. */
 export function installWholeStacks(asks: () => boolean): void {
   asksForWholeStacks = asks;
 }
 
 function showsWholeStacks(): boolean {
   const asks = asksForWholeStacks;
-  // An error in the answer is an error like this one.
+  // The callback threw an error of this class, which would call it again.
   asksForWholeStacks = () => false;
   try {
     return asks();
@@ -161,47 +164,47 @@ function showsWholeStacks(): boolean {
   }
 }
 
-/** Sizes and ranks. */
+/** Wrong size or rank. */
 export class ShapeError extends KaonError {
   readonly code = 'KAON_SHAPE';
 }
 
-/** Dtypes. */
+/** Wrong dtype. */
 export class DTypeError extends KaonError {
   readonly code = 'KAON_DTYPE';
 }
 
-/** Everything else about a call's arguments. */
+/** Any other fault in the arguments of a call. */
 export class ArgumentError extends KaonError {
   readonly code = 'KAON_ARGUMENT';
 }
 
-/** What cannot be captured, or changed between two captures. */
+/** Code that cannot be captured, or whose captures differ. */
 export class TraceError extends KaonError {
   readonly code = 'KAON_TRACE';
 }
 
-/** Ill-formed graphs and files of graphs. */
+/** Ill-formed graph, or ill-formed file of one. */
 export class GraphError extends KaonError {
   readonly code = 'KAON_GRAPH';
 }
 
-/** Damaged or foreign files. */
+/** Damaged or foreign file. */
 export class FormatError extends KaonError {
   readonly code = 'KAON_FORMAT';
 }
 
-/** Valid requests that are not available here; the message names what would be needed. */
+/** Valid request that is not available here; the message names what would be needed. */
 export class UnsupportedError extends KaonError {
   readonly code = 'KAON_UNSUPPORTED';
 }
 
-/** Failures while a program runs on a device. */
+/** Failure while a program runs on a device. */
 export class DeviceError extends KaonError {
   readonly code = 'KAON_DEVICE';
 }
 
-/** A broken invariant: our fault, never the user's. */
+/** Broken invariant: a bug in Kaon, never the user's mistake. */
 export class InternalError extends KaonError {
   readonly code = 'KAON_INTERNAL';
 }
@@ -209,8 +212,8 @@ export class InternalError extends KaonError {
 type KaonErrorConstructor = new (problem: string, details: ErrorDetails) => KaonError;
 
 /**
- * The same kind of error, told from where it surfaced: `context` is put before the problem, `op` and
- * `source` are the outer ones. What was not thrown on purpose becomes an `InternalError`.
+ * The same kind of error with the context of an outer call: `context` is put before the problem, `op` and
+ * `source` are the outer ones. An error that was not thrown on purpose becomes an `InternalError`.
  */
 export function inContext(
   error: unknown,
@@ -230,8 +233,8 @@ export function inContext(
 }
 
 /**
- * The same error by the name of who refuses, where whoever threw it could not know: a reader of files, a
- * device. Errors that have a name, and errors of others, stay as they are.
+ * Adds the name of the public function to an error thrown where it was not known, such as by a file reader or
+ * a device. Errors that have a name, and foreign errors, are returned unchanged.
  */
 export function named(error: unknown, op: string): unknown {
   if (!(error instanceof KaonError) || error.op !== undefined) return error;
@@ -265,7 +268,7 @@ function clip(text: string): string {
   return `${text.slice(0, mostCharacters)}... (${text.length} characters)`;
 }
 
-/** How the names of files begin, other than the runtime's own. */
+/** Prefixes of file names other than the runtime's own. */
 const filePattern = /^(?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)/;
 
 /** The file, line and column that a line of a stack names; undefined for the runtime's own. */
@@ -281,7 +284,7 @@ function hrefOf(place: string): string {
 }
 
 /**
- * Where Kaon's own frames are: the folder above this file, or the bundle it is in, as it was loaded and,
+ * Locations of Kaon's own frames: the folder above this file, or the bundle it is in, as it was loaded and,
  * when the runtime applies source maps to stacks, as it was written.
  */
 const homes: readonly string[] = [import.meta.url, placeIn(new Error().stack?.split('\n')[1] ?? '')]
@@ -311,32 +314,35 @@ export function userFrame(stack: string | undefined): string | undefined {
   return undefined;
 }
 
-/** What V8 tells of a frame of the stack. */
+/** The part of V8's CallSite that is used. */
 interface CallSite {
   getFileName(): string | null | undefined;
-  /** From 1; null where it is not known. */
+  /** From 1; null when unknown. */
   getLineNumber(): number | null;
   getColumnNumber(): number | null;
 }
 
-/** Whether files tell the user's frames from Kaon's: not if one bundle holds both and stacks are mapped. */
+/** True when file names tell user frames from Kaon's: false if one bundle holds both and stacks are mapped. */
 const filesTell = new Set(homes).size === 1 || homes.every((home) => home.endsWith('/'));
 
-/** How many frames are looked at first: about as deep as the user's have been of late. */
+/** Frames that are examined first: about as deep as user frames were found recently. */
 let reach = 16;
 
-/** Whether a file is the user's. */
+/** Cache: true for files of the user. */
 const usersFiles: Map<string, boolean> = new Map();
 
-/** More than a line has, unless it is a bundle on one line; lines of less than 2 ** 25 keep apart. */
+/**
+ * Multiplier that combines line and column into one key. Exceeds the length of any line except in a bundle on
+ * one line; lines below 2 ** 25 stay distinct.
+ */
 const columns = 2 ** 28;
 
-/** Sources by file and position: printing a stack costs many times more than looking at it. */
+/** Cache of sources by file and position: printing a stack costs many times more than looking at it. */
 const knownSources: Map<string, Map<number, string | undefined>> = new Map();
 
 /**
- * The user's line that is executing now. Costs a few microseconds, and more where it is new: for
- * tracing, not for eager calls.
+ * The user's line that is executing now. Costs a few microseconds, more for a new line: meant for tracing,
+ * not for eager calls.
  */
 export function currentSource(): string | undefined {
   let site = filesTell ? userSite(reach) : null;
@@ -352,7 +358,7 @@ export function currentSource(): string | undefined {
   return source;
 }
 
-/** From the stack as the runtime prints it, with source maps applied where it applies them. */
+/** The source from the printed stack, where the runtime applies source maps. */
 function printedSource(): string | undefined {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = deepest;
@@ -361,7 +367,7 @@ function printedSource(): string | undefined {
   return userFrame(stack);
 }
 
-/** The user's innermost frame among so many; null where the runtime does not give frames as data. */
+/** The innermost user frame among the first `depth`; null where the runtime does not give frames as data. */
 function userSite(depth: number): CallSite | null | undefined {
   const { stackTraceLimit, prepareStackTrace } = Error;
   let sites: readonly CallSite[] | undefined;

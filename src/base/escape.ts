@@ -1,6 +1,6 @@
 /**
- * Text from files and users in generated text: names, descriptions and messages as a part of source code,
- * comments, DOT and terminals, where they must stay text. Whatever writes such a target goes through here.
+ * Escaping of untrusted text (names, descriptions, messages) in generated source code, comments, DOT and
+ * terminals. Everything that writes such a target goes through here.
  */
 
 /**
@@ -51,7 +51,7 @@ export function commentText(text: string): string {
     .replace(/[*/\\]$/, '$& ');
 }
 
-/** A string literal in a type that stands in a comment of JavaScript; its value is the text. */
+/** A string literal in a type inside a JavaScript comment; its value is the text. */
 export function commentedLiteral(text: string): string {
   return quoted(text).replaceAll('*/', '*\\/');
 }
@@ -69,11 +69,11 @@ export function dotString(text: string): string {
   return `"${lines.join('\\n')}"`;
 }
 
-/** An identifier of C and JavaScript that is close to a name: letters of ASCII, digits and underscores. */
+/** An identifier of C and JavaScript derived from a name: ASCII letters, digits and underscores. */
 export function identifierFrom(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, mostIdentifier);
   return /^[A-Za-z]/.test(plain) ? plain : `x${plain}`;
 }
 
-/** Compilers of C need not look further into a name; the longest that is useful to read. */
+/** Longest generated identifier: C compilers may ignore the rest of a name. */
 const mostIdentifier = 200;

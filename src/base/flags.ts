@@ -1,12 +1,12 @@
 import { ArgumentError, installWholeStacks } from './errors.js';
 import { environmentVariable } from './node.js';
 
-/** What `KAON_DEBUG` can ask for. */
+/** One flag of `KAON_DEBUG`. */
 export interface FlagInfo {
-  /** What is printed, or done, in one line. */
+  /** Effect of the flag, in one line. */
   readonly doc: string;
   readonly default: boolean;
-  /** Whether compilations are printed because of it. */
+  /** True when the flag makes compilations print. */
   readonly isPrinted: boolean;
 }
 
@@ -86,10 +86,10 @@ function flagLines(): readonly string[] {
   return Object.entries(flagTable).map(([name, { doc }]) => `${name}: ${doc}`);
 }
 
-/** Where debugging is asked for, and where its output goes. */
+/** Debug flags that are set, and the sink of their output. */
 export interface Debugging {
   readonly flags: Flags;
-  /** Takes one or more lines without the last line's end. */
+  /** Prints one or more lines; the last has no line end. */
   print(text: string): void;
 }
 

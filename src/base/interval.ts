@@ -2,7 +2,7 @@
  * Arithmetic of intervals: what comes of any number of one and any number of the other lies in the result.
  */
 
-/** The least and the greatest value of a number, both included; infinite where there is none. */
+/** Inclusive bounds of a number; infinite where it has none. */
 export interface Interval {
   readonly min: number;
   readonly max: number;
@@ -18,22 +18,22 @@ export function times(x: Interval, y: Interval): Interval {
   return { min: Math.min(a, b, c, d), max: Math.max(a, b, c, d) };
 }
 
-/** The product of two ends, where nothing times an unbounded end is nothing. */
+/** Product of two ends of intervals, where 0 times infinity is 0. */
 function corner(x: number, y: number): number {
   return x === 0 || y === 0 ? 0 : x * y;
 }
 
-/** Of the lesser of two numbers. */
-export function lesser(x: Interval, y: Interval): Interval {
+/** Interval of the minimum of two numbers. */
+export function minInterval(x: Interval, y: Interval): Interval {
   return { min: Math.min(x.min, y.min), max: Math.min(x.max, y.max) };
 }
 
-/** Of the greater of two numbers. */
-export function greater(x: Interval, y: Interval): Interval {
+/** Interval of the maximum of two numbers. */
+export function maxInterval(x: Interval, y: Interval): Interval {
   return { min: Math.max(x.min, y.min), max: Math.max(x.max, y.max) };
 }
 
-/** The least interval that holds two. */
+/** Smallest interval that contains both. */
 export function hull(x: Interval, y: Interval): Interval {
   return { min: Math.min(x.min, y.min), max: Math.max(x.max, y.max) };
 }

@@ -8,7 +8,7 @@ import type * as Path from 'node:path';
 import type * as Address from 'node:url';
 import type * as Workers from 'node:worker_threads';
 
-/** The modules of Node that are used anywhere. */
+/** The Node modules that Kaon uses. */
 export interface NodeModules {
   readonly childProcess: typeof ChildProcess;
   readonly crypto: typeof Crypto;
@@ -27,7 +27,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 type Builtin = (name: string) => unknown;
 
 /**
- * A variable of the process; undefined where there is none, or where the runtime does not let this program see
+ * An environment variable; undefined where there is none, or where the runtime does not let this program see
  * its environment (Deno without `--allow-env`).
  */
 export function environmentVariable(name: string): string | undefined {
@@ -40,21 +40,21 @@ export function environmentVariable(name: string): string | undefined {
   }
 }
 
-/** The name of a runtime that looks like Node without being it; null in Node itself and where nothing does. */
+/** The name of a Node-compatible runtime; null in Node itself and elsewhere. */
 export function nodeImitation(): 'Bun' | 'Deno' | null {
   if ('Bun' in globalThis) return 'Bun';
   return 'Deno' in globalThis ? 'Deno' : null;
 }
 
 let modules: NodeModules | null = null;
-/** The search for modules where they are not given at once; null before it has begun. */
+/** The pending import of Node's modules where they cannot be had synchronously; null before it starts. */
 let loading: Promise<void> | null = null;
 let isLoading = false;
 
 /**
- * Node's modules, without importing them, since the same code is loaded in browsers. Null where there is
- * no Node; before Node 20.16, which cannot give modules at once, also null until a later turn of the event
- * loop.
+ * Node's modules, without importing them, since the same code is loaded in browsers. Null where there is no
+ * Node; before Node 20.16, which has no synchronous access to modules, also null until a later turn of the
+ * event loop.
  */
 export function nodeModules(): NodeModules | null {
   if (modules !== null) return modules;
@@ -65,13 +65,13 @@ export function nodeModules(): NodeModules | null {
   return null;
 }
 
-/** Node's modules, for who can wait; null where there is no Node. */
+/** Node's modules, for callers that can wait; null where there is no Node. */
 export async function loadNodeModules(): Promise<NodeModules | null> {
   if (nodeModules() === null) await loading;
   return modules;
 }
 
-/** Whether `nodeModules` will have an answer later. */
+/** True while the import of Node's modules is pending. */
 export function isNodeLoading(): boolean {
   return isLoading;
 }
@@ -81,7 +81,7 @@ async function load(): Promise<void> {
   try {
     modules = await importAll();
   } catch {
-    // Something that only calls itself Node: it stays as if there were none.
+    // A runtime that claims to be Node without its modules is treated as no Node.
   } finally {
     isLoading = false;
   }
@@ -101,9 +101,9 @@ function collect(builtin: Builtin): NodeModules {
   };
 }
 
-/** @internal For Node before 20.16. */
+/** @internal Fallback before Node 20.16. */
 export async function importAll(): Promise<NodeModules> {
-  // Bundlers for browsers look for modules that are named where they are imported.
+  // Bundlers for browsers would resolve module names written as literals in the import.
   const names = ['node:child_process', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:module', 'node:os', 'node:path', 'node:url', 'node:worker_threads']; // prettier-ignore
   const byName = new Map<string, unknown>();
   for (const name of names) byName.set(name, await import(name));

@@ -1,6 +1,9 @@
 import { type DType, dtypes, kindOf } from './dtype.js';
 
-/** Every whole number of at most so many bits is an element; of floats, the significand with its hidden bit. */
+/**
+ * Bits of precision: integers of at most so many bits are exact; for floats the significand with its hidden
+ * bit.
+ */
 const bits: Readonly<Record<DType, number>> = {
   bool: 1,
   uint8: 8,
@@ -21,12 +24,12 @@ const exponents: Readonly<Partial<Record<DType, number>>> = {
   float64: 1023,
 };
 
-/** How many bits of a magnitude a dtype holds exactly: numbers about 1 are at most `2 ** -bits` off. */
+/** Bits of a magnitude that a dtype holds exactly: numbers about 1 are at most `2 ** -bits` off. */
 export function exactBits(dtype: DType): number {
   return bits[dtype];
 }
 
-/** Whether a dtype has elements below 0. */
+/** True when a dtype has negative elements. */
 export function isSigned(dtype: DType): boolean {
   return dtype !== 'bool' && dtype !== 'uint8';
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { KaonError } from '../base/errors.js';
 import { printable, printableLines } from '../base/escape.js';
-import { convert, save } from './convert.js';
+import { converterFor, graphWriterFor } from './convert.js';
 import { diffGraphs } from './diff.js';
 import { readGraph } from './graphs.js';
 import { inspect } from './inspect.js';
@@ -21,7 +21,7 @@ import {
   usages,
 } from './usage.js';
 
-/** Where a command reads and writes. */
+/** Input and output of a command. */
 export interface Console {
   out(text: string): void;
   error(text: string): void;
@@ -31,9 +31,9 @@ export interface Console {
 
 export const codes = { done: 0, differs: 1, usage: 2, failed: 3, broken: 4 } as const;
 
-/** Carries out a command line, without the program's name; returns the exit code. */
+/** Runs a command line, without the program's name; returns the exit code. */
 export async function command(args: readonly string[], output: Console): Promise<number> {
-  // Names and messages come from files of strangers; a terminal must not obey them.
+  // Names and messages come from untrusted files, so control characters are escaped.
   const console: Console = {
     out: (text) => output.out(printableLines(text)),
     error: (text) => output.error(printableLines(text)),
@@ -77,7 +77,7 @@ function parseAll(
   return parseArgs({ args: [...args], allowPositionals: true, options });
 }
 
-/** @throws UsageError for options that the command does not take. */
+/** @throws UsageError for options that the command does not have. */
 function parse(name: CommandName, args: readonly string[]): Parsed {
   try {
     const { values, positionals } = parseAll(args);
@@ -124,7 +124,7 @@ async function carryOut(
     case 'run': {
       const [path] = take(1, 'one graph');
       const write = values.out === undefined ? null : writerFor(values.out);
-      const keep = values.save === undefined ? null : save(values.save);
+      const keep = values.save === undefined ? null : graphWriterFor(values.save);
       const graph = await graphIn(path);
       write?.check(graph);
       const outputs = runGraph(graph, await readInputs(values.input ?? []));
@@ -136,7 +136,7 @@ async function carryOut(
     case 'convert': {
       const [from, to] = take(2, 'a graph and the file to write');
       const { train = false, external = false, opset, states, input } = values;
-      const write = convert(to, { train, external, opset, states });
+      const write = converterFor(to, { train, external, opset, states });
       const check = input === undefined ? undefined : await readInputs(input);
       const written = await write(await graphIn(from), check);
       console.out(`${written.join('\n')}\n`);

@@ -8,23 +8,26 @@ import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';
 
 export interface ConvertOptions {
-  /** Whether the graph may change its own state. */
+  /** Allow a graph that changes its own state. */
   readonly train: boolean;
-  /** Whether weights go into a file of their own. */
+  /** Write weights to a separate file. */
   readonly external: boolean;
   readonly opset: string | undefined;
-  /** Where the values of states go that are to be plain inputs. */
+  /** File for the values of states, when these are plain inputs. */
   readonly states: string | undefined;
 }
 
-/** Writes a graph, checked on inputs where there are some; returns the files that were written. */
+/** Writes a graph, validated on inputs if there are some; returns the written files. */
 export type Convert = (graph: StaticGraph, check?: Inputs) => Promise<readonly string[]>;
 
 /**
- * What writes graphs in the form that a file's name asks for.
- * @throws UsageError for forms that there are not, and for options that the form does not have.
+ * The converter for the format of a file name.
+ * @throws UsageError for unknown formats, and for options that the format does not have.
  */
-export function convert(path: string, { train, external, opset, states }: ConvertOptions): Convert {
+export function converterFor(
+  path: string,
+  { train, external, opset, states }: ConvertOptions,
+): Convert {
   const extension = extname(path);
   const name = basename(path, extension);
   const refuse = (option: string, isGiven: boolean): void => {
@@ -44,7 +47,7 @@ export function convert(path: string, { train, external, opset, states }: Conver
       }
       const plain = states === undefined ? {} : ({ states: 'inputs' } as const);
       return async (graph, check) => {
-        // What ONNX needs is loaded where it is needed.
+        // Loaded lazily: ONNX needs an optional package.
         const { statesOf, toOnnx } = await import('../onnx.js');
         const files: Record<string, Uint8Array> = {};
         const externalData = (_: string, bytes: Uint8Array): void => void (files[weightsPath] = bytes); // prettier-ignore
@@ -93,17 +96,17 @@ export function convert(path: string, { train, external, opset, states }: Conver
 }
 
 /**
- * What writes a graph back into a file that `readGraph` reads.
- * @throws UsageError for other forms.
+ * The writer for files that `readGraph` reads.
+ * @throws UsageError for other formats.
  */
-export function save(path: string): Convert {
+export function graphWriterFor(path: string): Convert {
   if (extname(path) !== '.json' && extname(path) !== '.onnx') {
     throw new UsageError(`--save ${path}: graphs are saved as .json and .onnx`);
   }
-  return convert(path, { train: false, external: false, opset: undefined, states: undefined });
+  return converterFor(path, { train: false, external: false, opset: undefined, states: undefined });
 }
 
-/** The exporters' own error speaks of their options. */
+/** A check of its own, because the exporters' error mentions options of the API. */
 function checkState({ parts }: StaticGraph, train: boolean): void {
   const count = parts.writes.length;
   if (train || count === 0) return;

@@ -2,17 +2,18 @@ import { printable } from '../base/escape.js';
 import { encodeAttributes } from '../base/attributes/schema.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import type { NodeId } from '../graph/graph.js';
+import { conditionKey } from '../ir/requirement.js';
 import { printProgram } from '../ir/text.js';
 import { type CallNode, typeToString } from '../ir/program.js';
 import { bitsOf } from '../passes/rewrite/bits.js';
 
-/** What a node computes, from the inputs on: equal for equal computations, wherever they stand. */
+/** Structural value of a node, from the inputs on: equal for equal computations, in either graph. */
 interface Described {
   readonly key: number;
   readonly line: string;
 }
 
-/** One number for each distinct computation of both graphs. */
+/** Value numbering over both graphs. */
 class Computations {
   readonly #numbers: Map<string, number> = new Map();
 
@@ -36,6 +37,9 @@ class Computations {
       } else if (node.kind === 'constant') {
         const bits = String(bitsOf(node.data.data));
         described.set(id, this.#described(`constant ${types} ${bits}`, `constant ${types}`));
+      } else if (node.kind === 'check') {
+        const text = `require ${conditionKey(node.requirement)}`;
+        described.set(id, this.#described(text, text));
       } else {
         const operands = program.operands(id).map((operand) => `${described.get(operand.node)!.key}.${operand.port}`); // prettier-ignore
         const regions = node.regions.map((region) => printProgram(region));
@@ -69,8 +73,8 @@ function attributesText({ op, attributes }: CallNode): string {
 }
 
 /**
- * What only one of two graphs computes, `-` for the first and `+` for the second; an operator counts as
- * another one where anything that it depends on differs. Empty for graphs that compute the same.
+ * Operators that only one of two graphs computes, `-` for the first and `+` for the second; an operator
+ * differs when any of its inputs does. Empty for graphs that compute the same.
  */
 export function diffGraphs(a: StaticGraph, b: StaticGraph): readonly string[] {
   const computations = new Computations();
@@ -91,7 +95,7 @@ export function diffGraphs(a: StaticGraph, b: StaticGraph): readonly string[] {
   ];
 }
 
-/** Parameters whose values differ, where both graphs have them. */
+/** Parameters that both graphs have with different values. */
 function differentParameters(a: StaticGraph, b: StaticGraph): readonly string[] {
   return [...a.parameters].flatMap(([name, array]) => {
     const other = b.parameters.get(name);

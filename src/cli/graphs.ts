@@ -4,7 +4,7 @@ import { FormatError, inContext, KaonError } from '../base/errors.js';
 import { StaticGraph } from '../front/graphs/static-graph.js';
 import { FileError } from './usage.js';
 
-/** The graph in a file, or on the standard input: of Kaon, or of ONNX. */
+/** Reads a graph, Kaon's or ONNX, from a file or the standard input. */
 export async function readGraph(
   path: string,
   { read }: { read(): Promise<Uint8Array> },
@@ -13,7 +13,7 @@ export async function readGraph(
   const bytes = isStandard ? await read() : await readBytes(path);
   try {
     if (!beginsAsJSON(bytes)) {
-      // What ONNX needs is loaded where it is needed.
+      // Loaded lazily: ONNX needs an optional package.
       const { fromOnnx } = await import('../onnx.js');
       return fromOnnx(bytes, isStandard ? {} : { externalData: dirname(path) });
     }
@@ -24,7 +24,7 @@ export async function readGraph(
   }
 }
 
-/** Models of ONNX begin with the number of a field, which is no character of JSON. */
+/** ONNX models begin with a field number, which no JSON text does. */
 function beginsAsJSON(bytes: Uint8Array): boolean {
   const first = bytes.find((byte) => !' \t\r\n'.includes(String.fromCharCode(byte)));
   return first === undefined || first >= 0x20;
@@ -43,7 +43,7 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-/** @throws FileError for a file that is not there, or is none. */
+/** @throws FileError for a missing path or one that is not a file. */
 export async function readBytes(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { codes, command } from './command.js';
 
-// Who reads the output may have read enough: `kaon inspect model.json | head`.
+// The reader of the output may close it early: `kaon inspect model.json | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -11,7 +11,7 @@ import { UsageError } from './usage.js';
 /** Arrays and numbers, by the names of inputs. */
 export type Inputs = Readonly<Record<string, NDArray | HostValue>>;
 
-/** What the options `--input` say. */
+/** Parses the values of `--input`. */
 export async function readInputs(texts: readonly string[]): Promise<Inputs> {
   const inputs = new Map<string, NDArray | HostValue>();
   for (const text of texts) {

@@ -4,9 +4,9 @@ import { printable } from '../base/escape.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program, typeToString } from '../ir/program.js';
 import type { OnnxGraph } from '../onnx.js';
-import { byteText, memoryLines } from './plan.js';
+import { byteText, memorySummary } from './plan.js';
 
-/** What a graph is, for people: signature, operators, parameters, memory for some sizes. */
+/** Description of a graph: signature, operators, parameters, memory for some sizes. */
 export function inspect(graph: StaticGraph, sizes: DimBindings): string {
   const { program, parts } = graph;
   const types = new Map(namedInputs(program).map(({ name, type }) => [name, type]));
@@ -28,7 +28,7 @@ export function inspect(graph: StaticGraph, sizes: DimBindings): string {
       parameters.map(({ name, type, bytes }) => `${name}: ${type}, ${byteText(bytes)}`),
     ),
     ...rows('operators, those of loops and branches among them', histogram(program)),
-    ...rows('memory', memoryLines(graph, sizes)),
+    ...rows('memory', memorySummary(graph, sizes)),
     parts.writes.length === 0
       ? 'It changes nothing: two runs on the same inputs give the same.'
       : `A run changes ${parts.writes.length} arrays of its state.`,
@@ -36,7 +36,7 @@ export function inspect(graph: StaticGraph, sizes: DimBindings): string {
   ].join('\n'); // prettier-ignore
 }
 
-/** What the file of an ONNX model says of it. */
+/** Lines about the file of an ONNX model. */
 function modelLines(graph: StaticGraph | OnnxGraph): readonly string[] {
   if (!('model' in graph)) return [];
   const { irVersion, opsets, producer, producerVersion, description } = graph.model;

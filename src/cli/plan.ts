@@ -2,16 +2,16 @@ import { type DimBindings, evaluateDim, symbolTable } from '../base/dim/index.js
 import { bytesOf } from '../base/dtype.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { planMemory } from '../passes/plan/memory.js';
-import type { Place } from '../passes/groups/places.js';
+import type { PlannedBuffer } from '../passes/groups/places.js';
 import { planParts } from '../runtime/compile/compile.js';
 import { bound, checkSizes } from './sizes.js';
 
-/** A part of a graph that is planned as one, with its places. */
+/** A part of a graph that is planned as one, with its buffers. */
 interface Part {
   readonly title: string;
   readonly groups: number;
   readonly kernels: number;
-  readonly places: readonly Place[];
+  readonly places: readonly PlannedBuffer[];
 }
 
 function partsOf({ program }: StaticGraph): readonly Part[] {
@@ -30,13 +30,13 @@ interface Planned {
   readonly total: number;
 }
 
-/** The memory of a part for some sizes, as the runtime plans it. */
+/** The memory plan of a part for some sizes, as the runtime makes it. */
 function planned({ places }: Part, asked: DimBindings, otherwise: number): Planned {
   const sizes = bound(places.map(({ length }) => length), asked, otherwise); // prettier-ignore
   const bytes = places.map(({ dtype, length }) => evaluateDim(length, sizes) * bytesOf(dtype));
   const { offsets, bytes: total } = planMemory(
     places.map(({ role, first, last }, i) => ({
-      // Inputs are there before the first step.
+      // Inputs are live before the first step.
       first: role.kind === 'input' ? -1 : first,
       last,
       bytes: bytes[i],
@@ -45,11 +45,11 @@ function planned({ places }: Part, asked: DimBindings, otherwise: number): Plann
   return { sizes, bytes, offsets, total };
 }
 
-/** What sizes memory is shown for where users do not say. */
+/** Sizes for which memory is shown by default. */
 const typical = [1, 64];
 
-/** How much memory each part takes, in lines. */
-export function memoryLines(graph: StaticGraph, asked: DimBindings): readonly string[] {
+/** Memory of each part, in lines. */
+export function memorySummary(graph: StaticGraph, asked: DimBindings): readonly string[] {
   const parts = partsOf(graph);
   checkSizes(asked, symbolsOf(parts));
   return parts.flatMap((part) => {
@@ -66,7 +66,7 @@ export function memoryLines(graph: StaticGraph, asked: DimBindings): readonly st
   });
 }
 
-/** The place of each array, as a table. */
+/** Table of the buffers with their offsets. */
 export function planText(graph: StaticGraph, asked: DimBindings): string {
   const parts = partsOf(graph);
   checkSizes(asked, symbolsOf(parts));

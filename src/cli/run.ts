@@ -7,22 +7,22 @@ import { writeContent } from './graphs.js';
 import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';
 
-export type Outputs = Readonly<Record<string, NDArray>>;
+export type RunOutputs = Readonly<Record<string, NDArray>>;
 
 /** Runs a graph once. */
-export function runGraph(graph: StaticGraph, inputs: Inputs): Outputs {
+export function runGraph(graph: StaticGraph, inputs: Inputs): RunOutputs {
   return graph.run(inputs);
 }
 
 /** Writes outputs to a file. */
-export interface Writer {
-  /** @throws UsageError where the file cannot hold what the graph returns. */
+export interface OutputWriter {
+  /** @throws UsageError when the file format cannot hold the graph's outputs. */
   check(graph: StaticGraph): void;
-  write(outputs: Outputs): Promise<void>;
+  write(outputs: RunOutputs): Promise<void>;
 }
 
-/** @throws UsageError for a file of another kind than .safetensors and .npy. */
-export function writerFor(path: string): Writer {
+/** @throws UsageError for a format other than .safetensors and .npy. */
+export function writerFor(path: string): OutputWriter {
   switch (extname(path)) {
     case '.safetensors':
       return {
@@ -45,7 +45,7 @@ export function writerFor(path: string): Writer {
 }
 
 /** Arrays by name, as a .safetensors file. */
-export function fileOf(arrays: Outputs): Uint8Array {
+export function fileOf(arrays: RunOutputs): Uint8Array {
   const tensors = new Map(Object.entries(arrays).map(([name, array]) => [name, stored(array)]));
   return encodeSafetensors({ tensors, metadata: new Map() });
 }

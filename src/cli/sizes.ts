@@ -2,7 +2,7 @@ import type { Bounds, Dim, DimBindings } from '../base/dim/index.js';
 import { symbolTable } from '../base/dim/index.js';
 import { UsageError } from './usage.js';
 
-/** What the options `--size` say: sizes by name. */
+/** Parses the values of `--size`: sizes by name. */
 export function sizesFrom(texts: readonly string[]): DimBindings {
   return new Map(
     texts.map((text): [string, number] => {
@@ -13,7 +13,7 @@ export function sizesFrom(texts: readonly string[]): DimBindings {
   );
 }
 
-/** The symbols of some sizes, with the values that are asked for, and `otherwise` as far as bounds allow. */
+/** Binds the symbols of dimensions to the requested sizes, or to `otherwise` within the bounds. */
 export function bound(dims: readonly Dim[], asked: DimBindings, otherwise: number): DimBindings {
   const table = new Map<string, Bounds>();
   for (const dim of dims) symbolTable(dim, table);
@@ -25,7 +25,7 @@ export function bound(dims: readonly Dim[], asked: DimBindings, otherwise: numbe
   );
 }
 
-/** Refuses sizes that nothing has. */
+/** Refuses sizes of unknown names. */
 export function checkSizes(asked: DimBindings, known: ReadonlySet<string>): void {
   for (const name of asked.keys()) {
     if (known.has(name)) continue;

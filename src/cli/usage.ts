@@ -1,4 +1,4 @@
-/** What a user got wrong on the command line: told without a stack, and with how it is meant. */
+/** A mistake on the command line: printed without a stack, with the command's usage. */
 export class UsageError extends Error {}
 
 /** A file that cannot be read or written. */
@@ -26,7 +26,7 @@ const graphText =
 const inputText = `An INPUT is NAME=FILE for an .npy file, or for an array of that name in a .safetensors file; FILE for a
 .safetensors file of arrays by name; or NAME=VALUE for a number or nested lists: x=[[1,2],[3,4]].`;
 
-/** How a command is meant. */
+/** Usage of a command. */
 export interface Usage {
   readonly synopsis: string;
   readonly summary: string;
@@ -92,13 +92,13 @@ ${graphText}`,
   },
 };
 
-/** What --help says of a command. */
+/** Text of --help for a command. */
 export function helpOf(command: CommandName): string {
   const { synopsis, summary, details } = usages[command];
   return `${synopsis}\n\n${summary}\n\n${details}\n`;
 }
 
-/** What is said to somebody who got a command wrong. */
+/** Hint after a usage error. */
 export function hintFor(command: CommandName): string {
   return `usage: ${usages[command].synopsis}\n       kaon ${command} --help tells more\n`;
 }

@@ -2,7 +2,7 @@ import type { DType, HostArray } from '../base/dtype.js';
 import { FormatError } from '../base/errors.js';
 import { elements } from './onnx/elements.js';
 
-/** An integer type of files that Kaon lacks, in a dtype that holds its values. */
+/** An integer type of file formats that Kaon lacks, with a dtype that holds its values. */
 export interface CarriedInteger {
   /** Such as `uint16`. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface CarriedInteger {
   readonly bits: number;
 }
 
-/** Integers of 16 bits and more that Kaon lacks, by name: those of ONNX, with the same carriers. */
+/** Integers of 16 bits and more that Kaon lacks, by name: those of ONNX, with the same carrier dtypes. */
 export const carriedIntegers: ReadonlyMap<string, CarriedInteger> = new Map(
   elements
     .filter(({ isOwn, narrow, bits }) => !isOwn && narrow === undefined && bits >= 16)
@@ -25,10 +25,10 @@ const stored = {
 } as const;
 
 /**
- * The elements of a file, little endian and aligned, in their carrier.
- * @throws FormatError for elements of uint64 that int64 does not hold.
+ * Converts elements of a file, little-endian and aligned, to their carrier dtype.
+ * @throws FormatError for uint64 elements beyond int64.
  */
-export function widened(
+export function widenElements(
   op: string,
   { name }: CarriedInteger,
   bytes: Uint8Array<ArrayBuffer>,

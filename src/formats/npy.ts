@@ -1,6 +1,6 @@
 import { bytesOf, type DType, type HostArray, viewOf } from '../base/dtype.js';
 import { FormatError, UnsupportedError } from '../base/errors.js';
-import { carriedIntegers, widened } from './carriers.js';
+import { carriedIntegers, widenElements } from './carriers.js';
 
 /** An array in a file. */
 export interface NpyArray {
@@ -12,7 +12,7 @@ export interface NpyArray {
 /** The first bytes of every file: \x93NUMPY. */
 const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59] as const;
 
-/** How NumPy describes the elements of each dtype, but for the order of bytes. */
+/** NumPy's type codes of the dtypes, without byte order. */
 const kinds: Readonly<Partial<Record<DType, string>>> = {
   float32: 'f4',
   float64: 'f8',
@@ -30,14 +30,14 @@ const dtypeOfKind: ReadonlyMap<string, DType> = new Map(
 
 const alignment = 64;
 
-/** Whether bytes begin as a file of NumPy does. */
+/** True when bytes begin like an .npy file. */
 export function isNpy(file: Uint8Array): boolean {
   return magic.every((byte, i) => file[i] === byte);
 }
 
 /**
- * An array as a file of NumPy, format 1.0 (NumPy Enhancement Proposal 1).
- * @throws UnsupportedError for bfloat16, which the format has no name for.
+ * An array as an .npy file, format 1.0 (NumPy Enhancement Proposal 1).
+ * @throws UnsupportedError for bfloat16, for which the format has no name.
  */
 export function encodeNpy({ dtype, shape, data }: NpyArray): Uint8Array {
   const kind = kinds[dtype];
@@ -62,7 +62,7 @@ export function encodeNpy({ dtype, shape, data }: NpyArray): Uint8Array {
   return file;
 }
 
-/** The header of a file, and the elements behind it. */
+/** The header of a file, and the elements after it. */
 interface Parts {
   /** `<`, `>`, `=` or `|`. */
   readonly order: string;
@@ -76,10 +76,10 @@ interface Parts {
 const op = 'decodeNpy';
 
 /**
- * The array in a file of NumPy, of any version: rows or columns first, bytes in either order. Integers that Kaon
- * lacks are carried by a wider dtype: int16 and uint16 by int32, uint32 and uint64 by int64.
+ * The array in an .npy file of any version, row-major or column-major, in either byte order. Integers that
+ * Kaon lacks are carried by a wider dtype: int16 and uint16 by int32, uint32 and uint64 by int64.
  *
- * @throws FormatError for files that are damaged or no files of NumPy, and for uint64 elements beyond int64;
+ * @throws FormatError for files that are damaged or not .npy files, and for uint64 elements beyond int64;
  * UnsupportedError for elements of other kinds (complex numbers, strings, objects, records).
  */
 export function decodeNpy(file: Uint8Array): NpyArray {
@@ -106,12 +106,12 @@ export function decodeNpy(file: Uint8Array): NpyArray {
   const bytes = new Uint8Array(elements); // a Buffer's slice would share
   if (order === '>') swapBytes(bytes, size);
   const read: HostArray =
-    own === undefined ? widened(op, carried!, bytes) : viewOf(own, bytes.buffer, 0, count);
+    own === undefined ? widenElements(op, carried!, bytes) : viewOf(own, bytes.buffer, 0, count);
   const data = isColumnMajor ? rowMajor(read, shape) : read;
   return { dtype: own ?? carried!.carrier, shape, data };
 }
 
-/** `uint16` for `u2`; empty for what is no integer. */
+/** `uint16` for `u2`; empty for a kind that is not an integer. */
 function nameOfKind(kind: string): string {
   const [, sign, size] = /^([iu])([1248])$/.exec(kind) ?? [];
   return size === undefined ? '' : `${sign === 'u' ? 'uint' : 'int'}${8 * Number(size)}`;
@@ -165,12 +165,12 @@ function damagedHeader(text: string): FormatError {
   });
 }
 
-/** Turns the bytes of each element around. */
+/** Reverses the bytes of each element. */
 function swapBytes(bytes: Uint8Array, size: number): void {
   for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
 }
 
-/** Elements that lie columns first, rows first. */
+/** Converts column-major elements to row-major. */
 function rowMajor(elements: HostArray, shape: readonly number[]): HostArray {
   const rank = shape.length;
   const strides: number[] = [];

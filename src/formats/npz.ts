@@ -1,16 +1,16 @@
 import { FormatError } from '../base/errors.js';
 import { decodeNpy, encodeNpy, type NpyArray } from './npy.js';
 
-/** Whether bytes begin as an archive does, with or without files. */
+/** True when bytes begin like a ZIP archive, empty or not. */
 export function isZip(file: Uint8Array): boolean {
   return file[0] === 0x50 && file[1] === 0x4b && (file[2] === 3 || file[2] === 5);
 }
 
 const extension = '.npy';
-/** The earliest time that an archive can hold: equal arrays make equal files. */
+/** The earliest time that an archive can represent, fixed so that equal arrays give equal files. */
 const epoch = new Date(1980, 0, 1);
 
-/** Arrays by name as an archive of NumPy, as `numpy.savez` or `numpy.savez_compressed` write it. */
+/** Arrays by name as a NumPy archive, as `numpy.savez` or `numpy.savez_compressed` write it. */
 export async function encodeNpz(
   arrays: ReadonlyMap<string, NpyArray>,
   compress: boolean,
@@ -24,11 +24,11 @@ export async function encodeNpz(
 const op = 'decodeNpz';
 
 /**
- * The arrays of an archive of NumPy, in its order.
+ * The arrays of a NumPy archive, in its order.
  *
- * @param maxBytes Archives whose files are larger together are refused before they are unpacked.
- * @throws FormatError for archives that are damaged, too large, or hold anything but arrays; UnsupportedError for
- * arrays that `decodeNpy` does not read.
+ * @param maxBytes Limit of the total unpacked size, checked before unpacking.
+ * @throws FormatError for archives that are damaged, too large, or hold anything but arrays; UnsupportedError
+ * for arrays that `decodeNpy` does not read.
  */
 export async function decodeNpz(
   file: Uint8Array,

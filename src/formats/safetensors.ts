@@ -1,6 +1,6 @@
 import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../base/dtype.js';
 import { FormatError } from '../base/errors.js';
-import { carriedIntegers, type CarriedInteger, widened } from './carriers.js';
+import { carriedIntegers, type CarriedInteger, widenElements } from './carriers.js';
 
 /**
  * The safetensors container: eight bytes of little-endian header length, a JSON header that gives
@@ -30,7 +30,7 @@ const codes: Readonly<Record<DType, string>> = {
   float32: 'F32',
   float64: 'F64',
 };
-/** What is read: the dtypes themselves, and integers that others carry. */
+/** Readable types: the dtypes, and integers with a carrier dtype. */
 const byCode: ReadonlyMap<string, DType | CarriedInteger> = new Map<string, DType | CarriedInteger>(
   [
     ...dtypes.map((dtype): [string, DType] => [codes[dtype], dtype]),
@@ -41,12 +41,12 @@ const byCode: ReadonlyMap<string, DType | CarriedInteger> = new Map<string, DTyp
   ],
 );
 
-/** The header may not be longer than this; the same bound as the reference implementation's. */
+/** Length limit of the header, the same as the reference implementation's. */
 const longestHeader = 100_000_000;
-/** Tensor bytes start at a multiple of this, so that a reader can map them in place. */
+/** Alignment of tensor bytes, so that a reader can map them in place. */
 const alignment = 8;
 
-/** Writes a file. Tensors are laid out widest dtype first, so that each is aligned; names keep their order. */
+/** Writes a file. Tensors are laid out widest dtype first, which aligns each; names keep their order. */
 export function encodeSafetensors(file: TensorFile): Uint8Array {
   const header: [string, unknown][] = [];
   if (file.metadata.size > 0) header.push(['__metadata__', Object.fromEntries(file.metadata)]);
@@ -85,8 +85,8 @@ function damaged(problem: string, expected?: string, actual?: string): FormatErr
 }
 
 /**
- * Reads a file. The tensors are copies: they do not keep the bytes alive. int16 and uint16 are carried by int32,
- * uint32 and uint64 by int64.
+ * Reads a file. The tensors are copies: they do not keep the bytes alive. int16 and uint16 are carried by
+ * int32, uint32 and uint64 by int64.
  */
 export function decodeSafetensors(bytes: Uint8Array): TensorFile {
   if (bytes.length < 8)
@@ -116,7 +116,7 @@ export function decodeSafetensors(bytes: Uint8Array): TensorFile {
       name,
       typeof type === 'string'
         ? { dtype: type, shape, data: viewOf(type, copy.buffer, 0, copy.length / bytesOf(type)) }
-        : { dtype: type.carrier, shape, data: widened(op, type, copy) },
+        : { dtype: type.carrier, shape, data: widenElements(op, type, copy) },
     );
     ranges.push({ name, begin, end });
   }

@@ -1,10 +1,10 @@
 import { Table } from './table.js';
 import { type Nodes, postorder, type Predecessors, type Successors } from './traverse.js';
 
-/** Which nodes lie on every path from the root to a node. */
+/** Dominator tree: the nodes that lie on every path from the root to a node. */
 export class Dominators<I extends number> {
   readonly root: I;
-  /** The root is its own; nodes that the root does not reach have none. */
+  /** Immediate dominator. The root is its own; nodes that the root does not reach have none. */
   readonly #immediate: Table<I, I | undefined>;
   /** The root has depth 0. */
   readonly #depth: Table<I, number>;
@@ -15,12 +15,12 @@ export class Dominators<I extends number> {
     this.#depth = depth;
   }
 
-  /** The closest strict dominator; undefined for the root and for what it does not reach. */
+  /** The immediate dominator; undefined for the root and for nodes it does not reach. */
   immediate(id: I): I | undefined {
     return id === this.root ? undefined : this.#immediate.get(id);
   }
 
-  /** Whether every path from the root to `b` goes through `a`; each reachable node dominates itself. */
+  /** True when every path from the root to `b` goes through `a`; each reachable node dominates itself. */
   dominates(a: I, b: I): boolean {
     let at = this.#immediate.get(b) === undefined ? undefined : b;
     while (at !== undefined && this.#depth.get(at) > this.#depth.get(a)) at = this.immediate(at);
@@ -29,8 +29,8 @@ export class Dominators<I extends number> {
 }
 
 /**
- * The dominator tree of what `root` reaches: K. Cooper, T. Harvey, K. Kennedy, "A Simple, Fast Dominance
- * Algorithm" (2001). One sweep settles an acyclic graph.
+ * The dominator tree of the nodes that `root` reaches. K. Cooper, T. Harvey, K. Kennedy, "A Simple, Fast
+ * Dominance Algorithm" (2001). One sweep settles an acyclic graph.
  */
 export function dominators<I extends number>(
   graph: Nodes & Successors<I> & Predecessors<I>,

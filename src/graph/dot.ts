@@ -6,17 +6,17 @@ export interface DotOptions<I extends number> {
   readonly label: (id: I) => string;
   /** Further attributes of a node, such as `{ shape: 'box' }`. */
   readonly attributes?: (id: I) => Readonly<Record<string, string>>;
-  /** The edges that start in a node, in order. Default one without attributes to each successor. */
+  /** The edges that start in a node, in order. Default: one edge without attributes to each successor. */
   readonly edges?: (id: I) => Iterable<DotEdge<I>>;
 }
 
 export interface DotEdge<I extends number> {
   readonly to: I;
-  /** Such as `{ style: 'dashed' }`. */
+  /** Graphviz attributes, such as `{ style: 'dashed' }`. */
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** A graph in the language of Graphviz. */
+/** The graph as Graphviz text. */
 export function toDot<I extends number>(
   graph: Nodes & Successors<I>,
   { name = 'graph', label, attributes = () => ({}), edges = plainEdges(graph) }: DotOptions<I>,

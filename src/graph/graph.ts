@@ -16,10 +16,10 @@ export interface IndexArrayConstructor<Ix extends IndexArray> {
 }
 
 /**
- * A directed multigraph that only grows. Adjacency is four typed-array columns a node and four an
- * edge (linked lists in the manner of petgraph), so a million nodes are a few flat buffers; what a
- * node or edge carries is a weight of the caller's type. In-edges and out-edges keep the order in
- * which they were added. The largest value of `Ix` means "none": reaching it is a `GraphError`.
+ * A directed multigraph that only grows. Adjacency is four typed-array columns a node and four an edge
+ * (linked lists in the manner of petgraph), so a million nodes are a few flat buffers; nodes and edges carry
+ * weights of the caller's types. In-edges and out-edges keep the order in which they were added. The largest
+ * value of `Ix` means "none": reaching it is a `GraphError`.
  */
 export class Graph<N, E, Ix extends IndexArray = Uint32Array> {
   readonly #Index: IndexArrayConstructor<Ix>;
@@ -96,7 +96,7 @@ export class Graph<N, E, Ix extends IndexArray = Uint32Array> {
   }
 
   node(id: NodeId): N {
-    // Asked for more often than all else together: what is there needs no further look.
+    // Hot path: a weight that is present needs no bounds check.
     const weight = this.#nodes[id];
     if (weight === undefined) this.#checkNode(id);
     return weight;

@@ -1,6 +1,6 @@
 import { InternalError } from '../base/errors.js';
 
-/** Side data of nodes or edges: one entry for every id below `length`. The id's type is the key's. */
+/** Side table of nodes or edges: one entry for every id below `length`, keyed by the id's type. */
 export class Table<I extends number, T> {
   readonly #entries: T[];
 

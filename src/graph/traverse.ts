@@ -1,5 +1,5 @@
 /**
- * Walks over graphs. Each asks only for the capabilities it needs, so views and any class with dense
+ * Graph traversals. Each asks only for the capabilities it needs, so views and any class with densely
  * numbered nodes will do, and none recurses: a chain of a million nodes is an ordinary graph.
  */
 
@@ -78,9 +78,8 @@ export type Sorted<I extends number> =
   { readonly order: readonly I[] } | { readonly cycle: readonly I[] };
 
 /**
- * All nodes such that every edge points forward, or the nodes of one cycle, each followed by a successor
- * and the last by the first. Kahn's algorithm (1962); of the nodes that are ready, the one that became
- * so first comes first, in the order of ids to begin with.
+ * Topological order, or the nodes of one cycle, each followed by a successor and the last by the first.
+ * Kahn's algorithm (1962); ready nodes are taken first in, first out, initially in the order of ids.
  */
 export function toposort<I extends number>(graph: Nodes & Successors<I>): Sorted<I> {
   const { nodeCount } = graph;
@@ -98,7 +97,7 @@ export function toposort<I extends number>(graph: Nodes & Successors<I>): Sorted
   return order.length === nodeCount ? { order } : { cycle: findCycle(graph, waiting) };
 }
 
-/** Every node that still waits has a predecessor that waits too; going back along them must repeat. */
+/** Every node left over has a predecessor that is left over too, so walking back must repeat a node. */
 function findCycle<I extends number>(
   graph: Nodes & Successors<I>,
   waiting: Uint32Array,

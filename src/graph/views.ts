@@ -1,6 +1,6 @@
 import type { Nodes, Predecessors, Successors } from './traverse.js';
 
-/** The graph with its edges turned around; nothing is copied. */
+/** View of the graph with reversed edges. */
 export function reversed<I extends number>(
   graph: Nodes & Successors<I> & Predecessors<I>,
 ): Nodes & Successors<I> & Predecessors<I> {
@@ -13,7 +13,7 @@ export function reversed<I extends number>(
   };
 }
 
-/** The graph without the edges that touch a node `keep` refuses; such nodes stay, alone. */
+/** View of the graph without the edges of nodes that `keep` refuses; such nodes stay, isolated. */
 export function filtered<I extends number>(
   graph: Nodes & Successors<I> & Predecessors<I>,
   keep: (id: I) => boolean,

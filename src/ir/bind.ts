@@ -1,7 +1,7 @@
 /**
- * Finding the sizes of symbols: matching the types that a program declares for its inputs against the
- * types (or the arrays) that arrive. Used where a region meets its operands and where a program meets
- * its data, so both accept the same things and refuse with the same words.
+ * Binding of symbols to sizes: matches the types that a program declares for its inputs against the types (or
+ * arrays) that arrive. Used where a region meets its operands and where a program meets its data, so both
+ * accept the same things and refuse with the same messages.
  */
 import {
   addDim,
@@ -25,7 +25,7 @@ import { type Shape, type TensorType } from './types.js';
 
 /** A declared shape, with symbols, and the shape that arrives for it. */
 export interface ShapeMatch<D extends Dim> {
-  /** Which input this is, for errors. */
+  /** Name of the input, for errors. */
   readonly name: string;
   readonly declared: Shape;
   readonly actual: readonly D[];
@@ -92,7 +92,7 @@ export function bindTypes<D extends Dim>(
   return bindShapes(matches, op);
 }
 
-/** The symbols whose sizes can be found from arrays of these types. */
+/** The symbols whose sizes arrays of these types determine. */
 export function determinedSymbols(types: readonly TensorType[]): Set<string> {
   const bindings = new Map<string, Dim>();
   const equations = types.flatMap(({ shape }) =>
@@ -102,7 +102,7 @@ export function determinedSymbols(types: readonly TensorType[]): Set<string> {
   return new Set(bindings.keys());
 }
 
-/** A type in another world of symbols; the same object when nothing in it is replaced. */
+/** A type with its symbols replaced; the same object when nothing changes. */
 export function substituteType(
   type: TensorType,
   replacements: ReadonlyMap<string, Dim>,
@@ -134,14 +134,14 @@ interface Equation {
   readonly axis: number;
 }
 
-/** `scale * unknown + offset` in the actual world; without an unknown, just `offset`. */
-export interface Linear {
+/** `scale * unknown + offset` in actual sizes; without an unknown, just `offset`. */
+export interface LinearForm {
   readonly unknown: { readonly name: string; readonly bounds: Bounds } | null;
   readonly scale: Dim;
   readonly offset: Dim;
 }
 
-/** Binds what it can, in as many rounds as it takes; returns what stays open. */
+/** Solves as many equations as possible, in as many rounds as it takes; returns the open ones. */
 function solve(
   equations: readonly Equation[],
   bindings: Map<string, Dim>,
@@ -155,7 +155,7 @@ function solve(
   }
 }
 
-/** Binds or checks one extent; false when too much of it is still unknown. */
+/** Binds or checks one extent; false when too many of its symbols are unknown. */
 function settle(equation: Equation, bindings: Map<string, Dim>, op: string | undefined): boolean {
   const actual = equation.actual[equation.axis];
   const form = linearForm(equation.declared[equation.axis], bindings);
@@ -183,10 +183,10 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
   return true;
 }
 
-/** A dimension in terms of the one symbol in it that is not bound yet; null where that is not its form. */
-export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): Linear | null {
-  const known = (offset: Dim): Linear => ({ unknown: null, scale: 0, offset });
-  return fold<Linear | null>(dim, {
+/** A dimension as a linear form in its one unbound symbol; null when it has another form. */
+export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): LinearForm | null {
+  const known = (offset: Dim): LinearForm => ({ unknown: null, scale: 0, offset });
+  return fold<LinearForm | null>(dim, {
     constant: known,
     symbol: (name, bounds) => {
       const value = bindings.get(name);

@@ -4,15 +4,15 @@ import { namedInputs, type Program } from './program.js';
 import { requireAt, requireNow } from './requirement.js';
 import type { TensorType } from './types.js';
 
-/** The types with which a program was checked last; they hold for every call until they change. */
+/** Cache: the operand types with which a program was last checked; the result holds while they stay the same. */
 const passed = new WeakMap<Program, readonly TensorType[]>();
 
 /**
- * Checks what a program requires of sizes, before it runs on operands of these types. They are those of
- * its leading inputs, which determine the sizes of its symbols.
+ * Checks a program's requirements of sizes before it runs on operands of these types, which are those of its
+ * leading inputs and determine the sizes of its symbols.
  *
- * @throws what the operator that a requirement is of throws for such sizes, with the user's line;
- * ShapeError when the operands do not fit the inputs.
+ * @throws the error of the operator that states the requirement, with the user's line; ShapeError when the
+ * operands do not fit the inputs.
  */
 export function checkRequirements(
   program: Program,

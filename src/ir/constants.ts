@@ -1,4 +1,4 @@
-/** How constants travel through text and JSON: few elements as they read, many as their bytes. */
+/** Encoding of constants in text and JSON: few elements as numbers, many as base64 bytes. */
 import { fromBase64, toBase64 } from '../base/base64.js';
 import { allocate, bytesOf, type DType, isFloat, viewOf } from '../base/dtype.js';
 import { readElement, writeElement } from '../base/element.js';
@@ -7,7 +7,7 @@ import type { ConstantData } from './types.js';
 
 const fewest = 16;
 
-/** The elements as words, or null when they are many, or when words would lose bits (a NaN's payload). */
+/** The elements as words; null when they are many, or when words would lose bits (a NaN's payload). */
 export function wordsOf({ type, data }: ConstantData): readonly string[] | null {
   if (data.length > fewest) return null;
   const words = Array.from({ length: data.length }, (_, i) => {
@@ -18,7 +18,7 @@ export function wordsOf({ type, data }: ConstantData): readonly string[] | null 
   return bytesToBase64(again) === bytesToBase64({ type, data }) ? words : null;
 }
 
-/** @throws FormatError for a word that is no element of the dtype, or too few or too many of them. */
+/** @throws FormatError for a word that is not an element of the dtype, or for a wrong count. */
 export function fromWords(
   dtype: DType,
   shape: readonly number[],
@@ -35,7 +35,7 @@ export function bytesToBase64({ data }: ConstantData): string {
   return toBase64(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
 }
 
-/** @throws FormatError for damaged text or another number of bytes than the type has. */
+/** @throws FormatError for damaged text or a number of bytes that does not fit the type. */
 export function fromBytes(dtype: DType, shape: readonly number[], text: string): ConstantData {
   const bytes = fromBase64(text);
   checkCount(shape, bytes.length / bytesOf(dtype));

@@ -1,11 +1,13 @@
 import { toDot } from '../graph/dot.js';
 import type { NodeId } from '../graph/graph.js';
-import { type Edge, type Program, typeToString } from './program.js';
+import { type Program, typeToString } from './program.js';
+import { conditionKey } from './requirement.js';
+import type { Edge } from './types.js';
 
 /**
  * A program in the language of Graphviz: inputs as ellipses, constants as plain text, calls as boxes with
- * their types, nodes that give an output with a double border. What a call needs only the size of points to it
- * with a dashed line. Regions are counted, not drawn.
+ * their types, checks as diamonds, nodes that give an output with a double border. What a node needs only the
+ * size of points to it with a dashed line. Regions are counted, not drawn.
  */
 export function programToDot(program: Program, name: string = 'program'): string {
   const { graph } = program;
@@ -14,10 +16,11 @@ export function programToDot(program: Program, name: string = 'program'): string
     const node = program.node(id);
     if (node.kind === 'variable') return `${node.name}\n${typeToString(node.type)}`;
     if (node.kind === 'constant') return typeToString(node.data.type);
+    if (node.kind === 'check') return `require ${conditionKey(node.requirement)}`;
     const regions = node.regions.length === 0 ? '' : ` (${node.regions.length} regions)`;
     return [`${node.op.name}${regions}`, ...node.types.map(typeToString)].join('\n');
   };
-  const shapes = { variable: 'ellipse', constant: 'plaintext', call: 'box' };
+  const shapes = { variable: 'ellipse', constant: 'plaintext', call: 'box', check: 'diamond' };
   return toDot<NodeId>(graph, {
     name,
     label,

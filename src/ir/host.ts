@@ -19,17 +19,17 @@ export type HostTyped =
   | Int32Array
   | BigInt64Array;
 
-/** What plain data is, before it becomes an array. */
+/** Shape and kind of plain data, before it becomes an array. */
 export interface HostDescription {
   /** Numbers and lists are weak, typed arrays and bigints are not. */
   readonly kind: DType | WeakKind;
   readonly shape: readonly number[];
 }
 
-/** Lists nested more deeply than this are a mistake, such as a list that contains itself. */
+/** Limit of nesting: deeper lists are a mistake, such as a list that contains itself. */
 const greatestRank = 32;
 
-/** The shape and kind of plain data; ragged lists and foreign values are errors that name the place. */
+/** The shape and kind of plain data. Ragged lists and foreign values are errors that name the place. */
 export function describeHost(value: HostValue | DimExpr, op?: string): HostDescription {
   const shape: number[] = [];
   for (let level: HostValue | DimExpr = value; Array.isArray(level); level = level[0]) {
@@ -51,7 +51,7 @@ export function describeHost(value: HostValue | DimExpr, op?: string): HostDescr
   return { kind: ranked.find((kind) => kinds.has(kind)) ?? 'weak-float', shape };
 }
 
-/** A list has the first of these kinds that occurs in it; an empty one is of numbers. */
+/** The first of these kinds that occurs in a list is the list's kind; an empty list is of numbers. */
 const ranked = ['weak-float', 'int64', 'weak-int', 'weak-bool'] as const;
 
 function kindsIn(
@@ -131,11 +131,11 @@ function typedDType(value: unknown, op: string | undefined): DType {
   });
 }
 
-/** Elements that were transferred to somebody else are lost; the array looks like an empty one. */
+/** A transferred (detached) array has lost its elements and looks like an empty one. */
 function refuseDetached(value: HostTyped, op: string | undefined): void {
   if (value.length > 0) return;
   try {
-    // The engine refuses views of such buffers, and says so nowhere else before Node 22.
+    // The constructor throws for detached buffers; before Node 22 there is no other way to detect them.
     void new Uint8Array(value.buffer);
   } catch {
     throw new ArgumentError('the buffer of a typed array is detached', {

@@ -23,7 +23,7 @@ import type { ConstantData, TensorType } from './types.js';
 import { verifyAndRequire } from './verify.js';
 
 const format = 'kaon-program';
-const version = 1;
+const version = 2;
 
 /** The program and its regions as JSON; `programFromJSON` is the inverse. */
 export function programToJSON(program: Program): Json {
@@ -51,16 +51,7 @@ function writeProgram(program: Program, region: (region: Program) => number): Js
     writeNode(program.node(id), program.operands(id).map(place), region),
   );
   const outputs = program.outputs.map(({ name, value }): Json => [name, value.node, value.port]);
-  const requirements = program.requirements.map((requirement): Json => ({
-    ...requirementToJSON(requirement),
-    ...(requirement.source !== undefined && { source: requirement.source }),
-  }));
-  return {
-    ...(dims.length > 0 && { dims }),
-    nodes,
-    outputs,
-    ...(requirements.length > 0 && { requirements }),
-  };
+  return { ...(dims.length > 0 && { dims }), nodes, outputs };
 }
 
 function writeNode(
@@ -74,6 +65,13 @@ function writeNode(
     return {
       constant: writeType(node.data.type),
       ...(words === null ? { bytes: bytesToBase64(node.data) } : { elements: words }),
+    };
+  }
+  if (node.kind === 'check') {
+    const { source } = node.requirement;
+    return {
+      require: requirementToJSON(node.requirement),
+      ...(source !== undefined && { source }),
     };
   }
   const { op, types, regions, source } = node;
@@ -181,11 +179,19 @@ function readProgram(
   for (const node of json.field('nodes').list()) {
     const input = node.optional('input');
     const constant = node.optional('constant');
+    const required = node.optional('require');
     if (input !== undefined) {
       const type = dims.type(node.field('type'));
       nodes.push([node.guard(() => program.variable(input.string(), type))]);
     } else if (constant !== undefined) {
       nodes.push([program.constant(readConstant(node, dims.type(constant)))]);
+    } else if (required !== undefined) {
+      const source = readSource(node);
+      program.require({
+        ...requirementFromJSON(required, (dim) => dims.dim(dim)),
+        ...(source !== undefined && { source }),
+      });
+      nodes.push([]);
     } else nodes.push(readCall(node, program, dims, valueAt, regions, lookup));
   }
   const outputs = json
@@ -196,13 +202,6 @@ function readProgram(
       return { name: name.string(), value: valueAt(node, port) };
     });
   program.setOutputs(outputs);
-  for (const entry of json.optional('requirements')?.list() ?? []) {
-    const source = readSource(entry);
-    program.require({
-      ...requirementFromJSON(entry, (dim) => dims.dim(dim)),
-      ...(source !== undefined && { source }),
-    });
-  }
   return program;
 }
 
@@ -260,7 +259,7 @@ function readConstant(json: JsonReader, { dtype, shape }: TensorType): ConstantD
 class DimReader {
   readonly #ranges: Map<string, Bounds> = new Map();
   readonly #symbols: Map<string, Dim> = new Map();
-  /** What was parsed before: the extents of a program repeat. */
+  /** Cache of parsed dimensions: the extents of a program repeat. */
   readonly #dims: Map<string, Dim> = new Map();
 
   constructor(json: JsonReader | undefined) {
@@ -285,7 +284,7 @@ class DimReader {
     return { dtype: word, shape: shape.list().map((dim) => this.dim(dim)) };
   }
 
-  /** Of a call, which has none where its operator has none. */
+  /** Attributes of a call; empty when its operator has none. */
   attributes({ attributes: schema }: Operator, call: JsonReader): Attributes {
     const json = call.optional('attributes');
     const given = (json?.record() ?? {}) as Record<string, Json>;

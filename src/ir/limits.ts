@@ -1,10 +1,10 @@
 /** Limits of programs that are read from files, so that a small file cannot take much memory or time. */
 
-/** Nesting of regions. */
+/** Deepest nesting of regions. */
 export const mostLevels = 64;
 
 /**
- * Nodes that a file may make beyond those that are written in it: of a region or a function that is used several
- * times, once for each use.
+ * Most nodes that a file may expand to beyond those written in it: a region or function that is used several
+ * times counts once for each further use.
  */
 export const mostRepeatedNodes = 100_000;

@@ -14,14 +14,14 @@ import { verifyAndRequire } from './verify.js';
 /** Finds the operators that text and files name. */
 export type OperatorLookup = (name: string) => Operator | undefined;
 
-/** Regions inside regions, or lists inside lists; more is not a program that someone printed. */
+/** Limit of nesting of regions and lists: a deeper program was not printed by `printProgram`. */
 const deepest = 200;
 
 /**
- * Reads what `printProgram` wrote.
+ * Parses the text of `printProgram`.
  *
- * @throws FormatError, naming the line, for text of another form; GraphError for an unknown operator or a
- * program that does not verify.
+ * @throws FormatError, naming the line, for ill-formed text; GraphError for an unknown operator or a program
+ * that does not verify.
  */
 export function parseProgram(text: string, lookup: OperatorLookup): Program {
   try {
@@ -48,17 +48,17 @@ interface Context {
   readonly regions: Map<number, Program>;
 }
 
-/** Reads one program or region. */
+/** Parser of one program or region. */
 class Block {
   readonly #context: Context;
   readonly #tokens: Tokens;
   readonly #depth: number;
   readonly #program: Program = new Program();
-  /** By the word that stands for them: a name, or `%` and a number. */
+  /** By name, or by `%` and a number. */
   readonly #values: Map<string, Value> = new Map();
   readonly #symbols: Map<string, Dim> = new Map();
   readonly #ranges: Map<string, Bounds> = new Map();
-  /** What was parsed before: the extents of a program repeat. */
+  /** Cache of parsed dimensions: the extents of a program repeat. */
   readonly #dims: Map<string, Dim> = new Map();
 
   constructor(context: Context, depth: number) {
@@ -71,12 +71,11 @@ class Block {
   read(): Program {
     const tokens = this.#tokens;
     const outputs: Output[] = [];
-    const requirements: Requirement[] = [];
     tokens.expect('{');
     while (!tokens.accept('}')) {
       if (tokens.accept('dim')) this.#dim();
       else if (tokens.accept('input')) this.#input();
-      else if (tokens.accept('require')) requirements.push(this.#requirement());
+      else if (tokens.accept('require')) this.#program.require(this.#requirement());
       else if (tokens.accept('output')) {
         const name = tokens.name();
         tokens.expect('=');
@@ -84,7 +83,6 @@ class Block {
       } else this.#statement();
     }
     this.#program.setOutputs(outputs);
-    for (const requirement of requirements) this.#program.require(requirement);
     return this.#program;
   }
 

@@ -6,24 +6,31 @@ import { Graph, type NodeId } from '../graph/graph.js';
 import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
 import { SharedSizes } from './shared-sizes.js';
 import { SizeSources } from './size-sources.js';
-import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
+import {
+  type ConstantData,
+  type DataEdge,
+  type Edge,
+  type Shape,
+  Tensor,
+  type TensorType,
+} from './types.js';
 
-/** What a program must know of an operator. The declarations of `ops/` are richer. */
+/** The part of an operator's declaration that programs need. The declarations of `ops/` are richer. */
 export interface Operator {
   readonly name: string;
   readonly attributes: AttributeSchema;
   /**
-   * The operands that, with the attributes, decide the sizes that `infer` asks for: calls that share them
-   * share these sizes. Absent where nothing is shared.
+   * Operands that, with the attributes, determine the fresh sizes of `infer`: calls that agree in them share
+   * these sizes. Absent when nothing is shared.
    */
   readonly sizedBy?: readonly number[];
-  /** The result types, or a typed error that says what is wrong with the operands. */
+  /** The result types; throws a typed error when the operands do not fit. */
   infer(context: InferContext): readonly TensorType[];
 }
 
-/** What is known of a size before the data decides it. */
+/** Static bounds of a size that the data decides. */
 export interface SizeBounds extends Partial<Bounds> {
-  /** A size that is never less, where numbers alone cannot say it. */
+  /** Upper bound in symbols, where numbers alone cannot express it. */
   readonly most?: Dim;
 }
 
@@ -31,11 +38,11 @@ export interface InferContext {
   readonly inputs: readonly TensorType[];
   readonly attributes: Attributes;
   readonly regions: readonly Program[];
-  /** A dimension that only the data decides; bound at run time. */
+  /** A new dimension that only the data decides; bound at run time. */
   fresh(hint: string, bounds?: SizeBounds): Dim;
   /**
-   * Demands a condition of sizes. One that numbers or the ranges of symbols decide is checked at once;
-   * any other becomes a requirement of the program, checked before it runs.
+   * Demands a condition on sizes. One that numbers or the ranges of symbols decide is checked at once; any
+   * other becomes a requirement of the program, checked before it runs.
    */
   readonly require: Require;
 }
@@ -55,14 +62,23 @@ export interface CallNode {
   readonly kind: 'call';
   readonly op: Operator;
   readonly attributes: Attributes;
-  /** Sub-programs that the operator owns; their inputs are all explicit. */
+  /** Sub-programs that the operator owns. They capture nothing: all inputs are explicit. */
   readonly regions: readonly Program[];
   readonly types: readonly TensorType[];
   /** The user's source line, where one was recorded. */
   readonly source: string | undefined;
 }
 
-/** What a call has besides operands and attributes. */
+/**
+ * A condition of sizes that a run has to meet. It has no results and is a root of liveness, like an output: it
+ * stays as long as the program, and keeps the calls that decide the sizes it speaks of.
+ */
+export interface CheckNode {
+  readonly kind: 'check';
+  readonly requirement: Requirement;
+}
+
+/** Regions and source line of a call. */
 export interface CallDetails {
   readonly regions?: readonly Program[];
   readonly source?: string | undefined;
@@ -73,25 +89,12 @@ const noAttributes: Attributes = {};
 const noRegions: readonly Program[] = [];
 const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
-
-/** An array that is read: the port of the node where the edge starts. In the order of the operands. */
-export interface DataEdge {
-  readonly kind: 'data';
-  readonly port: number;
-}
-
-/** A size that is spoken of, from the call whose data decides it. Made by the program, behind the operands. */
-export interface SizeEdge {
-  readonly kind: 'size';
-  readonly name: string;
-}
-
-export type Edge = DataEdge | SizeEdge;
+const noTypes: readonly TensorType[] = [];
 
 /** By port. */
 const dataEdges: DataEdge[] = [];
 
-export type ProgramNode = VariableNode | ConstantNode | CallNode;
+export type ProgramNode = VariableNode | ConstantNode | CallNode | CheckNode;
 
 export interface Output {
   readonly name: string;
@@ -105,7 +108,7 @@ export class Value extends Tensor {
   readonly port: number;
   readonly type: TensorType;
 
-  /** Made by `Program` only. */
+  /** Called by `Program` only. */
   constructor(program: Program, node: NodeId, port: number, type: TensorType) {
     super();
     this.program = program;
@@ -122,13 +125,14 @@ export class Value extends Tensor {
 export class Program {
   readonly graph: Graph<ProgramNode, Edge>;
   readonly #values: Value[][] = [];
-  /** What each node reads, as it was given: passes ask again and again. */
+  /** Cache of each node's operands: passes ask for them again and again. */
   readonly #operands: (readonly Value[])[] = [];
   readonly #inputs: Value[] = [];
   readonly #names: Set<string> = new Set();
-  /** By the hint of a name, the number below which all names are taken. */
+  /** For each name hint, a number below which all names are taken. */
   readonly #nameCounts: Map<string, number> = new Map();
   #outputs: readonly Output[] = [];
+  /** Requirements of the check nodes, in their order, and the keys of their conditions. */
   readonly #requirements: Requirement[] = [];
   readonly #required: Set<string> = new Set();
   #source: string | undefined;
@@ -141,7 +145,7 @@ export class Program {
   readonly #sizes: SharedSizes = new SharedSizes();
   readonly #sources: SizeSources = new SizeSources();
 
-  /** @param capacity How many nodes and edges there is room for before more is made. */
+  /** @param capacity Nodes and edges to reserve. */
   constructor(capacity?: number) {
     this.graph = new Graph<ProgramNode, Edge>(Uint32Array, capacity);
   }
@@ -168,24 +172,18 @@ export class Program {
     return this.#outputs;
   }
 
-  /** What must hold of the sizes of a run, in the order in which it was demanded; checked before it. */
+  /** Conditions of the check nodes, in order. */
   get requirements(): readonly Requirement[] {
     return this.#requirements;
   }
 
-  /** Adds a requirement; of those with one condition only the first counts. */
+  /** Adds a check node; of checks with the same condition only the first is kept. */
   require(requirement: Requirement): void {
     const key = conditionKey(requirement);
     if (this.#required.has(key)) return;
     this.#required.add(key);
     this.#requirements.push(requirement);
-  }
-
-  /** The same for several that were demanded before those there are. */
-  requireFirst(requirements: readonly Requirement[]): void {
-    const later = this.#requirements.splice(0);
-    this.#required.clear();
-    for (const requirement of [...requirements, ...later]) this.require(requirement);
+    this.#add({ kind: 'check', requirement }, noTypes, noReads);
   }
 
   variable(name: string, type: TensorType): Value {
@@ -201,7 +199,7 @@ export class Program {
     return this.#add({ kind: 'constant', data }, [data.type], [])[0];
   }
 
-  /** Adds a call after checking its attributes and inferring its result types, with what it requires. */
+  /** Appends a call: checks its attributes, infers its result types, and collects its requirements. */
   append(
     op: Operator,
     inputs: readonly Value[],
@@ -228,7 +226,7 @@ export class Program {
     return this.appendTyped(op, inputs, attributes, types, { regions, source: details.source });
   }
 
-  /** Adds a call whose result types the caller has already inferred. */
+  /** Appends a call whose result types the caller has already inferred. */
   appendTyped(
     op: Operator,
     inputs: readonly Value[],
@@ -247,7 +245,7 @@ export class Program {
     return this.#add(node, types, inputs);
   }
 
-  /** Adds a call that is what a node of some program is: its operator, attributes, regions, types and source. */
+  /** Appends a copy of a node of any program: its operator, attributes, regions, types and source. */
   appendNode(node: CallNode, inputs: readonly Value[]): readonly Value[] {
     return this.#add(node, node.types, inputs);
   }
@@ -277,12 +275,12 @@ export class Program {
     return this.#operands[id];
   }
 
-  /** The sizes that data decides, by name: each with a result of the call that decides it, which tells it. */
+  /** Data-dependent sizes by name, each with a result of the call that decides it. */
   get decidedSizes(): ReadonlyMap<string, Value> {
     return this.#sources.decided;
   }
 
-  /** What a node needs beside its operands: results of the calls that decide the sizes that it speaks of. */
+  /** Dependences beside the operands: results of the calls that decide the sizes in the node's types. */
   sizeReads(id: NodeId): readonly Value[] {
     if (this.decidedSizes.size === 0) return noReads;
     const reads = new Set<Value>();
@@ -294,8 +292,8 @@ export class Program {
   }
 
   /**
-   * Runs `build`, whose calls stand for one that has stated already what it needs: they are right for all
-   * sizes that it accepts, so what they need themselves is not required.
+   * Runs `build`, whose calls replace one that has stated its requirements already: they are right for all
+   * sizes that it accepts, so their own requirements are not recorded.
    */
   assuming<R>(build: () => R): R {
     const previous = this.#isAssuming;
@@ -328,7 +326,7 @@ export class Program {
     return symbol(`${stem}_${count}`, bounds);
   }
 
-  /** A name for an input that is not taken: the hint itself if possible. */
+  /** An unused name for an input: the hint itself if possible. */
   freshName(hint: string): string {
     if (!this.#names.has(hint)) return hint;
     let count = this.#nameCounts.get(hint) ?? 2;
@@ -337,7 +335,7 @@ export class Program {
     return `${hint}_${count}`;
   }
 
-  /** Only programs that ask for fresh dimensions pay for knowing their names. */
+  /** Collected lazily: only programs that ask for fresh dimensions need the names. */
   #scanDims(): void {
     if (this.#origin !== undefined) {
       this.#origin.#scanDims();
@@ -359,7 +357,7 @@ export class Program {
     for (const { node: source, port } of operands) {
       this.graph.addEdge(source, id, (dataEdges[port] ??= { kind: 'data', port }));
     }
-    if (node.kind === 'call') {
+    if (node.kind === 'call' || node.kind === 'check') {
       for (const name of this.#sources.decidedIn(node)) {
         this.graph.addEdge(this.decidedSizes.get(name)!.node, id, { kind: 'size', name });
       }

@@ -1,7 +1,7 @@
 /**
- * What a program needs of sizes that are not known yet. Where numbers or the ranges of symbols decide a
- * condition, it is settled at once; the others are kept as data and settled when the sizes of a run are
- * known, with the error that the operator would have thrown on these sizes.
+ * Requirements: conditions on sizes that are not known yet. A condition that numbers or the ranges of symbols
+ * decide is settled at once; others are kept as data and checked when the sizes of a run are known, with the
+ * error that the operator would have thrown for these sizes.
  */
 import type { Json } from '../base/attributes/attribute.js';
 import {
@@ -18,36 +18,36 @@ import { ArgumentError, type KaonError, ShapeError } from '../base/errors.js';
 import type { JsonReader } from '../base/attributes/reader.js';
 import type { Shape } from './types.js';
 
-/** A comparison of sizes in its one normal form: `dim = 0` or `dim >= 0`. */
+/** A comparison of sizes in normal form: `dim = 0` or `dim >= 0`. */
 export interface Comparison {
   readonly relation: '=' | '>=';
   readonly dim: DimExpr;
 }
 
-/** A comparison, or the answer where it is known. */
+/** A comparison, or its result where that is known. */
 export type Condition = boolean | Comparison;
 
-/** Text with dimensions in it, at the odd places. */
-export type Words = readonly (string | Dim)[];
+/** Template text: dimensions at the odd positions. */
+export type MessageTemplate = readonly (string | Dim)[];
 
-/** What is said when a condition does not hold. */
+/** Parts of the error for a condition that does not hold. */
 export interface Refusal {
   readonly error: 'shape' | 'argument';
   readonly op: string;
-  readonly problem: Words;
-  readonly expected: Words;
-  readonly actual: Words;
+  readonly problem: MessageTemplate;
+  readonly expected: MessageTemplate;
+  readonly actual: MessageTemplate;
   readonly advice?: string;
   /** The user's line; where absent, that of the call whose inference refuses. */
   readonly source?: string | undefined;
 }
 
-/** A condition that only the sizes of a run decide. */
+/** A condition that only the sizes of a run can decide. */
 export interface Requirement extends Refusal {
   readonly condition: Comparison;
 }
 
-/** States a condition. One that does not hold is an error at once; what only a run decides is kept. */
+/** States a condition. One that is false throws at once; one that only a run decides is kept. */
 export type Require = (condition: Condition, refusal: () => Refusal) => void;
 
 /** `dim >= bound`. */
@@ -60,27 +60,27 @@ export function atLeast(dim: Dim, bound: Dim): Condition {
 }
 
 /** `a = b`. */
-export function equal(a: Dim, b: Dim): Condition {
+export function equalSizes(a: Dim, b: Dim): Condition {
   if (sameDim(a, b)) return true;
   const difference = subDim(a, b);
   if (typeof difference === 'number') return difference === 0;
   const { min, max } = boundsOf(difference);
   if (min > 0 || max < 0) return false;
   const isNegative = difference.terms[0].coefficient < 0;
-  // One of the two signs, so that a = b and b = a are the same.
+  // Normalized sign, so that a = b and b = a have the same form.
   return { relation: '=', dim: isNegative ? (mulDim(difference, -1) as DimExpr) : difference };
 }
 
-/** Whether `dim` is a multiple of `by`, which must be 1 or more. */
+/** Condition that `dim` is a multiple of `by`, which must be 1 or more. */
 export function divisible(dim: Dim, by: Dim): Condition {
-  return equal(mulDim(floorDivDim(dim, by), by), dim);
+  return equalSizes(mulDim(floorDivDim(dim, by), by), dim);
 }
 
-/** A template for words: `` words`axis ${axis} of ${shape}` ``. Only symbolic sizes stay apart. */
+/** A template tag: `` words`axis ${axis} of ${shape}` ``. Only symbolic sizes stay dimensions. */
 export function words(
   texts: TemplateStringsArray,
   ...holes: readonly (string | Dim | Shape)[]
-): Words {
+): MessageTemplate {
   const parts: (string | Dim)[] = [texts[0]];
   const say = (text: string): void => {
     parts[parts.length - 1] += text;
@@ -106,14 +106,14 @@ export function words(
 }
 
 /** Several words one after the other. */
-export function joinedWords(all: readonly Words[], separator: string): Words {
+export function joinedWords(all: readonly MessageTemplate[], separator: string): MessageTemplate {
   return all.reduce((before, [first, ...rest]) => {
     const seam = `${before.at(-1) as string}${separator}${first as string}`;
     return [...before.slice(0, -1), seam, ...rest];
   });
 }
 
-/** Settles what it can, and hands the rest to `keep`. */
+/** Settles the conditions that are decidable, and hands the others to `keep`. */
 export function requireOrKeep(keep: (requirement: Requirement) => void): Require {
   return (condition, refusal) => {
     if (condition === true) return;
@@ -122,7 +122,7 @@ export function requireOrKeep(keep: (requirement: Requirement) => void): Require
   };
 }
 
-/** For places where sizes are numbers, or where requirements are collected elsewhere. */
+/** Checks conditions at once, for places where sizes are numbers or requirements are collected elsewhere. */
 export const requireNow: Require = (condition, refusal) => {
   if (condition === false) throw refusalError(refusal());
 };
@@ -132,7 +132,7 @@ export function conditionKey({ condition: { relation, dim } }: Requirement): str
   return `${dim.key} ${relation} 0`;
 }
 
-/** States a requirement in another world of symbols, or of numbers. */
+/** States a requirement after replacing its symbols. */
 export function requireAt(
   requirement: Requirement,
   sizes: ReadonlyMap<string, Dim>,
@@ -141,9 +141,10 @@ export function requireAt(
   const { relation, dim } = requirement.condition;
   if (sizes.size === 0) return require(requirement.condition, () => requirement);
   const value = substituteDim(dim, sizes);
-  require(relation === '=' ? equal(value, 0) : atLeast(value, 0), () => {
+  require(relation === '=' ? equalSizes(value, 0) : atLeast(value, 0), () => {
     const { condition: _, ...refusal } = requirement;
-    const moved = (parts: Words): Words => joined(parts, (part) => substituteDim(part, sizes));
+    const moved = (parts: MessageTemplate): MessageTemplate =>
+      joined(parts, (part) => substituteDim(part, sizes));
     return {
       ...refusal,
       problem: moved(refusal.problem),
@@ -156,7 +157,7 @@ export function requireAt(
 /** A requirement as JSON, without its source. */
 export function requirementToJSON(requirement: Requirement): { readonly [key: string]: Json } {
   const { condition, error, op, problem, expected, actual, advice } = requirement;
-  const json = (parts: Words): Json => parts.map(String);
+  const json = (parts: MessageTemplate): Json => parts.map(String);
   return {
     dim: condition.dim.key,
     is: condition.relation === '=' ? 'zero' : 'natural',
@@ -174,7 +175,7 @@ export function requirementFromJSON(
   json: JsonReader,
   dimOf: (json: JsonReader) => Dim,
 ): Requirement {
-  const read = (name: string): Words =>
+  const read = (name: string): MessageTemplate =>
     json
       .field(name)
       .list()
@@ -199,13 +200,13 @@ export function requirementFromJSON(
   };
 }
 
-/** The dimensions that a requirement speaks of. */
+/** The dimensions that occur in a requirement. */
 export function dimsOf({ condition, problem, expected, actual }: Requirement): readonly Dim[] {
   const said = [problem, expected, actual].flatMap((parts) => parts.filter((_, i) => i % 2 === 1));
   return [condition.dim, ...(said as Dim[])];
 }
 
-function joined(parts: Words, map: (dim: Dim) => Dim): Words {
+function joined(parts: MessageTemplate, map: (dim: Dim) => Dim): MessageTemplate {
   const result: (string | Dim)[] = [parts[0]];
   for (let i = 1; i + 1 < parts.length; i += 2) {
     const dim = map(parts[i] as Dim);

@@ -5,17 +5,17 @@ import type { InferContext, Operator } from './program.js';
 type Fresh = InferContext['fresh'];
 
 /**
- * What an operand is computed from, in a text that only equal values have in common; `numberOf` gives the
- * numbers of other objects. Null for one that is equal to itself only.
+ * Structural key of an operand's computation; `numberOf` numbers other objects. Null for an operand that is
+ * equal to itself only.
  */
 export type Describe = (object: object, numberOf: (object: object) => number) => string | null;
 
-/** Longer chains of calls are not compared. */
+/** Longest chain of calls that is compared. */
 const deepest = 64;
 
 /**
- * The sizes that the data of calls decides, by what decides them: two calls that select by one mask give
- * results of one size, and what follows may add them up.
+ * Value numbering of data-dependent sizes: two calls that select by the same mask give results of the same
+ * size, so that their results may be added.
  */
 export class SharedSizes {
   readonly #numbers: WeakMap<object, number> = new WeakMap();
@@ -28,7 +28,7 @@ export class SharedSizes {
     this.#describe = describe;
   }
 
-  /** What the inference of a call asks for its sizes; `fresh` makes those that no call has decided yet. */
+  /** The fresh sizes for the inference of a call; `fresh` makes those that no equal call has decided yet. */
   freshFor(op: Operator, operands: readonly object[], attributes: Attributes, fresh: Fresh): Fresh {
     if (op.sizedBy === undefined) return fresh;
     const deciding = [op, ...op.sizedBy.map((k) => operands[k])].map((each) => this.#number(each));

@@ -1,20 +1,21 @@
 import { symbolsOf } from '../base/dim/index.js';
 import { symbolsOfAttributes } from '../base/attributes/schema.js';
-import type { CallNode, Value } from './program.js';
+import type { CallNode, CheckNode, Value } from './program.js';
+import { dimsOf } from './requirement.js';
 
 const none: ReadonlySet<string> = new Set();
 
 /**
- * Where the sizes of a program come from: the first value whose type speaks of each. Where that is no input, the
- * data of a call decides the size.
+ * Sources of the sizes of a program: the first value whose type mentions each. If that value is not an input,
+ * the data of a call decides the size.
  */
 export class SizeSources {
   readonly #sources: Map<string, Value> = new Map();
   readonly #decided: Map<string, Value> = new Map();
-  /** The keys of the dimensions there have been. */
+  /** Keys of the dimensions seen so far. */
   readonly #seen: Set<string> = new Set();
 
-  /** Takes in the results of a new node. */
+  /** Records the results of a new node. */
   add(values: readonly Value[], isInput: boolean): void {
     for (const value of values) {
       for (const dim of value.type.shape) {
@@ -29,18 +30,25 @@ export class SizeSources {
     }
   }
 
-  /** The sizes that data decides, each with the result that tells it. */
+  /** Data-dependent sizes, each with the result that reveals it. */
   get decided(): ReadonlyMap<string, Value> {
     return this.#decided;
   }
 
-  /** Those of them that a call speaks of. */
-  decidedIn(call: CallNode): ReadonlySet<string> {
+  /** Data-decided sizes that a call or a check refers to. */
+  decidedIn(node: CallNode | CheckNode): ReadonlySet<string> {
     if (this.#decided.size === 0) return none;
     const found = new Set<string>();
-    for (const name of symbolsOfCall(call)) if (this.#decided.has(name)) found.add(name);
+    for (const name of symbolsOfNode(node)) if (this.#decided.has(name)) found.add(name);
     return found;
   }
+}
+
+function symbolsOfNode(node: CallNode | CheckNode): ReadonlySet<string> {
+  if (node.kind === 'call') return symbolsOfCall(node);
+  const names = new Set<string>();
+  for (const dim of dimsOf(node.requirement)) symbolsOf(dim, names);
+  return names;
 }
 
 /** The symbols that a call's results and attributes speak of. */

@@ -6,13 +6,13 @@
  *       input x: float32[n, 3]
  *       %0 = constant float32[3] [1, 2, 3]
  *       %1 = mul(x, %0): float32[n, 3]  // model.ts:3:11
+ *       require n - 2 >= 0 {error: "shape", op: "topK", ...}  // model.ts:4:9
  *       %2, %3 = topK(%1) {k: 2, axis: -1}: float32[n, 2], int64[n, 2]
  *       %4 = call(%2) [@1 {
  *         input y: float32[m, 2]
  *         output y = y
  *       }]: float32[n, 2]
  *       output best = %4
- *       require n - 2 >= 0 {error: "shape", op: "topK", ...}  // model.ts:4:9
  *     }
  *
  * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
@@ -46,7 +46,7 @@ function printBlock(
     if (min === 0 && max === Infinity) continue;
     lines.push(`${inner}dim ${min} <= ${name}${max === Infinity ? '' : ` <= ${max}`}`);
   }
-  // The number of each node's first result; variables go by their names.
+  // The number of each node's first result; variables are printed by name.
   const numbers = new Uint32Array(program.graph.nodeCount);
   let count = 0;
   const nameOf = ({ node: id, port }: Value): string => {
@@ -57,6 +57,13 @@ function printBlock(
     const node = program.node(id);
     if (node.kind === 'variable') {
       lines.push(`${inner}input ${word(node.name)}: ${typeToString(node.type)}`);
+      continue;
+    }
+    if (node.kind === 'check') {
+      const { dim: _, is: __, ...said } = requirementToJSON(node.requirement);
+      const comment = printSource(node.requirement.source);
+      const condition = conditionKey(node.requirement);
+      lines.push(`${inner}require ${condition} ${printJson(said)}${comment}`);
       continue;
     }
     const results = program.results(id);
@@ -76,11 +83,6 @@ function printBlock(
   }
   for (const { name, value } of program.outputs) {
     lines.push(`${inner}output ${word(name)} = ${nameOf(value)}`);
-  }
-  for (const requirement of program.requirements) {
-    const { dim: _, is: __, ...said } = requirementToJSON(requirement);
-    const comment = printSource(requirement.source);
-    lines.push(`${inner}require ${conditionKey(requirement)} ${printJson(said)}${comment}`);
   }
   lines.push(`${indent}}`);
 }
@@ -108,7 +110,7 @@ function printCall(
   lines.push(`${indent}${head}${tail}`);
 }
 
-/** Every symbol a program speaks of, with its range, in the order of first mention. */
+/** Every symbol of a program with its range, in the order of first mention. */
 export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
   const ranges = new Map<string, Bounds>();
   const seen = new Set<DimExpr>();

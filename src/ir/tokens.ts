@@ -1,14 +1,14 @@
 import { FormatError } from '../base/errors.js';
 
-/** The words of program text, one after another, with the line they are on. */
+/** Tokenizer of program text that keeps line numbers. */
 export class Tokens {
   readonly #text: string;
-  /** Sticky: a word, or a comment to the end of its line. */
+  /** Sticky: a token, or a comment to the end of its line. */
   readonly #pattern: RegExp =
     /[^\S\n]*(?:(\n)|(\/\/[^\n]*)|("(?:[^"\\\n]|\\.)*"|[%@]?\d+(?:\.\d+)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|[^\s\w]))/y;
   #line = 1;
   #word: string | undefined;
-  /** What the last comment before the current word said, if it is on the line of the word before. */
+  /** Text of the last comment before the current token, if it is on the line of the previous token. */
   #comment: string | undefined;
 
   constructor(text: string) {
@@ -16,12 +16,12 @@ export class Tokens {
     this.#advance();
   }
 
-  /** The current word; empty at the end. */
+  /** The current token; empty at the end. */
   get word(): string {
     return this.#word ?? '';
   }
 
-  /** Takes the current word. */
+  /** Takes the current token. */
   next(): string {
     const word = this.#word;
     if (word === undefined) throw this.error('more');
@@ -29,7 +29,7 @@ export class Tokens {
     return word;
   }
 
-  /** Takes the current word if it is this one. */
+  /** Takes the current token if it is this one. */
   accept(word: string): boolean {
     if (this.#word !== word) return false;
     this.#advance();
@@ -40,14 +40,14 @@ export class Tokens {
     if (!this.accept(word)) throw this.error(JSON.stringify(word));
   }
 
-  /** Takes the comment that ended the line of the word taken last. */
+  /** Takes the comment at the end of the previous token's line. */
   comment(): string | undefined {
     const comment = this.#comment;
     this.#comment = undefined;
     return comment;
   }
 
-  /** An identifier or a quoted string, read. */
+  /** Parses an identifier or a quoted string. */
   name(): string {
     if (/^[A-Za-z_]/.test(this.word)) return this.next();
     return this.string();
@@ -104,7 +104,7 @@ export class Tokens {
   }
 }
 
-/** What a comment says, but notes on groups, which are for people; undefined when that is nothing. */
+/** The source line in a comment; notes on groups are ignored. Undefined when there is none. */
 function sourceIn(comment: string): string | undefined {
   const said = comment.slice(2).replace(/\[(?:no group|groups? [\d, ]+)\]\s*$/, '');
   return said.trim() || undefined;

@@ -4,7 +4,14 @@ import { GraphError, KaonError, named } from '../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfShape, symbolsOfTypes } from './bind.js';
-import { type CallNode, type Program, sameType, typeToString, type Value } from './program.js';
+import {
+  type CallNode,
+  type Program,
+  type ProgramNode,
+  sameType,
+  typeToString,
+  type Value,
+} from './program.js';
 import {
   dimsOf,
   type Require,
@@ -41,10 +48,7 @@ export function verify(program: Program, seen: Seen = new Set()): void {
   }
 }
 
-/**
- * The same, for a program that comes from outside: what its calls require of sizes becomes part of it,
- * whether or not it says so, since kernels rely on it.
- */
+/** Verifies a program that comes from outside, and adds the requirements of its calls: kernels rely on them. */
 export function verifyAndRequire(program: Program): void {
   verifyAll(program, new Set(), (inner, { source }, isOwn) =>
     requireOrKeep((requirement) => {
@@ -60,7 +64,7 @@ interface Seen {
   add(program: Program): unknown;
 }
 
-/** What becomes of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
+/** Receiver of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
 type RequireFor = (program: Program, call: CallNode, isOwn: (dim: Dim) => boolean) => Require;
 
 function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
@@ -73,6 +77,7 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     const types = checkResults(program, id);
     if (node.kind === 'variable') variables.push(program.results(id)[0]);
     else if (node.kind === 'constant') checkConstant(id, node.data);
+    else if (node.kind === 'check') checkRequirement(node.requirement, ranges);
     else {
       for (const region of node.regions) verifyAll(region, seen, requireFor);
       checkCall(program, id, node, ranges, requireFor);
@@ -93,7 +98,6 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     if (outputs.has(name)) fail(`two outputs are named ${name}`);
     outputs.add(name);
   }
-  for (const requirement of program.requirements) checkRequirement(requirement, ranges);
   seen.add(program);
 }
 
@@ -126,8 +130,7 @@ function checkOperands(program: Program, id: NodeId): void {
 
 function checkResults(program: Program, id: NodeId): readonly TensorType[] {
   const node = program.node(id);
-  const types =
-    node.kind === 'call' ? node.types : [node.kind === 'variable' ? node.type : node.data.type];
+  const types = typesOf(node);
   const values = program.results(id);
   const fits =
     values.length === types.length &&
@@ -140,6 +143,20 @@ function checkResults(program: Program, id: NodeId): readonly TensorType[] {
     );
   if (!fits) fail(`the values of node ${id} are not the results it states`);
   return types;
+}
+
+/** Types of the results that a node states. */
+function typesOf(node: ProgramNode): readonly TensorType[] {
+  switch (node.kind) {
+    case 'variable':
+      return [node.type];
+    case 'constant':
+      return [node.data.type];
+    case 'call':
+      return node.types;
+    case 'check':
+      return [];
+  }
 }
 
 function checkConstant(id: NodeId, { type, data }: ConstantData): void {
@@ -217,7 +234,7 @@ function checkCall(
   }
 }
 
-/** Whether types agree once the placeholders are given the dimensions that were recorded for them. */
+/** True when types agree after the placeholders are bound to the recorded dimensions. */
 function fits(
   inferred: readonly TensorType[],
   recorded: readonly TensorType[],

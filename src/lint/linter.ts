@@ -1,31 +1,31 @@
 /**
- * The part of ESLint's plugin interface that the rule uses, which oxlint offers as well. Written down
- * here so that the package depends on neither.
+ * The part of ESLint's plugin interface that the rule uses, which oxlint offers as well. Declared here so
+ * that the package depends on neither.
  */
 
 /** A node of the syntax tree: ESTree's, and TSESTree's where the file is TypeScript. */
-export interface Node {
+export interface SyntaxNode {
   readonly type: string;
-  readonly parent?: Node | null;
+  readonly parent?: SyntaxNode | null;
 }
 
-export interface Identifier extends Node {
+export interface Identifier extends SyntaxNode {
   readonly type: 'Identifier';
   readonly name: string;
   readonly optional?: boolean;
-  readonly typeAnnotation?: { readonly typeAnnotation: Node } | null;
+  readonly typeAnnotation?: { readonly typeAnnotation: SyntaxNode } | null;
 }
 
 export interface Reference {
-  readonly identifier: Node;
+  readonly identifier: SyntaxNode;
   isWrite(): boolean;
 }
 
 export interface Definition {
   readonly type: string;
-  /** What declares the name. */
-  readonly node: Node;
-  readonly parent?: Node | null;
+  /** Declaration of the name. */
+  readonly node: SyntaxNode;
+  readonly parent?: SyntaxNode | null;
   readonly name: Identifier;
 }
 
@@ -34,14 +34,14 @@ export interface Variable {
   readonly references: readonly Reference[];
 }
 
-export interface Scope {
+export interface LinterScope {
   readonly set: ReadonlyMap<string, Variable>;
-  readonly upper: Scope | null;
+  readonly upper: LinterScope | null;
 }
 
 export interface SourceCode {
-  getScope(node: Node): Scope;
-  /** What the parser knows beyond syntax; typescript-eslint's knows types. */
+  getScope(node: SyntaxNode): LinterScope;
+  /** Services of the parser beyond syntax; typescript-eslint's has types. */
   readonly parserServices?: unknown;
 }
 
@@ -49,14 +49,14 @@ export interface Context {
   readonly sourceCode: SourceCode;
   readonly options: readonly unknown[];
   report(problem: {
-    readonly node: Node;
+    readonly node: SyntaxNode;
     readonly messageId: string;
     readonly data?: Readonly<Record<string, string>>;
   }): void;
 }
 
 /** Functions by the type of node they are called with. */
-export type Visitors = Readonly<Record<string, (node: Node) => void>>;
+export type Visitors = Readonly<Record<string, (node: SyntaxNode) => void>>;
 
 /** A rule in the form in which the types of ESLint and of oxlint accept it. */
 export interface Rule {
@@ -66,6 +66,6 @@ export interface Rule {
     readonly messages: Record<string, string>;
     readonly schema: object[];
   };
-  /** Takes a `Context`, of which each linter has a type of its own. */
+  /** Takes a `Context`; each linter has its own type for it. */
   create(context: unknown): Visitors;
 }

@@ -1,49 +1,64 @@
-import type { Definition, Identifier, Node, Scope, SourceCode, Variable } from './linter.js';
+import type {
+  Definition,
+  Identifier,
+  SyntaxNode,
+  LinterScope,
+  SourceCode,
+  Variable,
+} from './linter.js';
 import { arrayFunctions, arrayMethods } from './vocabulary.js';
 
-/** Whether an expression certainly is an array. */
-export type ArrayTest = (node: Node) => boolean;
+/** Predicate: true for expressions that certainly are arrays. */
+export type ArrayTest = (node: SyntaxNode) => boolean;
 
-/** The nodes that are looked into; all others are unknown, so never arrays. */
+/** Node types that the analysis handles; others are unknown, so never arrays. */
 type Known =
   | Identifier
-  | Of<'CallExpression', { callee: Node }>
+  | Of<'CallExpression', { callee: SyntaxNode }>
   | Member
-  | Of<'ConditionalExpression', { consequent: Node; alternate: Node }>
-  | Of<'LogicalExpression', { left: Node; right: Node }>
-  | Of<'AssignmentExpression', { operator: string; left: Node; right: Node }>
+  | Of<'ConditionalExpression', { consequent: SyntaxNode; alternate: SyntaxNode }>
+  | Of<'LogicalExpression', { left: SyntaxNode; right: SyntaxNode }>
+  | Of<'AssignmentExpression', { operator: string; left: SyntaxNode; right: SyntaxNode }>
   | Of<'UpdateExpression', object>
-  | Of<'SequenceExpression', { expressions: readonly Node[] }>
-  | Of<'TSNonNullExpression' | 'TSSatisfiesExpression', { expression: Node }>
-  | Of<'TSAsExpression', { typeAnnotation: Node }>
-  | Of<'TSTypeReference', { typeName: Node }>
-  | Of<'TSQualifiedName', { left: Node; right: Identifier }>
-  | Of<'VariableDeclarator', { id: Node; init?: Node | null }>
+  | Of<'SequenceExpression', { expressions: readonly SyntaxNode[] }>
+  | Of<'TSNonNullExpression' | 'TSSatisfiesExpression', { expression: SyntaxNode }>
+  | Of<'TSAsExpression', { typeAnnotation: SyntaxNode }>
+  | Of<'TSTypeReference', { typeName: SyntaxNode }>
+  | Of<'TSQualifiedName', { left: SyntaxNode; right: Identifier }>
+  | Of<'VariableDeclarator', { id: SyntaxNode; init?: SyntaxNode | null }>
   | Of<'ImportDeclaration', { source: { readonly value: unknown } }>
   | Of<'ImportSpecifier', { imported: { readonly name?: string; readonly value?: string } }>
   | Of<'ImportNamespaceSpecifier', object>;
 
-type Of<T extends string, Fields> = { readonly type: T } & Readonly<Fields> & Omit<Node, 'type'>;
-type Member = Of<'MemberExpression', { object: Node; property: Node; computed: boolean }>;
+type Of<T extends string, Fields> = { readonly type: T } & Readonly<Fields> &
+  Omit<SyntaxNode, 'type'>;
+type Member = Of<
+  'MemberExpression',
+  { object: SyntaxNode; property: SyntaxNode; computed: boolean }
+>;
 
-/** The assignments that do not throw on arrays. */
+/** Assignments that do not throw on arrays. */
 const assigning: ReadonlySet<string> = new Set(['=', '&&=', '||=', '??=']);
 
-const known = (node: Node): Known => node as Known;
+const known = (node: SyntaxNode): Known => node as Known;
 
 /**
- * The test for files without type information, from what one file shows: calls of functions imported from
- * Kaon, method chains on their results, annotations. What might be something else, undefined above all, is
- * no array.
+ * Array test for files without type information, from the contents of one file: calls of functions imported
+ * from Kaon, method chains on their results, annotations. An expression that might be anything else,
+ * undefined above all, is not an array.
  *
- * @param modules ends of the paths of further modules to take for Kaon.
+ * @param modules Suffixes of further module paths to treat as Kaon.
  */
 export function localArrayTest(sourceCode: SourceCode, modules: readonly string[]): ArrayTest {
   const settled = new Map<Variable, boolean>();
   const assumed = new Set<Variable>();
 
   const variableOf = (node: Identifier): Variable | undefined => {
-    for (let scope: Scope | null = sourceCode.getScope(node); scope !== null; scope = scope.upper) {
+    for (
+      let scope: LinterScope | null = sourceCode.getScope(node);
+      scope !== null;
+      scope = scope.upper
+    ) {
       const variable = scope.set.get(node.name);
       if (variable !== undefined) return variable;
     }
@@ -51,7 +66,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   };
 
   /** `['random', 'normal']` for `kn.random.normal` or an imported `random.normal`; undefined for all else. */
-  const pathOf = (given: Node): readonly string[] | undefined => {
+  const pathOf = (given: SyntaxNode): readonly string[] | undefined => {
     const node = known(given);
     switch (node.type) {
       case 'Identifier': {
@@ -84,7 +99,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
     return [name ?? value!];
   };
 
-  const isArrayType = (annotation: Node): boolean => {
+  const isArrayType = (annotation: SyntaxNode): boolean => {
     const node = known(annotation);
     return node.type === 'TSTypeReference' && pathOf(node.typeName)?.join('.') === 'NDArray';
   };
@@ -92,7 +107,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   const variableIsArray = (variable: Variable): boolean => {
     const before = settled.get(variable);
     if (before !== undefined) return before;
-    // `x = x.add(1)` makes an array if the other values of `x` are arrays.
+    // `x = x.add(1)` is an array if the other values of `x` are.
     if (assumed.has(variable) || variable.defs.length !== 1) return assumed.has(variable);
     assumed.add(variable);
     const is = definesArray(variable, variable.defs[0]);
@@ -107,15 +122,15 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
     }
     const declarator = known(node);
     if (type !== 'Variable' || declarator.type !== 'VariableDeclarator') return false;
-    // Without a first value the variable may be asked whether it has one.
+    // A variable without an initializer may legitimately be tested for a value.
     if (!declarator.init || declarator.id !== name) return false;
     return variable.references
       .filter((reference) => reference.isWrite())
       .every(({ identifier }) => keepsArray(identifier));
   };
 
-  /** Whether a variable that holds an array still does after this write. */
-  const keepsArray = (identifier: Node): boolean => {
+  /** True when a variable that holds an array still does after this write. */
+  const keepsArray = (identifier: SyntaxNode): boolean => {
     const write = known(identifier.parent!);
     switch (write.type) {
       case 'VariableDeclarator':
@@ -165,7 +180,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   return isArray;
 }
 
-/** The name in `x.name`; that in `x[name]` is unknown. */
+/** The name in `x.name`; unknown in `x[name]`. */
 function propertyName({ computed, property }: Member): string | undefined {
   return computed ? undefined : (property as Identifier).name;
 }

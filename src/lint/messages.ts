@@ -28,7 +28,7 @@ export const binaryOperators: Readonly<Record<string, OperatorName>> = {
   '>=': 'greaterEqual',
 };
 
-/** For the operators that compare objects instead of throwing. */
+/** Method for each operator that compares objects instead of throwing. */
 export const equalities: Readonly<Record<string, OperatorName>> = {
   '==': 'equal',
   '===': 'equal',
@@ -36,7 +36,7 @@ export const equalities: Readonly<Record<string, OperatorName>> = {
   '!==': 'notEqual',
 };
 
-/** What to do instead of a unary operator. */
+/** Replacement for each unary operator. */
 export const unaryOperators: Readonly<Record<string, string>> = {
   '-': 'x.neg()',
   '~': 'x.bitwiseNot()',
@@ -45,7 +45,7 @@ export const unaryOperators: Readonly<Record<string, string>> = {
 
 const truthy = 'an array is an object, so it is true whatever its elements are';
 
-/** The kinds of mistakes. */
+/** Kinds of mistakes. */
 export type Message =
   | 'branch'
   | 'loop'

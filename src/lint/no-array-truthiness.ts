@@ -1,21 +1,25 @@
-import type { Context, Identifier, Node, Rule, Visitors } from './linter.js';
+import type { Context, Identifier, SyntaxNode, Rule, Visitors } from './linter.js';
 import { localArrayTest } from './local.js';
 import { binaryOperators, equalities, type Message, messages, unaryOperators } from './messages.js';
 import { typedArrayTest } from './typed.js';
 
-type Infix = Node & { readonly operator: string; readonly left: Node; readonly right: Node };
-type Prefix = Node & { readonly operator: string; readonly argument: Node };
-type Tested = Node & { readonly test: Node | null };
-type Choice = Tested & { readonly consequent: Node; readonly alternate: Node };
-type Call = Node & { readonly callee: Node; readonly arguments: readonly Node[] };
-type Text = Node & { readonly expressions: readonly Node[] };
+type Infix = SyntaxNode & {
+  readonly operator: string;
+  readonly left: SyntaxNode;
+  readonly right: SyntaxNode;
+};
+type Prefix = SyntaxNode & { readonly operator: string; readonly argument: SyntaxNode };
+type Tested = SyntaxNode & { readonly test: SyntaxNode | null };
+type Choice = Tested & { readonly consequent: SyntaxNode; readonly alternate: SyntaxNode };
+type Call = SyntaxNode & { readonly callee: SyntaxNode; readonly arguments: readonly SyntaxNode[] };
+type Text = SyntaxNode & { readonly expressions: readonly SyntaxNode[] };
 
-/** Arithmetic that turns text into a number, which `+` does not. */
+/** Arithmetic that converts text to a number, which `+` does not. */
 const numeric: ReadonlySet<string> = new Set(['-', '*', '/', '%', '**']);
 
 /**
- * Reports JavaScript's operators on arrays. Those that convert throw when they run; truthiness and identity
- * cannot be trapped, so this is all there is to find them.
+ * Reports JavaScript operators on arrays. Those that convert throw at run time; truthiness and identity
+ * cannot be trapped, so only a linter can find them.
  */
 export const noArrayTruthiness: Rule = {
   meta: {
@@ -39,13 +43,13 @@ export const noArrayTruthiness: Rule = {
       typedArrayTest(sourceCode.parserServices) ?? localArrayTest(sourceCode, modules);
 
     const report = (
-      node: Node,
+      node: SyntaxNode,
       messageId: Message,
       data: Readonly<Record<string, string>> = {},
     ): void => context.report({ node, messageId, data });
 
-    /** Reports the arrays by whose truthiness a condition is decided. */
-    const tested = (node: Node | null, messageId: Message): void => {
+    /** Reports arrays whose truthiness decides a condition. */
+    const tested = (node: SyntaxNode | null, messageId: Message): void => {
       if (node === null) return;
       if (node.type === 'LogicalExpression') {
         const { operator, left, right } = node as Infix;
@@ -76,7 +80,7 @@ export const noArrayTruthiness: Rule = {
       } else if (numeric.has(operator) && operands.some(isArrayText)) report(node, 'text', data);
     };
 
-    const isArrayText = (node: Node): boolean =>
+    const isArrayText = (node: SyntaxNode): boolean =>
       node.type === 'TemplateLiteral' && (node as Text).expressions.some(isArray);
 
     const loop = ({ test }: Tested): void => tested(test, 'loop');
@@ -115,19 +119,21 @@ export const noArrayTruthiness: Rule = {
   },
 };
 
-/** A literal number, bigint, boolean or text: what no array is equal to. */
-function isPlain(node: Node): boolean {
+/** True for a literal number, bigint, boolean or text, which no array equals. */
+function isPlain(node: SyntaxNode): boolean {
   if (node.type === 'UnaryExpression') {
     const { operator, argument } = node as Prefix;
     return operator === '-' && isPlain(argument);
   }
-  return node.type === 'Literal' && (node as Node & { readonly value: unknown }).value !== null;
+  return (
+    node.type === 'Literal' && (node as SyntaxNode & { readonly value: unknown }).value !== null
+  );
 }
 
-function isText(node: Node): boolean {
+function isText(node: SyntaxNode): boolean {
   if (node.type === 'TemplateLiteral') return true;
   return (
     node.type === 'Literal' &&
-    typeof (node as Node & { readonly value: unknown }).value === 'string'
+    typeof (node as SyntaxNode & { readonly value: unknown }).value === 'string'
   );
 }

@@ -1,7 +1,7 @@
 import type { ArrayTest } from './local.js';
-import type { Node } from './linter.js';
+import type { SyntaxNode } from './linter.js';
 
-/** The part of TypeScript's types that the rule asks about. */
+/** The part of TypeScript's types that the rule uses. */
 interface Type {
   readonly symbol?: { readonly name: string };
   /** Of unions and intersections. */
@@ -17,18 +17,18 @@ interface Checker {
   getBaseConstraintOfType(type: Type): Type | undefined;
 }
 
-/** What typescript-eslint's parser offers when it was given a project. */
+/** Parser services of typescript-eslint when a project is configured. */
 interface TypedServices {
   readonly program: {
     getTypeChecker(): Checker;
     getCompilerOptions(): { readonly strict?: boolean; readonly strictNullChecks?: boolean };
   };
-  readonly esTreeNodeToTSNodeMap: { get(node: Node): object };
+  readonly esTreeNodeToTSNodeMap: { get(node: SyntaxNode): object };
 }
 
 /**
- * The test that asks the type checker. Null where the file was parsed without types, or where the types do
- * not tell an array from one that may be missing.
+ * Array test that asks the type checker. Null when the file was parsed without types, or when the types
+ * cannot tell an array from an optional one.
  */
 export function typedArrayTest(parserServices: unknown): ArrayTest | null {
   if (!hasTypes(parserServices)) return null;
@@ -44,7 +44,7 @@ export function typedArrayTest(parserServices: unknown): ArrayTest | null {
       const constraint = checker.getBaseConstraintOfType(type);
       return constraint !== undefined && constraint !== type && isArrayType(constraint);
     }
-    // The property tells Kaon's class from others of the name.
+    // The property tells Kaon's class from other classes of the same name.
     return type.symbol?.name === 'NDArray' && type.getProperty('attachGrad') !== undefined;
   };
   return (node) => isArrayType(checker.getTypeAtLocation(esTreeNodeToTSNodeMap.get(node)));

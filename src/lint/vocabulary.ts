@@ -5,12 +5,12 @@ import type * as random from '../front/arrays/random.js';
 import type { Declaration } from '../ops/declare/declare.js';
 import { registry } from '../ops/registry.js';
 
-/** The members of `M` that are functions returning one array. */
+/** Members of `M` that are functions returning one array. */
 type ArrayMakers<M> = {
   [K in keyof M]: M[K] extends (...args: never[]) => NDArray ? K : never;
 }[keyof M];
 
-// The two tables below do not compile when a name is missing or does not return an array.
+// Both tables fail to compile when a name is missing or does not return an array.
 const randomArrays: Readonly<Record<ArrayMakers<typeof random>, true>> = {
   normal: true,
   uniform: true,
@@ -20,7 +20,7 @@ const randomArrays: Readonly<Record<ArrayMakers<typeof random>, true>> = {
   permutation: true,
 };
 
-/** What every array has beside the operators. */
+/** Methods of arrays beside the operators. */
 const ownMethods: Readonly<
   Record<Exclude<ArrayMakers<NDArray>, keyof ArrayMethods | 'computed'>, true>
 > = { astype: true, detach: true, to: true };

@@ -16,26 +16,26 @@ import { NDArray } from '../front/core/ndarray.js';
 import { fileName, readFile, replaceFile } from './files.js';
 import { fromFileTensor, toFileTensor } from './persistence.js';
 
-/** Formats of files with arrays: one array of NumPy, an archive of them, or tensors by name. */
+/** Formats of array files: one NumPy array, an archive of them, or tensors by name. */
 export type ArrayFormat = 'npy' | 'npz' | 'safetensors';
 
 const formats = ['npy', 'npz', 'safetensors'] as const;
 
-/** Where a file is: a path, an address, or its bytes. */
+/** Location of a file: a path, an address, or its bytes. */
 export type FileSource = string | URL | Uint8Array | ArrayBuffer;
 
 /** Arrays by name. */
 export type ArrayRecord = Readonly<Record<string, NDArray>>;
 
 export interface LoadOptions {
-  /** The format that the file must have. Default: whatever its first bytes say. */
+  /** Required format. Default: the one that the first bytes show. */
   readonly format?: ArrayFormat;
-  /** Archives that are larger unpacked are refused. Default 2 ** 30. */
+  /** Limit of unpacked size; larger archives are refused. Default 2 ** 30. */
   readonly maxBytes?: number;
 }
 
 export interface SaveOptions {
-  /** Whether the arrays of an .npz file are compressed. Default false. */
+  /** Compress the arrays of an .npz file. Default false. */
   readonly compress?: boolean;
 }
 
@@ -46,14 +46,14 @@ const loadRules: OptionRules<LoadOptions> = {
 const saveRules: OptionRules<SaveOptions> = { compress: flag };
 
 /**
- * The array of an .npy file, or the arrays of an .npz or .safetensors file by name. Files of NumPy may have rows or
- * columns first and bytes in either order. Integers that Kaon lacks come as a wider dtype: int16 and uint16 as
- * int32, uint32 and uint64 as int64.
+ * The array of an .npy file, or the arrays of an .npz or .safetensors file by name. NumPy files may be
+ * row-major or column-major, in either byte order. Integers that Kaon lacks are read as a wider dtype: int16
+ * and uint16 as int32, uint32 and uint64 as int64.
  *
  * Addresses (`http:`, `https:`, `blob:`, `data:`) are fetched, in browsers paths as well.
  *
- * @throws FormatError for files that cannot be read, are damaged, of another format, or larger than `maxBytes`;
- * UnsupportedError for elements that no dtype holds; ArgumentError for other arguments.
+ * @throws FormatError for files that cannot be read, are damaged, of another format, or larger than
+ * `maxBytes`; UnsupportedError for elements that no dtype holds; ArgumentError for other arguments.
  */
 export function load(source: `${string}.npy`, options?: LoadOptions): Promise<NDArray>;
 export function load(source: `${string}.npz` | `${string}.safetensors`, options?: LoadOptions): Promise<ArrayRecord>; // prettier-ignore
@@ -75,7 +75,10 @@ export async function load(
   }
 }
 
-/** The bytes of a file. @throws FormatError where it cannot be read, ArgumentError for what is no place of a file. */
+/**
+ * The bytes of a file.
+ * @throws FormatError for a file that cannot be read, ArgumentError for a value that is not a file source.
+ */
 export async function bytesOfFile(op: string, source: FileSource): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
@@ -146,11 +149,11 @@ const byName = (arrays: ReadonlyMap<string, NpyArray>): ArrayRecord =>
   Object.fromEntries([...arrays].map(([name, array]) => [name, fromFileTensor(array)]));
 
 /**
- * Writes one array to an .npy file, or arrays by name to an .npz or .safetensors file, whole or not at all: the
- * bytes go to a temporary file first, which then takes its place.
+ * Writes one array to an .npy file, or arrays by name to an .npz or .safetensors file. The write is atomic:
+ * the bytes go to a temporary file, which then replaces the target.
  *
- * @throws FormatError where the file cannot be written; UnsupportedError for bfloat16 in files of NumPy and where
- * there are no files; ArgumentError for a file of another format and for what is no array.
+ * @throws FormatError when the file cannot be written; UnsupportedError for bfloat16 in NumPy files and where
+ * there is no file system; ArgumentError for a file of another format and for values that are not arrays.
  */
 export async function save(
   path: string | URL,
@@ -181,7 +184,7 @@ export async function saveToBytes(
   return encode(op, format, arrays, options);
 }
 
-/** Arrays by name: those of a file, or of an object. */
+/** Arrays of a file or an object, by name. */
 export async function arraysOf(
   op: string,
   source: FileSource | ArrayRecord,

@@ -4,7 +4,7 @@ import { isCapturing, noteFields, withoutNotingSizes } from '../front/core/captu
 import { unobserved } from '../front/fields/watch.js';
 import { hybridize, type Hybridized } from '../front/hybrid/hybridize.js';
 import {
-  checkOptions as checkHybridizeOptions,
+  checkHybridizeOptions,
   type HybridizeOptions,
 } from '../front/options/hybridize-options.js';
 import type { Explanation } from '../front/caches/explain.js';
@@ -18,18 +18,18 @@ import {
   parametersToSafetensors,
   saveParameterFile,
 } from './persistence.js';
-import { Structure } from './structure.js';
+import { BlockStructure } from './structure.js';
 import { summarize } from './summary.js';
 
 /**
- * A piece of a network: it owns parameters and other blocks as plain properties (or lists of them), and
- * says in `forward` what it computes. Write `forward`, call `call`.
+ * A part of a network: it owns parameters and other blocks as plain properties (or lists of them), and
+ * `forward` defines its computation. Subclasses implement `forward`; users invoke `call`.
  */
 export abstract class Block implements Capturable {
-  /** What the block computes. Users ask for it by `call`, which sees to parameters and capture. */
+  /** Definition of the computation. Users invoke it through `call`, which handles parameters and capture. */
   abstract forward(...args: never[]): unknown;
 
-  /** Runs the block. Parameters whose sizes are still unknown get them here. */
+  /** Runs the block. Parameters whose sizes are still unknown are resolved here. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     if (isCapturing()) noteFields(this);
     let unresolve: (() => void) | null = null;
@@ -43,12 +43,12 @@ export abstract class Block implements Capturable {
   }
 
   /**
-   * Tells sizes that depend on the input, through `Parameter.resolveShape`. Called with the arguments of
-   * the first call while parameters of this very block are unresolved.
+   * Resolves sizes that depend on the input, through `Parameter.resolveShape`. Called with the arguments of
+   * the first call while the block's own parameters are unresolved.
    */
   inferShape?(...args: never[]): void;
 
-  /** Every block and parameter below this one, by property path; a list contributes its indices. */
+  /** Child blocks and parameters by property path; a list contributes its indices. */
   *members(): IterableIterator<readonly [string, Block | Parameter]> {
     for (const [key, value] of Object.entries(this)) {
       const entries: [string, unknown][] = Array.isArray(value)
@@ -60,7 +60,7 @@ export abstract class Block implements Capturable {
     }
   }
 
-  /** @internal Everything below by dotted path; what is inside of a block only at its first place. */
+  /** @internal All descendants by dotted path; the contents of a shared block only at its first path. */
   *descendants(
     prefix: string = '',
     entered: Set<Block> = new Set([this]),
@@ -73,7 +73,7 @@ export abstract class Block implements Capturable {
     }
   }
 
-  /** All parameters below this block by dotted path; one that is shared appears once. */
+  /** All parameters below this block by dotted path; a shared one appears once. */
   parameters(): Map<string, Parameter> {
     const found = new Map<string, Parameter>();
     const seen = new Set<Parameter>();
@@ -87,9 +87,8 @@ export abstract class Block implements Capturable {
   }
 
   /**
-   * Gives every parameter its first value, now or, where sizes are unknown, at the first call. Random
-   * ones depend on the generator as it is now and on the order of `parameters()`, not on when sizes
-   * become known.
+   * Initializes every parameter, now or, where sizes are unknown, at the first call. Random values depend on
+   * the generator's state now and on the order of `parameters()`, not on when sizes become known.
    */
   initialize(options: InitializeOptions = {}): this {
     initializeAll([...this.parameters().values()], options);
@@ -103,11 +102,11 @@ export abstract class Block implements Capturable {
   #awaitsFirstCall = false;
 
   /**
-   * Resolves and initializes this block's own parameters before their first use. What is returned takes that
-   * back where the call then fails: a wrong input must not settle sizes. Null where there was nothing to do.
+   * Resolves and initializes this block's own parameters before their first use. The returned function undoes
+   * that if the call fails: a wrong input must not fix sizes. Null when there was nothing to do.
    */
   protected resolve(args: readonly unknown[]): (() => void) | null {
-    // Captured code does not depend on what is only looked at here.
+    // Unobserved, so that captured code does not depend on the check.
     if (!(isCapturing() ? unobserved(isWaiting, this) : isWaiting(this))) return null;
     const waiting = [...this.members()].flatMap(([path, member]) =>
       member instanceof Parameter && !member.isInitialized ? [[path, member] as const] : [],
@@ -127,7 +126,7 @@ export abstract class Block implements Capturable {
     const before = waiting.map(([, parameter]) => parameter.remember());
     const unresolve = (): void => before.forEach((restore) => restore());
     try {
-      // Parameters get their sizes once and for all: that is nothing that graphs for other sizes rely on.
+      // Parameters are resolved once and for all, so their sizes are not recorded as assumptions of graphs.
       withoutNotingSizes(() => this.inferShape?.(...(args as never[])));
       for (const [path, parameter] of waiting) this.#begin(path, parameter);
     } catch (error) {
@@ -148,15 +147,15 @@ export abstract class Block implements Capturable {
     });
   }
 
-  /** Writes all parameters to a safetensors file: to a temporary file first, which then takes its place. */
+  /** Writes all parameters to a safetensors file, atomically by way of a temporary file. */
   async saveParameters(path: string | URL): Promise<void> {
     await saveParameterFile(path, this.parameters());
   }
 
   /**
-   * Gives parameters the arrays of a file (.safetensors, .npz) or of an object; may come before sizes are known. With
-   * `map`, names and layouts of other libraries become those of the network. Nothing changes if the file lacks a
-   * parameter or has more than the network, unless `strict` is false.
+   * Loads parameters from a file (.safetensors, .npz) or an object; sizes may still be unknown. `map`
+   * translates names and layouts of other libraries. With `strict` (the default), nothing changes when the
+   * file lacks a parameter or has arrays that are not parameters.
    *
    * @throws FormatError for files that cannot be read or do not fit; ArgumentError for other options.
    */
@@ -173,21 +172,21 @@ export abstract class Block implements Capturable {
     return parametersToSafetensors(this.parameters());
   }
 
-  /** The same as `loadParameters` for the bytes of a safetensors file, at once. */
+  /** Synchronous `loadParameters` for the bytes of a safetensors file. */
   fromSafetensors(bytes: Uint8Array, options?: LoadParametersOptions): LoadReport {
     return parametersFromSafetensors(bytes, this.parameters(), options);
   }
 
-  /** @internal How graphs captured from methods of the block name what they read. */
+  /** @internal Names of values that graphs captured from methods of the block read. */
   captureOptions(): ReturnType<Capturable['captureOptions']> {
-    const structure = new Structure(this);
+    const structure = new BlockStructure(this);
     return {
       nameOf: (array) => structure.nameOf(array),
       partsOf: () => structure.names,
     };
   }
 
-  /** @internal Runs eagerly from now on, until the returned function is called. */
+  /** @internal Switches to eager execution until the returned function is called. */
   suspendCapture(): () => void {
     return () => undefined;
   }
@@ -203,7 +202,7 @@ export abstract class HybridBlock extends Block {
   #captured: Hybridized<this['forward']> | undefined;
   #options: HybridizeOptions = {};
 
-  /** From now on calls run captured graphs, one for each signature; `{ active: false }` goes back. */
+  /** Switches to captured graphs, one for each signature; `{ active: false }` switches back. */
   hybridize(options: HybridizeOptions = {}): this {
     checkHybridizeOptions(options);
     this.#captured = options.active === false ? undefined : this.#capture(options);
@@ -222,7 +221,7 @@ export abstract class HybridBlock extends Block {
     } catch (error) {
       if (unresolve !== null) {
         unresolve();
-        // What was captured of this call holds the values that are no longer there.
+        // The captured call holds parameter values that were replaced.
         if (this.#captured !== undefined) this.#captured = this.#capture(this.#options);
       }
       throw cameOutOf(this, error);
@@ -235,7 +234,7 @@ export abstract class HybridBlock extends Block {
     return () => (this.#captured = captured);
   }
 
-  /** What was captured, how often it was used, and why it was captured again. */
+  /** Captured graphs, their use counts, and the reasons of recaptures. */
   explain(): Explanation {
     return this.#captured === undefined ? this.#capture({}).explain() : this.#captured.explain();
   }
@@ -260,7 +259,7 @@ export abstract class HybridBlock extends Block {
   }
 }
 
-/** The error of a call, which now says in which block it happened: `items.1.d (Dense)`, seen from the outermost. */
+/** Adds the block to an error of a call: `items.1.d (Dense)`, relative to the outermost block. */
 function cameOutOf(block: Block, error: unknown): unknown {
   if (!(error instanceof KaonError)) return error;
   error.comeOutOf(block, (innermost) => {
@@ -273,7 +272,7 @@ function cameOutOf(block: Block, error: unknown): unknown {
   return error;
 }
 
-/** Whether a block has parameters of its own without a value. Asked before every call, so it builds nothing. */
+/** True when a block has own parameters without a value. Called before every call, so it allocates nothing. */
 function isWaiting(block: Block): boolean {
   for (const value of Object.values(block) as unknown[]) {
     if (Array.isArray(value) ? value.some(lacksValue) : lacksValue(value)) return true;

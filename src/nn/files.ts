@@ -1,8 +1,8 @@
 import { FormatError, UnsupportedError } from '../base/errors.js';
 import { loadNodeModules, type NodeModules } from '../base/node.js';
-import { checkArgument, rule, type ValueRule } from '../base/attributes/options.js';
+import { checkArgument, valueRule, type ValueRule } from '../base/attributes/options.js';
 
-/** The file system; places without one have the byte forms. */
+/** The file system; without one, only the functions on bytes are available. */
 async function fileSystem(
   op: string,
 ): Promise<NodeModules['asyncFiles'] & Pick<NodeModules['address'], 'fileURLToPath'>> {
@@ -17,13 +17,13 @@ async function fileSystem(
 }
 
 /** The name of a file. */
-export const fileName: ValueRule<string | URL> = rule(
+export const fileName: ValueRule<string | URL> = valueRule(
   'the name of a file, or its file: URL',
   (value): value is string | URL =>
     value instanceof URL ? value.protocol === 'file:' : typeof value === 'string' && value !== '',
 );
 
-/** @param op On whose behalf, for messages. */
+/** @param op Public function, for messages. */
 export async function readFile(op: string, path: string | URL): Promise<Uint8Array> {
   checkArgument(op, 'path', path, fileName);
   const { readFile: read } = await fileSystem(op);
@@ -40,8 +40,8 @@ export async function readFile(op: string, path: string | URL): Promise<Uint8Arr
 }
 
 /**
- * Writes a file whole or not at all: the bytes go to a temporary file beside it, reach the disk, and
- * then take its name. Whatever fails, the old file is untouched and the temporary one is removed.
+ * Writes a file atomically: the bytes go to a temporary file beside it, reach the disk, and then the file is
+ * renamed. After any failure the old file is untouched and the temporary one is removed.
  */
 export async function replaceFile(
   op: string,
@@ -62,7 +62,7 @@ export async function replaceFile(
     }
     await rename(temporary, target);
   } catch (cause) {
-    // What could not be opened may have no file to remove, or a name that no file can have.
+    // If opening failed there may be no file, or a name that no file can have.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw new FormatError(`${path} cannot be written`, {
       op,

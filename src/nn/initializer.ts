@@ -7,7 +7,7 @@ import type { NDArray } from '../front/core/ndarray.js';
 import * as random from '../front/arrays/random.js';
 import { drawingNothing } from './stream.js';
 
-/** Makes the first value of a parameter. Random ones draw from `kn.random`'s generator. */
+/** Makes the initial value of a parameter. Random ones draw from `kn.random`'s generator. */
 export type Initializer = (shape: readonly number[], dtype: DType) => NDArray;
 
 /** Every element is `value`. */
@@ -34,8 +34,8 @@ export function normal(std: number): Initializer {
 }
 
 /**
- * Variance 2 / (fanIn + fanOut), which keeps the scale of activations and gradients alike through
- * linear layers. Source: Glorot and Bengio, AISTATS 2010.
+ * Variance 2 / (fanIn + fanOut), which preserves the scale of activations and gradients through linear
+ * layers. Source: Glorot and Bengio, AISTATS 2010.
  */
 export const xavier: Initializer = (shape, dtype) => {
   const { fanIn, fanOut } = fans('initializer.xavier', shape);

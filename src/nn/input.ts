@@ -3,7 +3,7 @@ import { ArgumentError } from '../base/errors.js';
 import { NDArray } from '../front/core/ndarray.js';
 
 /**
- * Refuses what a layer cannot work on: layers take arrays, and plain data nowhere.
+ * Refuses an input that is not an array; layers do not accept plain data.
  *
  * @throws ArgumentError that names the layer and the argument.
  */
@@ -18,9 +18,9 @@ export function checkInput(layer: object, name: string, value: unknown): asserts
 }
 
 /**
- * Refuses what are no states of a layer.
+ * Refuses values that are not states of a layer.
  *
- * @throws ArgumentError that names the layer, and how many arrays its state has.
+ * @throws ArgumentError that names the layer and its number of states.
  */
 export function checkStates(layer: object, states: unknown, count: number): void {
   const holds = Array.isArray(states) && states.length === count;

@@ -6,48 +6,46 @@ import {
   checkOptions,
   flag,
   type OptionRules,
-  rule,
+  valueRule,
   unknownName,
 } from '../base/attributes/options.js';
 import type { NDArray } from '../front/core/ndarray.js';
 import { typeToString } from '../ir/program.js';
 import type { Parameter } from './parameter.js';
 
-/** Where an array of a file goes: the path of a parameter, with what is to be done to it before. */
+/** Target of an array in a file: the path of a parameter, and conversions to apply first. */
 export interface MappedArray {
   /** The path of the parameter. */
   readonly name: string;
-  /** The order of its axes: `true` for reversed, or as `transpose` takes it. Default: as they are. */
+  /** Permutation of the axes: `true` for reversed, or as `transpose` takes it. Default: none. */
   readonly transpose?: boolean | readonly number[];
-  /** Converts to the dtype of the parameter. Default: what `cast` of all says. */
+  /** Convert to the dtype of the parameter. Default: the `cast` of the whole load. */
   readonly cast?: boolean;
 }
 
-/**
- * From the names of a file to paths of parameters: null leaves an array out, a name without an entry stays as it is.
- */
+/** From names in a file to paths of parameters: null drops an array, a name without an entry stays the same. */
 export type ParameterMap =
   | Readonly<Record<string, string | MappedArray | null>>
   | ((name: string, array: NDArray) => string | MappedArray | null | undefined);
 
 export interface LoadParametersOptions {
-  /** How names and layouts of the file become those of the network. */
+  /** Translation of the file's names and layouts to those of the network. */
   readonly map?: ParameterMap;
   /**
-   * Whether every parameter must be in the file with its type, and every array of the file must be a parameter. If
-   * false, what fits is loaded, and the report says the rest. Default true.
+   * Require that the file has every parameter with its type, and no other arrays. If false, the arrays that
+   * fit are loaded, and the report lists the rest. Default true.
    */
   readonly strict?: boolean;
-  /** Whether arrays of another dtype are converted to that of their parameter. Default false. */
+  /** Convert arrays of another dtype to that of their parameter. Default false. */
   readonly cast?: boolean;
 }
 
-/** What has become of a file of parameters. All names are paths of parameters, but for `unexpected`. */
+/** Report of a load. All names are paths of parameters, except in `unexpected`. */
 export interface LoadReport {
   readonly loaded: readonly string[];
   /** Parameters that the file does not have, in the order of the network. */
   readonly missing: readonly string[];
-  /** Arrays of the file that are no parameters, by their names in the file. */
+  /** Arrays of the file that are not parameters, by their names in the file. */
   readonly unexpected: readonly string[];
   /** Parameters whose array has another shape or dtype. */
   readonly mismatched: readonly {
@@ -58,7 +56,7 @@ export interface LoadReport {
 }
 
 const rules: OptionRules<LoadParametersOptions> = {
-  map: rule(
+  map: valueRule(
     'a function, or an object from names of the file to paths of parameters',
     (value): value is ParameterMap =>
       callable.accepts(value) || (typeof value === 'object' && value !== null),
@@ -68,8 +66,8 @@ const rules: OptionRules<LoadParametersOptions> = {
 };
 
 const mappedRules: OptionRules<MappedArray> = {
-  name: rule('a path', (value): value is string => typeof value === 'string'),
-  transpose: rule(
+  name: valueRule('a path', (value): value is string => typeof value === 'string'),
+  transpose: valueRule(
     'true, false, or the order of the axes',
     (value): value is boolean | readonly number[] =>
       typeof value === 'boolean' || (Array.isArray(value) && value.every(Number.isInteger)),
@@ -78,11 +76,11 @@ const mappedRules: OptionRules<MappedArray> = {
 };
 
 /**
- * Gives parameters the arrays of a file. All are checked before the first one changes.
+ * Assigns the arrays of a file to parameters. All are checked before the first one changes.
  *
- * @param op On whose behalf, for messages.
- * @throws FormatError, with `strict`, for a file that lacks a parameter, has one of another type, or has more;
- * ArgumentError for other options, a map to a parameter that there is not, and two arrays for one parameter.
+ * @param op Public function, for messages.
+ * @throws FormatError, with `strict`, for a file that lacks a parameter, has one of another type, or has
+ * more; ArgumentError for other options, a map to an unknown parameter, and two arrays for one parameter.
  */
 export function assignMapped(
   op: string,
@@ -131,7 +129,7 @@ export function assignMapped(
 }
 
 interface Target extends MappedArray {
-  /** Whether the user has named it. */
+  /** True when the user's map names it. */
   readonly isMapped: boolean;
 }
 
@@ -163,9 +161,9 @@ function targetOf(
 
 function adapted(array: NDArray, target: Target, { dtype }: Parameter, castAll: boolean): NDArray {
   const { transpose = false, cast = castAll } = target;
-  const turned =
+  const permuted =
     transpose === false ? array : array.transpose(transpose === true ? null : transpose);
-  return cast && turned.dtype !== dtype ? turned.astype(dtype as DType) : turned;
+  return cast && permuted.dtype !== dtype ? permuted.astype(dtype as DType) : permuted;
 }
 
 function refuse(

@@ -7,7 +7,7 @@ import {
   dtypeName,
   flag,
   oneOfValues,
-  rule,
+  valueRule,
 } from '../base/attributes/options.js';
 import { guardByIdentity } from '../front/options/capturable.js';
 import { isCapturing, outsideCapture } from '../front/core/capture.js';
@@ -24,9 +24,9 @@ import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
 import { drawFrom, drawsNothing, reserveStream } from './stream.js';
 
-/** What a parameter is before it has a value. */
+/** Options of a parameter. */
 export interface ParameterOptions {
-  /** Extents; null where only the first call will tell. */
+  /** Extents; null for those that the first call decides. */
   readonly shape: readonly (number | null)[];
   /** Default float32. */
   readonly dtype?: DType;
@@ -36,13 +36,13 @@ export interface ParameterOptions {
   readonly gradReq?: GradReq;
 }
 
-/** What `initialize` takes. */
+/** Options of `initialize`. */
 export interface InitializeOptions {
-  /** Also what has a value gets a new first one. Default false. */
+  /** Also reinitialize parameters that have a value. Default false. */
   readonly force?: boolean;
 }
 
-/** @internal Gives parameters their first values: all of them, or none where one of them is refused. */
+/** @internal Initializes parameters: all of them, or none if one of them fails. */
 export function initializeAll(parameters: readonly Parameter[], options: InitializeOptions): void {
   checkOptions<InitializeOptions>('initialize', options, { force: flag });
   const before = generatorState();
@@ -56,8 +56,8 @@ export function initializeAll(parameters: readonly Parameter[], options: Initial
   for (const each of adopt) each();
 }
 
-/** A list that is none, or extents that are none, are errors about shapes. */
-const anyShape = rule(
+/** Any value: wrong lists and extents are reported as shape errors. */
+const anyShape = valueRule(
   'a shape',
   (value): value is ParameterOptions['shape'] => value !== undefined,
 );
@@ -74,20 +74,20 @@ export function parameterOf(array: NDArray): Parameter | undefined {
 }
 
 /**
- * An array that a block owns: trained by an optimizer, or state that the block keeps. Its value is one
+ * An array owned by a block: trained by an optimizer, or state that the block keeps. Its value is the same
  * `NDArray` for life, so graphs that captured it see every assignment.
  */
 export class Parameter {
-  /** The dotted path from the block whose `parameters()` was asked last. */
+  /** The dotted path from the block whose `parameters()` was called last. */
   name = '';
-  /** The type of its elements. */
+  /** Element type. */
   readonly dtype: DType;
-  /** What backward passes do with its gradient; `null` for state that is not trained. */
+  /** Treatment of its gradient by backward passes; `null` for state that is not trained. */
   readonly gradReq: GradReq;
   readonly #init: Initializer;
   #shape: readonly (number | null)[];
   #value: NDArray | undefined;
-  /** Where its first value is drawn from, since `initialize()`. */
+  /** Random stream of the initial value, reserved by `initialize()`. */
   #stream: GeneratorState | undefined;
 
   constructor(options: ParameterOptions) {
@@ -111,7 +111,7 @@ export class Parameter {
     this.gradReq = options.gradReq ?? 'write';
   }
 
-  /** Extents; null where they are not known yet. */
+  /** Extents; null for those that are not known yet. */
   get shape(): readonly (number | null)[] {
     return this.#shape;
   }
@@ -121,12 +121,12 @@ export class Parameter {
     return `[${this.#shape.map((extent) => extent ?? '?').join(', ')}]`;
   }
 
-  /** Whether it has a value. */
+  /** True when it has a value. */
   get isInitialized(): boolean {
     return this.#value !== undefined;
   }
 
-  /** The array itself. An error before the parameter is initialized. */
+  /** The array. Throws before the parameter is initialized. */
   get value(): NDArray {
     if (this.#value === undefined) {
       throw new ArgumentError(`parameter ${this.name || '(unnamed)'} has no value yet`, {
@@ -143,7 +143,7 @@ export class Parameter {
     return this.#value?.grad ?? null;
   }
 
-  /** Fills in extents that were unknown; known ones must agree. */
+  /** Fills in unknown extents; known ones must agree. */
   resolveShape(shape: readonly number[]): void {
     const fits =
       Array.isArray(shape) &&
@@ -161,15 +161,15 @@ export class Parameter {
   }
 
   /**
-   * Gives the parameter its first value, now or as soon as its extents are known; a no-op when it has
-   * one. Unless it is constant, that takes one draw of `kn.random`'s generator, and the first value is
-   * drawn from that alone: it is the same whenever the extents become known.
+   * Initializes the parameter, now or as soon as its extents are known; a no-op when it has a value. Unless
+   * it is constant, that takes one draw of `kn.random`'s generator and derives the value from that draw
+   * alone, so it does not depend on when the extents become known.
    */
   initialize(options: InitializeOptions = {}): void {
     initializeAll([this], options);
   }
 
-  /** @internal Makes the first value; what is returned gives it to the parameter. */
+  /** @internal Makes the initial value; the returned function assigns it. */
   prepare(isAgain: boolean): () => void {
     if (this.#value !== undefined && !isAgain) return () => undefined;
     const isNew = (this.#stream === undefined || isAgain) && !drawsNothing(this.#init);
@@ -182,14 +182,14 @@ export class Parameter {
   }
 
   /**
-   * @internal Gives the parameter its first value if the extents are known by now. One that nobody has
-   * initialized before draws from the generator as it stands.
+   * @internal Initializes the parameter if its extents are known. Without an earlier `initialize()`, it draws
+   * from the generator's current state.
    */
   begin(): void {
     if (this.#value === undefined) this.#take(this.#makeValue(this.#stream));
   }
 
-  /** @internal What makes the parameter again what it is now. */
+  /** @internal Snapshot; the returned function restores it. */
   remember(): () => void {
     const [shape, value, stream] = [this.#shape, this.#value, this.#stream];
     const elements = value?.add(0);
@@ -199,12 +199,12 @@ export class Parameter {
     };
   }
 
-  /** @internal Goes back to the first value, if there is one. */
+  /** @internal Restores the initial value, if there is one. */
   reset(): void {
     if (this.#value !== undefined) this.#take(this.#makeValue(this.#stream));
   }
 
-  /** The first value, drawn from a stream if there is one; undefined while extents are not known. */
+  /** The initial value, drawn from the reserved stream if there is one; undefined while extents are unknown. */
   #makeValue(stream: GeneratorState | undefined): NDArray | undefined {
     const shape = this.#shape.filter((extent) => extent !== null);
     if (shape.length !== this.#shape.length) return undefined;
@@ -218,7 +218,7 @@ export class Parameter {
     else this.#value.assign(fresh);
   }
 
-  /** What the initializer makes, which may be a function of the user's. */
+  /** Result of the initializer, which may be a user's function. */
   #firstValue(shape: readonly number[]): NDArray {
     const made: unknown = this.#init(shape, this.dtype);
     const wanted = `${this.dtype}[${shape.join(', ')}]`;
@@ -235,8 +235,8 @@ export class Parameter {
   }
 
   /**
-   * Replaces the elements. In captured code this is an update of state, carried out once after each
-   * call; elsewhere it may also give an uninitialized parameter its first value.
+   * Replaces the elements. In captured code this is an update of state, carried out once after each call;
+   * elsewhere it may also initialize the parameter.
    */
   assign(value: NDArray | HostValue): void {
     const next = value instanceof NDArray ? value : array(value, { dtype: this.dtype });
@@ -271,5 +271,6 @@ export class Parameter {
   }
 }
 
-// The array that a parameter holds is an input of graphs; its name changes with the block that is asked.
+// Guarded by identity: the array of a parameter is an input of graphs, and its name depends on the block that
+// was asked.
 guardByIdentity(Parameter);

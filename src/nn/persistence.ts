@@ -16,7 +16,10 @@ export function fromFileTensor(tensor: FileTensor): NDArray {
   return arrayOf(arrayType(tensor.dtype, tensor.shape), tensor.data);
 }
 
-/** The tensors of all parameters that have a value; one without is an error, for the file would be a trap. */
+/**
+ * The tensors of all parameters; refuses parameters without a value, because the file could not be loaded
+ * again.
+ */
 export function parameterTensors(
   parameters: ReadonlyMap<string, Parameter>,
 ): ReadonlyMap<string, FileTensor> {

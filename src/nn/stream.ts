@@ -14,7 +14,7 @@ import {
 
 const drawless = new WeakSet<object>();
 
-/** Declares that a function draws nothing: no random numbers need be set aside for it. */
+/** Declares that an initializer draws no random numbers, so no stream is reserved for it. */
 export function drawingNothing<F extends object>(fn: F): F {
   drawless.add(fn);
   return fn;
@@ -24,14 +24,14 @@ export function drawsNothing(fn: object): boolean {
   return drawless.has(fn);
 }
 
-/** Sets random numbers aside: one draw of the generator, which begins a sequence of its own. */
+/** Reserves a random stream: one draw of the generator, which seeds an independent sequence. */
 export function reserveStream(): GeneratorState {
   const { seed, counter } = generatorState();
   outsideCapture(() => takeState());
   return { seed: mix(seed ^ mix(counter)), counter: 0n };
 }
 
-/** Runs `draw` on a stream from its beginning; the generator does not notice. */
+/** Runs `draw` on a stream from its beginning; the generator's state is unaffected. */
 export function drawFrom<R>(stream: GeneratorState, draw: () => R): R {
   return outsideCapture(() => {
     const before = generatorState();
@@ -44,7 +44,7 @@ export function drawFrom<R>(stream: GeneratorState, draw: () => R): R {
   });
 }
 
-/** A bijection of 64 bits that spreads each of them. Source: Steele, Lea and Flood, SplitMix64, OOPSLA 2014. */
+/** A bijective mixing function on 64 bits. Source: Steele, Lea and Flood, SplitMix64, OOPSLA 2014. */
 function mix(bits: bigint): bigint {
   const word = (value: bigint): bigint => BigInt.asUintN(64, value);
   let z = word(bits + 0x9e3779b97f4a7c15n);

@@ -11,8 +11,8 @@ function identityOf(member: object): number {
   return identity;
 }
 
-/** The blocks and parameters of a block by path: for names in graphs, and to say which were replaced. */
-export class Structure {
+/** The blocks and parameters below a block by path: for names in graphs, and to report which were replaced. */
+export class BlockStructure {
   readonly #root: Block;
   #paths: ReadonlyMap<Parameter, string> | null = null;
 
@@ -20,7 +20,7 @@ export class Structure {
     this.#root = root;
   }
 
-  /** Every block and parameter by path, with its kind and identity: `encoder.fc` is `Dense#3`. */
+  /** Every block and parameter by path, with its class and identity: `encoder.fc` is `Dense#3`. */
   get names(): ReadonlyMap<string, string> {
     const names = new Map<string, string>();
     const paths = new Map<Parameter, string>();
@@ -32,11 +32,11 @@ export class Structure {
     return names;
   }
 
-  /** The path of the parameter that holds an array, as of the last look at `names` that knew it. */
+  /** The path of the parameter that holds an array, as of the last read of `names` that included it. */
   nameOf(array: NDArray): string | undefined {
     const parameter = parameterOf(array);
     if (parameter === undefined) return undefined;
-    // A trace asks for the path of each of its parameters: not all of them should look at all blocks again.
+    // Cached: a trace asks for the path of each parameter, and should not walk all blocks each time.
     const known = this.#paths?.get(parameter);
     if (known !== undefined) return known;
     void this.names;

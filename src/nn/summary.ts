@@ -1,6 +1,6 @@
 import { NDArray } from '../front/core/ndarray.js';
 import { predictMode, pause } from '../front/autograd/index.js';
-import { flatten } from '../base/attributes/tree.js';
+import { flattenTree } from '../base/attributes/tree.js';
 import type { Block } from './block.js';
 import { Parameter } from './parameter.js';
 
@@ -11,7 +11,7 @@ interface Row {
   readonly parameters: number;
 }
 
-/** The table of `Block.summary`: blocks in the order in which they first ran. State is left as it was. */
+/** The table of `Block.summary`: blocks in the order in which they first ran. State is restored afterwards. */
 export function summarize(block: Block, args: readonly unknown[]): string {
   const names = new Map<Block, string>();
   for (const [path, member] of block.descendants()) {
@@ -44,7 +44,7 @@ export function summarize(block: Block, args: readonly unknown[]): string {
   return render(rows, [...block.parameters().values()]);
 }
 
-/** The state of a block and all below, as far as there is any yet. */
+/** The values of all parameters below a block that have one. */
 function stateOf(block: Block): ReadonlyMap<Parameter, NDArray> {
   const kept = [...block.parameters().values()].filter(
     ({ gradReq, isInitialized }) => gradReq === 'null' && isInitialized,
@@ -67,7 +67,7 @@ function observe(block: Block, report: (output: string) => void): () => void {
 }
 
 function shapes(output: unknown): string {
-  const { leaves } = flatten(output, (leaf): leaf is NDArray => leaf instanceof NDArray);
+  const { leaves } = flattenTree(output, (leaf): leaf is NDArray => leaf instanceof NDArray);
   return leaves.map((leaf) => `${leaf.dtype}[${leaf.shape.join(', ')}]`).join(', ');
 }
 

@@ -1,4 +1,4 @@
-import { difference, type Elements, type Feeds, feedsRule } from '../artifact/check.js';
+import { arrayDifference, type CheckedArray, type Feeds, feedsRule } from '../artifact/check.js';
 import { InternalError } from '../base/errors.js';
 import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
 import type { NDArray } from '../front/core/ndarray.js';
@@ -7,17 +7,17 @@ import { fromOnnx, type FromOnnxOptions } from './from-onnx.js';
 
 export { type Feeds, feedsRule };
 
-/** A model, the names of its outputs in the order of the graph, and where its data lies. */
+/** A model, the names of its outputs in the graph's order, and the location of its external data. */
 export interface WrittenModel extends Pick<FromOnnxOptions, 'externalData'> {
   readonly bytes: Uint8Array;
   readonly outputs: readonly string[];
-  /** What it must be given besides the inputs of the graph. */
+  /** Inputs for states, which the model takes besides the inputs of the graph. */
   readonly states: Readonly<Record<string, NDArray>>;
 }
 
 /**
- * Compares what a model computes, read again and run here, with what the graph computes, next values of
- * state included. Both begin with the state of now, which stays as it is.
+ * Compares the results of a written model, read back and run here, with those of the graph, next values of
+ * state included. Both start from the current state, which is not changed.
  * @throws InternalError when they differ by more than rounding.
  */
 export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds): void {
@@ -30,7 +30,7 @@ export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds
     expected.forEach((array, i) => {
       const other = found[outputs[i]];
       const have = other === undefined ? undefined : elementsOf(other);
-      const problem = difference(array.dtype, elementsOf(array), have);
+      const problem = arrayDifference(array.dtype, elementsOf(array), have);
       if (problem === null) return;
       throw new InternalError(`output ${outputs[i]} of the model is not that of the graph`, {
         op: 'toOnnx',
@@ -42,11 +42,11 @@ export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds
   }
 }
 
-/** The graph, returning what it would write. */
+/** The graph with its writes turned into outputs. */
 function withoutWrites({ parts: { program, reads } }: StaticGraph): StaticGraph {
   return new StaticGraph({ program, reads, writes: [] });
 }
 
-function elementsOf(array: NDArray): Elements {
+function elementsOf(array: NDArray): CheckedArray {
   return { data: array.computed().storage.host, shape: array.shape };
 }

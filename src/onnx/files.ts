@@ -3,13 +3,13 @@ import { type NodeModules, nodeModules } from '../base/node.js';
 import type { DataFile } from '../formats/onnx/export/external.js';
 import type { ExternalData } from '../formats/onnx/external.js';
 
-/** The files of a folder, read in parts: they may be larger than memory. */
+/** Files of a folder, read in parts because they may be larger than memory. */
 export function folderOf(path: string): ExternalData {
   const { files, path: paths } = fileModules('fromOnnx', 'give a function from names to bytes');
   const home = open(() => files.realpathSync(path), path);
   const fileAt = (location: string): string => {
     const found = open(() => files.realpathSync(paths.join(home, location)), location);
-    // A link may lead anywhere.
+    // A symbolic link may lead out of the folder.
     if (found.startsWith(`${home}${paths.sep}`)) return found;
     throw new FormatError('external data lies outside of its folder', {
       op: 'fromOnnx',
@@ -63,13 +63,13 @@ function written<R>(path: string, write: () => R): R {
   }
 }
 
-/** A file in a folder that a model's tensors are written to, one after the other. */
+/** An open file in a folder, written sequentially. */
 export interface OpenFile extends DataFile {
   close(): void;
 }
 
 /**
- * A new file in a folder, in place of one that may be there.
+ * Creates or replaces a file in a folder.
  * @throws ArgumentError for a path that leads out of the folder.
  */
 export function fileIn(folder: string, location: string): OpenFile {
@@ -77,7 +77,7 @@ export function fileIn(folder: string, location: string): OpenFile {
   const path = written(folder, () => paths.join(files.realpathSync(folder), location));
   written(path, () => files.mkdirSync(paths.dirname(path), { recursive: true }));
   const home = files.realpathSync(folder);
-  // A link may lead anywhere, and so may that of a folder on the way.
+  // A symbolic link, or one on the path, may lead out of the folder.
   const isLink = files.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   const place = files.realpathSync(paths.dirname(path));
   if (isLink || !(place === home || place.startsWith(`${home}${paths.sep}`))) {

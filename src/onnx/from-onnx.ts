@@ -1,6 +1,12 @@
 import { describe } from '../base/attributes/attribute.js';
 import { ArgumentError } from '../base/errors.js';
-import { callable, checkOptions, either, rule, text } from '../base/attributes/options.js';
+import {
+  callable,
+  checkOptions,
+  eitherRule,
+  valueRule,
+  textRule,
+} from '../base/attributes/options.js';
 import { type ExternalData, externalFrom } from '../formats/onnx/external.js';
 import {
   importModel,
@@ -8,40 +14,40 @@ import {
   type ModelFacts,
 } from '../formats/onnx/import/import-model.js';
 import { arrayType } from '../front/core/array-type.js';
-import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { arrayOf, NDArray } from '../front/core/ndarray.js';
 import { recordRule } from '../front/graphs/records.js';
 import { StaticGraph } from '../front/graphs/static-graph.js';
 import { evaluateConstant } from '../runtime/compile/compile.js';
 import { folderOf } from './files.js';
-import { constantOf } from './state.js';
+import { constantView } from './state.js';
 
 export type { ModelFacts } from '../formats/onnx/import/import-model.js';
 
 const op = 'fromOnnx';
 
-/** What an import is told of an input: its sizes, or its value, which is built into the graph. */
+/** Request for an input: its sizes, or its value, which is built into the graph. */
 export interface OnnxInput {
   /** Numbers, or names of sizes that vary from run to run. */
   readonly shape?: readonly (number | string)[];
-  /** The input becomes a constant: for axes, numbers of parts and the like, which decide shapes. */
+  /** The input becomes a constant, for inputs that decide shapes: axes, split sizes and the like. */
   readonly value?: NDArray;
 }
 
-/** For a sequence a list with an entry for each of its tensors; null for an optional input that is absent. */
+/** For a sequence, a list with an entry for each of its tensors; null for an absent optional input. */
 export type OnnxInputs = OnnxInput | readonly OnnxInputs[] | null;
 
 export interface FromOnnxOptions {
   /**
-   * Where the data of a model lies that is not in its own file: a folder (where there are files), or a
-   * function from the name that the model calls it by to its bytes.
+   * External data of the model: a folder (where there is a file system), or a function from the location
+   * named in the model to bytes.
    */
   readonly externalData?: string | ((location: string) => Uint8Array);
   /** By the names of the model's inputs. */
   readonly inputs?: Readonly<Record<string, OnnxInputs>>;
 }
 
-/** A graph that was read from a model, with what the file says of it. */
+/** A graph read from a model, with the facts of its file. */
 export class OnnxGraph extends StaticGraph {
   /** Versions, producer, metadata, and the element types of inputs and outputs. */
   readonly model: ModelFacts;
@@ -54,19 +60,19 @@ export class OnnxGraph extends StaticGraph {
 }
 
 /**
- * Reads an ONNX model, opset 7 to 28, as a graph that runs, differentiates and compiles like any other.
- * Initializers of floats are its parameters; named sizes are symbols. Element types that Kaon lacks are
- * carried by wider ones: uint16 and int16 by int32, uint32 by int64, uint64 by the bits of int64, narrower
- * integers by int8 and uint8, and 8-bit and 4-bit floats by float32. Tensors of a sequence `x` are inputs
- * and outputs called `x.0`, `x.1` and so on. What `toOnnx` has written is the same graph again, with its
+ * Reads an ONNX model, opset 7 to 28, as a graph that runs, differentiates and compiles like any other. Float
+ * initializers are its parameters; named sizes are symbols. Element types that Kaon lacks are carried by
+ * wider ones: uint16 and int16 by int32, uint32 by int64, uint64 by the bits of int64, narrower integers by
+ * int8 and uint8, and 8-bit and 4-bit floats by float32. Tensors of a sequence `x` are inputs and outputs
+ * called `x.0`, `x.1` and so on. A model written by `toOnnx` reads back as the same graph, with its
  * parameters, state and symbols.
  *
- * @throws FormatError for damaged files, GraphError for ill-formed graphs, UnsupportedError for what has no
- * counterpart here, which names operator and opset, or where `@bufbuild/protobuf` is not installed.
+ * @throws FormatError for damaged files, GraphError for ill-formed graphs, UnsupportedError for operators
+ * without a counterpart, naming operator and opset, or when `@bufbuild/protobuf` is not installed.
  */
 export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): OnnxGraph {
   checkOptions<FromOnnxOptions>(op, options, {
-    externalData: either(text, callable),
+    externalData: eitherRule(textRule, callable),
     inputs: requestsRule,
   });
   const { program, reads, nexts, draws, facts } = importModel(bytes, {
@@ -76,7 +82,7 @@ export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): Onnx
       Object.entries(options.inputs ?? {}).map(([name, each]) => [name, requestOf(each)]),
     ),
   });
-  const outside = reads.map((read): Outside => {
+  const outside = reads.map((read): ExternalRef => {
     if (read.kind === 'random') return { kind: 'random', draws };
     const { type, data } = read.data;
     return { kind: 'array', of: arrayOf(arrayType(type.dtype, type.shape), data) };
@@ -86,7 +92,7 @@ export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): Onnx
 }
 
 const requestsRule = recordRule<OnnxInputs>('an object with a shape or value for each input');
-const sizesRule = rule(
+const sizesRule = valueRule(
   'a list of numbers and names of sizes',
   (value): value is NonNullable<OnnxInput['shape']> =>
     Array.isArray(value) &&
@@ -94,13 +100,13 @@ const sizesRule = rule(
       (size) => typeof size === 'string' || (Number.isSafeInteger(size) && (size as number) >= 0),
     ),
 );
-/** What is no array has an error of its own. */
-const valueRule = rule('an array', (value): value is NDArray => value !== undefined);
+/** Any value: a value that is not an array gets its own error later. */
+const arrayValue = valueRule('an array', (value): value is NDArray => value !== undefined);
 
 function requestOf(input: OnnxInputs): InputRequests {
   if (input === null) return null;
   if (Array.isArray(input)) return (input as readonly OnnxInputs[]).map(requestOf);
-  checkOptions<OnnxInput>(op, input, { shape: sizesRule, value: valueRule });
+  checkOptions<OnnxInput>(op, input, { shape: sizesRule, value: arrayValue });
   const { shape, value } = input;
   if (value !== undefined && !(value instanceof NDArray)) {
     throw new ArgumentError('the value of an input is not an array', {
@@ -111,7 +117,7 @@ function requestOf(input: OnnxInputs): InputRequests {
   return {
     ...(shape !== undefined && { shape }),
     ...(value !== undefined && {
-      value: constantOf(value),
+      value: constantView(value),
     }),
   };
 }

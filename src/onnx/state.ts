@@ -2,7 +2,7 @@ import { UnsupportedError } from '../base/errors.js';
 import { arrayType } from '../front/core/array-type.js';
 import { numberArray } from '../front/core/capture.js';
 import { generatorState } from '../front/dispatch/generator.js';
-import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { arrayOf, type NDArray } from '../front/core/ndarray.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import type { StructuredRead } from '../formats/onnx/structure.js';
@@ -11,25 +11,24 @@ import type { ConstantData } from '../ir/types.js';
 
 const op = 'toOnnx';
 
-/** Something that a graph reads besides its inputs: a tensor that its model stores. */
+/** A tensor that a graph reads besides its inputs, and its model stores. */
 export interface StoredRead extends StructuredRead {
   readonly value: ConstantData;
-  /** Whether a run may be given another value: what changes from run to run, and numbers of the host's. */
+  /** True when a run may override the value: for state, and for numbers of the host. */
   readonly mayBeGiven: boolean;
 }
 
-/** A graph's outputs by the names that they have in its model, and what it reads. */
+/** A graph's outputs by their names in the model, and its reads. */
 export interface Laid {
   readonly reads: readonly StoredRead[];
   readonly outputs: readonly string[];
 }
 
 /**
- * Gives what a graph writes names. The next value of `w` is `w.next`, and the gradient that the graph
- * would leave on it `w.grad`.
- * @throws UnsupportedError for what cannot leave this process.
+ * Names the writes of a graph. The next value of `w` is `w.next`, and the gradient of `w` is `w.grad`.
+ * @throws UnsupportedError for values that cannot leave this process.
  */
-export function layOut({ program, reads, writes }: GraphParts): Laid {
+export function layOutStates({ program, reads, writes }: GraphParts): Laid {
   const names = namedInputs(program).map(({ name }) => name);
   const given = names.length - reads.length;
   const returned = program.outputs.length - writes.length;
@@ -70,18 +69,17 @@ export function layOut({ program, reads, writes }: GraphParts): Laid {
 }
 
 /**
- * The values that a graph's states have now, by the names of their inputs in its model: what the first run
- * of a model is given that was written with `{ states: 'inputs' }`. The next run is given the outputs
- * `NAME.next` for those that have one, and the same as before for numbers of the host's, such as the
- * learning rate.
+ * The current values of a graph's states, by the names of their inputs in the model: the initial inputs of a
+ * model that was written with `{ states: 'inputs' }`. Later runs take the outputs `NAME.next` where they
+ * exist, and the same values for numbers of the host, such as the learning rate.
  *
- * @throws UnsupportedError for what cannot leave this process.
+ * @throws UnsupportedError for values that cannot leave this process.
  */
 export function statesOf(graph: StaticGraph): Record<string, NDArray> {
   checkGraph('statesOf', graph);
-  const states = layOut(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
+  const states = layOutStates(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
   return Object.fromEntries(
-    // Runs of the graph write into the elements.
+    // Copied: runs of the graph write into the elements.
     states.map(({ name, value: { type, data } }) => [
       name,
       arrayOf(arrayType(type.dtype, type.shape), data.slice()),
@@ -89,13 +87,13 @@ export function statesOf(graph: StaticGraph): Record<string, NDArray> {
   );
 }
 
-function isSame(a: Outside, b: Outside): boolean {
+function isSame(a: ExternalRef, b: ExternalRef): boolean {
   return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
 }
 
-/** The name of a gradient that a graph leaves; null for what has no name. */
+/** The name of a gradient that a graph writes; null when the array has no name. */
 function writtenName(
-  write: Outside,
+  write: ExternalRef,
   {
     names,
     given,
@@ -103,7 +101,7 @@ function writtenName(
   }: {
     readonly names: readonly string[];
     readonly given: number;
-    readonly reads: readonly Outside[];
+    readonly reads: readonly ExternalRef[];
   },
 ): string | null {
   if (write.kind !== 'gradient') return null;
@@ -112,11 +110,11 @@ function writtenName(
   return read < 0 ? null : `${names[given + read]}.grad`;
 }
 
-/** The value, as it is now, of something that a graph reads. */
-function valueOf(name: string, read: Outside): ConstantData {
+/** The current value of something that a graph reads. */
+function valueOf(name: string, read: ExternalRef): ConstantData {
   switch (read.kind) {
     case 'array':
-      if (typeof read.of !== 'number') return constantOf(read.of);
+      if (typeof read.of !== 'number') return constantView(read.of);
       throw new UnsupportedError(`the graph reads argument ${read.of} as state`, {
         op,
         expected: 'state that belongs to the graph',
@@ -124,7 +122,7 @@ function valueOf(name: string, read: Outside): ConstantData {
         advice: 'return what the function assigns to its arguments',
       });
     case 'host':
-      return constantOf(numberArray(read.of));
+      return constantView(numberArray(read.of));
     case 'random': {
       const { seed, counter } = generatorState();
       return { type: { dtype: 'int64', shape: [2] }, data: BigInt64Array.of(seed, counter) };
@@ -138,8 +136,8 @@ function valueOf(name: string, read: Outside): ConstantData {
   }
 }
 
-/** The elements of an array, where they lie. */
-export function constantOf(array: NDArray): ConstantData {
+/** A constant that shares the memory of an array. */
+export function constantView(array: NDArray): ConstantData {
   return {
     type: { dtype: array.dtype, shape: array.shape },
     data: array.computed().storage.host,

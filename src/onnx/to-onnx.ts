@@ -3,10 +3,10 @@ import { ArgumentError } from '../base/errors.js';
 import {
   callable,
   checkOptions,
-  either,
+  eitherRule,
   integerFrom,
-  rule,
-  text,
+  valueRule,
+  textRule,
 } from '../base/attributes/options.js';
 import { exportProgram } from '../formats/onnx/export/export.js';
 import type { DataFile } from '../formats/onnx/export/external.js';
@@ -16,26 +16,24 @@ import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs } from '../ir/program.js';
 import { checkModel, feedsRule, type Feeds, type WrittenModel } from './check.js';
 import { fileIn, type OpenFile } from './files.js';
-import { layOut, statesOf } from './state.js';
+import { layOutStates, statesOf } from './state.js';
 
 export type { Feeds } from './check.js';
 
 export interface ToOnnxOptions {
   /** The version of ONNX's operators to write, 17 to 22. Default 18. */
   readonly opset?: number;
-  /** Inputs on which the model must compute what the graph does before it is returned. */
+  /** Inputs to validate on: the model must compute the same as the graph before it is returned. */
   readonly check?: Feeds;
   /**
-   * How the model has what changes from run to run: as inputs whose values of now are `defaults`, so that
-   * a first run need not be given them, or as plain `inputs`, as runtimes want them that take no values
-   * for inputs with defaults (onnxruntime in JavaScript and Java). `statesOf` has the values that plain
-   * ones begin with. Default `defaults`.
+   * Representation of state: as inputs whose current values are `defaults`, so that a first run may omit
+   * them, or as plain `inputs`, for runtimes that accept no values for inputs with defaults (onnxruntime in
+   * JavaScript and Java). `statesOf` has the initial values of plain ones. Default `defaults`.
    */
   readonly states?: 'defaults' | 'inputs';
   /**
-   * Where the large tensors go: a folder (where there are files), for the model to be written into as
-   * well, or a function that takes the name and the bytes of the one file. Needed beyond 2 GB. Default:
-   * into the model.
+   * Destination of large tensors: a folder (where there is a file system), or a function that receives the
+   * name and the bytes of the one file. Needed beyond 2 GB. Default: inside the model.
    */
   readonly externalData?: string | ((location: string, bytes: Uint8Array) => void);
   /** The name of that file, or its path within the folder. Default `weights.bin`. */
@@ -43,14 +41,13 @@ export interface ToOnnxOptions {
 }
 
 /**
- * A graph as an ONNX model. Its parameters are initializers of the model, its symbolic dimensions are
- * named, and whatever runs the model computes what the graph computes. A model has no memory: state that
- * the graph changes (that of the random generator, too) is an input with the value of now as its default,
- * and its next value is an output, for `w` called `w.next`. Gradients that the graph leaves on arrays are
- * outputs called `w.grad`.
+ * A graph as an ONNX model. Its parameters are initializers, its symbolic dimensions are named, and any
+ * runtime of the model computes the same as the graph. A model has no memory: state that the graph changes
+ * (that of the random generator, too) is an input with the current value as its default, and its next value
+ * is an output, for `w` called `w.next`. Gradients that the graph writes are outputs called `w.grad`.
  *
- * @throws UnsupportedError for what the version of ONNX's operators cannot say, which names the operator,
- * or where `@bufbuild/protobuf` is not installed; InternalError when a check fails.
+ * @throws UnsupportedError for computations that the opset cannot express, naming the operator, or when
+ * `@bufbuild/protobuf` is not installed; InternalError when a check fails.
  */
 export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Array {
   checkGraph(op, graph);
@@ -58,13 +55,13 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
     opset: integerFrom(1),
     check: feedsRule,
     states: anyStates,
-    externalData: either(text, callable),
-    dataFile: text,
+    externalData: eitherRule(textRule, callable),
+    dataFile: textRule,
   });
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
   const isPlain = statesArePlain(options.states);
   const { program, writes } = graph.parts;
-  const { reads: all, outputs } = layOut(graph.parts);
+  const { reads: all, outputs } = layOutStates(graph.parts);
   const reads = all.filter(({ mayBeGiven }) => !(isPlain && mayBeGiven));
   const nexts = new Set(reads.flatMap(({ next }) => next ?? []));
   const returned = program.outputs.slice(0, program.outputs.length - writes.length);
@@ -94,8 +91,8 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
 
 const op = 'toOnnx';
 
-/** Which there are is checked where they are told apart. */
-const anyStates = rule(
+/** Any value: the choice is checked where it is interpreted. */
+const anyStates = valueRule(
   'a way to write states',
   (value): value is 'defaults' => value !== undefined,
 );

@@ -1,13 +1,13 @@
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
-import type { Buffer, Expr, Stmt, Storage } from '../loop/language/nodes.js';
+import type { Buffer, Expr, Stmt, ElementKind } from '../loop/language/nodes.js';
 
 /*
  * How elements of a dtype lie in memory, and how they come to and from the compute type in which
  * operators handle them. The bit patterns are those of `base/element.ts`.
  */
 
-const storages: Readonly<Record<DType, Storage>> = {
+const storages: Readonly<Record<DType, ElementKind>> = {
   bool: 'u8',
   uint8: 'u8',
   int8: 'i8',
@@ -20,7 +20,7 @@ const storages: Readonly<Record<DType, Storage>> = {
 };
 
 /** The element kind of a dtype in memory. */
-export function storageOf(dtype: DType): Storage {
+export function storageOf(dtype: DType): ElementKind {
   return storages[dtype];
 }
 
@@ -42,8 +42,8 @@ export function storeElement(dtype: DType, to: Buffer, index: Expr, value: Expr)
 }
 
 /**
- * What a store followed by a load would give. Applied to every element that is handed from one fused
- * operator to the next, so that fusion never changes a result.
+ * Rounds a value as a store and load would. Applied to every element passed between fused operators, so that
+ * fusion never changes a result.
  */
 export function settle(dtype: DType, value: Expr): Expr {
   switch (dtype) {

@@ -1,58 +1,66 @@
-import { sizeOf } from '../base/dim/index.js';
+import { elementCount } from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../loop/language/nodes.js';
+import { overRange } from '../loop/language/team.js';
 import { computeScalar, type KernelContext } from './declare/lowering.js';
 
-/** Loop nests and index arithmetic that the kernels of several families share. */
+/** Loop nests and index arithmetic that several families share. */
 
-/** Visits every index of a shape in row-major order; iterations must be independent. */
+/**
+ * Visits every index of a shape in row-major order; iterations must be independent. With `isDivided` the first axis is a
+ * parallel range.
+ */
 export function overAll(
   shape: readonly Expr[],
   body: (index: readonly Expr[]) => Stmt,
   mode: 'vector' | 'serial' = 'vector',
+  isDivided: boolean = false,
 ): Stmt {
   const visit = (index: readonly Expr[]): Stmt => {
     const axis = index.length;
     if (axis === shape.length) return body(index);
     const isLast = axis === shape.length - 1;
-    return e.forLoop(`i${axis}`, 0, shape[axis], (i) => visit([...index, i]), {
-      mode: isLast ? mode : 'serial',
-    });
+    const all = { begin: e.i32(0), end: shape[axis] };
+    return overRange(isDivided && axis === 0, all, 1, ({ begin, end }) =>
+      e.forLoop(`i${axis}`, begin, end, (i) => visit([...index, i]), {
+        mode: isLast ? mode : 'serial',
+      }),
+    );
   };
   return visit([]);
 }
 
-/** The row-major number of an element. */
+/** The row-major position of an index. */
 export function ravel(index: readonly Expr[], shape: readonly Expr[]): Expr {
   if (index.length === 0) return e.i32(0);
   return index.reduce((flat, at, axis) => e.add(e.mul(flat, shape[axis]), at));
 }
 
-/** An extent to divide by. Where it is 0 there is nothing to divide, but code may be moved ahead of that. */
+/** A divisor for index arithmetic: never 0, since code may be hoisted above the test for an empty axis. */
 export function divisor(extent: Expr): Expr {
   if (extent.kind === 'const')
     return Number(extent.value) === 0 ? e.constant(extent.type.scalar, 1) : extent;
   return e.max(extent, 1);
 }
 
-/** `x` modulo a positive extent: from 0 to extent - 1. */
-export function wrapped(x: Expr, extent: Expr): Expr {
+/** `x` modulo a positive extent. */
+export function wrappedIndex(x: Expr, extent: Expr): Expr {
   const remainder = e.rem(x, divisor(extent));
   return e.select(e.lt(remainder, 0), e.add(remainder, extent), remainder);
 }
 
-/** `x` held between two bounds. */
+/** `x` clamped to two bounds. */
 export function clamped(x: Expr, low: Expr | number, high: Expr | number): Expr {
   return e.max(e.min(x, high), low);
 }
 
-/** Whether two expressions are certainly equal. */
+/** True when two expressions are provably equal. */
 export function sameExpr(a: Expr, b: Expr): boolean {
   return a === b || (a.kind === 'const' && b.kind === 'const' && a.value === b.value);
 }
 
-/** Where a kernel keeps elements of a dtype at full precision: in memory, in the compute type. */
+/** The dtype in which a kernel stores elements of a dtype at full precision: the compute type. */
 export function wideDType(dtype: DType): DType {
   switch (dtype) {
     case 'float16':
@@ -67,19 +75,19 @@ export function wideDType(dtype: DType): DType {
   }
 }
 
-/** What a result is built up in, out of order, before it is stored. */
+/** Scratch memory in which a result is built out of order, before it is stored. */
 interface Workspace {
   readonly buffer: Buffer;
   /** Stores the elements into the result, once each. */
   readonly flush: Stmt;
 }
 
-/** Memory for all elements of the first result in their compute type; bool is kept as 0 or 1. */
+/** Scratch memory for all elements of the first result in their compute type; bool is kept as 0 or 1. */
 export function workspace(context: KernelContext<unknown>): Workspace {
   const [sink] = context.outputs;
   const wide = wideDType(sink.dtype);
   if (sink.buffer !== null && wide === sink.dtype) return { buffer: sink.buffer, flush: e.block() };
-  const length = context.extent(sizeOf(context.outputTypes[0].shape));
+  const length = context.extent(elementCount(context.outputTypes[0].shape));
   const buffer = context.scratch('work', wide, length);
   const flush = overAll(sink.shape, (index) =>
     sink.store(index, e.cast(computeScalar(sink.dtype), e.load(buffer, ravel(index, sink.shape)))),

@@ -5,14 +5,14 @@ import { withPlainForm } from './elementwise/known.js';
 import { computeScalar } from './declare/lowering.js';
 
 /**
- * A number in the compute type of a dtype, on its way to that dtype. For floats of 16 bits this is float32,
- * which must not round what is rounded once more: a tie of theirs would appear where there is none. So it is
- * rounded to odd: cut off, with the last bit set where anything was lost.
+ * A number in the compute type of a dtype, before rounding to that dtype. For 16-bit floats this is float32,
+ * whose rounding must not create a tie for the second rounding. So it is rounded to odd: truncated, with the
+ * last bit set where anything was lost.
  *
  * Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding
  * to odd, IEEE Transactions on Computers 2008.
  */
-export function towards(dtype: DType, x: Expr): Expr {
+export function roundedToOdd(dtype: DType, x: Expr): Expr {
   const { scalar } = x.type;
   const isRounded =
     scalar === 'f64' || (dtype === 'bfloat16' && (scalar === 'i64' || scalar === 'i32'));
@@ -30,7 +30,10 @@ function toOdd(x: Expr): Expr {
   return e.bitcast('f32', e.select(e.eq(back, x), bits, e.or(cut, 1)));
 }
 
-/** An i64 as an f64 that is rounded as the i64 would be: of one too long, bits are gathered in the last that fits. */
+/**
+ * An i64 as an f64 that rounds as the i64 would: if it is too long, the low bits are gathered in the last
+ * that fits.
+ */
 function exactly(x: Expr): Expr {
   const low = e.and(x, 0x7ff);
   const gathered = e.or(

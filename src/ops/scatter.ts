@@ -1,4 +1,4 @@
-import { isStatic, sizeOf } from '../base/dim/index.js';
+import { isStatic, elementCount } from '../base/dim/index.js';
 import * as e from '../loop/language/build.js';
 import { fastTwoSum } from '../loop/language/compensation.js';
 import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/language/nodes.js';
@@ -11,28 +11,28 @@ import type { Access, KernelContext } from './declare/lowering.js';
  * reducing truncation errors", CACM 1965.
  */
 
-/** How a result is built from contributions that may meet in one element. */
+/** A scatter: contributions that may collide in one element. */
 interface Scattering {
-  /** What is there before anything arrives; zeros unless said. Where the result lies over it, it stays. */
+  /** Initial contents; default zeros. Where the result reuses its buffer, it stays. */
   readonly onto?: Access;
   /** The contributions, visited in row-major order. */
   readonly domain: readonly Expr[];
   target(index: readonly Expr[]): readonly Expr[];
   value(index: readonly Expr[]): Expr;
-  /** `add` sums them up (of bool: whether any is true), `set` keeps the last. Default `add`. */
+  /** `add` sums contributions (for bool: logical or), `set` keeps the last. Default `add`. */
   readonly combine?: 'add' | 'set';
   /**
-   * How contributions that differ along the last axis of the domain only lie: `rows` along the last axis of the
-   * result, each at its own index; `apart` somewhere, but never in one element. Default: anywhere.
+   * Targets of contributions that differ only along the last axis of the domain: `rows` along the last axis
+   * of the result, each at its own index; `apart` anywhere, but never in one element. Default: anywhere.
    */
   readonly last?: 'rows' | 'apart';
-  /** How many contributions meet in one element at most. Default: all of them. */
+  /** Most contributions to one element. Default: all of them. */
   readonly most?: Expr;
 }
 
 /**
- * Writes the first result out of contributions that go where indices say. One after the other, so the
- * result does not depend on the machine.
+ * Writes the first result from contributions at computed indices. Sequential, so the result does not depend
+ * on the machine.
  */
 export function scatterLoops(context: KernelContext<unknown>, scattering: Scattering): Stmt {
   const { onto, domain, target, value, combine = 'add', last } = scattering;
@@ -65,13 +65,13 @@ export function scatterLoops(context: KernelContext<unknown>, scattering: Scatte
   );
 }
 
-/** Adds all contributions with what their additions round away. */
+/** Adds all contributions with compensation for rounding. */
 type Carrying = (context: KernelContext<unknown>, scattering: Scattering, buffer: Buffer) => Stmt;
 
-/** So many contributions may meet before what is rounded away is carried (decision 45). */
+/** Number of contributions up to which sums are not compensated (decision 45). */
 const mostPlain = 12;
 
-/** Whether sums carry what they round away, and where; null where few terms meet. */
+/** Storage of the compensation; null where few terms collide. */
 function carryingOf(
   { outputTypes: [{ shape }] }: KernelContext<unknown>,
   { domain, combine = 'add', most }: Scattering,
@@ -82,20 +82,20 @@ function carryingOf(
   if (!domain.every(({ kind }) => kind === 'const')) return carriedByElement;
   const terms = countOf(domain);
   if (terms <= mostPlain) return null;
-  const isMany = !shape.every(isStatic) || terms >= Number(sizeOf(shape));
+  const isMany = !shape.every(isStatic) || terms >= Number(elementCount(shape));
   return isMany ? carriedByElement : carriedByTerm;
 }
 
-/** Of a domain whose extents are known. */
+/** Size of a domain with known extents. */
 function countOf(domain: readonly Expr[]): number {
   return domain.reduce((count, dim) => count * Number((dim as Const).value), 1);
 }
 
-/** Beside each element of the result stands what its last addition rounded away. */
+/** The rounding error of the last addition is stored beside each element of the result. */
 const carriedByElement: Carrying = (context, { domain, target, value, last }, buffer) => {
   const [{ shape }] = context.outputs;
   const scalar = e.loadedScalar(buffer.storage);
-  const lost = lostOf(context, buffer, context.extent(sizeOf(context.outputTypes[0].shape)));
+  const lost = lostOf(context, buffer, context.extent(elementCount(context.outputTypes[0].shape)));
   return e.block(
     overAll(shape, (index) => e.store(lost, ravel(index, shape), e.constant(scalar, -0))),
     overAll(
@@ -117,8 +117,8 @@ const carriedByElement: Carrying = (context, { domain, target, value, last }, bu
 };
 
 /**
- * For fewer terms than elements: what was rounded away stands where the first term of its element, or of its row,
- * has its number. Elements where nothing arrives are not looked at.
+ * For fewer terms than elements: the rounding error of an element, or of its row, is stored at the number of
+ * its first term. Elements without contributions are not visited.
  */
 const carriedByTerm: Carrying = (context, { domain, target, value, last }, buffer) => {
   const [{ shape }] = context.outputs;
@@ -129,8 +129,8 @@ const carriedByTerm: Carrying = (context, { domain, target, value, last }, buffe
     ? [domain, shape].map((axes) => axes[axes.length - 1])
     : [e.i32(1), e.i32(1)];
   const outer = context.outputTypes[0].shape.slice(0, rows.length);
-  // From 1; 0 where nothing has arrived.
-  const firsts = context.scratch('firsts', 'int32', context.extent(sizeOf(outer)));
+  // Numbers from 1; 0 where nothing has arrived.
+  const firsts = context.scratch('firsts', 'int32', context.extent(elementCount(outer)));
   const lost = lostOf(context, buffer, e.i32(countOf(domain)));
 
   const eachTerm = (
@@ -158,7 +158,7 @@ const carriedByTerm: Carrying = (context, { domain, target, value, last }, buffe
     e.add(e.mul(e.sub(number, 1), width), column);
 
   return e.block(
-    overAll([context.extent(sizeOf(outer))], ([at]) => e.store(firsts, at, e.i32(0))),
+    overAll([context.extent(elementCount(outer))], ([at]) => e.store(firsts, at, e.i32(0))),
     eachTerm((row, number, valueAt) => {
       const first = e.variable('first', 'i32');
       return e.block(
@@ -198,7 +198,7 @@ function lostOf(context: KernelContext<unknown>, buffer: Buffer, length: Expr): 
   );
 }
 
-/** Adds a term and what was lost before to an element, and keeps what is lost by that. */
+/** Adds a term and the previous rounding error to an element, and stores the new rounding error. */
 function addCarried(buffer: Buffer, at: Expr, lost: Buffer, rest: Expr, arriving: Expr): Stmt {
   const { scalar } = arriving.type;
   const [before, term] = ['before', 'term'].map((name) => e.variable(name, scalar));

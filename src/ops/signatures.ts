@@ -1,7 +1,7 @@
 import type { Dim } from '../base/dim/index.js';
 import { Tensor } from '../ir/types.js';
 import type { DefaultTensor, Input } from './declare/declare.js';
-import { sizesOf } from './dynamic/extents.js';
+import { sizesFromElements } from './dynamic/extents.js';
 
 /** `f(x)`, any shape; the result has the shape of `x`. */
 export type Unary = <T extends Tensor = DefaultTensor>(x: Input<T>) => T;
@@ -31,15 +31,15 @@ export type Reduction = <T extends Tensor = DefaultTensor>(
 export type ShapeArgument = Dim | readonly Dim[] | Tensor;
 
 /**
- * Under this key a list of numbers may have the dimensions that they are the sizes of: a shape that code
- * which is captured for every size hands on as a whole stays symbolic.
+ * Key under which a list of numbers carries the dimensions that it is the sizes of: a shape that captured
+ * code passes on as a whole stays symbolic.
  */
 export const dimensions: unique symbol = Symbol('dimensions');
 
 /** The list behind a shape argument. */
 export function shapeList(shape: ShapeArgument): readonly Dim[] {
-  if (shape instanceof Tensor) return sizesOf(shape);
-  // What is no shape at all is refused where the list is checked, as an attribute.
+  if (shape instanceof Tensor) return sizesFromElements(shape);
+  // An invalid shape is refused later, as an attribute.
   const symbolic = (shape as { readonly [dimensions]?: readonly Dim[] } | undefined)?.[dimensions];
   if (symbolic !== undefined) return symbolic;
   return Array.isArray(shape) ? shape : [shape as Dim];

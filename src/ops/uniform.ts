@@ -7,21 +7,24 @@ import { callOf } from './declare/law.js';
 import { fill, fullLike } from './movement/fill.js';
 import { broadcastTo } from './reduction/sum.js';
 
-/** What laws ask of values that are the same number everywhere, and how they make such values. */
+/** Uniform values, the same number everywhere: tests and constructors for laws. */
 
-/** Longer constants are not searched. */
+/** Size limit of constants that are searched. */
 const mostElements = 16;
 
-/** Whether every element is known to be this number; 0 and -0 are different floats. */
-export function isAll(value: Value, number: number): boolean {
+/** True when every element is known to be this number; 0 and -0 are different floats. */
+export function isFilledWith(value: Value, number: number): boolean {
   const element = elementOfAll(value);
   if (element === undefined) return false;
   return typeof element === 'number' ? Object.is(element, number) : Number(element) === number;
 }
 
-/** Whether every element adds nothing: 0 of an integer or bool, -0 of a float (0 would turn -0 into 0). */
+/**
+ * True when every element is the neutral one of addition: 0 of an integer or bool, -0 of a float (0 would
+ * turn -0 into 0).
+ */
 export function isNeutralOfSum(value: Value): boolean {
-  return isAll(value, isFloat(value.type.dtype) ? -0 : 0);
+  return isFilledWith(value, isFloat(value.type.dtype) ? -0 : 0);
 }
 
 function elementOfAll(value: Value): Element | undefined {
@@ -42,7 +45,7 @@ function elementOfConstant({ type: { dtype }, data }: ConstantData): Element | u
   return first;
 }
 
-/** A number as `fill` makes it an element. */
+/** A number rounded to a dtype as `fill` does it. */
 function rounded(value: number, dtype: DType): Element | undefined {
   if (!Number.isFinite(value) && !isFloat(dtype)) return undefined;
   const home = allocate(dtype, 1);
@@ -50,12 +53,12 @@ function rounded(value: number, dtype: DType): Element | undefined {
   return readElement(dtype, home, 0);
 }
 
-/** `x`, or `x` repeated to the shape that a call's broadcasting would give it. */
-export function stretched(x: Value, { shape }: TensorType): Value {
+/** `x`, broadcast to the shape of a call's result. */
+export function broadcastLike(x: Value, { shape }: TensorType): Value {
   return sameShape(x.type.shape, shape) ? x : broadcastTo(x, shape);
 }
 
-/** An array of this type with the number everywhere; `like` says which program is meant. */
-export function everywhere(number: number, { dtype, shape }: TensorType, like: Value): Value {
+/** An array of this type with the number everywhere; `like` determines the program. */
+export function filledLike(number: number, { dtype, shape }: TensorType, like: Value): Value {
   return fullLike(like, number, { dtype, shape });
 }

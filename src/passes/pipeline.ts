@@ -7,13 +7,13 @@ import { inline } from './rewrite/inline.js';
 import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
 import { mergeLoops } from './loops/merge-loops.js';
 import { simplify } from './simplify/simplify.js';
-import { turnProducts } from './rewrite/turn.js';
+import { pushTranspositions } from './rewrite/turn.js';
 import { InternalError } from '../base/errors.js';
 import { currentDebugging } from '../base/flags.js';
 import type { Program } from '../ir/program.js';
 import { verify } from '../ir/verify.js';
 
-/** Every program goes through these in this order before it is lowered. */
+/** The pass pipeline: every program goes through these passes in this order before lowering. */
 export const passes: readonly Pass[] = [
   {
     name: 'inline',
@@ -29,7 +29,11 @@ export const passes: readonly Pass[] = [
     doc: 'apply the laws of the operators',
     run: (program, { applied }) => simplify(program, applied),
   },
-  { name: 'turn', doc: 'make products in the order in which they are read', run: turnProducts },
+  {
+    name: 'turn',
+    doc: 'make products in the order in which they are read',
+    run: pushTranspositions,
+  },
   {
     name: 'fold',
     doc: 'compute what depends on constants only',
@@ -45,7 +49,7 @@ export const passes: readonly Pass[] = [
   },
 ];
 
-/** What is known of a pass after it ran. */
+/** Report on a pass that ran. */
 export interface PassReport {
   readonly name: string;
   readonly milliseconds: number;
@@ -54,10 +58,10 @@ export interface PassReport {
   readonly unchanged: boolean;
 }
 
-/** Programs that have been found to be sound, regions among them; only where they are to be verified. */
+/** Verified programs, regions included; only when verification is enabled. */
 const sound: WeakSet<Program> = new WeakSet();
 
-/** The program, verified if `KAON_DEBUG` asks for it. An unsound one is a fault of the pass that made it. */
+/** The program, verified if `KAON_DEBUG` asks for it. An invalid one is a bug of the pass. */
 function checked(pass: string, program: Program, before?: Program): Program {
   if (program === before || !currentDebugging().flags.verify) return program;
   try {
@@ -68,14 +72,14 @@ function checked(pass: string, program: Program, before?: Program): Program {
   return program;
 }
 
-/** Runs passes one after another; `observe` hears of each. */
+/** Runs passes one after another; `observe` is called after each. */
 export function runPipeline(
   program: Program,
   steps: readonly Pass[] = passes,
   { observe, ...context }: PassContext & { readonly observe?: (report: PassReport) => void } = {},
 ): Program {
   let current = checked('what the compiler was given', program);
-  /** What a pass has left as it was needs no look at it again. */
+  /** Programs that a pass left unchanged, which it need not see again. */
   const settled = new Map<Pass['run'], Program>();
   for (const { name, run, concerns } of steps) {
     if (concerns?.(current) === false) continue;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFloat } from '../../src/base/dtype.js';
-import { flatten, unflatten } from '../../src/base/attributes/tree.js';
+import { flattenTree, unflattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { near } from '../front/support.js';
 
@@ -51,7 +51,7 @@ function asExported<I extends Arrays>(
   prepare: (graph: kn.StaticGraph) => kn.StaticGraph,
   meanwhile: (arrays: readonly kn.NDArray[]) => void = () => undefined,
 ): Code<I> {
-  const { leaves, structure } = flatten(
+  const { leaves, structure } = flattenTree(
     kn.deferredCompute(() => code(sample)),
     isArray,
   );
@@ -60,7 +60,7 @@ function asExported<I extends Arrays>(
   const graph = prepare(kn.exportGraph({ inputs: sample, outputs }));
   return (inputs) => {
     const results = graph.run(inputs);
-    return unflatten(
+    return unflattenTree(
       structure,
       leaves.map((_, i) => results[`y${i}`]),
     );
@@ -105,7 +105,7 @@ export const forms: readonly Form[] = [
       ({ code }) =>
       (inputs) => {
         const result = kn.deferredCompute(() => code(inputs));
-        compute(flatten(result, isArray).leaves);
+        compute(flattenTree(result, isArray).leaves);
         return result;
       },
   },
@@ -211,7 +211,7 @@ function gradientsOf<I extends Arrays>(
   for (const [, array] of floats) array.attachGrad();
   const loss = autograd.record(
     () =>
-      flatten(run(given), isArray)
+      flattenTree(run(given), isArray)
         .leaves.filter(({ dtype }) => isFloat(dtype))
         .map((array, i) => array.mul(weightOf(i)).sum())
         .reduce((a, b) => a.add(b)),

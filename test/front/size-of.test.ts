@@ -121,7 +121,7 @@ test('arithmetic of the host on a size that stays open is an error with the line
   ]) {
     const f = kn.hybridize(body, { dynamic: [['n']] });
     const error = refuses(() => f(kn.ones([4])), kn.TraceError, 'asked to stay symbolic', 'n');
-    assert.match(error.source ?? '', /sizeof\.test/);
+    assert.match(error.source ?? '', /size-of\.test/);
   }
 });
 

@@ -1,4 +1,4 @@
-import { flatten } from '../../src/base/attributes/tree.js';
+import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { copy } from '../../src/ops/index.js';
 import type { Nesting, Region, Step } from './program.js';
@@ -31,7 +31,7 @@ interface LoopOptions {
 const isArray = (value: unknown): value is kn.NDArray => value instanceof kn.NDArray;
 
 function leavesOf(tree: unknown): kn.NDArray[] {
-  return [...flatten(tree, isArray).leaves];
+  return [...flattenTree(tree, isArray).leaves];
 }
 
 /** Arrays as users nest them. */

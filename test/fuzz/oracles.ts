@@ -1,5 +1,5 @@
 import { GraphError } from '../../src/base/errors.js';
-import { flatten } from '../../src/base/attributes/tree.js';
+import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';
@@ -23,7 +23,7 @@ function nest(arrays: Arrays, { nested }: FuzzProgram): unknown {
 
 function unnest(tree: unknown): kn.NDArray[] {
   const isArray = (value: unknown): value is kn.NDArray => value instanceof kn.NDArray;
-  const leaves = [...flatten(tree, isArray).leaves];
+  const leaves = [...flattenTree(tree, isArray).leaves];
   return Array.isArray(tree) ? leaves : leaves.slice(0, -1);
 }
 

@@ -3,11 +3,12 @@ import { c99, type Dialect, gnu, moduleToC } from '../../src/codegen/c/index.js'
 import { encodeModule } from '../../src/codegen/wasm/index.js';
 import type { Program } from '../../src/ir/program.js';
 import { printProgram } from '../../src/ir/text.js';
+import { onCpu } from '../../src/kernels/cpu/index.js';
 import { optimizeModule } from '../../src/loop/optimize/module.js';
 import type { Module } from '../../src/loop/language/nodes.js';
 import { avx512Target, type Target, wasmTarget } from '../../src/loop/language/target.js';
 import { moduleText } from '../../src/loop/language/text.js';
-import { lowerProgram, type Plan } from '../../src/passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../src/passes/lower/main/plan.js';
 import { planParts } from '../../src/runtime/compile/compile.js';
 import { refit } from './brackets.js';
 
@@ -35,8 +36,8 @@ function section(title: string, text: string): string {
   return `==== ${title} ====\n\n${text.trimEnd()}\n`;
 }
 
-function optimized({ program, groups }: Plan, target: Target): Module {
-  return optimizeModule(lowerProgram(program, groups, target).module, target);
+function optimized({ program, groups }: ProgramPlan, target: Target): Module {
+  return optimizeModule(lowerProgram(program, groups, onCpu(target)).module, target);
 }
 
 function cText(module: Module, dialect: Dialect): string {

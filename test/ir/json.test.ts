@@ -21,7 +21,7 @@ function sample(): Program {
 test('the form is what is documented', () => {
   assert.deepEqual(programToJSON(sample()), {
     format: 'kaon-program',
-    version: 1,
+    version: 2,
     programs: [
       {
         dims: [['n', 0, 9]],
@@ -84,7 +84,7 @@ test('errors name the place', () => {
   const json = JSON.stringify(programToJSON(sample()));
   const cases: [string, string, RegExp][] = [
     ['"kaon-program"', '"other"', /not a program of Kaon/],
-    ['"version":1', '"version":2', /another version/],
+    ['"version":2', '"version":1', /another version/],
     ['"call":"mul"', '"call":"mull"', /no operator "mull"/],
     [
       '[[0,0],[1,0]]',

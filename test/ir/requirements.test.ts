@@ -11,7 +11,7 @@ import {
   atLeast,
   type Condition,
   divisible,
-  equal,
+  equalSizes,
   requireAt,
   requireNow,
   requireOrKeep,
@@ -72,7 +72,7 @@ test('conditions mean what arithmetic says, decided early or late', () => {
       const sizes = new Map([['n', i], ['m', j]]);
       const [x, y] = [a, b].map((dim) => evaluateDim(dim, sizes));
       assert.equal(holds(atLeast(a, b), sizes), x >= y);
-      assert.equal(holds(equal(a, b), sizes), x === y);
+      assert.equal(holds(equalSizes(a, b), sizes), x === y);
       assert.equal(holds(divisible(a, by), sizes), ((x % by) + by) % by === 0);
     }),
     { seed: 16, numRuns: 500 },
@@ -83,8 +83,8 @@ test('what the ranges of symbols decide is settled at once', () => {
   const k = symbol('k', { min: 2, max: 5 });
   assert.equal(atLeast(k, 2), true);
   assert.equal(atLeast(k, 6), false);
-  assert.equal(equal(k, 7), false);
-  assert.equal(equal(n, n), true);
+  assert.equal(equalSizes(k, 7), false);
+  assert.equal(equalSizes(n, n), true);
   assert.equal(divisible(mulDim(4, n), 2), true);
   assert.notEqual(typeof atLeast(k, 3), 'boolean');
 });
@@ -92,8 +92,8 @@ test('what the ranges of symbols decide is settled at once', () => {
 test('an equation is the same one from both sides', () => {
   const program = new Program();
   program.variable('x', float(n, m));
-  program.require(requirementOf(equal(n, m)));
-  program.require(requirementOf(equal(m, n)));
+  program.require(requirementOf(equalSizes(n, m)));
+  program.require(requirementOf(equalSizes(m, n)));
   program.require(requirementOf(atLeast(n, m)));
   assert.equal(program.requirements.length, 2);
 });
@@ -165,20 +165,36 @@ test('a program from outside cannot leave out what its calls require', () => {
   const bare = lines.filter((line) => !line.includes('require')).join('\n');
   assert.deepEqual(parseProgram(bare, lookup).requirements, program.requirements);
   const json = JSON.parse(JSON.stringify(programToJSON(program))) as {
-    programs: { requirements?: unknown }[];
+    programs: {
+      nodes: { require?: unknown; operands?: [number, number][] }[];
+      outputs: Output[];
+    }[];
   };
-  delete json.programs[0].requirements;
+  type Output = [name: string, node: number, port: number];
+  const [body] = json.programs;
+  const kept = body.nodes.flatMap(({ require }, id) => (require === undefined ? [id] : []));
+  assert.equal(kept.length, body.nodes.length - 2);
+  body.nodes = kept.map((id) => body.nodes[id]);
+  const moved = (id: number): number => kept.indexOf(id);
+  for (const { operands = [] } of body.nodes) for (const at of operands) at[0] = moved(at[0]);
+  body.outputs = body.outputs.map(([name, id, port]) => [name, moved(id), port]);
   assert.deepEqual(programFromJSON(json, lookup).requirements, program.requirements);
 });
 
 test('requirements of another form are refused', () => {
-  const broken = (change: (requirement: Record<string, unknown>) => void): (() => unknown) => {
+  interface Check {
+    require: Record<string, unknown>;
+    source: string;
+  }
+  const brokenCheck = (change: (check: Check) => void): (() => unknown) => {
     const json = JSON.parse(JSON.stringify(programToJSON(demanding()))) as {
-      programs: { requirements: Record<string, unknown>[] }[];
+      programs: { nodes: Partial<Check>[] }[];
     };
-    change(json.programs[0].requirements[0]);
+    change(json.programs[0].nodes.find((node) => node.require !== undefined) as Check);
     return () => programFromJSON(json, lookup);
   };
+  const broken = (change: (requirement: Record<string, unknown>) => void): (() => unknown) =>
+    brokenCheck(({ require }) => change(require));
   assert.throws(
     broken((one) => (one.is = 'odd')),
     FormatError,
@@ -196,7 +212,7 @@ test('requirements of another form are refused', () => {
     FormatError,
   );
   assert.throws(
-    broken((one) => (one.source = 'a\nb')),
+    brokenCheck((one) => (one.source = 'a\nb')),
     FormatError,
   );
   assert.throws(
@@ -207,7 +223,7 @@ test('requirements of another form are refused', () => {
 
 test('the verifier refuses requirements of dimensions that are not there', () => {
   const program = programOf({ x: float(n) }, ({ x }) => ({ y: mul(x, 2) }));
-  program.require(requirementOf(equal(n, 3)));
+  program.require(requirementOf(equalSizes(n, 3)));
   assert.throws(() => verify(program), /speaks of dimension m/);
 });
 

@@ -7,7 +7,7 @@ import type { Kernel } from '../../src/loop/language/nodes.js';
 import { optimize } from '../../src/loop/optimize/optimize.js';
 import { parseKernel } from '../../src/loop/language/parse.js';
 import { share } from '../../src/loop/optimize/share.js';
-import { simplify } from '../../src/loop/optimize/simplify.js';
+import { simplifyKernel } from '../../src/loop/optimize/simplify.js';
 import { kernelText, moduleText } from '../../src/loop/language/text.js';
 import { unroll } from '../../src/loop/optimize/unroll.js';
 import { vectorize } from '../../src/loop/optimize/vectorize.js';
@@ -20,7 +20,7 @@ const size = fc.nat({ max: 9 });
 const passes: readonly { readonly name: string; readonly run: (kernel: Kernel) => Kernel }[] = [
   { name: 'separateBindings', run: separateBindings },
   { name: 'unroll', run: unroll },
-  { name: 'simplify', run: simplify },
+  { name: 'simplify', run: simplifyKernel },
   { name: 'vectorize', run: (kernel) => vectorize(kernel, { vectorBytes: 16 }) },
   { name: 'share', run: share },
   { name: 'optimize for 16 bytes', run: (kernel) => optimize(kernel, { vectorBytes: 16 }) },

@@ -1,6 +1,6 @@
 import * as e from '../../src/loop/language/build.js';
 import { interpret } from '../../src/loop/interpret/interpret.js';
-import type { Kernel, Storage } from '../../src/loop/language/nodes.js';
+import type { Kernel, ElementKind } from '../../src/loop/language/nodes.js';
 import { bufferLength, params } from './random-kernel.js';
 
 const edges: readonly number[] = [
@@ -67,7 +67,7 @@ function viewsOf(memory: ArrayBuffer): readonly ReturnType<typeof viewOf>[] {
 
 function viewOf(
   memory: ArrayBuffer,
-  storage: Storage,
+  storage: ElementKind,
   address: number,
 ): Float32Array | Float64Array | Int32Array | BigInt64Array | Uint8Array {
   switch (storage) {

@@ -46,7 +46,7 @@ for (const [name, prepare] of [
     assert.ok(error instanceof kn.ShapeError);
     assert.equal(error.block, 'items.1.d (Dense)');
     assert.match(error.message, /^ {2}in: {7}items\.1\.d \(Dense\)$/m);
-    assert.match(error.source ?? '', /blockpath\.test\.[jt]s:\d+:\d+$/);
+    assert.match(error.source ?? '', /block-path\.test\.[jt]s:\d+:\d+$/);
     assert.equal(error.stack!.split(error.message).length, 2, 'the stack begins with the message');
   });
 }

@@ -1,4 +1,4 @@
-import { evaluateDim, sizeOf } from '../../src/base/dim/index.js';
+import { evaluateDim, elementCount } from '../../src/base/dim/index.js';
 import { readElement } from '../../src/base/element.js';
 import { bindTypes } from '../../src/ir/bind.js';
 import { type CallNode, namedInputs, type Program } from '../../src/ir/program.js';
@@ -31,7 +31,8 @@ export function evaluate(program: Program, inputs: readonly Plain[]): readonly P
         Number(readElement(type.dtype, data, i)),
       );
       results.push([plain(type.shape, elements)]);
-    } else {
+    } else if (node.kind === 'check') results.push([]);
+    else {
       const operands = program.operands(id).map(({ node, port }) => results[node][port]);
       const shape = node.types[0].shape.map((dim) => evaluateDim(dim, bindings));
       results.push(
@@ -45,7 +46,7 @@ export function evaluate(program: Program, inputs: readonly Plain[]): readonly P
 }
 
 function compute(node: CallNode, operands: readonly Plain[], shape: readonly number[]): number[] {
-  const size = Number(sizeOf(shape));
+  const size = Number(elementCount(shape));
   const pointwise = (f: (...x: number[]) => number): number[] =>
     Array.from({ length: size }, (_, i) => f(...operands.map((x) => at(x, shape, i))));
   const [x] = operands;

@@ -7,11 +7,7 @@ import { importsOf, sourceFiles } from '../support/sources.js';
 const largestFolder = 16;
 
 /** Folders of siblings that do not build on each other, which may be longer. */
-const siblings: ReadonlySet<string> = new Set([
-  'src/formats/onnx/rules',
-  'src/ops/contraction',
-  'src/ops/elementwise',
-]);
+const siblings: ReadonlySet<string> = new Set(['src/formats/onnx/rules', 'src/ops/elementwise']);
 
 /** Files of one folder, by folder. */
 function byFolder(paths: readonly string[]): ReadonlyMap<string, readonly string[]> {

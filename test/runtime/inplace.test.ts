@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import { Program, type Value } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import { add, div, matmul, mean, mul, relu, sqrt, square, sub } from '../../src/ops/index.js';
+import { onCpu } from '../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
 import { fuse } from '../../src/passes/fuse/fuse.js';
 import { gradient } from '../../src/passes/gradient/gradient.js';
-import { lowerProgram, placeBytes, type Plan } from '../../src/passes/lower/main/plan.js';
+import { lowerProgram, placeBytes, type ProgramPlan } from '../../src/passes/lower/main/plan.js';
 import { planMemory } from '../../src/passes/plan/memory.js';
 import { runPipeline } from '../../src/passes/pipeline.js';
 import { schedule } from '../../src/passes/plan/schedule.js';
@@ -73,13 +74,13 @@ function trainingStep(
   return { program, replaced };
 }
 
-function planOf({ program, replaced }: ReturnType<typeof trainingStep>): Plan {
+function planOf({ program, replaced }: ReturnType<typeof trainingStep>): ProgramPlan {
   const lowest = runPipeline(program);
-  return lowerProgram(lowest, schedule(lowest, fuse(lowest)), wasmTarget, replaced);
+  return lowerProgram(lowest, schedule(lowest, fuse(lowest)), onCpu(wasmTarget), replaced);
 }
 
 /** Bytes of everything but inputs, laid out by when it is needed. */
-function arenaBytes({ places }: Plan): number {
+function arenaBytes({ places }: ProgramPlan): number {
   const temporaries = places.filter(({ role }) => role.kind !== 'input');
   return planMemory(
     temporaries.map((place) => ({

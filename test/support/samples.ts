@@ -61,12 +61,19 @@ function isSampleArray(value: unknown): value is SampleArray {
   );
 }
 
-/** The arrays among a sample's arguments, lists included, in order. */
+/** Options, rather than a list or an object of a class. */
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return (
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  );
+}
+
+/** The arrays among a sample's arguments, in lists and options too, in order. */
 export function sampleArrays(sample: Sample): SampleArray[] {
   const found: SampleArray[] = [];
   const visit = (value: unknown): void => {
     if (isSampleArray(value)) found.push(value);
-    else if (Array.isArray(value)) value.forEach(visit);
+    else if (Array.isArray(value) || isRecord(value)) Object.values(value).forEach(visit);
   };
   sample.args.forEach(visit);
   return found;
@@ -105,7 +112,10 @@ export function sampleProgram(
   let count = 0;
   const place = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(place);
-    if (!isSampleArray(value)) return value;
+    if (!isSampleArray(value)) {
+      if (!isRecord(value)) return value;
+      return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, place(entry)]));
+    }
     const shape = value.shape.map((extent) =>
       typeof extent === 'number'
         ? extent

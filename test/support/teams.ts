@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { compileKernel } from '../../src/loop/interpret/statements.js';
-import { memoryOf, type Memory } from '../../src/loop/interpret/frame.js';
+import { memoryOf, type MemoryViews } from '../../src/loop/interpret/frame.js';
 import type { Expr, Kernel, Module, Stmt, Var } from '../../src/loop/language/nodes.js';
 import { mainName } from '../../src/passes/lower/main/main.js';
 
@@ -34,11 +34,11 @@ export function runTeam(
 
 class Thread {
   readonly #main: Kernel;
-  readonly #memory: Memory;
+  readonly #memory: MemoryViews;
   readonly #values: Map<Expr, number> = new Map();
   readonly #bases: Map<object, number> = new Map();
 
-  constructor(main: Kernel, memory: Memory, args: readonly number[]) {
+  constructor(main: Kernel, memory: MemoryViews, args: readonly number[]) {
     this.#main = main;
     this.#memory = memory;
     main.params.forEach((param, i) => {

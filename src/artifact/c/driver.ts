@@ -3,28 +3,28 @@ import { type DimStyle, dimText } from '../dim-text.js';
 import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
 import { Identifiers } from './names.js';
 
-/** What statements need to know of the file that they stand in. */
-export interface CSurroundings {
-  /** What a function returns where the data asks for what cannot be. */
+/** Context of statements in their file. */
+export interface CContext {
+  /** Return value of a function for invalid data. */
   readonly badData: string;
   /** The call of a `main` on the table at an address. */
   call(main: string, table: string): string;
 }
 
-/** Begins the names of sizes and addresses in functions, whose other names do not. */
+/** Prefix of the names of sizes and addresses in functions, which other names do not have. */
 const prefix = 'v_';
 
 /** One function of C: its names, and its statements as lines. */
 export class CFunction {
-  readonly #around: CSurroundings;
+  readonly #around: CContext;
   readonly #names: Identifiers = new Identifiers();
   readonly #known: Map<string, string> = new Map();
 
-  constructor(around: CSurroundings) {
+  constructor(around: CContext) {
     this.#around = around;
   }
 
-  /** What a name is called here. */
+  /** The C name of a name. */
   id(name: string): string {
     let id = this.#known.get(name);
     if (id === undefined) this.#known.set(name, (id = this.#names.of(prefix + name)));
@@ -128,7 +128,7 @@ export class CFunction {
     ];
   }
 
-  /** A call on a stretch of memory, where it is not empty. */
+  /** A call on a range of memory, if it is not empty. */
   #bytes(name: string, to: Dim, bytes: Dim, from: string): readonly string[] {
     if (bytes === 0) return [];
     const call = `${name}(memory + ${this.dim(to)}, ${from}, (size_t)${this.dim(bytes)});`;
@@ -140,11 +140,8 @@ function loaded(from: string, dtype: Loaded): string {
   return dtype === 'bool' ? `memory[${from}]` : `load_${dtype}(memory + ${from})`;
 }
 
-/** A routine as a function: 0, or what is wrong. */
-export function routineToC(
-  { name, parameters, body, returns }: Routine,
-  around: CSurroundings,
-): string {
+/** A routine as a function that returns 0, or an error code. */
+export function routineToC({ name, parameters, body, returns }: Routine, around: CContext): string {
   const scope = new CFunction(around);
   const params = parameters.map((parameter) => scope.id(parameter));
   const lines = [
@@ -177,7 +174,7 @@ const realOperations: Readonly<Record<DimOperation, string>> = {
   min: 'a < b ? a : b',
 };
 
-/** The functions that a text calls on whole numbers and on doubles, and those that read memory. */
+/** The helper functions that a text calls on integers and on doubles, and those that read memory. */
 export function driverHelpers(text: string): readonly string[] {
   const helpers: string[] = [];
   const needs = (name: string, found = text): boolean => found.includes(`${name}(`);

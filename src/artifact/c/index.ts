@@ -2,54 +2,60 @@ import { type Dim, type DimBindings, evaluateDim } from '../../base/dim/index.js
 import { bytesOf, viewOf } from '../../base/dtype.js';
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
-import { checkArgument, checkOptions, flag, rule, text } from '../../base/attributes/options.js';
+import {
+  checkArgument,
+  checkOptions,
+  flag,
+  valueRule,
+  textRule,
+} from '../../base/attributes/options.js';
 import { checkGraph, type StaticGraph } from '../../front/graphs/static-graph.js';
 import { bindShapes } from '../../ir/bind.js';
 import { wasmTarget } from '../../loop/language/target.js';
 import { type Artifact, artifactOf } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
+import { checkArtifact, feedsRule, type CheckedArray, type Feeds } from '../check.js';
 import { Unbounded } from '../driver/names.js';
 import { runTrial } from './trial.js';
 import { artifactToC, type CFields, type CText } from './writer.js';
 
-/** A C file, the header that declares what it offers, and the weights where they are not in it. */
+/** A C file, its header, and the weights if they are separate. */
 export interface CFiles extends CText {
-  /** The contents of a file of their own; null where weights are in the source. */
+  /** Contents of the weights file; null when weights are in the source. */
   readonly weights: Uint8Array | null;
 }
 
 export interface ToCOptions {
-  /** What functions and types begin with. */
+  /** Prefix of functions and types. */
   readonly name: string;
-  /** Whether the graph may change its own state: a training step, for example. Default false. */
+  /** Allow a graph that changes its own state: a training step, for example. Default false. */
   readonly train?: boolean;
   /**
-   * Where weights are: in the source, or in a file of their own, whose bytes the program passes to the
+   * Location of weights: in the source, or in a file of their own, whose bytes the program passes to the
    * model once. Default `source`.
    */
   readonly weights?: 'source' | 'file';
-  /** Inputs on which the C, compiled and run here, must compute what the graph does before it is returned. */
+  /** Inputs on which the compiled C is run here and compared with the graph before it is returned. */
   readonly check?: Feeds;
 }
 
 /**
- * A graph as one C99 file and its header. No allocation (the caller passes an arena), no dependency but
- * the C library; weights inside, or as a file of their own.
+ * A graph as one C99 file and its header. No allocation (the caller passes an arena), no dependency but the C
+ * library; weights inside, or as a file of their own.
  *
- * @throws ArgumentError for a name that is none in C, and for graphs that update state without `train`;
- * UnsupportedError for graphs whose data decides a size that nothing bounds, and for a check where there is
- * no C compiler; InternalError when a check fails.
+ * @throws ArgumentError for a name that is not valid in C, and for graphs that update state without `train`;
+ * UnsupportedError for graphs with unbounded data-dependent sizes, and for a check without a C compiler;
+ * InternalError when a check fails.
  */
 export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
   checkGraph(op, graph);
   checkOptions<ToCOptions>(op, options, {
-    name: text,
+    name: textRule,
     train: flag,
     weights: anyPlace,
     check: feedsRule,
   });
-  checkArgument(op, 'name', options.name, text);
+  checkArgument(op, 'name', options.name, textRule);
   const { name, train = false, weights: place = 'source', check } = options;
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
     throw new ArgumentError('this is no name for functions and types of C', {
@@ -79,8 +85,8 @@ export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
 
 const op = 'toC';
 
-/** Which places there are is checked where they are told apart. */
-const anyPlace = rule('a place', (value): value is 'source' | 'file' => value !== undefined);
+/** Any value: the choice is checked where it is interpreted. */
+const anyPlace = valueRule('a place', (value): value is 'source' | 'file' => value !== undefined);
 
 function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
   return new UnsupportedError(`nothing bounds a size that the data of ${by} decides`, {
@@ -92,7 +98,7 @@ function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
   });
 }
 
-/** What the compiled C makes of inputs. */
+/** Results of the compiled C on inputs. */
 function runOnce(
   { inputs, outputs, found }: Artifact,
   files: CFiles,
@@ -131,4 +137,4 @@ function runOnce(
 const elementCount = (shape: readonly number[]): number =>
   shape.reduce((product, extent) => product * extent, 1);
 
-type Arrays = Readonly<Record<string, Elements>>;
+type Arrays = Readonly<Record<string, CheckedArray>>;

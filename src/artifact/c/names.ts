@@ -26,7 +26,7 @@ const macros = words(`
 const macroFamilies =
   /^(?:(?:U?INT(?:_LEAST|_FAST)?\d*|U?INTMAX|U?INTPTR|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT|[SU]?CHAR|U?SHRT|U?LONG|U?LLONG)_(?:MIN|MAX)|(?:FLT|DBL|LDBL)_[A-Z0-9_]+)$/;
 
-/** Types that headers and sources speak of. */
+/** Types that headers and sources use. */
 const types = words(
   'size_t ptrdiff_t wchar_t int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t',
 );
@@ -35,7 +35,7 @@ const reservedWords: ReadonlySet<string> = new Set([...keywords, ...macros, ...t
 
 const isReserved = (name: string): boolean => reservedWords.has(name) || macroFamilies.test(name);
 
-/** Names that C and C++ accept, each different, close to those that are asked for. */
+/** Distinct names that C and C++ accept, close to the requested ones. */
 export class Identifiers {
   readonly #taken: Set<string>;
   /** The next number to try, by name. */

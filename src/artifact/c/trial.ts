@@ -6,25 +6,25 @@ import { joinedBytes } from '../bytes.js';
 import type { CFiles } from './index.js';
 
 /** One run of a model in a process of its own. */
-export interface Trial {
+export interface ModelRun {
   readonly files: CFiles;
-  /** What functions and types begin with. */
+  /** Prefix of functions and types. */
   readonly model: string;
-  /** The sizes, in the order of their structure; none where there is no such structure. */
+  /** The sizes, in the order of their structure; empty without such a structure. */
   readonly sizes: readonly number[];
   readonly inputs: readonly HostArray[];
   /** The fields of the outputs, and their bytes. */
   readonly outputs: readonly { readonly id: string; readonly bytes: number }[];
-  /** The fields of sizes that a run finds. */
+  /** The fields of sizes that a run determines. */
   readonly found: readonly string[];
 }
 
 /**
- * Compiles a model and a program that runs it once; returns the sizes that it found, as int32, and its
- * outputs, one behind the other.
- * @throws UnsupportedError where nothing can be compiled.
+ * Compiles a model and a program that runs it once; returns the sizes that it determined, as int32, and its
+ * outputs, concatenated.
+ * @throws UnsupportedError when nothing can be compiled.
  */
-export function runTrial(op: string, trial: Trial): Uint8Array {
+export function runTrial(op: string, trial: ModelRun): Uint8Array {
   const node = nodeModules();
   const [command] = node === null ? [] : compilerCommands(node, process.env);
   if (node === null || command === undefined) {
@@ -59,8 +59,8 @@ export function runTrial(op: string, trial: Trial): Uint8Array {
   }
 }
 
-/** Reads the inputs from standard input, runs, and writes what it has found to standard output. */
-function trialText({ files, model, sizes, inputs, outputs, found }: Trial): string {
+/** Reads the inputs from standard input, runs, and writes the results to standard output. */
+function trialText({ files, model, sizes, inputs, outputs, found }: ModelRun): string {
   const structure = (kind: string, values: readonly (number | string)[]): string =>
     values.length === 0 ? '' : `  const ${model}_${kind} ${kind} = { ${values.join(', ')} };\n`;
   const given = { sizes, inputs, outputs, found };

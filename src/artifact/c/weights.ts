@@ -1,11 +1,11 @@
-/** FNV-1a: tells files apart, no more. */
+/** FNV-1a, only to distinguish files. */
 export function checksumOf(bytes: Uint8Array): number {
   let sum = 0x811c9dc5;
   for (const byte of bytes) sum = Math.imul(sum ^ byte, 0x01000193);
   return sum >>> 0;
 }
 
-/** The same in C, and whether elements lie there as they do in files. */
+/** The same in C, with a check of the byte order. */
 export const checksumText: string = `static uint32_t checksum(const void *from, size_t count) {
   const uint8_t *const bytes = from;
   uint32_t sum = 0x811c9dc5u;

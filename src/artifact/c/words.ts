@@ -1,6 +1,6 @@
 import type { DType, HostArray } from '../../base/dtype.js';
 
-/** What C calls the elements of an array. Floats of two bytes are their bits. */
+/** C types of elements. Two-byte floats are stored as bits. */
 export const elementTypes: Readonly<Record<DType, string>> = {
   float32: 'float',
   float64: 'double',
@@ -15,7 +15,7 @@ export const elementTypes: Readonly<Record<DType, string>> = {
 
 const perLine = 12;
 
-/** Elements as a constant array of C, bit by bit, so that no order of bytes and no NaN matters. */
+/** Elements as a constant array of C, by bits, independent of byte order and safe for NaN. */
 export function wordsText(name: string, elements: HostArray): string {
   const { type, digits, suffix, words } = wordsOf(elements);
   const lines: string[] = [];

@@ -1,11 +1,11 @@
-import { type Bounds, type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { type Bounds, type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import { bytesOf } from '../../base/dtype.js';
 import { c99, moduleToC } from '../../codegen/c/index.js';
 import { typeToString } from '../../ir/program.js';
-import type { Artifact, Port, Resident } from '../artifact.js';
+import type { Artifact, ArtifactPort, Resident } from '../artifact.js';
 import { type DimStyle, dimText } from '../dim-text.js';
 import { Unbounded } from '../driver/names.js';
-import { CFunction, type CSurroundings, driverHelpers, routineToC } from './driver.js';
+import { CFunction, type CContext, driverHelpers, routineToC } from './driver.js';
 import { Identifiers } from './names.js';
 import { checksumOf, checksumText } from './weights.js';
 import { elementTypes, wordsText } from './words.js';
@@ -17,16 +17,16 @@ export interface CText {
 }
 
 /** An array with its name in C. */
-interface Named<P extends Port> {
+interface Named<P extends ArtifactPort> {
   readonly id: string;
   readonly port: P;
 }
 
-/** What the fields of structures are called, in order. */
+/** Names of the structures' fields, in order. */
 export interface CFields {
   /** By field, the symbol whose size it is. */
   readonly sizes: ReadonlyMap<string, string>;
-  /** The same for sizes that a run finds. */
+  /** The same for sizes that a run determines. */
   readonly found: ReadonlyMap<string, string>;
   readonly outputs: readonly string[];
 }
@@ -34,11 +34,11 @@ export interface CFields {
 /** An artifact as C99 that allocates nothing. */
 export interface CRequest {
   readonly artifact: Artifact;
-  /** The most bytes that it needs. */
+  /** Upper bound of the bytes that it needs. */
   readonly bytes: Dim;
-  /** What functions and types begin with. */
+  /** Prefix of functions and types. */
   readonly name: string;
-  /** The weights, where they are not in the source. */
+  /** The weights, when they are not in the source. */
   readonly weights: Uint8Array | null;
 }
 
@@ -67,7 +67,7 @@ class CWriter {
     this.#name = name;
     this.#macro = name.toUpperCase();
     this.#weights = weights;
-    const named = <P extends Port>(ports: readonly P[]): Named<P>[] => {
+    const named = <P extends ArtifactPort>(ports: readonly P[]): Named<P>[] => {
       const ids = new Identifiers();
       return ports.map((port) => ({ id: ids.of(port.name), port }));
     };
@@ -155,7 +155,7 @@ ${this.#stateDeclarations()}
     const name = this.#name;
     const { module, routines } = this.#artifact;
     const { source, nameOf } = moduleToC(module, c99);
-    const around: CSurroundings = {
+    const around: CContext = {
       badData: `${this.#macro}_BAD_DATA`,
       call: (main, table) => {
         const kernel = module.kernels.find((each) => each.name === main)!;
@@ -189,12 +189,12 @@ ${this.#stateDeclarations()}
   }
 
   #summary(): string {
-    const list = (ports: readonly Named<Port>[]): string =>
+    const list = (ports: readonly Named<ArtifactPort>[]): string =>
       ports.map(({ id, port }) => `${id} ${typeToString(port)}`).join(', ') || 'nothing';
     return `${this.#name}: from ${list(this.#inputs)} to ${list(this.#outputs)}. Made by Kaon.`;
   }
 
-  /** How the model is used; a function body, as lines of the comment that heads the header. */
+  /** Usage example of the model; a function body, as lines of the comment at the top of the header. */
   #example(): string {
     const [name, macro] = [this.#name, this.#macro];
     const isStored = this.#weights !== null;
@@ -226,7 +226,7 @@ ${this.#stateDeclarations()}
       max === Infinity ? `${min} or more` : `${min} to ${max}`;
     const structure = (what: string, comment: string, fields: readonly string[]): string =>
       fields.length === 0 ? '' : `/* ${comment} */\ntypedef struct {\n${fields.map((field) => `  ${field}\n`).join('')}} ${name}_${what};\n`; // prettier-ignore
-    const arrays = (ports: readonly Named<Port>[], qualifier: string): readonly string[] =>
+    const arrays = (ports: readonly Named<ArtifactPort>[], qualifier: string): readonly string[] =>
       ports.map(({ id, port }) => `${qualifier}${elementTypes[port.dtype]} *${id}; /* ${typeToString(port)} */`); // prettier-ignore
     const most = (symbol: string): string => {
       const bound = this.#artifact.found.get(symbol)!;
@@ -265,7 +265,7 @@ ${this.#stateDeclarations()}
     return this.#held.map(({ data }, i) => wordsText(`resident_${i}`, data)).join('\n\n');
   }
 
-  /** Checks sizes, and says how much memory they need. */
+  /** Checks sizes, and computes the memory they need. */
   #arenaFunction(): string {
     const name = this.#name;
     if (!this.#isSized) {
@@ -332,11 +332,11 @@ ${this.#stateDeclarations()}
     const macro = this.#macro;
     const { symbols, body } = this.#artifact;
     const copies = (
-      ports: readonly Named<Port & { readonly address: Dim | null }>[],
+      ports: readonly Named<ArtifactPort & { readonly address: Dim | null }>[],
       copy: (id: string, address: string, bytes: string) => string,
     ): readonly string[] =>
       ports.flatMap(({ id, port }) => {
-        const bytes = mulDim(sizeOf(port.shape), bytesOf(port.dtype));
+        const bytes = mulDim(elementCount(port.shape), bytesOf(port.dtype));
         if (port.address === null || bytes === 0) return [];
         const text = copy(id, scope.dim(port.address), `(size_t)${scope.dim(bytes)}`);
         return [typeof bytes === 'number' ? text : `if (${scope.dim(bytes)} > 0) ${text}`];

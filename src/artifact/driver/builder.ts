@@ -1,16 +1,16 @@
-import { addDim, boundsOf, type Dim, floorDivDim, maxDim, mulDim, sameDim, sizeOf, subDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, boundsOf, type Dim, floorDivDim, maxDim, mulDim, sameDim, elementCount, subDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { bindTypes, linearForm, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
-import type { Requirement, Words } from '../../ir/requirement.js';
+import type { Requirement, MessageTemplate } from '../../ir/requirement.js';
 import { words } from '../../ir/requirement.js';
 import type { ConstantData, Shape, TensorType } from '../../ir/types.js';
-import { type Plan, tableLength } from '../../passes/lower/main/plan.js';
-import type { Place } from '../../passes/groups/places.js';
+import { type ProgramPlan, tableLength } from '../../passes/lower/main/plan.js';
+import type { PlannedBuffer } from '../../passes/groups/places.js';
 import { viewed } from '../../passes/rewrite/views.js';
-import { aligned, share } from './layout.js';
-import { fromMost, type Most, Names, Unbounded } from './names.js';
+import { aligned, shareMemory } from './layout.js';
+import { boundFrom, type UpperBound, Names, Unbounded } from './names.js';
 import type { PlannedStage, Staged } from './stages.js';
 import { type Loaded, type Routine, type Statement, withoutUnused } from './statements.js';
 
@@ -24,15 +24,15 @@ export interface Callee {
   /** It returns the addresses of these, then all extents of each, then the end of its memory. */
   readonly outputs: readonly Shape[];
   /** By output, what extents can be at most, in `sizes`. */
-  readonly most: readonly (readonly Most[])[];
+  readonly most: readonly (readonly UpperBound[])[];
   /** The most memory that it needs, in `sizes`. */
-  readonly bytes: Most;
+  readonly bytes: UpperBound;
 }
 
 /** What routines share. */
-export interface Surroundings {
+export interface RoutineContext {
   /** Makes the code of a plan callable; its name. */
-  code(plan: Plan): string;
+  code(plan: ProgramPlan): string;
   /** The address of a constant. */
   constant(data: ConstantData): number;
   /** The routine of a region; the same one for the same region. */
@@ -53,11 +53,11 @@ export interface Located {
 }
 
 /** What a loop or branch leaves behind. */
-export interface Left {
+export interface LocatedResult {
   readonly at: Dim;
   readonly shape: Shape;
   /** What its extents are at most, in the sizes that the routine is given. */
-  readonly most: readonly Most[];
+  readonly most: readonly UpperBound[];
 }
 
 /** Writes what the host does for a loop or branch. */
@@ -65,14 +65,14 @@ export type Control = (
   builder: RoutineBuilder,
   call: CallNode,
   operands: readonly Located[],
-) => readonly Left[];
+) => readonly LocatedResult[];
 
 /**
  * Writes the routine of a program. Its memory, from the address `base` on: a table for `main`; what must
  * stay, in the order in which it is made; and behind that what the island that runs needs for itself.
  */
 export class RoutineBuilder {
-  readonly around: Surroundings;
+  readonly around: RoutineContext;
   readonly decides: Decides;
   readonly names: Names;
   readonly base: Dim;
@@ -80,12 +80,12 @@ export class RoutineBuilder {
   readonly #slots: Map<Value, Dim> = new Map();
   /** The sizes that are known by now. */
   readonly #known: Map<string, Dim> = new Map();
-  readonly #ends: Most[] = [];
+  readonly #ends: UpperBound[] = [];
   #statements: Statement[] = [];
   #top: Dim;
   #reserved: Dim = 0;
 
-  constructor(staged: Staged, around: Surroundings, decides: Decides) {
+  constructor(staged: Staged, around: RoutineContext, decides: Decides) {
     this.#staged = staged;
     this.around = around;
     this.decides = decides;
@@ -142,7 +142,7 @@ export class RoutineBuilder {
    * All that happens, in one piece. The inputs that `isMovable` says share memory with what is computed;
    * gives where they lie, by their numbers, as far as anything reads them.
    */
-  runShared(isMovable: (place: Place) => boolean): ReadonlyMap<number, Dim> {
+  runShared(isMovable: (place: PlannedBuffer) => boolean): ReadonlyMap<number, Dim> {
     const { plan, reads, gives } = this.#staged.stages[0].island!;
     const at = this.#island({ plan, reads, gives }, isMovable);
     return new Map(
@@ -166,8 +166,8 @@ export class RoutineBuilder {
   }
 
   /** The most memory that is needed, in the sizes that are given. */
-  get bytes(): Most {
-    return this.#ends.reduce<Most>((all, end) => fromMost([all, end], maxDim), 0);
+  get bytes(): UpperBound {
+    return this.#ends.reduce<UpperBound>((all, end) => boundFrom([all, end], maxDim), 0);
   }
 
   /** Behind everything that stays. */
@@ -183,15 +183,15 @@ export class RoutineBuilder {
   }
 
   /** Memory that stays begins anew behind an address. */
-  goOnAt(end: Dim, most: Most): void {
+  goOnAt(end: Dim, most: UpperBound): void {
     const top = this.names.fresh('top', most);
     this.emit({ kind: 'set', name: top.key, value: subDim(end, this.base) });
     this.#top = top;
   }
 
   /** What the memory that stays needs at most, and so many bytes behind it. */
-  behind(bytes: Most): Most {
-    return fromMost([this.names.most(this.#top), bytes], addDim);
+  behind(bytes: UpperBound): UpperBound {
+    return boundFrom([this.names.most(this.#top), bytes], addDim);
   }
 
   /** The end of the memory that was reserved last. */
@@ -252,9 +252,9 @@ export class RoutineBuilder {
   }
 
   /** What a bound of a routine's is for certain operands, in the sizes that are given. */
-  mostOf(most: Most, callee: Callee, operands: readonly Located[]): Most {
+  mostOf(most: UpperBound, callee: Callee, operands: readonly Located[]): UpperBound {
     const sizes = this.#sizesOf(callee, operands);
-    return fromMost([most], (bound) => this.names.most(substituteDim(bound, sizes)));
+    return boundFrom([most], (bound) => this.names.most(substituteDim(bound, sizes)));
   }
 
   #sizesOf({ inputs }: Callee, operands: readonly Located[]): ReadonlyMap<string, Dim> {
@@ -297,7 +297,7 @@ export class RoutineBuilder {
 
   #island(
     { plan, reads, gives }: NonNullable<PlannedStage['island']>,
-    isMovable?: (place: Place) => boolean,
+    isMovable?: (place: PlannedBuffer) => boolean,
   ): readonly Dim[] {
     const { places, outputs } = plan;
     const addresses: (Dim | undefined)[] = places.map((place) => {
@@ -313,7 +313,7 @@ export class RoutineBuilder {
       addresses[source.place] ??= this.take(mulDim(length, bytesOf(dtype)));
     });
     const moving = places.flatMap((_, id) => (addresses[id] === undefined ? [id] : []));
-    const shared = share(moving.map((id) => places[id]));
+    const shared = shareMemory(moving.map((id) => places[id]));
     moving.forEach((id, i) => (addresses[id] = addDim(this.end, shared.offsets[i])));
     const at = addresses as readonly Dim[];
     this.reserve(shared.bytes);
@@ -353,7 +353,7 @@ export class RoutineBuilder {
     });
   }
 
-  #within(name: string, min: number, most: Most): void {
+  #within(name: string, min: number, most: UpperBound): void {
     // Without its bounds, which the simplification of sizes would take for granted.
     const size = symbol(name);
     const limit = most instanceof Unbounded ? null : most;
@@ -364,7 +364,7 @@ export class RoutineBuilder {
   }
 
   /** Learns the sizes that the results of a loop or branch have. */
-  #bindResults({ types, op, source }: CallNode, results: readonly Left[]): void {
+  #bindResults({ types, op, source }: CallNode, results: readonly LocatedResult[]): void {
     types.forEach(({ shape }, k) => {
       shape.forEach((dim, axis) => {
         const actual = results[k].shape[axis];
@@ -375,7 +375,7 @@ export class RoutineBuilder {
         if (unknown !== null) {
           const value = floorDivDim(subDim(actual, offset), scale);
           const { name, bounds } = unknown;
-          const most = fromMost([results[k].most[axis], this.names.most(offset)], (all, rest) =>
+          const most = boundFrom([results[k].most[axis], this.names.most(offset)], (all, rest) =>
             floorDivDim(subDim(all, rest), scale),
           );
           const { max } = bounds;
@@ -392,11 +392,11 @@ export class RoutineBuilder {
   }
 
   #require({ condition, problem, expected, actual }: Requirement): void {
-    this.emit({ kind: 'require', test: condition, problem: told(problem, expected, actual) });
+    this.emit({ kind: 'require', test: condition, problem: messageOf(problem, expected, actual) });
   }
 
   /** What a size that the data decides is at most. */
-  #mostOf(name: string, id: Value['node']): Most {
+  #mostOf(name: string, id: Value['node']): UpperBound {
     const call = this.#call(id);
     const decides = this.decides(name) ?? { op: call.op.name, source: call.source };
     const { max } = symbolsOfTypes(call.types).get(name)!;
@@ -408,9 +408,13 @@ export class RoutineBuilder {
 }
 
 /** What is wrong, what was expected, and what is there. */
-export function told(problem: Words, expected: Words, actual: Words): Words {
+export function messageOf(
+  problem: MessageTemplate,
+  expected: MessageTemplate,
+  actual: MessageTemplate,
+): MessageTemplate {
   const parts: (string | Dim)[] = [''];
-  const add = (text: string, more: Words): void => {
+  const add = (text: string, more: MessageTemplate): void => {
     parts[parts.length - 1] += text + (more[0] as string);
     parts.push(...more.slice(1));
   };
@@ -422,5 +426,5 @@ export function told(problem: Words, expected: Words, actual: Words): Words {
 
 /** The bytes of an array. */
 export function bytesAt({ dtype, shape }: TensorType): Dim {
-  return mulDim(sizeOf(shape), bytesOf(dtype));
+  return mulDim(elementCount(shape), bytesOf(dtype));
 }

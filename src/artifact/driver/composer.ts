@@ -8,26 +8,26 @@ import type { Target } from '../../loop/language/target.js';
 import { copy } from '../../ops/structure/copy.js';
 import { inline } from '../../passes/rewrite/inline.js';
 import { mainName } from '../../passes/lower/main/main.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import { withOutputs } from '../../passes/rewrite/outputs.js';
 import { viewed } from '../../passes/rewrite/views.js';
 import { aligned } from './layout.js';
-import { type Callee, type Decides, RoutineBuilder, type Surroundings } from './builder.js';
-import { control } from './control.js';
+import { type Callee, type Decides, RoutineBuilder, type RoutineContext } from './builder.js';
+import { hostControl } from './control.js';
 import { stagesOf } from './stages.js';
 import type { Routine } from './statements.js';
 
 /** An array that is in memory from the beginning, at an address that no size moves. */
-export interface Kept {
+export interface InitialArray {
   readonly data: HostArray;
   readonly address: number;
 }
 
 /** The routines of an artifact, their kernels, and the constants that these read. */
-export class Composer implements Surroundings {
+export class Composer implements RoutineContext {
   readonly #target: Target;
   readonly #kernels: Kernel[] = [];
-  readonly #constants: Map<HostArray, ConstantData & Kept> = new Map();
+  readonly #constants: Map<HostArray, ConstantData & InitialArray> = new Map();
   readonly #regions: Map<Program, Callee> = new Map();
   readonly #routines: Routine[] = [];
   #mains = 0;
@@ -56,7 +56,7 @@ export class Composer implements Surroundings {
     return this.#end;
   }
 
-  get constants(): Iterable<ConstantData & Kept> {
+  get constants(): Iterable<ConstantData & InitialArray> {
     return this.#constants.values();
   }
 
@@ -69,7 +69,7 @@ export class Composer implements Surroundings {
     return optimizeModule(moduleOf(this.#kernels), this.#target);
   }
 
-  code({ module }: Plan): string {
+  code({ module }: ProgramPlan): string {
     const name = this.#mains === 0 ? mainName : `${mainName}_${this.#mains}`;
     this.#mains++;
     for (const kernel of module.kernels) {
@@ -103,7 +103,7 @@ export class Composer implements Surroundings {
       builder.input(index, at);
       return at.key;
     });
-    builder.run(control);
+    builder.run(hostControl);
     const callee = builder.finish(`part_${this.#routines.length}`, inputs);
     this.#routines.push(callee.routine);
     return callee;

@@ -9,12 +9,18 @@ import { givesOwnSizes } from '../../passes/rewrite/outputs.js';
 import { type Chunk, chunkOf, mostBytes } from '../../runtime/dynamic/chunks.js';
 import { leastCapacity } from '../../runtime/dynamic/rows.js';
 import { aligned } from './layout.js';
-import { bytesAt, type Control, type Left, type Located, type RoutineBuilder } from './builder.js';
-import { fromMost, type Most, Unbounded } from './names.js';
+import {
+  bytesAt,
+  type Control,
+  type LocatedResult,
+  type Located,
+  type RoutineBuilder,
+} from './builder.js';
+import { boundFrom, type UpperBound, Unbounded } from './names.js';
 import type { Statement } from './statements.js';
 
 /** What the host does for loops and branches that no kernel can run: what `runtime/dynamic` does. */
-export const control: Control = (builder, call, operands) => {
+export const hostControl: Control = (builder, call, operands) => {
   const lowering = controlOf(call);
   switch (lowering?.kind) {
     case 'foreach':
@@ -33,14 +39,14 @@ function branch(
   builder: RoutineBuilder,
   call: CallNode,
   [predicate, ...captures]: readonly Located[],
-): readonly Left[] {
+): readonly LocatedResult[] {
   const callees = call.regions.map((region) => builder.around.region(region));
   const name = (hint: string): Dim => builder.names.fresh(hint);
   const addresses = call.types.map(() => name('result'));
   const extents = call.types.map(({ shape }, k) =>
     shape.map((_, axis) => {
       const most = callees.map((callee) => builder.mostOf(callee.most[k][axis], callee, captures));
-      return { size: builder.names.fresh('extent', fromMost(most, maxDim)), most: fromMost(most, maxDim) }; // prettier-ignore
+      return { size: builder.names.fresh('extent', boundFrom(most, maxDim)), most: boundFrom(most, maxDim) }; // prettier-ignore
     }),
   );
   const end = name('end');
@@ -52,7 +58,7 @@ function branch(
   );
   builder.emit({ kind: 'choose', when: { relation: '=', dim: flag }, consequent: alternate, alternate: consequent }); // prettier-ignore
   const bytes = callees.map((callee) => builder.mostOf(callee.bytes, callee, captures));
-  builder.goOnAt(end, builder.behind(fromMost(bytes, maxDim)));
+  builder.goOnAt(end, builder.behind(boundFrom(bytes, maxDim)));
   return addresses.map((at, k) => ({
     at,
     shape: extents[k].map(({ size }) => size),
@@ -85,7 +91,7 @@ class Loop {
   foreach(
     { data, states, reverse, counted }: ForeachForm,
     operands: readonly Located[],
-  ): readonly Left[] {
+  ): readonly LocatedResult[] {
     const builder = this.#builder;
     const body = builder.around.region(this.#call.regions[0]);
     const [length] = operands[0].type.shape;
@@ -122,7 +128,7 @@ class Loop {
     return [...stacksLeft(stacks, rows, length, builder.names.most(length)), ...homesLeft(homes)];
   }
 
-  while(form: WhileForm, operands: readonly Located[]): readonly Left[] {
+  while(form: WhileForm, operands: readonly Located[]): readonly LocatedResult[] {
     const builder = this.#builder;
     const { names } = builder;
     const { states, limit, padded } = form;
@@ -276,7 +282,7 @@ class Loop {
     return homes;
   }
 
-  #counter(most?: Most): Dim {
+  #counter(most?: UpperBound): Dim {
     const name = this.#builder.names.fresh('count', most);
     this.#builder.emit({ kind: 'set', name: name.key, value: 0 });
     return name;
@@ -320,7 +326,7 @@ interface WhileParts extends WhileForm {
   readonly count: Dim;
   /** The iterations, or rows, to begin with. */
   readonly first: Dim;
-  readonly most: Most;
+  readonly most: UpperBound;
 }
 
 /** Where stacks begin that lie behind one another. */
@@ -341,8 +347,8 @@ function stacksLeft(
   stacks: readonly Stack[],
   rows: readonly Dim[],
   length: Dim,
-  most: Most,
-): readonly Left[] {
+  most: UpperBound,
+): readonly LocatedResult[] {
   return stacks.map(({ rowShape }, k) => ({
     at: rows[k],
     shape: [length, ...rowShape],
@@ -350,6 +356,6 @@ function stacksLeft(
   }));
 }
 
-function homesLeft(homes: readonly Home[]): readonly Left[] {
+function homesLeft(homes: readonly Home[]): readonly LocatedResult[] {
   return homes.map(({ at, type: { shape } }) => ({ at, shape, most: shape }));
 }

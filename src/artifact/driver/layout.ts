@@ -9,21 +9,21 @@ import {
 } from '../../base/dim/index.js';
 import { bytesOf } from '../../base/dtype.js';
 import { alignment, planMemory } from '../../passes/plan/memory.js';
-import type { Place } from '../../passes/groups/places.js';
+import type { PlannedBuffer } from '../../passes/groups/places.js';
 
-/** Offsets in one memory, by place, and all that is needed; numbers unless sizes are symbolic. */
+/** Offsets in one memory, by buffer, and the total; numbers unless sizes are symbolic. */
 export interface Shared {
   readonly offsets: readonly Dim[];
   readonly bytes: Dim;
 }
 
-/** Bytes up to the next boundary that memory may begin at. */
+/** Bytes up to the next alignment boundary. */
 export function aligned(bytes: Dim): Dim {
   return mulDim(ceilDivDim(bytes, alignment), alignment);
 }
 
-/** Lets places share memory by the steps that need them, for any sizes. */
-export function share(places: readonly Place[]): Shared {
+/** Assigns shared memory to buffers by their live ranges, for any sizes. */
+export function shareMemory(places: readonly PlannedBuffer[]): Shared {
   const bytes = places.map(({ dtype, length }) => mulDim(length, bytesOf(dtype)));
   const numbers = bytes.filter((size) => typeof size === 'number');
   return numbers.length === bytes.length
@@ -31,11 +31,14 @@ export function share(places: readonly Place[]): Shared {
     : slots(places, bytes);
 }
 
-/** Inputs are there before the first step. */
-function lifetime({ role, first, last }: Place): { readonly first: number; readonly last: number } {
+/** Inputs are live before the first step. */
+function lifetime({ role, first, last }: PlannedBuffer): {
+  readonly first: number;
+  readonly last: number;
+} {
   return { first: role.kind === 'input' ? -1 : first, last };
 }
-/** Memory for one place after the other, as large as the largest of them. */
+/** Memory for one buffer after the other, as large as the largest of them. */
 interface Slot {
   bytes: Dim;
   /** For sizes that are neither small nor large. */
@@ -43,14 +46,14 @@ interface Slot {
   last: number;
 }
 
-/** What symbolic sizes are taken to be where places are matched by size. */
+/** Assumed value of symbolic sizes when buffers are matched by size. */
 const typicalSize = 64;
 
 /**
- * Symbolic sizes cannot be packed tightly, since their order is not known: places take turns in slots of
- * about their size instead.
+ * Symbolic sizes cannot be packed tightly, since their order is unknown: buffers of about the same size share
+ * slots instead.
  */
-function slots(places: readonly Place[], bytes: readonly Dim[]): Shared {
+function slots(places: readonly PlannedBuffer[], bytes: readonly Dim[]): Shared {
   const all: Slot[] = [];
   const slotOf: Slot[] = [];
   const order = places.map((_, i) => i).sort((a, b) => lifetime(places[a]).first - lifetime(places[b]).first); // prettier-ignore

@@ -1,7 +1,7 @@
 import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim/index.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
-import { roomFor } from '../../passes/groups/room.js';
+import { symbolicUpperBound } from '../../passes/groups/room.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
 
 /** A size that nothing bounds, and where it comes from. */
@@ -18,10 +18,13 @@ export class Unbounded {
 }
 
 /** A value that another never exceeds, or why there is none. */
-export type Most = Dim | Unbounded;
+export type UpperBound = Dim | Unbounded;
 
 /** What follows from bounds, if there are any. */
-export function fromMost(bounds: readonly Most[], join: (...bounds: readonly Dim[]) => Most): Most {
+export function boundFrom(
+  bounds: readonly UpperBound[],
+  join: (...bounds: readonly Dim[]) => UpperBound,
+): UpperBound {
   const dims: Dim[] = [];
   for (const bound of bounds) {
     if (bound instanceof Unbounded) return bound;
@@ -33,7 +36,7 @@ export function fromMost(bounds: readonly Most[], join: (...bounds: readonly Dim
 /** The names of a routine: the sizes that it is given, those that it finds, and its own variables. */
 export class Names {
   readonly #taken: Set<string> = new Set();
-  readonly #most: Map<string, Most> = new Map();
+  readonly #most: Map<string, UpperBound> = new Map();
 
   constructor(program: Program) {
     const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
@@ -46,7 +49,7 @@ export class Names {
   }
 
   /** A name that nothing else has; with `most`, a size that memory depends on. */
-  fresh(hint: string, most?: Most): DimExpr {
+  fresh(hint: string, most?: UpperBound): DimExpr {
     let name = hint;
     for (let count = 2; this.#taken.has(name); count++) name = `${hint}_${count}`;
     this.#taken.add(name);
@@ -55,20 +58,20 @@ export class Names {
   }
 
   /** Says of a size that the routine finds what it is at most. */
-  bound(name: string, most: Most): void {
+  bound(name: string, most: UpperBound): void {
     this.#most.set(name, most);
   }
 
   /** The most that a value can be, in what is known when the routine starts. */
-  most(value: Dim): Most {
+  most(value: Dim): UpperBound {
     const own = [...symbolsOf(value)].filter((name) => this.#most.has(name));
     if (own.length === 0) return value;
-    return fromMost(
+    return boundFrom(
       own.map((name) => this.#most.get(name)!),
       (...dims) => {
         const bounds = new Map(own.map((name, k) => [name, dims[k]]));
         const has = (name: string): boolean => bounds.has(name);
-        return roomFor(value, { has, most: (name) => bounds.get(name)! }) ?? new Unbounded(String(value), 'this graph'); // prettier-ignore
+        return symbolicUpperBound(value, { has, most: (name) => bounds.get(name)! }) ?? new Unbounded(String(value), 'this graph'); // prettier-ignore
       },
     );
   }

@@ -1,35 +1,39 @@
+import { onCpu } from '../../kernels/cpu/index.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Program, Value } from '../../ir/program.js';
 import { fuse } from '../../passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../passes/lower/main/plan.js';
 import { prepareControl } from '../../passes/lower/main/prepare.js';
-import { type Island, partition, type Stage } from '../../passes/host/partition.js';
+import { type Island, partition, type IslandStage } from '../../passes/host/partition.js';
 import { passes, runPipeline } from '../../passes/pipeline.js';
 import { schedule } from '../../passes/plan/schedule.js';
 import { viewed } from '../../passes/rewrite/views.js';
 import { evaluateConstant } from '../../runtime/compile/compile.js';
 
-/** A part of a program that runs in one go, and what happens behind it. */
+/** A part of a program that runs at once, and the steps after it. */
 export interface PlannedStage {
   readonly island: {
-    readonly plan: Plan;
-    /** What the plan's inputs are; one behind them tells sizes and has no elements. */
+    readonly plan: ProgramPlan;
+    /** Values that are the plan's inputs; one after them carries sizes and has no elements. */
     readonly reads: readonly Value[];
-    /** What its outputs are. */
+    /** Values that are its outputs. */
     readonly gives: readonly Value[];
   } | null;
-  readonly extents: Stage['extents'];
-  readonly calls: Stage['calls'];
-  readonly requirements: Stage['requirements'];
+  readonly extents: IslandStage['extents'];
+  readonly calls: IslandStage['calls'];
+  readonly requirements: IslandStage['requirements'];
 }
 
-/** A program as the parts that run one after the other. */
+/** A program as parts that run in sequence. */
 export interface Staged {
   readonly program: Program;
   readonly stages: readonly PlannedStage[];
 }
 
-/** Cuts and plans a program as the runtime does, so that an artifact computes the same in the same order. */
+/**
+ * Partitions and plans a program as the runtime does, so that an artifact computes the same in the same
+ * order.
+ */
 export function stagesOf(program: Program, target: Target): Staged {
   const lowest = lowered(program);
   const parts = partition(lowest);
@@ -59,8 +63,8 @@ function lowered(program: Program): Program {
   return runPipeline(program, passes, { evaluate: evaluateConstant });
 }
 
-/** On one thread, whatever the process uses. */
-function planned(lowest: Program, target: Target): Plan {
+/** On one thread, regardless of the process. */
+function planned(lowest: Program, target: Target): ProgramPlan {
   const prepared = prepareControl(lowest);
-  return lowerProgram(prepared, schedule(prepared, fuse(prepared)), target);
+  return lowerProgram(prepared, schedule(prepared, fuse(prepared)), onCpu(target));
 }

@@ -1,5 +1,5 @@
 import { type Dim, symbolsOf, substituteDim } from '../../base/dim/index.js';
-import type { Words } from '../../ir/requirement.js';
+import type { MessageTemplate } from '../../ir/requirement.js';
 
 /**
  * What runs around the kernels of a graph whose data decides sizes, or whose loops no kernel can run: a
@@ -14,7 +14,7 @@ export type Statement =
   /** An int32 in memory. */
   | { readonly kind: 'store'; readonly to: Dim; readonly value: Dim }
   /** Where the test fails, the run ends with an error. */
-  | { readonly kind: 'require'; readonly test: Test; readonly problem: Words }
+  | { readonly kind: 'require'; readonly test: Test; readonly problem: MessageTemplate }
   /** Memory is used up to this address from here on. */
   | { readonly kind: 'reserve'; readonly end: Dim }
   /** Writes the table of a `main` and runs it. */

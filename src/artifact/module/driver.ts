@@ -1,10 +1,10 @@
 import type { Dim } from '../../base/dim/index.js';
 import { templateText } from '../../base/escape.js';
-import type { Words } from '../../ir/requirement.js';
+import type { MessageTemplate } from '../../ir/requirement.js';
 import { type DimStyle, dimText } from '../dim-text.js';
 import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
 
-/** What sizes and addresses are called in the module, whose own names do not begin like this. */
+/** Name of a size or address in the module, whose other names do not begin like this. */
 export const local = (name: string): string => `size_${name}`;
 
 const style: DimStyle = {
@@ -20,15 +20,15 @@ const style: DimStyle = {
 };
 
 /** A size or an address as an expression. */
-export const text = (dim: Dim): string => dimText(dim, style);
+export const valueText = (dim: Dim): string => dimText(dim, style);
 
-export const list = (dims: readonly Dim[]): string => `[${dims.map(text).join(', ')}]`;
+export const listText = (dims: readonly Dim[]): string => `[${dims.map(valueText).join(', ')}]`;
 
-/** Words with sizes in them as a string. */
-export function message(words: Words): string {
+/** A message with sizes in it, as a string. */
+export function message(words: MessageTemplate): string {
   const parts = words.map(
     (part, i) =>
-    i % 2 === 0 ? templateText(String(part)) : `\${${text(part as Dim)}}`, // prettier-ignore
+    i % 2 === 0 ? templateText(String(part)) : `\${${valueText(part as Dim)}}`, // prettier-ignore
   );
   return `\`${parts.join('')}\``;
 }
@@ -36,14 +36,14 @@ export function message(words: Words): string {
 const comparisons = { '=': '===', '>=': '>=' } as const;
 
 export function condition({ dim, relation }: Test): string {
-  return `${text(dim)} ${comparisons[relation]} 0`;
+  return `${valueText(dim)} ${comparisons[relation]} 0`;
 }
 
-/** How many parameters each `main` has: beside the table, all of the memory. */
+/** Number of parameters of each `main`: beside the table, all of the memory. */
 export type Arity = (main: string) => number;
 
 export function routineText({ name, parameters, body, returns }: Routine, arity: Arity): string {
-  const lines = [...bodyLines(body, arity), `return ${list(returns)};`];
+  const lines = [...bodyLines(body, arity), `return ${listText(returns)};`];
   return `function ${name}(${parameters.map(local).join(', ')}) {\n${indented(lines)}}\n`;
 }
 
@@ -56,36 +56,40 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
   return body.flatMap((statement): readonly string[] => {
     switch (statement.kind) {
       case 'set':
-        return [`let ${local(statement.name)} = ${text(statement.value)};`];
+        return [`let ${local(statement.name)} = ${valueText(statement.value)};`];
       case 'assign':
-        return [`${local(statement.name)} = ${text(statement.value)};`];
+        return [`${local(statement.name)} = ${valueText(statement.value)};`];
       case 'load':
         return [`const ${local(statement.name)} = ${loaded(statement.from, statement.dtype)};`];
       case 'store':
-        return [`view('int32', ${text(statement.to)}, 1)[0] = ${text(statement.value)};`];
+        return [`view('int32', ${valueText(statement.to)}, 1)[0] = ${valueText(statement.value)};`];
       case 'require':
         return [
           `if (!(${condition(statement.test)})) throw new RangeError(${message(statement.problem)});`,
         ];
       case 'reserve':
-        return [`reserve(${text(statement.end)});`];
+        return [`reserve(${valueText(statement.end)});`];
       case 'run': {
         const { main, table, entries } = statement;
         const rest = Array.from({ length: arity(main) - 1 }, () => ', 0').join('');
         return [
-          `view('int32', ${text(table)}, ${entries.length}).set(${list(entries)});`,
-          `kernels.${main}(${text(table)}${rest});`,
+          `view('int32', ${valueText(table)}, ${entries.length}).set(${listText(entries)});`,
+          `kernels.${main}(${valueText(table)}${rest});`,
         ];
       }
       case 'move':
-        return [`move(${text(statement.to)}, ${text(statement.from)}, ${text(statement.bytes)});`];
+        return [
+          `move(${valueText(statement.to)}, ${valueText(statement.from)}, ${valueText(statement.bytes)});`,
+        ];
       case 'clear':
-        return [`view('uint8', ${text(statement.to)}, ${text(statement.bytes)}).fill(0);`];
+        return [
+          `view('uint8', ${valueText(statement.to)}, ${valueText(statement.bytes)}).fill(0);`,
+        ];
       case 'declare':
         return [`let ${statement.names.map(local).join(', ')};`];
       case 'call': {
         const { routine, values, results } = statement;
-        const called = `${routine.name}(${values.map(text).join(', ')});`;
+        const called = `${routine.name}(${values.map(valueText).join(', ')});`;
         const last = results.findLastIndex((name) => name !== null);
         if (last < 0) return [called];
         const names = results.slice(0, last + 1).map((name) => (name === null ? '' : local(name)));
@@ -110,6 +114,6 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
 
 function loaded(from: Dim, dtype: Loaded): string {
   return dtype === 'int64'
-    ? `Number(view('int64', ${text(from)}, 1)[0])`
-    : `view('${dtype}', ${text(from)}, 1)[0]`;
+    ? `Number(view('int64', ${valueText(from)}, 1)[0])`
+    : `view('${dtype}', ${valueText(from)}, 1)[0]`;
 }

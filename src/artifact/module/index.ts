@@ -3,22 +3,22 @@ import { checkGraph, type StaticGraph } from '../../front/graphs/static-graph.js
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { wasmTarget } from '../../loop/language/target.js';
 import { artifactOf } from '../artifact.js';
-import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
-import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';
+import { checkArtifact, feedsRule, type CheckedArray, type Feeds } from '../check.js';
+import { type ModuleParts, modulePartsOf, moduleSource } from './writer.js';
 
 export interface ToModuleOptions {
-  /** Whether the graph may change its own state: a training step, for example. Default false. */
+  /** Allow a graph that changes its own state: a training step, for example. Default false. */
   readonly train?: boolean;
-  /** Inputs on which the module must compute what the graph does before it is returned. */
+  /** Inputs on which the module is compared with the graph before it is returned. */
   readonly check?: Feeds;
 }
 
 /**
  * A graph as the text of one ES module with its WebAssembly and weights inside. It runs in Node, Deno, Bun
- * and browsers, without this library: `run(feeds)` returns `{ data, shape, dtype }` by output name; types
- * are in its comments, which TypeScript reads.
+ * and browsers, without this library: `run(feeds)` returns `{ data, shape, dtype }` by output name; types are
+ * in its comments, which TypeScript reads.
  *
- * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for what cannot
+ * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for values that cannot
  * leave this process; InternalError when a check fails.
  */
 export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): string {
@@ -29,10 +29,10 @@ export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): str
   const artifact = artifactOf(graph, { op, target: wasmTarget, base: reservedBytes, train });
   const parts = modulePartsOf(op, artifact);
   if (check !== undefined) checkArtifact(op, graph, check, (given) => openHere(parts).run(given));
-  return moduleText(parts, artifact);
+  return moduleSource(parts, artifact);
 }
 
-/** The module's own code, run in this process. */
+/** Runs the module's own code in this process. */
 function openHere({ body, wasm }: ModuleParts): { run(feeds: Given): Given } {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 32768 });
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory } });
@@ -44,4 +44,4 @@ function openHere({ body, wasm }: ModuleParts): { run(feeds: Given): Given } {
   return make(exports, memory) as { run(feeds: Given): Given };
 }
 
-type Given = Readonly<Record<string, Elements>>;
+type Given = Readonly<Record<string, CheckedArray>>;

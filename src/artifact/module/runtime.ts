@@ -16,8 +16,8 @@ export const typedArrays: Readonly<Record<DType, string>> = {
 const entries = Object.entries(typedArrays).map(([dtype, name]) => `${dtype}: ${name}`);
 
 /**
- * What every module has in it, as text, since it runs without this library: JavaScript that reads feeds
- * and binds sizes. It speaks of `inputs`, which the module declares before it.
+ * Helpers in every module, as text, since it runs without this library: JavaScript that reads feeds and binds
+ * sizes. It uses `inputs`, which the module declares before it.
  */
 export const helpersText: string = `
 const arrays = { ${entries.join(', ')} };
@@ -111,7 +111,7 @@ for (const [address, length] of residents) {
 }
 `;
 
-/** What a model offers. Part of `open`, behind `compute`, which stages what is given and runs it. */
+/** Interface of a model. Part of `open`, after `compute`, which stages inputs and runs it. */
 export const modelText: string = `
 const lengthOf = (shape) => shape.reduce((product, extent) => product * extent, 1);
 const stateOf = (name) => {

@@ -5,36 +5,37 @@ import { UnsupportedError } from '../../base/errors.js';
 import { encodeModule } from '../../codegen/wasm/index.js';
 import { linearForm } from '../../ir/bind.js';
 import { typeToString } from '../../ir/program.js';
-import type { Artifact, Port } from '../artifact.js';
+import type { Artifact, ArtifactPort } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { told } from '../driver/builder.js';
+import { messageOf } from '../driver/builder.js';
 import {
   type Arity,
   bodyLines,
   condition,
-  list,
+  listText,
   local,
   message,
   routineText,
-  text,
+  valueText,
 } from './driver.js';
 import { helpersText, memoryText, modelText, typedArrays } from './runtime.js';
 
-/** An artifact as JavaScript: declarations that need nothing, and the code of `main`. */
+/** An artifact as JavaScript: self-contained declarations, and the code of `main`. */
 export interface ModuleParts {
-  /** Declares `open(kernels, memory)` and all that it needs. */
+  /** Declares `open(kernels, memory)` and its helpers. */
   readonly body: string;
   readonly wasm: Uint8Array<ArrayBuffer>;
 }
 
 /** The whole module. */
-export function moduleText({ body, wasm }: ModuleParts, artifact: Artifact): string {
+export function moduleSource({ body, wasm }: ModuleParts, artifact: Artifact): string {
   const { inputs, outputs, residents } = artifact;
   const states = residents.filter(({ isState }) => isState);
-  const names = (ports: readonly Port[]): string => jsonLiteral(ports.map(({ name }) => name));
-  const list = (ports: readonly Port[]): string =>
+  const names = (ports: readonly ArtifactPort[]): string =>
+    jsonLiteral(ports.map(({ name }) => name));
+  const list = (ports: readonly ArtifactPort[]): string =>
     commentText(ports.map((port) => `${port.name} ${typeToString(port)}`).join(', ')) || 'nothing';
-  const record = (ports: readonly Port[], type: (port: Port) => string): string =>
+  const record = (ports: readonly ArtifactPort[], type: (port: ArtifactPort) => string): string =>
     `{ ${ports.map((port) => `${commentedLiteral(port.name)}: ${type(port)}`).join('; ')} }`;
   return `// From ${list(inputs)} to ${list(outputs)}. Made by Kaon; needs nothing but WebAssembly.
 ${body}
@@ -77,7 +78,7 @@ export function modulePartsOf(op: string, artifact: Artifact): ModuleParts {
   const states = residents.filter(({ isState }) => isState);
   const held = residents.filter(({ data }) => data.length > 0);
   const bytes = joinedBytes(held.map(({ data }) => data));
-  const open = (port: Port): Json => ({
+  const open = (port: ArtifactPort): Json => ({
     name: port.name,
     dtype: port.dtype,
     shape: port.shape.map((dim) => (typeof dim === 'number' ? dim : null)),
@@ -87,9 +88,9 @@ export function modulePartsOf(op: string, artifact: Artifact): ModuleParts {
   const indented = (lines: readonly string[], by: string): string =>
     lines.map((line) => `${by}${line}\n`).join('');
   const stages = inputs.flatMap(({ address, dtype }, i) =>
-    address === null ? [] : [`stage(given[${i}], '${dtype}', ${text(address)});`],
+    address === null ? [] : [`stage(given[${i}], '${dtype}', ${valueText(address)});`],
   );
-  const results = outputs.map(({ address, shape }) => `{ address: ${text(address)}, shape: ${list(shape)} }`); // prettier-ignore
+  const results = outputs.map(({ address, shape }) => `{ address: ${valueText(address)}, shape: ${listText(shape)} }`); // prettier-ignore
   const declared = `
 const inputs = ${jsonLiteral(inputs.map(open))};
 const outputs = ${jsonLiteral(outputs.map(open))};
@@ -105,7 +106,7 @@ function open(kernels, memory) {
 ${indented(memoryText.trim().split('\n'), '  ')}
 ${indented(routines.flatMap((routine) => routineText(routine, arity).split('\n')), '  ')}
   function compute(given, { ${sizes.join(', ')} }) {
-    reserve(${text(artifact.staged)});
+    reserve(${valueText(artifact.staged)});
 ${indented([...stages, ...bodyLines(body, arity), `return [${results.join(', ')}];`], '    ')}  }
 ${indented(modelText.trim().split('\n'), '  ')}}
 `; // prettier-ignore
@@ -114,7 +115,7 @@ ${indented(modelText.trim().split('\n'), '  ')}}
 
 type Json = { readonly [key: string]: unknown };
 
-/** Statements that find the sizes from the shapes of the inputs, and check them. */
+/** Statements that determine the sizes from the shapes of the inputs, and check them. */
 function binding(op: string, { inputs, symbols, requirements }: Artifact): readonly string[] {
   const known = new Map<string, Dim>();
   const lines: string[] = [];
@@ -127,11 +128,11 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
       if (form === null) return true;
       const input = quoted(name);
       if (form.unknown === null) {
-        lines.push(`expect(${input}, ${axis}, ${extent}, ${text(form.offset)});`);
+        lines.push(`expect(${input}, ${axis}, ${extent}, ${valueText(form.offset)});`);
         return false;
       }
       const { name: unknown, bounds } = form.unknown;
-      lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${text(form.scale)}, ${text(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
+      lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${valueText(form.scale)}, ${valueText(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
       known.set(unknown, symbol(unknown, bounds));
       return false;
     });
@@ -147,7 +148,7 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
     });
   }
   for (const { condition: test, problem, expected, actual } of requirements) {
-    lines.push(`if (!(${condition(test)})) throw new RangeError(${message(told(problem, expected, actual))});`); // prettier-ignore
+    lines.push(`if (!(${condition(test)})) throw new RangeError(${message(messageOf(problem, expected, actual))});`); // prettier-ignore
   }
   return lines;
 }

@@ -3,7 +3,7 @@ import { type Dim, DimExpr, parseDim } from '../dim/index.js';
 import { type DType, dtypes, isDType } from '../dtype.js';
 import { ArgumentError } from '../errors.js';
 
-/** What JSON can carry. */
+/** A value that JSON can represent. */
 export type Json =
   null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -12,7 +12,7 @@ export interface ValueRule<T = unknown> {
   /** Accepted values in words, for `expected` of an error. */
   readonly expected: string;
   accepts(value: unknown): value is T;
-  /** What to do about a value that is refused; undefined where that is not known. */
+  /** Advice for a refused value; undefined when there is none. */
   advise?(value: unknown): string | undefined;
 }
 
@@ -120,7 +120,7 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
   };
 }
 
-/** Not by `every`, which skips holes. */
+/** A loop over indices: `every` skips holes. */
 function holdsAll<T>(list: readonly unknown[], { accepts }: Attribute<T>): list is readonly T[] {
   for (let i = 0; i < list.length; i++) if (!accepts(list[i])) return false;
   return true;
@@ -133,7 +133,7 @@ function unexpected(expected: string, json: Json): ArgumentError {
   });
 }
 
-/** The longest text that is shown of a string, and the most keys of an object. */
+/** Characters of a string and keys of an object that a description shows at most. */
 const mostCharacters = 100;
 const mostKeys = 6;
 
@@ -145,7 +145,7 @@ export function describe(value: unknown): string {
   try {
     return describeTo(3, value);
   } catch {
-    // Code of its owner runs when such an object is looked at, and it threw.
+    // Looking at the object ran a getter or a proxy trap, which threw.
     return 'an object that cannot be looked at';
   }
 }
@@ -197,7 +197,7 @@ function clipped(text: string): string {
   return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters)}...`;
 }
 
-/** As it is spoken: an array, an NDArray. */
+/** The kind with its indefinite article: an array, an NDArray. */
 function withArticle(kind: string): string {
   return `${/^([aeio]|ND)/i.test(kind) ? 'an' : 'a'} ${kind}`;
 }

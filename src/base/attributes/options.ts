@@ -1,4 +1,7 @@
-/** Checks of the arguments and options of public functions that are no operators' attributes. */
+/**
+ * Checks of the arguments and options of public functions. Attributes of operators are checked by
+ * `schema.ts`.
+ */
 import { bool, describe, int, string, type ValueRule } from './attribute.js';
 import { type DType, isDType, dtypes } from '../dtype.js';
 import { ArgumentError } from '../errors.js';
@@ -9,21 +12,24 @@ export type { ValueRule };
 export type OptionRules<O> = { readonly [K in keyof O]-?: ValueRule };
 
 /** A rule from its text and its predicate. */
-export function rule<T>(expected: string, accepts: (value: unknown) => value is T): ValueRule<T> {
+export function valueRule<T>(
+  expected: string,
+  accepts: (value: unknown) => value is T,
+): ValueRule<T> {
   return { expected, accepts };
 }
 
 const numberWhere = (expected: string, holds: (value: number) => boolean): ValueRule<number> =>
-  rule(expected, (value): value is number => typeof value === 'number' && holds(value));
+  valueRule(expected, (value): value is number => typeof value === 'number' && holds(value));
 
 /** `true` or `false`. */
 export const flag: ValueRule<boolean> = bool;
 /** Any string. */
-export const text: ValueRule<string> = string;
+export const textRule: ValueRule<string> = string;
 /** A finite number. */
 export const finite: ValueRule<number> = numberWhere('a finite number', Number.isFinite);
 /** A finite number above 0. */
-export const positive: ValueRule<number> = numberWhere(
+export const positiveNumber: ValueRule<number> = numberWhere(
   'a finite number above 0',
   (value) => Number.isFinite(value) && value > 0,
 );
@@ -40,7 +46,7 @@ export const fraction: ValueRule<number> = numberWhere(
   (value) => value >= 0 && value <= 1,
 );
 /** Any callable. */
-export const callable: ValueRule<(...args: never[]) => unknown> = rule(
+export const callable: ValueRule<(...args: never[]) => unknown> = valueRule(
   'a function',
   (value): value is (...args: never[]) => unknown => typeof value === 'function' && !isClass(value),
 );
@@ -50,12 +56,12 @@ function isClass(value: object): boolean {
 }
 
 /** Bytes of a file. */
-export const bytesRule: ValueRule<Uint8Array> = rule(
+export const bytesRule: ValueRule<Uint8Array> = valueRule(
   'a Uint8Array',
   (value): value is Uint8Array => value instanceof Uint8Array,
 );
 /** One of the nine dtypes. */
-export const dtypeName: ValueRule<DType> = rule(`one of ${dtypes.join(', ')}`, isDType);
+export const dtypeName: ValueRule<DType> = valueRule(`one of ${dtypes.join(', ')}`, isDType);
 
 /** A whole number of at least `least`, and of at most `most` where that is given. */
 export function integerFrom(least: number, most: number = Infinity): ValueRule<number> {
@@ -70,7 +76,9 @@ export function integerFrom(least: number, most: number = Infinity): ValueRule<n
 export function oneOfValues<const T>(...values: readonly T[]): ValueRule<T> {
   const spelled = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
   return {
-    ...rule(`one of ${spelled.join(', ')}`, (value): value is T => values.includes(value as T)),
+    ...valueRule(`one of ${spelled.join(', ')}`, (value): value is T =>
+      values.includes(value as T),
+    ),
     advise: (value) =>
       nearestAdvice(
         value,
@@ -79,7 +87,7 @@ export function oneOfValues<const T>(...values: readonly T[]): ValueRule<T> {
   };
 }
 
-/** Of a name that is none of the known ones: the nearest of these, if it is near. */
+/** "Did you mean" advice for an unknown name; undefined when no known name is close. */
 export function nearestAdvice(name: unknown, known: readonly string[]): string | undefined {
   const nearest = typeof name === 'string' ? nearestName(name, known) : null;
   return nearest === null ? undefined : `did you mean ${nearest}?`;
@@ -90,13 +98,13 @@ export function instanceOf<T>(
   expected: string,
   type: abstract new (...args: never[]) => T,
 ): ValueRule<T> {
-  return rule(expected, (value): value is T => value instanceof type);
+  return valueRule(expected, (value): value is T => value instanceof type);
 }
 
-/** What the inner rule accepts, or null. */
+/** Accepts null and every value that the inner rule accepts. */
 export function orNull<T>(inner: ValueRule<T>): ValueRule<T | null> {
   return {
-    ...rule(
+    ...valueRule(
       `${inner.expected}, or null`,
       (value): value is T | null => value === null || inner.accepts(value),
     ),
@@ -104,10 +112,10 @@ export function orNull<T>(inner: ValueRule<T>): ValueRule<T | null> {
   };
 }
 
-/** What either rule accepts. */
-export function either<A, B>(first: ValueRule<A>, second: ValueRule<B>): ValueRule<A | B> {
+/** Accepts the values that at least one of two rules accepts. */
+export function eitherRule<A, B>(first: ValueRule<A>, second: ValueRule<B>): ValueRule<A | B> {
   return {
-    ...rule(
+    ...valueRule(
       `${first.expected}, or ${second.expected}`,
       (value): value is A | B => first.accepts(value) || second.accepts(value),
     ),
@@ -137,8 +145,8 @@ export function checkArgument<T>(
 }
 
 /**
- * Refuses what is no options object, options that have no rule (with the nearest name that has one) and
- * values that their rule does not accept. An option that is `undefined` counts as absent.
+ * Refuses a value that is not an options object, options without a rule (suggesting the closest name that has
+ * one) and values that their rule does not accept. An option that is `undefined` counts as absent.
  *
  * @param hidden Options that are accepted and not named in messages.
  * @throws ArgumentError that names `op` and the option.
@@ -160,9 +168,9 @@ export function checkOptions<O extends object>(
 }
 
 /**
- * Refuses what is no options object, and options that are not among the known ones, with the nearest of these.
+ * Refuses a value that is not an options object, and unknown options, suggesting the closest known name.
  *
- * @param accepted The names that are accepted: the known ones, and others that messages do not tell.
+ * @param accepted The names that are accepted: the known ones, and others that messages do not list.
  * @throws ArgumentError that names `op` and the option.
  */
 export function checkOptionNames(
@@ -185,8 +193,8 @@ export function checkOptionNames(
 }
 
 /**
- * An object as literals make them, or one of a class of the user's that has an option. Arrays, blocks, lists,
- * maps and the like were meant for another argument.
+ * True for object literals and for instances of user classes that have one of the options. Arrays, blocks,
+ * lists, maps and the like were meant for another argument.
  */
 function mayHoldOptions(value: unknown, accepted: readonly string[]): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
@@ -196,7 +204,7 @@ function mayHoldOptions(value: unknown, accepted: readonly string[]): value is o
   return Object.keys(value).length > 0 || accepted.some((name) => name in value);
 }
 
-/** The error for a name that is none of the known ones; it suggests the nearest of these. */
+/** The error for an unknown option; it suggests the closest known name. */
 export function unknownName(
   op: string,
   kind: string,
@@ -213,10 +221,10 @@ export function unknownName(
 }
 
 /**
- * The known name that another most likely stands for; null where none is near. Case, `_` and `-` do not count,
- * and at most a third of the letters (two at least) may be wrong, missing or added. Where no name is that near,
- * one that ends in the same word will do (`bias` for `useBias`), one that goes on (`eps` for `epsilon`), or
- * one with these initials (`lr` for `learningRate`).
+ * The known name closest to a misspelled one; null when none is close. Case, `_` and `-` do not count, and at
+ * most a third of the letters (two at least) may be wrong, missing or added. Otherwise a name that ends in
+ * the same word will do (`bias` for `useBias`), one that starts with it (`eps` for `epsilon`), or one with
+ * these initials (`lr` for `learningRate`).
  */
 export function nearestName(name: string, known: readonly string[]): string | null {
   const given = name.slice(0, 64);
@@ -230,7 +238,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   );
 }
 
-/** The name whose text is nearest, if that is near enough. */
+/** The name with the smallest edit distance, if that is small enough. */
 function nearestOf(
   wanted: string,
   candidates: readonly (readonly [name: string, text: string])[],

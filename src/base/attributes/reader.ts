@@ -23,7 +23,7 @@ export class JsonReader {
     });
   }
 
-  /** Runs a step that may refuse what it is given; its error then names this place. */
+  /** Runs a step that may throw; its error then names this place. */
   guard<R>(step: () => R): R {
     try {
       return step();
@@ -41,7 +41,7 @@ export class JsonReader {
     return this.#value === null;
   }
 
-  /** The value as it is, for steps that check it themselves. */
+  /** The value itself, for callers that check it themselves. */
   raw(): unknown {
     return this.#value;
   }
@@ -71,7 +71,7 @@ export class JsonReader {
     return this.optional(name) ?? this.fail(`an object with ${name}`);
   }
 
-  /** Undefined when there is no such field. */
+  /** The field of an object; undefined when it is absent. */
   optional(name: string): JsonReader | undefined {
     const value = this.record();
     if (!Object.hasOwn(value, name)) return undefined;

@@ -2,33 +2,33 @@ import { describe } from './attribute.js';
 import { ArgumentError } from '../errors.js';
 
 /**
- * The shape of a nested value: lists and plain objects around leaves. Everything else in it is static:
- * primitives, compared by value, and functions, by identity.
+ * The shape of a nested value: lists and plain objects around leaves. All else in it is static: primitives,
+ * compared by value, and functions, by identity.
  */
-export type Structure =
+export type TreeStructure =
   | { readonly kind: 'leaf' }
   | { readonly kind: 'static'; readonly value: Static }
-  | { readonly kind: 'list'; readonly entries: readonly Structure[] }
+  | { readonly kind: 'list'; readonly entries: readonly TreeStructure[] }
   | {
       readonly kind: 'record';
-      /** In the order in which the object had them; another order is another structure. */
+      /** In insertion order; a different order is a different structure. */
       readonly keys: readonly string[];
-      readonly entries: readonly Structure[];
+      readonly entries: readonly TreeStructure[];
     };
 
 export type Static =
   null | undefined | boolean | number | bigint | string | symbol | ((...args: never[]) => unknown);
 
 export interface Flattened<L> {
-  /** Depth first, in the order of lists and of object keys. */
+  /** Depth first, in list order and key order. */
   readonly leaves: readonly L[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
 }
 
-/** Deeper values are refused: they are not data that somebody nested on purpose. */
+/** Limit of nesting: deeper values are not data that somebody nested on purpose. */
 const deepest = 1000;
 
-const leaf: Structure = { kind: 'leaf' };
+const leaf: TreeStructure = { kind: 'leaf' };
 
 /**
  * Takes a nested value apart. `isLeaf` is asked first, so it may claim objects of any kind.
@@ -36,7 +36,7 @@ const leaf: Structure = { kind: 'leaf' };
  * @throws ArgumentError of `op`, naming the place, for an object that is neither a leaf nor a list nor
  * plain, for one that contains itself, and for one with symbols as keys.
  */
-export function flatten<L>(
+export function flattenTree<L>(
   tree: unknown,
   isLeaf: (value: unknown) => value is L,
   op?: string,
@@ -46,7 +46,7 @@ export function flatten<L>(
   const leaves: L[] = [];
   const path: (string | number)[] = [];
   const open = new Set<object>();
-  const visit = (value: unknown): Structure => {
+  const visit = (value: unknown): TreeStructure => {
     if (isLeaf(value)) {
       leaves.push(value);
       return leaf;
@@ -59,8 +59,8 @@ export function flatten<L>(
     open.delete(value);
     return structure;
   };
-  const visitEntries = (value: object): Structure => {
-    const inside = (key: string | number, entry: unknown): Structure => {
+  const visitEntries = (value: object): TreeStructure => {
+    const inside = (key: string | number, entry: unknown): TreeStructure => {
       path.push(key);
       const structure = visit(entry);
       path.pop();
@@ -87,9 +87,9 @@ export function flatten<L>(
 }
 
 /** Puts a nested value together again; the inverse of `flatten`. */
-export function unflatten(structure: Structure, leaves: readonly unknown[]): unknown {
+export function unflattenTree(structure: TreeStructure, leaves: readonly unknown[]): unknown {
   let next = 0;
-  const build = (part: Structure): unknown => {
+  const build = (part: TreeStructure): unknown => {
     switch (part.kind) {
       case 'leaf':
         return leaves[next++];
@@ -113,8 +113,8 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
   return tree;
 }
 
-/** Whether two values have the same nesting, keys in the same order, and the same static parts. */
-export function sameStructure(a: Structure, b: Structure): boolean {
+/** True when two values have the same nesting, the same keys in the same order, and the same static parts. */
+export function sameStructure(a: TreeStructure, b: TreeStructure): boolean {
   if (a === b) return true;
   if (a.kind === 'static') return b.kind === 'static' && Object.is(a.value, b.value);
   if (a.kind === 'leaf') return b.kind === 'leaf';
@@ -128,7 +128,7 @@ export function sameStructure(a: Structure, b: Structure): boolean {
  * A readable text that is equal exactly when the structures are: `[*, {mask: *, rate: 0.5}]`. Leaves are
  * stars; functions and symbols carry a number, since their names do not tell them apart.
  */
-export function structureToString(structure: Structure): string {
+export function structureToString(structure: TreeStructure): string {
   switch (structure.kind) {
     case 'leaf':
       return '*';
@@ -153,7 +153,7 @@ function staticToString(value: Static): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** Names are anything at all, and a function's can be changed: quoted, none reads like something else. */
+/** Quoted, because a function may have any text as its name, even one that reads like a structure. */
 function nameOf(value: symbol | ((...args: never[]) => unknown)): string {
   const name: unknown = typeof value === 'symbol' ? value.description : value.name;
   return typeof name === 'string' ? keyToString(name) : '""';
@@ -168,7 +168,7 @@ const numbers = new WeakMap<WeakKey, number>();
 let identities = 0;
 
 function numberOf(value: symbol | ((...args: never[]) => unknown)): number | 'shared' {
-  // A symbol of the registry is what its name says, for ever, and no key of weak maps.
+  // A registered symbol is identified by its name, and cannot be a key of a weak map.
   if (typeof value === 'symbol' && Symbol.keyFor(value) !== undefined) return 'shared';
   let number = numbers.get(value);
   if (number === undefined) numbers.set(value, (number = identities++));
@@ -179,14 +179,17 @@ function isStatic(value: unknown): value is Static {
   return value === null || typeof value !== 'object';
 }
 
-/** Made by a literal, `Object.create(null)` or JSON, of this realm or another; no class that extends null. */
+/**
+ * True for objects made by a literal, `Object.create(null)` or JSON, of this realm or another; false for
+ * classes that extend null.
+ */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null) return true;
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
 }
 
-/** Without a class of its own or named entries, which would be lost when the list is put together again. */
+/** True for lists without a class of their own or named entries, which rebuilding the list would lose. */
 function isPlainList(value: readonly unknown[]): boolean {
   const base: unknown = Object.getPrototypeOf(Object.getPrototypeOf(value));
   return (

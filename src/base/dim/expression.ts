@@ -13,10 +13,10 @@ export type Dim = number | DimExpr;
 /** The least and the greatest value a dimension may take. */
 export type Bounds = Interval;
 
-/** What polynomials lack. `floorDiv` and `mod` round towards minus infinity. */
+/** Operations that polynomials cannot express. `floorDiv` and `mod` round towards minus infinity. */
 export type DimOperation = 'floorDiv' | 'mod' | 'max' | 'min';
 
-/** What a polynomial takes for a variable: a symbol, or an operation. */
+/** A variable of the polynomial: a symbol, or an operation. */
 export type Atom =
   | {
       readonly kind: 'symbol';
@@ -31,8 +31,8 @@ export type Atom =
       readonly right: Dim;
     };
 
-/** A product of atoms with an integer before it. */
-export interface Term {
+/** A product of atoms with an integer coefficient. */
+export interface DimTerm {
   readonly coefficient: number;
   /** Sorted by key; empty for the constant term. */
   readonly atoms: readonly Atom[];
@@ -43,9 +43,9 @@ export class DimExpr {
   /** Canonical text, which parses back. */
   readonly key: string;
   /** Sorted, coefficients not zero. */
-  readonly terms: readonly Term[];
+  readonly terms: readonly DimTerm[];
 
-  constructor(terms: readonly Term[], key: string) {
+  constructor(terms: readonly DimTerm[], key: string) {
     this.terms = terms;
     this.key = key;
   }
@@ -55,7 +55,7 @@ export class DimExpr {
   }
 
   /**
-   * Text where text is wanted, so that a size of captured code is never taken for a number.
+   * Refuses conversion to a number, so that a size of captured code is never taken for one.
    * @throws TraceError for arithmetic and comparisons.
    */
   [Symbol.toPrimitive](hint: string): string {
@@ -73,23 +73,23 @@ export class DimExpr {
   }
 }
 
-/** Whether the size is a number, the same in every run. */
+/** True for a number, which is the same in every run. */
 export function isStatic(dim: Dim): dim is number {
   return typeof dim === 'number';
 }
 
-/** Whether two sizes are certainly equal, whatever the symbols are. */
+/** True when two sizes are provably equal, whatever the values of the symbols. */
 export function sameDim(a: Dim, b: Dim): boolean {
   return a === b || (typeof a !== 'number' && typeof b !== 'number' && a.key === b.key);
 }
 
-/** Whether two shapes have the same rank and certainly the same sizes. */
+/** True when two shapes have the same rank and provably the same sizes. */
 export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
   return a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]));
 }
 
-/** The terms whose sum a dimension is. */
-export function termsOf(dim: Dim): readonly Term[] {
+/** The terms of a dimension, which is their sum. */
+export function termsOf(dim: Dim): readonly DimTerm[] {
   if (typeof dim !== 'number') return dim.terms;
   return dim === 0 ? [] : [{ coefficient: dim, atoms: [] }];
 }
@@ -99,9 +99,9 @@ export function fromAtom(atom: Atom): DimExpr {
   return new DimExpr([{ coefficient: 1, atoms: [atom] }], atom.key);
 }
 
-/** The canonical form of a sum: like terms are one, in the order of their keys, the constant last. */
-export function fromTerms(terms: readonly Term[]): Dim {
-  const merged = new Map<string, Term>();
+/** The canonical form of a sum: like terms are merged and sorted by key, the constant last. */
+export function fromTerms(terms: readonly DimTerm[]): Dim {
+  const merged = new Map<string, DimTerm>();
   for (const term of terms) {
     const key = term.atoms.map((atom) => atom.key).join('*');
     const other = merged.get(key);

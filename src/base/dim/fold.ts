@@ -1,7 +1,7 @@
 import { GraphError } from '../errors.js';
 import type { Bounds, Dim, DimOperation } from './expression.js';
 
-/** How to rebuild a dimension in another world: numbers, loop expressions, text. */
+/** Interpretation of dimensions in another domain: numbers, loop expressions, text. */
 export interface DimAlgebra<T> {
   constant(value: number): T;
   symbol(name: string, bounds: Bounds): T;
@@ -28,7 +28,7 @@ export function fold<T>(dim: Dim, algebra: DimAlgebra<T>): T {
   return sum!;
 }
 
-/** What the operations mean. */
+/** Definition of the operations on numbers. */
 export const operations: Readonly<Record<DimOperation, (a: number, b: number) => number>> = {
   floorDiv: (a, b) => Math.floor(a / b),
   mod: (a, b) => a - b * Math.floor(a / b),

@@ -19,6 +19,6 @@ export {
   minimumOf,
   modDim,
 } from './operations.js';
-export { addDim, mulDim, sizeOf, subDim } from './polynomial.js';
+export { addDim, mulDim, elementCount, subDim } from './polynomial.js';
 export { substituteDim, symbol, symbolsOf, symbolTable } from './symbol.js';
 export { parseDim } from './text.js';

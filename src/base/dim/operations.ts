@@ -16,7 +16,7 @@ export function floorDivDim(a: Dim, b: Dim): Dim {
   return found ?? operation('floorDiv', a, b);
 }
 
-/** Whether `a` is certainly a multiple of `b`, which must not be zero. */
+/** True when `a` is provably a multiple of `b`, which must not be zero. */
 export function isMultipleOf(a: Dim, b: Dim): boolean {
   if (isStatic(a) && isStatic(b)) return a % b === 0;
   return (
@@ -25,8 +25,8 @@ export function isMultipleOf(a: Dim, b: Dim): boolean {
 }
 
 /**
- * `x - mod(x, b)` is a multiple of `b`, which only shows where the remainder is `x - b * floorDiv(x, b)`.
- * Undefined where no remainder by `b` is a term.
+ * `a` with its remainders by `b` written as `x - b * floorDiv(x, b)`, which shows that `x - mod(x, b)` is a
+ * multiple of `b`. Undefined when no remainder by `b` is a term.
  */
 function withMultiples(a: Dim, b: Dim): Dim | undefined {
   let shown: Dim | undefined;
@@ -43,7 +43,7 @@ function dividedByZero(op: string, dim: Dim): GraphError {
   return new GraphError(`dimension ${String(dim)} is divided by zero`, { op });
 }
 
-/** The remainder that goes with `floorDivDim`. */
+/** The remainder of `floorDivDim`. */
 export function modDim(a: Dim, b: Dim): Dim {
   if (b === 0) throw dividedByZero('modDim', a);
   if (b === 1) return 0;
@@ -56,7 +56,7 @@ export function ceilDivDim(a: Dim, b: Dim): Dim {
   return floorDivDim(subDim(addDim(a, b), 1), b);
 }
 
-/** The greater of two; one of them where their bounds decide. */
+/** The greater of two dimensions, simplified where their bounds decide. */
 export function maxDim(a: Dim, b: Dim): Dim {
   const [x, y] = ordered(a, b);
   const difference = boundsOf(subDim(x, y));
@@ -65,7 +65,7 @@ export function maxDim(a: Dim, b: Dim): Dim {
   return operation('max', x, y);
 }
 
-/** The lesser of two; one of them where their bounds decide. */
+/** The lesser of two dimensions, simplified where their bounds decide. */
 export function minDim(a: Dim, b: Dim): Dim {
   const [x, y] = ordered(a, b);
   const difference = boundsOf(subDim(x, y));
@@ -74,7 +74,7 @@ export function minDim(a: Dim, b: Dim): Dim {
   return operation('min', x, y);
 }
 
-/** The two sides of a dimension that is the lesser of them; null for any other. */
+/** The two operands of a minimum; null for any other dimension. */
 export function minimumOf(dim: Dim): { readonly left: Dim; readonly right: Dim } | null {
   const [term, ...others] = termsOf(dim);
   if (others.length > 0 || term?.coefficient !== 1 || term.atoms.length !== 1) return null;
@@ -82,7 +82,7 @@ export function minimumOf(dim: Dim): { readonly left: Dim; readonly right: Dim }
   return atom.kind === 'min' ? atom : null;
 }
 
-/** One of the operations that polynomials lack, applied. */
+/** Applies an operation that polynomials cannot express. */
 export function applyDim(kind: DimOperation, a: Dim, b: Dim): Dim {
   return builders[kind](a, b);
 }
@@ -94,7 +94,7 @@ const builders: Readonly<Record<DimOperation, (a: Dim, b: Dim) => Dim>> = {
   min: minDim,
 };
 
-/** An operation that is not a polynomial; a number where its bounds leave only one. */
+/** A non-polynomial operation as an atom; a number where the bounds leave only one value. */
 function operation(kind: DimOperation, left: Dim, right: Dim): Dim {
   const key = `${kind}(${String(left)}, ${String(right)})`;
   const dim = fromAtom({ kind, key, left, right });
@@ -102,7 +102,7 @@ function operation(kind: DimOperation, left: Dim, right: Dim): Dim {
   return min === max ? min : dim;
 }
 
-/** Operands of what commutes, in one order, so that equal operations have equal keys. */
+/** The operands of a commutative operation in canonical order, so that equal operations have equal keys. */
 function ordered(a: Dim, b: Dim): [Dim, Dim] {
   return String(a) <= String(b) ? [a, b] : [b, a];
 }

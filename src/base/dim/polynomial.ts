@@ -1,4 +1,4 @@
-import { type Atom, type Dim, fromTerms, sameDim, type Term, termsOf } from './expression.js';
+import { type Atom, type Dim, fromTerms, sameDim, type DimTerm, termsOf } from './expression.js';
 
 export function addDim(a: Dim, b: Dim): Dim {
   if (typeof a === 'number' && typeof b === 'number') return a + b;
@@ -11,7 +11,7 @@ export function subDim(a: Dim, b: Dim): Dim {
 
 export function mulDim(a: Dim, b: Dim): Dim {
   if (typeof a === 'number' && typeof b === 'number') return a * b + 0; // no -0
-  const product: Term[] = [];
+  const product: DimTerm[] = [];
   for (const left of termsOf(a)) {
     for (const right of termsOf(b)) {
       product.push({
@@ -24,7 +24,7 @@ export function mulDim(a: Dim, b: Dim): Dim {
 }
 
 /** The number of elements of a shape. */
-export function sizeOf(shape: readonly Dim[]): Dim {
+export function elementCount(shape: readonly Dim[]): Dim {
   return shape.reduce<Dim>(mulDim, 1);
 }
 
@@ -33,7 +33,7 @@ export function exactQuotient(a: Dim, b: Dim): Dim | undefined {
   if (sameDim(a, b)) return 1;
   const divisor = termsOf(b);
   if (divisor.length !== 1) return undefined;
-  const quotient: Term[] = [];
+  const quotient: DimTerm[] = [];
   for (const term of termsOf(a)) {
     const coefficient = term.coefficient / divisor[0].coefficient;
     if (!Number.isInteger(coefficient)) return undefined;

@@ -6,7 +6,7 @@ import { addDim, mulDim } from './polynomial.js';
 
 const defaultBounds: Bounds = { min: 0, max: Infinity };
 
-/** Attributes are described in other words, but they are built on dimensions. */
+/** A value in an error message. Local, because `describe` of attributes depends on dimensions. */
 function shown(value: unknown): string {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string'
@@ -15,9 +15,9 @@ function shown(value: unknown): string {
 }
 
 /**
- * A named dimension of 0 to any number of elements, or as `bounds` say, which include both ends. The same
- * name in one program means the same size. `ArgumentError` for what is no identifier, and for bounds that
- * are no range of sizes.
+ * A named dimension with inclusive bounds; by default 0 or more elements. The same name in one program means
+ * the same size. `ArgumentError` for a name that is not an identifier, and for bounds that are not a range of
+ * sizes.
  */
 export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
   const isName = typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);

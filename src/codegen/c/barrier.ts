@@ -1,6 +1,6 @@
 import { meeting } from '../../loop/language/team.js';
 
-/** What declares the functions that `barrierText` calls. */
+/** Headers and atomics that `barrierText` uses. */
 export const barrierHeaders = `#if defined(_WIN32)
 #include <windows.h>
 #else
@@ -10,13 +10,13 @@ export const barrierHeaders = `#if defined(_WIN32)
 #include <immintrin.h>
 #endif`;
 
-/** How often a thread looks whether the others have arrived before it lets others have the processor. */
+/** Spins before a waiting thread yields the processor. */
 const looks = 4096;
 
 /**
- * The function of a barrier, which returns whether a thread has failed. Who arrives last opens it by counting
- * `passed` up. `passed` is read before `failed`, and who fails sets them in the other order, so nobody
- * waits for a thread that is gone. Nobody sleeps, since there is no portable way to.
+ * A barrier function, which returns true when a thread has failed. The last thread to arrive opens it by
+ * incrementing `passed`. Waiting threads read `passed` before `failed`, and a failing thread sets them in the
+ * other order, so no thread waits for one that is gone. Threads spin: there is no portable way to sleep.
  */
 export function barrierText(name: string): string {
   const at = (word: number): string => `at + ${word}`;

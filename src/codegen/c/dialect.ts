@@ -1,24 +1,24 @@
 import { scalarBytes } from '../../loop/language/build.js';
 import type { Scalar } from '../../loop/language/nodes.js';
-import { heldAs, scalarTypes, vectorType } from './types.js';
+import { laneScalar, scalarTypes, vectorType } from './types.js';
 
-/** How vectors are written: with the extensions of GCC and Clang, or in nothing but C99. */
+/** Dialect of vector code: the extensions of GCC and Clang, or plain C99. */
 export interface Dialect {
   readonly name: 'gnu' | 'c99';
   /** Declares the type of a vector. */
   vector(scalar: Scalar, lanes: number): string;
   /** One lane of a variable, to be read or assigned. */
   lane(variable: string, lane: string): string;
-  /** Whether arithmetic works on whole vectors. */
+  /** True when arithmetic works on whole vectors. */
   readonly hasVectorArithmetic: boolean;
-  /** Whether there are threads, which meet at barriers. Else a module is for one. */
+  /** True when the dialect has threads and barriers; otherwise a module is single-threaded. */
   readonly hasThreads: boolean;
 }
 
 export const gnu: Dialect = {
   name: 'gnu',
   vector: (scalar, lanes) => {
-    const bytes = lanes * scalarBytes(heldAs(scalar));
+    const bytes = lanes * scalarBytes(laneScalar(scalar));
     return `typedef ${scalarTypes[scalar]} ${vectorType(scalar, lanes)} __attribute__((vector_size(${bytes})));`;
   },
   lane: (variable, lane) => `${variable}[${lane}]`,

@@ -1,17 +1,23 @@
 import { storageBytes } from '../../loop/language/build.js';
-import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/language/nodes.js';
+import type {
+  BinaryOp,
+  ExprType,
+  Scalar,
+  ElementKind,
+  UnaryOp,
+} from '../../loop/language/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
-import { boundWays, choiceWays, extremumWays, firstOf, fusedWays, instructionHeaders, unaryWays, type Way } from './instructions.js'; // prettier-ignore
+import { boundIntrinsics, choiceIntrinsics, extremumIntrinsics, firstOf, fusedIntrinsics, instructionHeaders, unaryIntrinsics, type Intrinsic } from './instructions.js'; // prettier-ignore
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
-import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
-import { wholeBinary, wholeCast, wholeComparison, wholeSelect, wholeUnary, wordsOf } from './whole.js'; // prettier-ignore
+import { cType, laneScalar, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
+import { vectorBinary, vectorCast, vectorComparison, vectorSelect, vectorUnary, integerFor } from './whole.js'; // prettier-ignore
 
 const inline = 'static inline';
 
 /**
- * The small functions that a file of kernels needs: one for each operation on each type that occurs. Those
- * on vectors work lane by lane unless the dialect has arithmetic on whole vectors.
+ * Helper functions of a generated file: one for each operation on each type that occurs. Those on vectors
+ * work lane by lane unless the dialect has arithmetic on whole vectors.
  */
 export class Helpers {
   readonly #dialect: Dialect;
@@ -24,7 +30,7 @@ export class Helpers {
     this.#dialect = dialect;
   }
 
-  /** The declarations, in an order in which each comes after what it uses. */
+  /** The declarations, each after those it uses. */
   get text(): string {
     const headers = this.#usesInstructions ? [instructionHeaders] : [];
     return [...headers, ...this.#types.values(), ...this.#functions.values()].join('\n');
@@ -41,8 +47,8 @@ export class Helpers {
       const { scalar } = type;
       const text = scalar === 'bool' ? '~a' : unaryText(op, scalar);
       if (!this.#dialect.hasVectorArithmetic) return this.#byLane(name, type, [type], text);
-      const whole = wholeUnary(op, scalar, type.lanes) ?? this.#filled(type, this.#ofLanes(text));
-      const body = isFloat(scalar) ? this.#wayOf(unaryWays(op, type), whole) : whole;
+      const whole = vectorUnary(op, scalar, type.lanes) ?? this.#filled(type, this.#ofLanes(text));
+      const body = isFloat(scalar) ? this.#wayOf(unaryIntrinsics(op, type), whole) : whole;
       return this.#body(name, type, [type], body, scalar);
     });
   }
@@ -54,9 +60,9 @@ export class Helpers {
       if (scalar === 'bool') return this.#byLane(name, result, [operands, operands], maskText(op));
       const text = binaryText(op, scalar);
       if (result.scalar === 'bool') return this.#comparison(name, operands, result, text);
-      const whole = this.#dialect.hasVectorArithmetic ? wholeBinary(op, scalar, lanes) : null;
+      const whole = this.#dialect.hasVectorArithmetic ? vectorBinary(op, scalar, lanes) : null;
       if (whole !== null) {
-        const body = isFloat(scalar) ? this.#wayOf(extremumWays(op, operands), whole) : whole;
+        const body = isFloat(scalar) ? this.#wayOf(extremumIntrinsics(op, operands), whole) : whole;
         return this.#body(name, result, [operands, operands], body, scalar);
       }
       const own = infixOf(op, scalar);
@@ -67,7 +73,7 @@ export class Helpers {
     });
   }
 
-  /** Whether accumulations may round once (`accumulate`). */
+  /** True when multiply-accumulate may round once (`accumulate`). */
   get fusesMultiplyAdd(): boolean {
     return this.#dialect.hasVectorArithmetic;
   }
@@ -76,17 +82,17 @@ export class Helpers {
   accumulate(type: ExprType): string {
     return this.#define(`k_accumulate_${typeName(type)}`, (name) => {
       const made = this.type(type);
-      const body = this.#wayOf(fusedWays(type), 'return a * b + c;');
+      const body = this.#wayOf(fusedIntrinsics(type), 'return a * b + c;');
       return `${inline} ${made} ${name}(${made} a, ${made} b, ${made} c) { ${body} }`;
     });
   }
 
-  /** What the body of a kernel begins with. */
+  /** First statement of a kernel: declares that it writes memory. */
   writesMemory(): string {
     return this.#define('k_writes', writesText);
   }
 
-  /** What stands before a function whose sums are to stay in registers. */
+  /** Prologue of a function whose accumulators must stay in registers. */
   sumsInRegisters(): string {
     return this.#define('k_sums', registersText);
   }
@@ -94,21 +100,27 @@ export class Helpers {
   /** `min` or `max` of floats, where the second is neither NaN nor zero. */
   bound(op: 'min' | 'max', type: ExprType): string {
     const whole = this.#dialect.hasVectorArithmetic
-      ? wholeBinary(op, type.scalar, type.lanes)
+      ? vectorBinary(op, type.scalar, type.lanes)
       : null;
     if (whole === null) return this.binary(op, type, type);
     return this.#define(`k_${op}_bound_${typeName(type)}`, (name) =>
-      this.#body(name, type, [type, type], this.#wayOf(boundWays(op, type), whole), type.scalar),
+      this.#body(
+        name,
+        type,
+        [type, type],
+        this.#wayOf(boundIntrinsics(op, type), whole),
+        type.scalar,
+      ),
     );
   }
 
   /**
-   * The first of two values where a comparison of two others holds, else the second, as a function of the
-   * compared and the values; null where that is no less work than to compare and to select.
+   * A function of the compared operands and two values that selects by the comparison; null where compare and
+   * select cost no more.
    */
   choice(op: BinaryOp, compared: ExprType, type: ExprType): string | null {
     if (!this.#dialect.hasVectorArithmetic) return null;
-    const ways = choiceWays(op, compared.scalar, type);
+    const ways = choiceIntrinsics(op, compared.scalar, type);
     if (ways.length === 0 || compared.lanes !== type.lanes) return null;
     const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
     const [compare, select] = [this.binary(op, compared, condition), this.select(type)];
@@ -123,7 +135,7 @@ export class Helpers {
     return this.#dialect.hasThreads;
   }
 
-  /** Waits for the other threads of a team; true where one has failed. */
+  /** Waits for the other threads; true when one has failed. */
   barrier(): string {
     return this.#define('k_barrier', (name) => `${barrierHeaders}\n${barrierText(name)}`);
   }
@@ -132,7 +144,7 @@ export class Helpers {
     return this.#define(`k_select_${typeName(type)}`, (name) => {
       const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
       if (this.#dialect.hasVectorArithmetic) {
-        const whole = wholeSelect(type.scalar, type.lanes);
+        const whole = vectorSelect(type.scalar, type.lanes);
         return this.#body(name, type, [type, type, condition], whole, type.scalar);
       }
       return this.#byLane(name, type, [type, type, condition], 'c != 0 ? a : b');
@@ -143,7 +155,7 @@ export class Helpers {
     return this.#define(`k_${typeName(from)}_to_${typeName(to)}`, (name) => {
       if (from.lanes === 1) return this.#scalar(name, from.scalar, ['a'], to.scalar, castText(from.scalar, to.scalar)); // prettier-ignore
       const whole = this.#dialect.hasVectorArithmetic
-        ? wholeCast(from.scalar, to.scalar, from.lanes)
+        ? vectorCast(from.scalar, to.scalar, from.lanes)
         : null;
       if (whole !== null) return this.#body(name, to, [from], whole, from.scalar);
       if (from.scalar === 'bool') {
@@ -198,8 +210,8 @@ export class Helpers {
     });
   }
 
-  /** Reads one element, or lanes that lie side by side. */
-  load(storage: Storage, type: ExprType): string {
+  /** Reads one element, or contiguous lanes. */
+  load(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_load_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
       if (type.lanes === 1) {
@@ -214,8 +226,8 @@ export class Helpers {
     });
   }
 
-  /** Reads lanes from anywhere. */
-  gather(storage: Storage, type: ExprType): string {
+  /** Reads lanes at arbitrary addresses. */
+  gather(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_gather_${storage}_${typeName(type)}`, (name) => {
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
       const indices = this.type({ scalar: 'i32', lanes: type.lanes });
@@ -223,7 +235,7 @@ export class Helpers {
     });
   }
 
-  store(storage: Storage, type: ExprType): string {
+  store(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_store_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
       const head = `${inline} void ${name}(uint8_t *p, ptrdiff_t i, ${this.type(type)} a)`;
@@ -240,8 +252,8 @@ export class Helpers {
     });
   }
 
-  /** Writes lanes anywhere, in order: where two meet, the later one stays. */
-  scatter(storage: Storage, type: ExprType): string {
+  /** Writes lanes at arbitrary addresses, in order: of equal addresses the last one wins. */
+  scatter(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_scatter_${storage}_${typeName(type)}`, (name) => {
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       const indices = this.type({ scalar: 'i32', lanes: type.lanes });
@@ -251,7 +263,7 @@ export class Helpers {
     });
   }
 
-  #wayOf(ways: readonly Way[], otherwise: string): string {
+  #wayOf(ways: readonly Intrinsic[], otherwise: string): string {
     if (ways.length === 0) return otherwise;
     this.#usesInstructions = true;
     return `\n${firstOf(ways, otherwise)}\n`;
@@ -259,7 +271,7 @@ export class Helpers {
 
   #define(name: string, make: (name: string) => string): string {
     if (!this.#functions.has(name)) {
-      // What it uses defines itself while it is made, and so comes first.
+      // Helpers that the body uses are defined while it is made, and so come first.
       const text = make(name);
       this.#functions.set(name, text);
     }
@@ -268,7 +280,8 @@ export class Helpers {
 
   #vector(scalar: Scalar, lanes: number): void {
     const name = vectorType(scalar, lanes);
-    if (!this.#types.has(name)) this.#types.set(name, this.#dialect.vector(heldAs(scalar), lanes));
+    if (!this.#types.has(name))
+      this.#types.set(name, this.#dialect.vector(laneScalar(scalar), lanes));
   }
 
   #scalar(name: string, from: Scalar, params: readonly string[], to: Scalar, text: string): string {
@@ -282,8 +295,9 @@ export class Helpers {
   }
 
   /**
-   * A body that returns a vector whose lane `l` is an expression. Written out where that is possible: lanes that
-   * are assigned one by one are memory to GCC, and hundreds of gathers then take it minutes.
+   * A function body that returns a vector whose lane `l` is an expression. An initializer list where
+   * possible: GCC keeps vectors that are assigned lane by lane in memory, and then takes minutes for hundreds
+   * of gathers.
    */
   #filled(type: ExprType, text: string): string {
     if (this.#dialect.hasVectorArithmetic)
@@ -297,7 +311,7 @@ export class Helpers {
     return this.#lanes(name, type, params, this.#ofLanes(text));
   }
 
-  /** An expression of vectors as one of their lanes `l`. */
+  /** An expression of vectors, applied to their lanes `l`. */
   #ofLanes(text: string): string {
     const { lane } = this.#dialect;
     return text.replace(/\b[abc]\b/g, (param) => lane(param, 'l'));
@@ -313,11 +327,11 @@ export class Helpers {
       return this.#byLane(name, result, [operands, operands], `-(${text})`);
     }
     const { scalar, lanes } = operands;
-    const whole = wholeComparison(text, scalar, lanes);
+    const whole = vectorComparison(text, scalar, lanes);
     return this.#body(name, result, [operands, operands], whole, scalar);
   }
 
-  /** A function of whole vectors, which may work with integers as wide as the lanes of `words`. */
+  /** A function of whole vectors, which may use integers as wide as the lanes of `words`. */
   #body(
     name: string,
     type: ExprType,
@@ -325,14 +339,17 @@ export class Helpers {
     body: string,
     words: Scalar,
   ): string {
-    this.#vector(wordsOf(words), type.lanes);
+    this.#vector(integerFor(words), type.lanes);
     const params = operands.map((operand, k) => `${this.type(operand)} ${'abc'[k]}`).join(', ');
     return `${inline} ${this.type(type)} ${name}(${params}) { ${body} }`;
   }
 }
 
-/** Declares `v`, the low bits of lanes of 32 bits. In two steps to bytes: GCC takes one of that width apart. */
-function narrowed(storage: Storage, lanes: number): string {
+/**
+ * Declares `v`, the low bits of 32-bit lanes. Narrowing to bytes takes two steps: GCC scalarizes a single
+ * one.
+ */
+function narrowed(storage: ElementKind, lanes: number): string {
   const bytes = storageBytes(storage);
   const vector = (name: string, element: string, size: number): string =>
     `typedef ${element} ${name} __attribute__((vector_size(${size * lanes})));`;
@@ -342,15 +359,16 @@ function narrowed(storage: Storage, lanes: number): string {
   return `${halves} ${stored} stored v = __builtin_convertvector(__builtin_convertvector(a, halves), stored);`;
 }
 
-/** A text about lane `l`, for each lane. */
+/** A text for each lane `l`. */
 function eachLane({ lanes }: ExprType, text: string): readonly string[] {
   return Array.from({ length: lanes }, (_, lane) => text.replaceAll(/\bl\b/g, String(lane)));
 }
 
 /**
- * GCC takes constants and loads out of loops without counting the registers that they hold there, and carries
- * more from step to step than there are: one of the sums is then in memory, and every step waits for it. Other
- * compilers do not, and what else is computed is faster as it is (decision 44).
+ * GCC hoists constants and loads out of loops without counting the registers they occupy, so it carries more
+ * values across iterations than there are registers: an accumulator is then spilled, and every iteration
+ * waits for memory. Other compilers do not, and without accumulators the code is faster as it is (decision
+ * 44).
  */
 const registersText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
 #define ${name} __attribute__((optimize("ira-loop-pressure", "no-tree-partial-pre")))
@@ -359,9 +377,9 @@ const registersText = (name: string): string => `#if defined(__GNUC__) && !defin
 #endif`;
 
 /**
- * GCC (12.2) takes a loop that reads and writes memory in different strides for one that writes nothing, once it
- * has made one pointer of both, and leaves out the calls of such a function: all results stay what they were. So
- * each kernel says, in no instructions, that it writes.
+ * GCC (12.2) classifies a loop that reads and writes memory with different strides as one that writes
+ * nothing, once it has merged both pointers, and removes calls of such a function: results are left
+ * unwritten. So each kernel states, without an instruction, that it writes memory.
  */
 const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
 #define ${name} __asm__ volatile("" ::: "memory")
@@ -371,7 +389,7 @@ const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(
 
 const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
 
-/** On lanes that are 0 or -1. */
+/** Operations on masks, whose lanes are 0 or -1. */
 function maskText(op: BinaryOp): string {
   switch (op) {
     case 'and':

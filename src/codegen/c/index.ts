@@ -1,29 +1,29 @@
 import type { Kernel, Module } from '../../loop/language/nodes.js';
 import { type Dialect, gnu } from './dialect.js';
 import { Helpers } from './helpers.js';
-import { kernelText } from './kernel.js';
+import { kernelToC } from './kernel.js';
 
 export type { Dialect } from './dialect.js';
 export { c99, gnu } from './dialect.js';
 
-/** A module as C: what a file begins with, and its functions. */
+/** A module as C source: a prologue and functions. */
 export interface CModule {
-  /** All of it, to be compiled as it is. Functions have internal linkage. */
+  /** Complete source, ready to compile. Functions have internal linkage. */
   readonly source: string;
   /** The name of a kernel's function, which takes the memory and then the kernel's parameters. */
   nameOf(kernel: Kernel): string;
 }
 
 /**
- * A module of the loop IR as C. Nothing but `math.h` is needed; with `gnu` vectors are those of GCC and
- * Clang, with `c99` they are structures. Compilers must not contract products and sums where results are
- * to be those of the interpreter bit by bit (`-ffp-contract=off`).
+ * Prints a loop IR module as C. It needs only `math.h`; with `gnu` vectors are those of GCC and Clang, with
+ * `c99` they are structures. Compile with `-ffp-contract=off` where results must equal the interpreter's bit
+ * by bit.
  */
 export function moduleToC(module: Module, dialect: Dialect = gnu): CModule {
   const names = new Map(module.kernels.map((kernel, i) => [kernel, `kernel_${i}_${kernel.name}`]));
   const nameOf = (kernel: Kernel): string => names.get(kernel)!;
   const helpers = new Helpers(dialect);
-  const functions = module.kernels.map((kernel) => kernelText(kernel, helpers, nameOf));
+  const functions = module.kernels.map((kernel) => kernelToC(kernel, helpers, nameOf));
   const includes = ['math.h', 'stddef.h', 'stdint.h', 'string.h'];
   const source = [
     includes.map((name) => `#include <${name}>`).join('\n'),

@@ -8,22 +8,22 @@ import { cType } from './types.js';
  * product. Functions ask for them by name where the processor that is compiled for has them.
  */
 
-/** Declares the instructions. */
+/** Includes of the intrinsics. */
 export const instructionHeaders = `#if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif`;
 
-/** One way to compute a result, for processors of which a condition holds. */
-export interface Way {
+/** An implementation for processors that satisfy a condition. */
+export interface Intrinsic {
   readonly condition: string;
   /** An expression. */
   readonly text: string;
 }
 
-/** The body of a function that goes the first way there is, or else another. */
-export function firstOf(ways: readonly Way[], otherwise: string): string {
+/** A function body with the first implementation whose condition holds, or else the fallback. */
+export function firstOf(ways: readonly Intrinsic[], otherwise: string): string {
   const lines = ways.flatMap(({ condition, text }, at) => [
     `#${at === 0 ? 'if' : 'elif'} ${condition}`,
     `  return ${text};`,
@@ -31,12 +31,12 @@ export function firstOf(ways: readonly Way[], otherwise: string): string {
   return [...lines, '#else', `  ${otherwise}`, '#endif'].join('\n');
 }
 
-/** How the instructions of a processor on vectors of one type are called. */
+/** Vector registers of a processor for one type. */
 interface Registers {
   readonly bits: number;
-  /** The condition under which there are such registers at all. */
+  /** Preprocessor condition under which the registers exist. */
   readonly condition: string;
-  /** A call, with operands and result of our own types. */
+  /** An intrinsic call whose operands and result have our own types. */
   call(name: string, operands: readonly string[], ...constants: readonly string[]): string;
 }
 
@@ -44,7 +44,7 @@ function isWide(scalar: Scalar): boolean {
   return scalarBytes(scalar) === 8;
 }
 
-/** The registers of x64 that a vector of floats fills; null for other widths. */
+/** The x64 registers that a vector of floats fills; null for other widths. */
 function x64Registers(type: ExprType): Registers | null {
   const bits = 8 * type.lanes * scalarBytes(type.scalar);
   const condition = { 128: '__SSE4_1__', 256: '__AVX__', 512: '__AVX512DQ__' }[bits];
@@ -73,7 +73,7 @@ function armRegisters(type: ExprType): Registers | null {
   };
 }
 
-/** Directions of `roundps`, without the exception for what was not whole. */
+/** Rounding modes of `roundps`, with the inexact exception suppressed. */
 const x64Rounding: Readonly<Partial<Record<UnaryOp, string>>> = {
   nearest: '8',
   floor: '9',
@@ -90,8 +90,8 @@ const armUnary: Readonly<Partial<Record<UnaryOp, string>>> = {
 };
 
 /** A unary operation on a vector of floats `a`. */
-export function unaryWays(op: UnaryOp, type: ExprType): readonly Way[] {
-  const ways: Way[] = [];
+export function unaryIntrinsics(op: UnaryOp, type: ExprType): readonly Intrinsic[] {
+  const ways: Intrinsic[] = [];
   const [x64, arm] = [x64Registers(type), armRegisters(type)];
   const direction = x64Rounding[op];
   if (x64 !== null && direction !== undefined) {
@@ -104,13 +104,13 @@ export function unaryWays(op: UnaryOp, type: ExprType): readonly Way[] {
   return ways;
 }
 
-/** `min` or `max` of vectors of floats `a` and `b`: NaN where either is, and -0 below +0. */
-export function extremumWays(op: BinaryOp, type: ExprType): readonly Way[] {
+/** `min` or `max` of vectors of floats `a` and `b`: NaN if either is NaN, and -0 below +0. */
+export function extremumIntrinsics(op: BinaryOp, type: ExprType): readonly Intrinsic[] {
   if (op !== 'min' && op !== 'max') return [];
-  const ways: Way[] = [];
+  const ways: Intrinsic[] = [];
   const [x64, arm] = [x64Registers(type), armRegisters(type)];
   if (x64?.bits === 512) {
-    // `vrange` orders zeros, but of a number and NaN it takes the number.
+    // `vrange` orders zeros, but of a number and NaN it returns the number.
     const unordered = `_mm512_cmp_${isWide(type.scalar) ? 'pd' : 'ps'}_mask`;
     const native = isWide(type.scalar) ? '__m512d' : '__m512';
     const mask = `${unordered}((${native})a, (${native})b, _CMP_UNORD_Q)`;
@@ -123,10 +123,12 @@ export function extremumWays(op: BinaryOp, type: ExprType): readonly Way[] {
   return ways;
 }
 
-/** The same where no lane of `b` is NaN or zero: of two that are not ordered, x64 takes the second. */
-export function boundWays(op: 'min' | 'max', type: ExprType): readonly Way[] {
+/** `min` or `max` when no lane of `b` is NaN or zero: of an unordered pair, x64 returns the second operand. */
+export function boundIntrinsics(op: 'min' | 'max', type: ExprType): readonly Intrinsic[] {
   const x64 = x64Registers(type);
-  const other = extremumWays(op, type).filter(({ condition }) => condition !== x64?.condition);
+  const other = extremumIntrinsics(op, type).filter(
+    ({ condition }) => condition !== x64?.condition,
+  );
   return x64 === null
     ? other
     : [{ condition: x64.condition, text: x64.call(op, ['b', 'a']) }, ...other];
@@ -141,7 +143,7 @@ const predicates: Readonly<Partial<Record<BinaryOp, { float: string; integer: st
   ge: { float: '_CMP_GE_OQ', integer: '_MM_CMPINT_NLT' },
 };
 
-/** Names of the lanes that instructions of AVX-512 work on, and of their registers. */
+/** Names of AVX-512 lane types and their registers. */
 const wideLanes: Readonly<Partial<Record<Scalar, { suffix: string; native: string }>>> = {
   f32: { suffix: 'ps', native: '__m512' },
   f64: { suffix: 'pd', native: '__m512d' },
@@ -149,8 +151,15 @@ const wideLanes: Readonly<Partial<Record<Scalar, { suffix: string; native: strin
   i64: { suffix: 'epi64', native: '__m512i' },
 };
 
-/** `a` where a comparison of `x` and `y`, whose lanes are as wide, holds, else `b`: masks are no vectors there. */
-export function choiceWays(op: BinaryOp, compared: Scalar, type: ExprType): readonly Way[] {
+/**
+ * Selects `a` where a comparison of `x` and `y`, whose lanes are as wide, holds, else `b`: AVX-512 masks are
+ * not vectors.
+ */
+export function choiceIntrinsics(
+  op: BinaryOp,
+  compared: Scalar,
+  type: ExprType,
+): readonly Intrinsic[] {
   const predicate = predicates[op];
   const [from, to] = [wideLanes[compared], wideLanes[type.scalar]];
   if (predicate === undefined || from === undefined || to === undefined) return [];
@@ -163,9 +172,9 @@ export function choiceWays(op: BinaryOp, compared: Scalar, type: ExprType): read
 }
 
 /** `a * b + c`, rounded once. */
-export function fusedWays(type: ExprType): readonly Way[] {
+export function fusedIntrinsics(type: ExprType): readonly Intrinsic[] {
   const { scalar, lanes } = type;
-  const ways: Way[] = [];
+  const ways: Intrinsic[] = [];
   const [x64, arm] = [x64Registers(type), armRegisters(type)];
   if (x64 !== null) {
     const condition = x64.bits === 512 ? 'defined(__AVX512F__)' : 'defined(__FMA__)';

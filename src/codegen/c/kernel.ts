@@ -1,20 +1,20 @@
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type {
-  Assign, Binary, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
+  Assign, BinaryExpr, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
 } from '../../loop/language/nodes.js'; // prettier-ignore
-import { children, unreachable, visitExprs } from '../../loop/language/visit.js';
+import { children, refuseRange, unreachable, visitExprs } from '../../loop/language/visit.js';
 import type { Helpers } from './helpers.js';
-import { readIn } from './read.js';
+import { usedVariables } from './read.js';
 import { constantText } from './scalar.js';
 
-/** What a kernel is called in C. */
+/** Function name of a kernel in C. */
 export type NameOf = (kernel: Kernel) => string;
 
 /**
- * A kernel as a C function. It gets the memory, then its parameters; those for buffers are offsets into
- * the memory, as in the loop IR, so that a kernel calls others with addresses that it has worked out.
+ * Prints a kernel as a C function. It takes the memory, then its parameters; buffers are offsets into the
+ * memory, as in the loop IR, so that a kernel calls others with computed addresses.
  */
-export function kernelText(kernel: Kernel, helpers: Helpers, nameOf: NameOf): string {
+export function kernelToC(kernel: Kernel, helpers: Helpers, nameOf: NameOf): string {
   return new KernelPrinter(kernel, helpers, nameOf).print();
 }
 
@@ -25,20 +25,20 @@ class KernelPrinter {
   readonly #lines: string[] = [];
   readonly #names: Map<Var | Buffer, string> = new Map();
   readonly #taken: Set<string> = new Set(['memory']);
-  /** Compilers warn of the others. */
+  /** Variables and buffers that are used; others are cast to void, since compilers warn of them. */
   readonly #read: ReadonlySet<Var | Buffer>;
   #depth = 1;
   #temporaries = 0;
-  /** Whether it adds products to vectors of sums. */
+  /** True when the kernel accumulates products in vectors. */
   #hasSums = false;
-  /** The shared parts of the present statement. */
+  /** Shared subexpressions of the current statement. */
   #shared: Map<Expr, string> = new Map();
 
   constructor(kernel: Kernel, helpers: Helpers, nameOf: NameOf) {
     this.#kernel = kernel;
     this.#helpers = helpers;
     this.#nameOf = nameOf;
-    this.#read = readIn(kernel);
+    this.#read = usedVariables(kernel);
   }
 
   print(): string {
@@ -125,6 +125,8 @@ class KernelPrinter {
         const [threads] = this.#values(stmt.threads);
         return this.#line(`if (${this.#helpers.barrier()}(${this.#name(stmt.meeting)}, ${threads})) return;`); // prettier-ignore
       }
+      case 'parallel':
+        return refuseRange(stmt);
       default:
         return unreachable(stmt);
     }
@@ -144,7 +146,7 @@ class KernelPrinter {
     this.#line(`${name} = ${accumulate}(${a}, ${b}, ${name});`);
   }
 
-  /** Nested blocks are there for their scopes. */
+  /** Nested blocks exist for their scopes. */
   #scoped(stmt: Stmt): void {
     if (stmt.kind !== 'block') return this.#statement(stmt);
     this.#braced('', () => this.#statement(stmt));
@@ -163,13 +165,13 @@ class KernelPrinter {
     this.#line(`${store}(${name}, ${this.#address(index)}, ${stored});`);
   }
 
-  /** The texts of expressions; what they share is computed first. */
+  /** Prints expressions, after declaring their common subexpressions. */
   #values(...roots: readonly Expr[]): readonly string[] {
     this.#share(...roots);
     return roots.map((root) => this.#text(root));
   }
 
-  /** Computes what expressions of one statement share. */
+  /** Declares the common subexpressions of one statement. */
   #share(...roots: readonly Expr[]): void {
     this.#shared = new Map();
     const uses = new Map<Expr, number>();
@@ -179,7 +181,7 @@ class KernelPrinter {
     for (const root of roots) uses.set(root, (uses.get(root) ?? 0) + 1);
     visitExprs(roots, (expr) => {
       if (expr.kind === 'const' || expr.kind === 'var' || uses.get(expr)! < 2) return;
-      // Behind a ramp that is only an address there is no value.
+      // A ramp that is only an address has no value to compute.
       if (isAddress(expr)) return;
       const text = this.#text(expr);
       const name = this.#temporary();
@@ -224,7 +226,7 @@ class KernelPrinter {
     }
   }
 
-  #binary({ op, a, b, type }: Binary): string {
+  #binary({ op, a, b, type }: BinaryExpr): string {
     const isBounded = (op === 'min' || op === 'max') && type.lanes > 1 && isBound(b);
     return isBounded ? this.#helpers.bound(op, type) : this.#helpers.binary(op, a.type, type);
   }
@@ -248,14 +250,14 @@ class KernelPrinter {
     return `${this.#helpers.load(buffer.storage, type)}(${name}, ${this.#address(index)})`;
   }
 
-  /** Where an access begins. */
+  /** Address of an access. */
   #address(index: Expr): string {
     return this.#distance(isAddress(index) ? index.base : index);
   }
 
   /**
-   * An index as wide as a pointer. What is in bounds has not overflowed on the way, so that sums and
-   * products may be taken without wrapping around, which lets compilers fold them into addresses.
+   * An index as wide as a pointer. An index in bounds has not overflowed, so sums and products may be
+   * computed without wrapping, which lets compilers fold them into addresses.
    */
   #distance(index: Expr): string {
     if (index.kind === 'const') return String(index.value);
@@ -281,7 +283,10 @@ class KernelPrinter {
     return name;
   }
 
-  /** Names of C, of its library and of helpers neither end in an underscore nor look like temporaries. */
+  /**
+   * A fresh name. Names of C, of its library and of helpers neither end in an underscore nor look like
+   * temporaries.
+   */
   #fresh(wanted: string): string {
     let name = wanted;
     for (let count = 1; this.#taken.has(name); count++) name = `${wanted}${count}`;
@@ -290,7 +295,7 @@ class KernelPrinter {
   }
 }
 
-/** Names of the loop IR may hold sizes, such as `2*n`. */
+/** Turns a name of the loop IR, which may contain a size such as `2*n`, into an identifier. */
 function identifier(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_]/g, '_');
   return `${/^[A-Za-z]/.test(plain) ? '' : 'x'}${plain}_`;
@@ -300,13 +305,13 @@ function isOne(expr: Expr): boolean {
   return expr.kind === 'const' && expr.value === 1;
 }
 
-/** Whether a value is surely a float that is neither NaN nor zero. */
+/** True for a float constant that is neither NaN nor zero. */
 function isBound(expr: Expr): boolean {
   if (expr.kind !== 'const' || expr.type.scalar[0] !== 'f') return false;
   return !Number.isNaN(Number(expr.value)) && Number(expr.value) !== 0;
 }
 
-/** A ramp by one is the address of lanes side by side. */
+/** True for a ramp with stride 1: the address of contiguous lanes. */
 function isAddress(expr: Expr): expr is Ramp {
   return expr.kind === 'ramp' && isOne(expr.stride);
 }

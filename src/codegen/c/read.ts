@@ -1,8 +1,8 @@
 import type { Buffer, Expr, Kernel, Var } from '../../loop/language/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../loop/language/visit.js';
 
-/** The variables and buffers that a kernel does anything with but declare and assign them. */
-export function readIn({ body }: Kernel): ReadonlySet<Var | Buffer> {
+/** The variables and buffers of a kernel that are used other than by declaring and assigning them. */
+export function usedVariables({ body }: Kernel): ReadonlySet<Var | Buffer> {
   const read = new Set<Var | Buffer>();
   const roots: Expr[] = [];
   visitStmts(body, (stmt) => {

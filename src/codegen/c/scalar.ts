@@ -16,7 +16,7 @@ const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
   eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=',
 }; // prettier-ignore
 
-/** The infix operator of a C type that does just what an operation means; null where there is none. */
+/** The infix operator of C that has exactly the operation's meaning; null when there is none. */
 export function infixOf(op: BinaryOp, scalar: Scalar): string | null {
   const isFloat = scalar === 'f32' || scalar === 'f64';
   switch (op) {
@@ -75,7 +75,7 @@ function integerText(op: BinaryOp, scalar: Integer): string {
   }
 }
 
-/** NaN where either is, and -0 below +0. */
+/** `min` or `max`: NaN if either is NaN, and -0 below +0. */
 function extremumText(op: BinaryOp, scalar: 'f32' | 'f64'): string {
   if (op !== 'min' && op !== 'max') throw new InternalError(`no C for ${op} of ${scalar}`);
   const lesser = op === 'min' ? 'a' : 'b';
@@ -114,7 +114,7 @@ const limits: Readonly<Record<Integer, { least: string; greatest: string; beyond
   i64: { least: 'INT64_MIN', greatest: 'INT64_MAX', beyond: '9223372036854775808.0' },
 };
 
-/** A change of type of one lane; floats saturate, and NaN becomes 0. */
+/** Conversion of one lane; floats saturate, and NaN becomes 0. */
 export function castText(from: Scalar, to: Scalar): string {
   if (to === 'bool') return 'a != 0';
   if (to === 'f32') return '(float)a';
@@ -123,7 +123,7 @@ export function castText(from: Scalar, to: Scalar): string {
     const { least, greatest, beyond } = limits[to];
     return `a != a ? 0 : a >= ${beyond} ? ${greatest} : a < -${beyond} ? ${least} : (${signedTypes[to]})a`;
   }
-  // From i64 to i32 the low bits are kept.
+  // i64 to i32 keeps the low bits.
   return from === 'i64' ? '(int32_t)(uint32_t)(uint64_t)a' : `(${signedTypes[to]})a`;
 }
 

@@ -1,8 +1,8 @@
-import type { ExprType, Scalar, Storage } from '../../loop/language/nodes.js';
+import type { ExprType, Scalar, ElementKind } from '../../loop/language/nodes.js';
 
 /**
- * How values of the loop IR are held in C. A truth value is an `int32_t`, 0 or 1; in a vector each lane
- * is 0 or -1, which is what comparisons of vectors give and what masks want.
+ * C types of the scalars of the loop IR. A boolean is an `int32_t`, 0 or 1; in a vector each lane is 0 or -1,
+ * as comparisons of vectors give and masks require.
  */
 export const scalarTypes: Readonly<Record<Scalar, string>> = {
   f32: 'float',
@@ -12,8 +12,8 @@ export const scalarTypes: Readonly<Record<Scalar, string>> = {
   bool: 'int32_t',
 };
 
-/** Elements of memory. */
-export const storageTypes: Readonly<Record<Storage, string>> = {
+/** C types of elements in memory. */
+export const storageTypes: Readonly<Record<ElementKind, string>> = {
   f32: 'float',
   f64: 'double',
   i32: 'int32_t',
@@ -23,12 +23,12 @@ export const storageTypes: Readonly<Record<Storage, string>> = {
   u16: 'uint16_t',
 };
 
-/** The scalar that a lane is in C: truth values are kept as i32. */
-export function heldAs(scalar: Scalar): Exclude<Scalar, 'bool'> {
+/** The scalar that represents a lane in C: booleans are held as i32. */
+export function laneScalar(scalar: Scalar): Exclude<Scalar, 'bool'> {
   return scalar === 'bool' ? 'i32' : scalar;
 }
 
-/** A name for a type in names of functions and of vector types: `f32`, `boolx4`. */
+/** Name of a type within names of functions and vector types: `f32`, `boolx4`. */
 export function typeName({ scalar, lanes }: ExprType): string {
   return lanes === 1 ? scalar : `${scalar}x${lanes}`;
 }
@@ -38,7 +38,7 @@ export function cType({ scalar, lanes }: ExprType): string {
   return lanes === 1 ? scalarTypes[scalar] : vectorType(scalar, lanes);
 }
 
-/** The C type of a vector: that of truth values is the one of i32. */
+/** C vector type; booleans use that of i32. */
 export function vectorType(scalar: Scalar, lanes: number): string {
-  return `k_${heldAs(scalar)}x${lanes}`;
+  return `k_${laneScalar(scalar)}x${lanes}`;
 }

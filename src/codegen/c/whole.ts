@@ -1,5 +1,5 @@
 import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
-import { heldAs, vectorType } from './types.js';
+import { laneScalar, vectorType } from './types.js';
 
 /*
  * Operations on whole vectors with the extensions of GCC and Clang, as bodies of functions of `a`, `b` and
@@ -7,18 +7,18 @@ import { heldAs, vectorType } from './types.js';
  * size keep the bits; comparisons give lanes of 0 or -1 in integers as wide as what is compared.
  */
 
-/** The names that bodies use: vectors of integers as wide as the lanes, signed and unsigned. */
+/** Type names that bodies use: vectors of integers as wide as the lanes, signed and unsigned. */
 interface Types {
   readonly own: string;
   readonly int: string;
   readonly unsigned: string;
-  /** Declares `unsigned`. */
+  /** Declaration of `unsigned`. */
   readonly declared: string;
   readonly bits: 32 | 64;
 }
 
 function typesOf(scalar: Scalar, lanes: number): Types {
-  const held = heldAs(scalar);
+  const held = laneScalar(scalar);
   const bits = held === 'f32' || held === 'i32' ? 32 : 64;
   const bytes = (lanes * bits) / 8;
   return {
@@ -30,16 +30,16 @@ function typesOf(scalar: Scalar, lanes: number): Types {
   };
 }
 
-/** The integers that a body needs besides the types of its operands. */
-export function wordsOf(scalar: Scalar): Scalar {
-  const held = heldAs(scalar);
+/** Integer scalar that a body needs besides the types of its operands. */
+export function integerFor(scalar: Scalar): Scalar {
+  const held = laneScalar(scalar);
   return held === 'f32' || held === 'i32' ? 'i32' : 'i64';
 }
 
 const isFloat = (scalar: Scalar): scalar is 'f32' | 'f64' => scalar === 'f32' || scalar === 'f64';
 
-/** A unary operation on a vector; null where it is done lane by lane. */
-export function wholeUnary(op: UnaryOp, scalar: Scalar, lanes: number): string | null {
+/** A unary operation on a vector; null when it is done lane by lane. */
+export function vectorUnary(op: UnaryOp, scalar: Scalar, lanes: number): string | null {
   const { own, int, unsigned, declared, bits } = typesOf(scalar, lanes);
   const greatest = bits === 32 ? 'INT32_MAX' : 'INT64_MAX';
   const least = bits === 32 ? 'INT32_MIN' : 'INT64_MIN';
@@ -51,7 +51,7 @@ export function wholeUnary(op: UnaryOp, scalar: Scalar, lanes: number): string |
     return `${declared} const ${unsigned} m = (${unsigned})(a < 0); return (${own})(((${unsigned})a ^ m) - m);`;
   }
   const suffix = scalar === 'f32' ? 'f' : '';
-  // From here on there are no fractions; adding it to less and taking it away again rounds to even.
+  // Floats of at least this magnitude are integers; adding and subtracting it rounds smaller ones to even.
   const whole = `${scalar === 'f32' ? '8388608.0' : '4503599627370496.0'}${suffix}`;
   const one = `(${int})(${own}){${Array.from({ length: lanes }, () => `1.0${suffix}`).join(', ')}}`;
   const magnitude = `const ${own} m = (${own})((${int})a & ${greatest});`;
@@ -72,7 +72,7 @@ export function wholeUnary(op: UnaryOp, scalar: Scalar, lanes: number): string |
       const step =
         op === 'floor' ? `t -= (${own})((t > a) & ${one});` : `t += (${own})((t < a) & ${one});`;
       const s = `const ${int} s = m < ${whole};`;
-      // What a step up makes of a negative number is a negative zero at most.
+      // Rounding a negative number up gives at most negative zero.
       const sign = op === 'ceil' ? ` | ((${int})a & ${least})` : '';
       return `${magnitude} ${nearest} ${back} ${step} ${s} return (${own})((s & ((${int})t${sign})) | (~s & (${int})a));`;
     }
@@ -81,8 +81,8 @@ export function wholeUnary(op: UnaryOp, scalar: Scalar, lanes: number): string |
   }
 }
 
-/** A binary operation that gives what it takes; null where it is done lane by lane. */
-export function wholeBinary(op: BinaryOp, scalar: Scalar, lanes: number): string | null {
+/** A binary operation whose result has the operands' type; null when it is done lane by lane. */
+export function vectorBinary(op: BinaryOp, scalar: Scalar, lanes: number): string | null {
   if (scalar === 'bool') return null;
   const { own, int, unsigned, declared, bits } = typesOf(scalar, lanes);
   if (isFloat(scalar)) {
@@ -113,31 +113,31 @@ export function wholeBinary(op: BinaryOp, scalar: Scalar, lanes: number): string
   }
 }
 
-/** A comparison of vectors, `text` being that of `a` and `b`, as lanes of i32. */
-export function wholeComparison(text: string, scalar: Scalar, lanes: number): string {
+/** A comparison of vectors, with result lanes of i32; `text` compares `a` and `b`. */
+export function vectorComparison(text: string, scalar: Scalar, lanes: number): string {
   const masks = vectorType('i32', lanes);
-  return wordsOf(scalar) === 'i32'
+  return integerFor(scalar) === 'i32'
     ? `return ${text};`
     : `return __builtin_convertvector(${text}, ${masks});`;
 }
 
-/** `c` chooses lanes of `a` or of `b`. */
-export function wholeSelect(scalar: Scalar, lanes: number): string {
+/** Selects lanes of `a` or `b` by `c`. */
+export function vectorSelect(scalar: Scalar, lanes: number): string {
   const { own, int, bits } = typesOf(scalar, lanes);
   const mask = bits === 32 ? 'c' : `__builtin_convertvector(c, ${int})`;
   return `const ${int} m = ${mask}; return (${own})((m & (${int})a) | (~m & (${int})b));`;
 }
 
-/** A change of type of vectors; null where it is done lane by lane. */
-export function wholeCast(from: Scalar, to: Scalar, lanes: number): string | null {
+/** A vector conversion; null when it is done lane by lane. */
+export function vectorCast(from: Scalar, to: Scalar, lanes: number): string | null {
   const made = vectorType(to, lanes);
   if (to === 'bool') {
-    return from === 'bool' ? 'return a;' : wholeComparison('a != 0', from, lanes);
+    return from === 'bool' ? 'return a;' : vectorComparison('a != 0', from, lanes);
   }
   if (from === 'bool') return `return __builtin_convertvector(-a, ${made});`;
   if (!isFloat(from) || isFloat(to)) return `return __builtin_convertvector(a, ${made});`;
-  if (wordsOf(from) !== wordsOf(to)) return null;
-  // Beyond the integers C leaves everything open.
+  if (integerFor(from) !== integerFor(to)) return null;
+  // Outside of the integer range C leaves the conversion undefined.
   const { own, int, bits } = typesOf(from, lanes);
   const limit = `${bits === 32 ? '2147483648.0f' : '9223372036854775808.0'}`;
   return (

@@ -1,7 +1,7 @@
 export {
   compileModule,
   encodeModule,
-  instantiate,
+  instantiateModule,
   type WasmKernel,
   type WasmOptions,
 } from './module.js';

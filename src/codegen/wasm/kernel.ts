@@ -1,13 +1,13 @@
 import * as e from '../../loop/language/build.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
-import type { Assign, Barrier, Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
-import { assignedVariables, unreachable } from '../../loop/language/visit.js';
+import type { Assign, Barrier, CallStmt, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
+import { assignedVariables, refuseRange, unreachable } from '../../loop/language/visit.js';
 import { writeBarrier } from './encoding/barrier.js';
 import { ByteWriter } from './encoding/bytes.js';
 import { type Instr, writeInstr, writeMemoryInstr } from './encoding/instr.js';
 import { Locals } from './locals.js';
 import { selectStore } from './select/memory.js';
-import { control, emptyBlock, opcodes, type ValueType } from './encoding/opcodes.js';
+import { controlOpcodes, emptyBlock, opcodes, type ValueType } from './encoding/opcodes.js';
 import { valueType } from './select/selector.js';
 import { StatementSelector } from './select/statement.js';
 import { isKnownToRun } from './encoding/trips.js';
@@ -54,7 +54,7 @@ class KernelPrinter {
     const types = parameterTypes(this.#kernel);
     this.#kernel.params.forEach((param, i) => this.#locals.parameter(param, types[i]));
     this.#scoped(this.#kernel.body);
-    this.#code.u8(control.end);
+    this.#code.u8(controlOpcodes.end);
     const body = new ByteWriter(this.#code.length + this.#prologue.length + 64);
     this.#locals.write(body);
     body.append(this.#prologue.bytes);
@@ -87,6 +87,8 @@ class KernelPrinter {
         return this.#call(stmt);
       case 'barrier':
         return this.#barrier(stmt);
+      case 'parallel':
+        return refuseRange(stmt);
       default:
         return unreachable(stmt);
     }
@@ -107,14 +109,14 @@ class KernelPrinter {
     const local = this.#introduce(variable, nonNegative);
     this.#set(local);
     const limit = this.#limit(end);
-    this.#open(control.block);
+    this.#open(controlOpcodes.block);
     if (!isKnownToRun(begin, end, this.#ends)) {
       this.#get(local);
       this.#push(limit);
       this.#code.u8(opcodes['i32.ge_s']);
       this.#branchIf(0);
     }
-    this.#open(control.loop);
+    this.#open(controlOpcodes.loop);
     this.#loopDepth++;
     const isFixed = limit === end && !this.#assigned.has(variable);
     if (isFixed) this.#ends.set(variable, end);
@@ -123,7 +125,7 @@ class KernelPrinter {
     this.#get(local);
     this.#push(e.i32(step));
     this.#code.u8(opcodes['i32.add']);
-    this.#code.u8(control.localTee);
+    this.#code.u8(controlOpcodes.localTee);
     this.#code.u32(local);
     this.#push(limit);
     this.#code.u8(opcodes['i32.lt_s']);
@@ -142,11 +144,11 @@ class KernelPrinter {
   }
 
   #while({ condition, body }: While): void {
-    this.#open(control.block);
+    this.#open(controlOpcodes.block);
     this.#push(condition);
     this.#code.u8(opcodes['i32.eqz']);
     this.#branchIf(0);
-    this.#open(control.loop);
+    this.#open(controlOpcodes.loop);
     this.#loopDepth++;
     this.#scoped(body);
     this.#push(condition);
@@ -157,19 +159,19 @@ class KernelPrinter {
   #closeLoop(): void {
     this.#branchIf(0);
     this.#loopDepth--;
-    this.#code.u8(control.end);
-    this.#code.u8(control.end);
+    this.#code.u8(controlOpcodes.end);
+    this.#code.u8(controlOpcodes.end);
   }
 
   #if({ condition, consequent, alternate }: If): void {
     this.#push(condition);
-    this.#open(control.if);
+    this.#open(controlOpcodes.if);
     this.#scoped(consequent);
     if (alternate !== null) {
-      this.#code.u8(control.else);
+      this.#code.u8(controlOpcodes.else);
       this.#scoped(alternate);
     }
-    this.#code.u8(control.end);
+    this.#code.u8(controlOpcodes.end);
   }
 
   #scoped(stmt: Stmt): void {
@@ -181,10 +183,10 @@ class KernelPrinter {
     if (stmt.kind === 'declare') this.#locals.unbind(stmt.variable);
   }
 
-  #call({ kernel, args }: Call): void {
+  #call({ kernel, args }: CallStmt): void {
     if (args.every(isTableEntry)) args.forEach((entry) => this.#entry(entry));
     else this.#emit((s) => args.map((arg) => s.value(arg)));
-    this.#code.u8(control.call);
+    this.#code.u8(controlOpcodes.call);
     this.#code.u32(this.#options.functionOf(kernel));
   }
 
@@ -231,7 +233,7 @@ class KernelPrinter {
       if (uses.get(instr) === 1 || isFree(instr)) return;
       const home = this.#locals.take(instr.type);
       kept.set(instr, home);
-      this.#code.u8(control.localTee);
+      this.#code.u8(controlOpcodes.localTee);
       this.#code.u32(home);
     };
     roots.forEach(write);
@@ -248,7 +250,7 @@ class KernelPrinter {
     if (local === undefined) {
       this.#constants.set(key, (local = this.#locals.fresh('v128')));
       writeInstr(this.#prologue, instr);
-      this.#prologue.u8(control.localSet);
+      this.#prologue.u8(controlOpcodes.localSet);
       this.#prologue.u32(local);
     }
     return local;
@@ -269,7 +271,7 @@ class KernelPrinter {
   }
 
   #set(local: number): void {
-    this.#code.u8(control.localSet);
+    this.#code.u8(controlOpcodes.localSet);
     this.#code.u32(local);
   }
 
@@ -279,7 +281,7 @@ class KernelPrinter {
   }
 
   #branchIf(depth: number): void {
-    this.#code.u8(control.brIf);
+    this.#code.u8(controlOpcodes.brIf);
     this.#code.u32(depth);
   }
 }

@@ -2,10 +2,10 @@ import { InternalError } from '../../base/errors.js';
 import type { Buffer, Var } from '../../loop/language/nodes.js';
 import type { ByteWriter } from './encoding/bytes.js';
 import { typeCodes, type ValueType } from './encoding/opcodes.js';
-import type { Home, Scope } from './select/statement.js';
+import type { Home, LocalScope } from './select/statement.js';
 
-/** The locals of one function. A local whose scope has ended serves the next of its type. */
-export class Locals implements Scope {
+/** The locals of one function. A local whose scope has ended is reused for the next of its type. */
+export class Locals implements LocalScope {
   readonly #kernel: string;
   readonly #homes: Map<Var | Buffer, Home> = new Map();
   readonly #types: ValueType[] = [];
@@ -26,7 +26,7 @@ export class Locals implements Scope {
     return this.#free[type].pop() ?? this.fresh(type);
   }
 
-  /** A local that no code written so far has touched. */
+  /** A local that no code written so far has used. */
   fresh(type: ValueType): number {
     return this.#types.push(type) - 1;
   }

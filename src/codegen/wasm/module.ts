@@ -5,7 +5,10 @@ import { encodeKernel, parameterTypes } from './kernel.js';
 import { typeCodes, type ValueType } from './encoding/opcodes.js';
 
 export interface WasmOptions {
-  /** Lets accumulations of vectors round once: relaxed SIMD, where it validates (`supportsRelaxed`). Default false. */
+  /**
+   * Allow accumulations of vectors to round once: relaxed SIMD, where it validates (`supportsRelaxed`).
+   * Default false.
+   */
   readonly relaxed?: boolean;
   /** Imports a shared memory, for threads. Default false. */
   readonly shared?: boolean;
@@ -78,8 +81,8 @@ const bodies: Readonly<Record<'strict' | 'relaxed', WeakMap<Kernel, Uint8Array>>
 };
 
 /**
- * The code of a kernel, encoded once for all modules that it is part of. Types stand in a body by value;
- * only calls depend on the module, so bodies with calls are not kept.
+ * The code of a kernel, encoded once for all modules that contain it. Types stand in a body by value; only
+ * calls depend on the module, so bodies with calls are not cached.
  */
 function functionBody(
   kernel: Kernel,
@@ -115,7 +118,7 @@ function writeList<T>(
 }
 
 /** Compiles and links at once. A module the engine refuses is a `DeviceError`. */
-export function instantiate(
+export function instantiateModule(
   module: Module,
   memory: WebAssembly.Memory,
   options: WasmOptions = {},
@@ -126,8 +129,8 @@ export function instantiate(
 }
 
 /**
- * Compiles at once. A module the engine refuses is a `DeviceError`. V8 shares the code of equal modules as
- * long as one of them lives (0.05 ms for a second one of 25 KB), so nothing is kept here.
+ * Compiles synchronously. A module the engine refuses is a `DeviceError`. V8 shares the code of equal modules
+ * as long as one of them lives (0.05 ms for a second one of 25 KB), so nothing is cached here.
  */
 export function compileModule(module: Module, options: WasmOptions = {}): WebAssembly.Module {
   try {

@@ -3,7 +3,7 @@ import { encodeModule } from './module.js';
 
 let answer: boolean | undefined;
 
-/** Whether this engine has relaxed SIMD, asked once by validating a module that uses it. */
+/** True when this engine has relaxed SIMD, tested once by validating a module that uses it. */
 export function supportsRelaxed(): boolean {
   if (answer === undefined) {
     const x = e.variable('x', 'f32', 4);

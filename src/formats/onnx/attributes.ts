@@ -1,4 +1,4 @@
-import { damaged, illFormed, safeInteger, shown } from './place.js';
+import { damagedFile, illFormedGraph, safeInteger, quotedName } from './place.js';
 import type { AttributeProto, GraphProto, TensorProto } from './proto/onnx_pb.js';
 
 /** The kinds of `AttributeProto.type`. */
@@ -15,7 +15,7 @@ const kinds = {
   type: 13,
 } as const;
 
-/** The attributes of one node, by name, where those of functions are filled in. */
+/** The attributes of one node by name; references to attributes of an enclosing function are resolved. */
 export class AttributeList {
   readonly #byName: Map<string, AttributeProto> = new Map();
   readonly #place: string;
@@ -29,7 +29,8 @@ export class AttributeList {
     this.#place = place;
     for (const attribute of attributes) {
       const { name, refAttrName } = attribute;
-      if (this.#byName.has(name)) throw illFormed(`${place} has two attributes ${shown(name)}`);
+      if (this.#byName.has(name))
+        throw illFormedGraph(`${place} has two attributes ${quotedName(name)}`);
       const actual = refAttrName === '' ? attribute : outer?.find(refAttrName);
       if (actual !== undefined) this.#byName.set(name, actual);
     }
@@ -49,11 +50,11 @@ export class AttributeList {
 
   #of(name: string, kind: keyof typeof kinds): AttributeProto | undefined {
     const found = this.#byName.get(name);
-    // Files of the first version of the format do not say the kind.
+    // Files of the first version of the format omit the kind.
     if (found === undefined || found.type === (kinds[kind] as number) || Number(found.type) === 0) {
       return found;
     }
-    throw damaged(
+    throw damagedFile(
       `attribute ${name} of ${this.#place} is of another kind`,
       kind,
       `kind ${found.type}`,
@@ -98,7 +99,7 @@ export class AttributeList {
 
   graph(name: string): GraphProto {
     const found = this.#of(name, 'graph')?.g;
-    if (found === undefined) throw damaged(`${this.#place} has no graph ${name}`);
+    if (found === undefined) throw damagedFile(`${this.#place} has no graph ${name}`);
     return found;
   }
 }

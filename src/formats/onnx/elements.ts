@@ -1,6 +1,6 @@
 import type { DType } from '../../base/dtype.js';
 
-/** A narrow float, as its bits are laid out: sign, exponent, mantissa. */
+/** Bit layout of a narrow float: sign, exponent, mantissa. */
 export interface NarrowFloat {
   readonly mantissa: number;
   readonly exponent: number;
@@ -10,25 +10,25 @@ export interface NarrowFloat {
 }
 
 /**
- * An element type of ONNX and the dtype that carries it. Types that Kaon has are their own carriers; the
- * others travel in a wider dtype that holds each of their values exactly, uint64 in the bits of int64.
+ * An element type of ONNX and its carrier dtype. Types that Kaon has are their own carriers; the others use a
+ * wider dtype that holds each of their values exactly, uint64 the bits of int64.
  */
-export interface Element {
+export interface ElementType {
   readonly name: string;
   /** The number in `TensorProto.DataType`. */
   readonly code: number;
   readonly carrier: DType;
   /** Bits of one element in a file. */
   readonly bits: number;
-  /** Whether the carrier is the type itself. */
+  /** True when the carrier is the type itself. */
   readonly isOwn: boolean;
-  /** Of foreign integers: whether there are negative ones. */
+  /** For foreign integers: true when there are negative ones. */
   readonly isSigned?: boolean;
-  /** Of foreign floats. */
+  /** For foreign floats. */
   readonly narrow?: NarrowFloat;
 }
 
-const own = (name: string, code: number, carrier: DType, bits: number): Element => ({
+const own = (name: string, code: number, carrier: DType, bits: number): ElementType => ({
   name,
   code,
   carrier,
@@ -36,7 +36,7 @@ const own = (name: string, code: number, carrier: DType, bits: number): Element 
   isOwn: true,
 });
 
-const integer = (name: string, code: number, carrier: DType, bits: number): Element => ({
+const integer = (name: string, code: number, carrier: DType, bits: number): ElementType => ({
   name,
   code,
   carrier,
@@ -52,7 +52,7 @@ const float = (
   mantissa: number,
   bias: number,
   special: NarrowFloat['special'],
-): Element => {
+): ElementType => {
   const exponent = bits - 1 - mantissa;
   return {
     name, code, bits, carrier: 'float32', isOwn: false,
@@ -60,8 +60,8 @@ const float = (
   }; // prettier-ignore
 };
 
-/** The element types that can be carried; complex numbers and strings cannot. */
-export const elements: readonly Element[] = [
+/** Element types that have a carrier; complex numbers and strings do not. */
+export const elements: readonly ElementType[] = [
   own('float', 1, 'float32', 32),
   own('uint8', 2, 'uint8', 8),
   own('int8', 3, 'int8', 8),
@@ -87,27 +87,27 @@ export const elements: readonly Element[] = [
   integer('int2', 26, 'int8', 2),
 ];
 
-const byCode: ReadonlyMap<number, Element> = new Map(elements.map((each) => [each.code, each]));
-const byName: ReadonlyMap<string, Element> = new Map(elements.map((each) => [each.name, each]));
-const byDType: ReadonlyMap<DType, Element> = new Map(
+const byCode: ReadonlyMap<number, ElementType> = new Map(elements.map((each) => [each.code, each]));
+const byName: ReadonlyMap<string, ElementType> = new Map(elements.map((each) => [each.name, each]));
+const byDType: ReadonlyMap<DType, ElementType> = new Map(
   elements.filter(({ isOwn }) => isOwn).map((each) => [each.carrier, each]),
 );
 
-export function elementByCode(code: number): Element | undefined {
+export function elementByCode(code: number): ElementType | undefined {
   return byCode.get(code);
 }
 
-/** One of the table, by its name in ONNX's text. */
-export function elementNamed(name: string): Element {
+/** Element type by its ONNX name. */
+export function elementNamed(name: string): ElementType {
   return byName.get(name)!;
 }
 
-/** The element type that a dtype is. */
-export function elementOf(dtype: DType): Element {
+/** The element type of a dtype. */
+export function elementTypeOf(dtype: DType): ElementType {
   return byDType.get(dtype)!;
 }
 
-/** The names of element types that nothing carries. */
+/** Names of element types without a carrier. */
 const foreignNames: Readonly<Record<number, string>> = {
   0: 'undefined',
   8: 'string',
@@ -119,7 +119,7 @@ export function elementName(code: number): string {
   return byCode.get(code)?.name ?? foreignNames[code] ?? `element type ${code}`;
 }
 
-/** The number that the bits of a narrow float stand for. */
+/** Value of a narrow float's bits. */
 export function decodeNarrow(format: NarrowFloat, bits: number): number {
   const { mantissa, exponent, bias, special } = format;
   if (special === 'power') return bits === 255 ? NaN : 2 ** (bits - bias);

@@ -1,15 +1,15 @@
 import { FormatError } from '../../base/errors.js';
-import { op } from './place.js';
+import { importOp } from './place.js';
 
-/** Where the data lies that a model keeps outside of its own file. */
+/** External data of a model, stored outside of its file. */
 export interface ExternalData {
-  /** Bytes in the file that a model calls by this name; throws where there is none. */
+  /** Size of a file by its location; throws when there is none. */
   size(location: string): number;
-  /** A part of it, which is known to lie within. */
+  /** Reads a range, which is known to lie within the file. */
   read(location: string, offset: number, length: number): Uint8Array;
 }
 
-/** The bytes of each file that a model may refer to, by a function. */
+/** External data from a function that returns the bytes of a file. */
 export function externalFrom(resolve: (location: string) => Uint8Array): ExternalData {
   const files = new Map<string, Uint8Array>();
   const file = (location: string): Uint8Array => {
@@ -18,7 +18,7 @@ export function externalFrom(resolve: (location: string) => Uint8Array): Externa
       bytes = resolve(location);
       if (!(bytes instanceof Uint8Array)) {
         throw new FormatError(`the external data ${JSON.stringify(location)} is missing`, {
-          op,
+          op: importOp,
           expected: 'a function that returns its bytes',
         });
       }
@@ -43,7 +43,7 @@ export function checkLocation(location: string, place: string): void {
     parts.every((part) => part !== '' && part !== '..');
   if (isPlain) return;
   throw new FormatError(`${place} keeps its data outside of the model's folder`, {
-    op,
+    op: importOp,
     expected: 'a relative path with forward slashes and without ..',
     actual: JSON.stringify(location),
   });

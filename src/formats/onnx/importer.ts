@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf, symbolsOf } from '../../base/dim/index.js';
+import { type Dim, isStatic, elementCount, symbolsOf } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import { Value as ProgramValue } from '../../ir/program.js';
@@ -7,11 +7,11 @@ import { symbolsOfTypes } from '../../ir/bind.js';
 import { mostLevels, mostRepeatedNodes } from '../../ir/limits.js';
 import * as ops from '../../ops/index.js';
 import { AttributeList } from './attributes.js';
-import { checkGraph, checkNodes, nodePlace, opsetsOf } from './model.js';
-import { ImportedNode, inNode, type Results, type Rule } from './node.js';
-import { type Operand, TensorOperand } from './operand.js';
+import { checkGraphProto, checkNodes, nodePlace, opsetsOf } from './model.js';
+import { ImportedNode, inNode, type Results, type ImportRule } from './node.js';
+import { type ImportedOperand, TensorOperand } from './operand.js';
 import type { ExternalData } from './external.js';
-import { damaged, illFormed, op, shown } from './place.js';
+import { damagedFile, illFormedGraph, importOp, quotedName } from './place.js';
 import type {
   FunctionProto,
   GraphProto,
@@ -19,19 +19,19 @@ import type {
   NodeProto,
   TensorProto,
 } from './proto/onnx_pb.js';
-import { type Region, Scope } from './region.js';
+import { type ImportedRegion, NameScope } from './region.js';
 import { readSparse, readTensor } from './tensor.js';
 
-/** Runs one call on constants; null where that is not possible. */
-export type Evaluate = (
+/** Runs one call on constants; null when that is not possible. */
+export type EvaluateCall = (
   call: CallNode,
   operands: readonly ConstantData[],
 ) => readonly ConstantData[] | null;
 
-/** The most elements of anything that is evaluated while a model is read. */
+/** Size limit of values that are constant-folded while a model is read. */
 const mostEvaluated = 65536;
 
-/** Where nodes are read: the versions of operators, and the attributes of the function around them. */
+/** Context of nodes: opset versions, and the attributes of the enclosing function. */
 interface Frame {
   readonly opsets: ReadonlyMap<string, number>;
   readonly attributes: AttributeList | null;
@@ -42,32 +42,32 @@ export class Importer {
   readonly external: ExternalData | null;
   readonly #functions: Map<string, FunctionProto> = new Map();
   readonly #constants: Map<TensorProto, TensorOperand> = new Map();
-  readonly #evaluate: Evaluate;
+  readonly #evaluate: EvaluateCall;
   readonly #evaluations: Map<Value, ConstantData | null> = new Map();
   readonly #asParameter: (name: string, operand: TensorOperand) => TensorOperand;
-  /** Values that inputs of the graph became, and the names of these. */
+  /** Names of the graph's inputs by their values. */
   readonly inputNames: Map<Value, string> = new Map();
   readonly #randomState: () => Value;
-  readonly #ruleFor: (node: ImportedNode) => Rule;
+  readonly #ruleFor: (node: ImportedNode) => ImportRule;
   #random: Value | undefined;
-  /** How often random numbers are drawn. */
+  /** Number of random draws. */
   draws = 0;
   #frame: Frame;
   #depth = 0;
   #nodes = 0;
 
   /**
-   * @param asParameter What becomes of the initializers of the outermost graph.
-   * @param randomState Makes the input that random numbers are drawn from.
-   * @param ruleFor The rule for a node; throws for an operator that has none.
+   * @param asParameter Converts initializers of the outermost graph.
+   * @param randomState Makes the input for the state of the random generator.
+   * @param ruleFor The rule for a node; throws for an operator without one.
    */
   constructor(
     model: ModelProto,
     external: ExternalData | null,
-    evaluate: Evaluate,
+    evaluate: EvaluateCall,
     asParameter: (name: string, operand: TensorOperand) => TensorOperand,
     randomState: () => Value,
-    ruleFor: (node: ImportedNode) => Rule,
+    ruleFor: (node: ImportedNode) => ImportRule,
   ) {
     this.#ruleFor = ruleFor;
     this.#randomState = randomState;
@@ -77,23 +77,24 @@ export class Importer {
     this.#frame = { opsets: opsetsOf(model.opsetImport), attributes: null };
     for (const each of model.functions) {
       const key = functionKey(each.domain, each.name, each.overload);
-      if (this.#functions.has(key)) throw illFormed(`two functions are called ${shown(each.name)}`);
+      if (this.#functions.has(key))
+        throw illFormedGraph(`two functions are called ${quotedName(each.name)}`);
       this.#functions.set(key, each);
     }
   }
 
-  /** The names that a graph stores itself. */
-  defineStored(graph: GraphProto, scope: Scope, isOutermost: boolean): void {
+  /** Defines the initializers of a graph. */
+  defineStored(graph: GraphProto, scope: NameScope, isOutermost: boolean): void {
     const define = (name: string, operand: TensorOperand): void => {
       scope.define(name, isOutermost ? this.#asParameter(name, operand) : operand);
     };
     for (const proto of graph.initializer) {
-      const tensor = readTensor(proto, `initializer ${shown(proto.name)}`, this.external);
+      const tensor = readTensor(proto, `initializer ${quotedName(proto.name)}`, this.external);
       define(proto.name, TensorOperand.constant(tensor, tensor.element));
     }
     for (const proto of graph.sparseInitializer) {
       const name = proto.values?.name ?? '';
-      const tensor = readSparse(proto, `initializer ${shown(name)}`, this.external);
+      const tensor = readSparse(proto, `initializer ${quotedName(name)}`, this.external);
       define(name, TensorOperand.constant(tensor, tensor.element));
     }
   }
@@ -109,27 +110,27 @@ export class Importer {
     return operand;
   }
 
-  /** The results of a graph inside of a node, at least so many, on operands for its inputs. */
+  /** Imports a nested graph on operands for its inputs; returns at least `count` results. */
   subgraph(
     graph: GraphProto,
-    scope: Scope,
-    inputs: readonly Operand[],
+    scope: NameScope,
+    inputs: readonly ImportedOperand[],
     outputs: number,
-    region: Region = scope.region,
-  ): readonly Operand[] {
-    const where = graph.name === '' ? 'a sub-graph' : `graph ${shown(graph.name)}`;
-    checkGraph(graph, (name) => scope.has(name), where);
+    region: ImportedRegion = scope.region,
+  ): readonly ImportedOperand[] {
+    const where = graph.name === '' ? 'a sub-graph' : `graph ${quotedName(graph.name)}`;
+    checkGraphProto(graph, (name) => scope.has(name), where);
     if (graph.input.length !== inputs.length) {
-      throw damaged(`${where} has another number of inputs`, String(inputs.length), String(graph.input.length)); // prettier-ignore
+      throw damagedFile(`${where} has another number of inputs`, String(inputs.length), String(graph.input.length)); // prettier-ignore
     }
     if (graph.output.length < outputs) {
-      throw damaged(
+      throw damagedFile(
         `${where} has too few outputs`,
         `at least ${outputs}`,
         String(graph.output.length),
       );
     }
-    const inner = new Scope(region, scope);
+    const inner = new NameScope(region, scope);
     graph.input.forEach(({ name }, i) => inner.define(name, inputs[i]));
     return this.nested(where, () => {
       this.defineStored(graph, inner, false);
@@ -138,16 +139,17 @@ export class Importer {
     });
   }
 
-  result(scope: Scope, name: string, where: string): Operand {
+  result(scope: NameScope, name: string, where: string): ImportedOperand {
     const found = scope.find(name);
-    if (found === undefined) throw illFormed(`output ${shown(name)} of ${where} is never computed`);
+    if (found === undefined)
+      throw illFormedGraph(`output ${quotedName(name)} of ${where} is never computed`);
     if (found === null)
-      throw illFormed(`output ${shown(name)} of ${where} is an input that was left out`);
+      throw illFormedGraph(`output ${quotedName(name)} of ${where} is an input that was left out`);
     return found;
   }
 
   nested<R>(where: string, build: () => R): R {
-    if (this.#depth >= mostLevels) throw damaged(`${where} is nested too deeply`, `at most ${mostLevels} levels`); // prettier-ignore
+    if (this.#depth >= mostLevels) throw damagedFile(`${where} is nested too deeply`, `at most ${mostLevels} levels`); // prettier-ignore
     this.#depth++;
     try {
       return build();
@@ -156,10 +158,10 @@ export class Importer {
     }
   }
 
-  /** Gives a meaning to what each node of a list defines. */
-  run(nodes: readonly NodeProto[], scope: Scope): void {
+  /** Imports nodes in order and defines their outputs. */
+  run(nodes: readonly NodeProto[], scope: NameScope): void {
     nodes.forEach((proto, index) => {
-      if (this.#depth > 0 && ++this.#nodes > mostRepeatedNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostRepeatedNodes}`); // prettier-ignore
+      if (this.#depth > 0 && ++this.#nodes > mostRepeatedNodes) throw damagedFile('the functions of the model make too many nodes', `at most ${mostRepeatedNodes}`); // prettier-ignore
       const place = nodePlace(proto, index);
       const results = this.#results(proto, place, scope);
       proto.output.forEach((name, k) => {
@@ -167,7 +169,7 @@ export class Importer {
         const result = results[k] ?? null;
         if (result === null) {
           throw new UnsupportedError(`${place}: output ${k} of ${proto.opType} is not available`, {
-            op,
+            op: importOp,
           });
         }
         scope.define(name, result instanceof ProgramValue ? TensorOperand.of(result) : result);
@@ -175,12 +177,16 @@ export class Importer {
     });
   }
 
-  #results(proto: NodeProto, place: string, scope: Scope): readonly (Value | Operand | null)[] {
-    const inputs = proto.input.map((name): Operand | null => {
+  #results(
+    proto: NodeProto,
+    place: string,
+    scope: NameScope,
+  ): readonly (Value | ImportedOperand | null)[] {
+    const inputs = proto.input.map((name): ImportedOperand | null => {
       if (name === '') return null;
       const found = scope.find(name);
       if (found === undefined)
-        throw illFormed(`${place} reads ${shown(name)}, which nothing defines`);
+        throw illFormedGraph(`${place} reads ${quotedName(name)}, which nothing defines`);
       return found;
     });
     const attributes = new AttributeList(proto.attribute, place, this.#frame.attributes);
@@ -189,7 +195,7 @@ export class Importer {
     if (called !== undefined) return this.#call(called, inputs, attributes, scope);
     const version = this.#frame.opsets.get(domain);
     if (version === undefined) {
-      throw illFormed(`${place} uses operators of domain ${shown(domain)}, which the model does not import`); // prettier-ignore
+      throw illFormedGraph(`${place} uses operators of domain ${quotedName(domain)}, which the model does not import`); // prettier-ignore
     }
     const node = new ImportedNode(this, scope, proto, version, inputs, attributes, place);
     const rule = this.#ruleFor(node);
@@ -208,13 +214,13 @@ export class Importer {
 
   #call(
     called: FunctionProto,
-    inputs: readonly (Operand | null)[],
+    inputs: readonly (ImportedOperand | null)[],
     given: AttributeList,
-    scope: Scope,
-  ): readonly (Operand | null)[] {
-    const where = `function ${shown(called.name)}`;
+    scope: NameScope,
+  ): readonly (ImportedOperand | null)[] {
+    const where = `function ${quotedName(called.name)}`;
     if (inputs.length > called.input.length) {
-      throw damaged(`${where} is called with too many inputs`, String(called.input.length), String(inputs.length)); // prettier-ignore
+      throw damagedFile(`${where} is called with too many inputs`, String(called.input.length), String(inputs.length)); // prettier-ignore
     }
     const frame: Frame = {
       opsets: opsetsOf(called.opsetImport),
@@ -223,8 +229,8 @@ export class Importer {
         where,
       ),
     };
-    const inner = new Scope(scope.region, null);
-    // What the caller leaves out is left out wherever the body hands it on.
+    const inner = new NameScope(scope.region, null);
+    // An operand that the caller omits is omitted wherever the body passes it on.
     called.input.forEach((name, i) => inner.define(name, inputs[i] ?? null));
     checkNodes(called.node, called.input, called.output, () => false, where);
     const outer = this.#frame;
@@ -239,7 +245,7 @@ export class Importer {
     }
   }
 
-  /** Whether a size is a number, or made of sizes of the inputs. */
+  /** True for a number, or a size made of sizes of the inputs. */
   isDeclared(dim: Dim): boolean {
     if (isStatic(dim)) return true;
     const types = [...this.inputNames.keys()].map(({ type }) => type);
@@ -247,7 +253,7 @@ export class Importer {
     return [...symbolsOf(dim)].every((name) => declared.has(name));
   }
 
-  /** The state that one draw of random numbers starts from. */
+  /** The state from which one random draw starts. */
   draw(node: ImportedNode): Value {
     const { region } = node;
     if (region.parent !== null) {
@@ -258,12 +264,12 @@ export class Importer {
     return count === 0 ? this.#random : advanced(this.#random, count, region);
   }
 
-  /** The state that the draws leave; null where there are none. */
-  stateAfter(region: Region): Value | null {
+  /** The random state after all draws; null when there are none. */
+  stateAfter(region: ImportedRegion): Value | null {
     return this.#random === undefined ? null : advanced(this.#random, this.draws, region);
   }
 
-  /** The elements of a value that follows from constants alone; null where it does not. */
+  /** The elements of a value that depends on constants only; null for others. */
   evaluated(value: Value): ConstantData | null {
     const known = this.#evaluations.get(value);
     if (known !== undefined) return known;
@@ -282,7 +288,7 @@ export class Importer {
       if (seen.has(next.node)) continue;
       seen.add(next.node);
       const node = program.node(next.node);
-      const size = sizeOf(next.type.shape);
+      const size = elementCount(next.type.shape);
       if (node.kind === 'variable' || !isStatic(size) || size > mostEvaluated) {
         if (node.kind !== 'constant') return null;
       }
@@ -294,7 +300,7 @@ export class Importer {
       const node = program.node(id);
       if (node.kind === 'constant') results.set(id, [node.data]);
       else if (node.kind === 'call') {
-        // A loop may never end.
+        // Not evaluated: a loop may not terminate.
         if (node.regions.length > 0) return null;
         const operands = program.operands(id).map(({ node, port }) => results.get(node)![port]);
         const made = this.#evaluate(node, operands);
@@ -327,14 +333,14 @@ function functionKey(domain: string, name: string, overload: string): string {
   return JSON.stringify([domain === 'ai.onnx' ? '' : domain, name, overload]);
 }
 
-function listOf(results: Results): readonly (Value | Operand | null)[] {
+function listOf(results: Results): readonly (Value | ImportedOperand | null)[] {
   return Array.isArray(results)
-    ? (results as readonly (Value | Operand | null)[])
-    : [results as Value | Operand];
+    ? (results as readonly (Value | ImportedOperand | null)[])
+    : [results as Value | ImportedOperand];
 }
 
-/** The state after so many draws: a seed, and a counter. */
-function advanced(state: Value, count: number, region: Region): Value {
+/** The random state after a number of draws: a seed, and a counter. */
+function advanced(state: Value, count: number, region: ImportedRegion): Value {
   const type = { dtype: 'int64', shape: [2] } as const;
   const step = region.constant({ type, data: BigInt64Array.of(0n, BigInt(count)) });
   return ops.add(state, step);

@@ -1,28 +1,31 @@
 import { UnsupportedError } from '../../base/errors.js';
-import { damaged, illFormed, op, shown } from './place.js';
+import { damagedFile, illFormedGraph, importOp, quotedName } from './place.js';
 import { protobufFor } from './proto/library.js';
 import type { GraphProto, ModelProto, NodeProto } from './proto/onnx_pb.js';
 
-/** The newest version of ONNX's own operators that is read. */
+/** The newest supported opset of ONNX's own domain. */
 const newestOpset = 28;
 
-/** Reads a model's bytes. @throws FormatError for anything that is not a model. */
+/**
+ * Reads a model's bytes.
+ * @throws FormatError for anything that is not a model.
+ */
 export function readModel(bytes: Uint8Array): ModelProto {
-  const { fromBinary, schema } = protobufFor(op);
+  const { fromBinary, schema } = protobufFor(importOp);
   if (!(bytes instanceof Uint8Array)) {
-    throw damaged('this is not a file', 'the bytes of a model as a Uint8Array');
+    throw damagedFile('this is not a file', 'the bytes of a model as a Uint8Array');
   }
   let model: ModelProto;
   try {
     model = fromBinary(schema.ModelProtoSchema, bytes, { readUnknownFields: false });
   } catch (cause) {
-    throw damaged('this is not an ONNX model', undefined, String((cause as Error).message));
+    throw damagedFile('this is not an ONNX model', undefined, String((cause as Error).message));
   }
-  if (model.graph === undefined) throw damaged('this is not an ONNX model: it has no graph');
+  if (model.graph === undefined) throw damagedFile('this is not an ONNX model: it has no graph');
   return model;
 }
 
-/** The versions of operators that a model or a function says it uses, by domain. */
+/** The opset versions that a model or function imports, by domain. */
 export function opsetsOf(
   imports: readonly { readonly domain: string; readonly version: bigint }[],
 ): ReadonlyMap<string, number> {
@@ -30,11 +33,13 @@ export function opsetsOf(
   for (const { domain, version } of imports) {
     const name = domain === 'ai.onnx' ? '' : domain;
     if (opsets.has(name) && opsets.get(name) !== Number(version)) {
-      throw illFormed(`two versions of the operators of domain ${shown(name)} are imported`);
+      throw illFormedGraph(
+        `two versions of the operators of domain ${quotedName(name)} are imported`,
+      );
     }
     if (name === '' && (version < 1n || version > BigInt(newestOpset))) {
       throw new UnsupportedError(`the model uses version ${version} of ONNX's operators`, {
-        op,
+        op: importOp,
         expected: `7 to ${newestOpset}`,
         actual: String(version),
         advice: 'convert it to another version with the exporter it comes from',
@@ -45,12 +50,12 @@ export function opsetsOf(
   return opsets;
 }
 
-/** How a node is called in messages. */
+/** Name of a node in messages. */
 export function nodePlace(node: NodeProto, index: number): string {
-  return node.name === '' ? `node ${index}` : `node ${shown(node.name)}`;
+  return node.name === '' ? `node ${index}` : `node ${quotedName(node.name)}`;
 }
 
-/** Refuses a list of nodes in which a name has two meanings, or is used before it means anything. */
+/** Refuses nodes that define a name twice or use one before its definition. */
 export function checkNodes(
   nodes: readonly NodeProto[],
   given: Iterable<string>,
@@ -64,37 +69,38 @@ export function checkNodes(
     for (const name of node.input) {
       if (name === '' || defined.has(name)) continue;
       if (later.has(name)) {
-        throw illFormed(
-          `${nodePlace(node, index)} of ${where} reads ${shown(name)} before it is computed`,
+        throw illFormedGraph(
+          `${nodePlace(node, index)} of ${where} reads ${quotedName(name)} before it is computed`,
           'nodes in the order of a computation, without cycles',
         );
       }
       if (!isKnownOutside(name)) {
-        throw illFormed(`${nodePlace(node, index)} of ${where} reads ${shown(name)}, which nothing defines`); // prettier-ignore
+        throw illFormedGraph(`${nodePlace(node, index)} of ${where} reads ${quotedName(name)}, which nothing defines`); // prettier-ignore
       }
     }
     for (const name of node.output) {
       if (name === '') continue;
-      if (defined.has(name)) throw illFormed(`${shown(name)} is defined twice in ${where}`);
+      if (defined.has(name))
+        throw illFormedGraph(`${quotedName(name)} is defined twice in ${where}`);
       defined.add(name);
     }
   });
   for (const name of outputs) {
     if (!defined.has(name) && !isKnownOutside(name)) {
-      throw illFormed(`output ${shown(name)} of ${where} is never computed`);
+      throw illFormedGraph(`output ${quotedName(name)} of ${where} is never computed`);
     }
   }
 }
 
-/** Refuses a graph whose names do not add up. */
-export function checkGraph(
+/** Refuses a graph with undefined or repeated names. */
+export function checkGraphProto(
   graph: GraphProto,
   isKnownOutside: (name: string) => boolean,
   where: string,
 ): void {
   const inputs = new Set<string>();
   for (const { name } of graph.input) {
-    if (name === '' || inputs.has(name)) throw illFormed(`two inputs of ${where} are called ${shown(name)}`); // prettier-ignore
+    if (name === '' || inputs.has(name)) throw illFormedGraph(`two inputs of ${where} are called ${quotedName(name)}`); // prettier-ignore
     inputs.add(name);
   }
   const stored = new Set<string>();
@@ -103,7 +109,7 @@ export function checkGraph(
     ...graph.sparseInitializer.map(({ values }) => values?.name ?? ''),
   ];
   for (const name of names) {
-    if (name === '' || stored.has(name)) throw illFormed(`two initializers of ${where} are called ${shown(name)}`); // prettier-ignore
+    if (name === '' || stored.has(name)) throw illFormedGraph(`two initializers of ${where} are called ${quotedName(name)}`); // prettier-ignore
     stored.add(name);
   }
   checkNodes(
@@ -115,7 +121,7 @@ export function checkGraph(
   );
 }
 
-/** The names that a graph and its sub-graphs read from outside. */
+/** The free names of a graph and its sub-graphs, which they read from outside. */
 export function freeNames(graph: GraphProto, free: Set<string> = new Set()): ReadonlySet<string> {
   const own = new Set([
     ...graph.input.map(({ name }) => name),

@@ -13,38 +13,38 @@ import type { ConstantData, Shape } from '../../ir/types.js';
 import { mostAxes } from '../../ops/dynamic/extents.js';
 import * as ops from '../../ops/index.js';
 import type { AttributeList } from './attributes.js';
-import type { Element } from './elements.js';
+import type { ElementType } from './elements.js';
 import type { Importer } from './importer.js';
-import { type Operand, TensorOperand } from './operand.js';
-import { damaged, op } from './place.js';
+import { type ImportedOperand, TensorOperand } from './operand.js';
+import { damagedFile, importOp } from './place.js';
 import type { NodeProto } from './proto/onnx_pb.js';
-import type { Region, Scope } from './region.js';
+import type { ImportedRegion, NameScope } from './region.js';
 
-/** What a rule makes of a node: a value or an operand for each output, null for outputs left out. */
-export type Results = Value | Operand | readonly (Value | Operand | null)[];
+/** Results of a rule: a value or an operand for each output, null for omitted outputs. */
+export type Results = Value | ImportedOperand | readonly (Value | ImportedOperand | null)[];
 
-/** The conversion of one ONNX operator. */
-export interface Rule {
+/** The import rule of one ONNX operator. */
+export interface ImportRule {
   readonly run: (node: ImportedNode) => Results;
   /** Accepts element types that Kaon lacks. */
   readonly foreign?: boolean;
 }
 
-/** A node while a rule turns it into operators. */
+/** A node being imported, as rules see it. */
 export class ImportedNode {
   constructor(
     readonly importer: Importer,
-    readonly scope: Scope,
+    readonly scope: NameScope,
     readonly proto: NodeProto,
     /** The version of the operator's domain. */
     readonly version: number,
-    /** The operands in order; null where one is left out. */
-    readonly inputs: readonly (Operand | null)[],
+    /** The operands in order; null for omitted ones. */
+    readonly inputs: readonly (ImportedOperand | null)[],
     readonly attributes: AttributeList,
     readonly place: string,
   ) {}
 
-  get region(): Region {
+  get region(): ImportedRegion {
     return this.scope.region;
   }
 
@@ -52,7 +52,7 @@ export class ImportedNode {
     return this.scope.region.program;
   }
 
-  /** How messages name the operator. */
+  /** Name of the operator in messages. */
   get title(): string {
     return operatorTitle(this.proto, this.version);
   }
@@ -61,16 +61,16 @@ export class ImportedNode {
     return (this.inputs[index] ?? null) !== null;
   }
 
-  /** Whether anybody asked for an output. */
+  /** True when an output is used. */
   wants(index: number): boolean {
     return (this.proto.output[index] ?? '') !== '';
   }
 
   operand(index: number): TensorOperand {
     const found = this.inputs[index] ?? null;
-    if (found === null) throw damaged(`${this.place}: ${this.title} lacks input ${index}`);
+    if (found === null) throw damagedFile(`${this.place}: ${this.title} lacks input ${index}`);
     if (found.kind !== 'tensor') {
-      throw damaged(
+      throw damagedFile(
         `${this.place}: input ${index} of ${this.title} is no tensor`,
         'a tensor',
         found.kind,
@@ -79,7 +79,7 @@ export class ImportedNode {
     return found;
   }
 
-  /** An operand that must be there, as a value. */
+  /** A required operand, as a value. */
   value(index: number): Value {
     return this.operand(index).valueIn(this.region);
   }
@@ -88,12 +88,12 @@ export class ImportedNode {
     return this.has(index) ? this.value(index) : null;
   }
 
-  /** All operands, which must all be there. */
+  /** All operands, which are all required. */
   values(from: number = 0): readonly Value[] {
     return this.inputs.slice(from).map((_, i) => this.value(from + i));
   }
 
-  element(index: number): Element {
+  element(index: number): ElementType {
     return this.operand(index).element;
   }
 
@@ -105,7 +105,7 @@ export class ImportedNode {
     return this.shape(index).length;
   }
 
-  /** Refuses operands of other ranks, where they are there. */
+  /** Refuses operands of other ranks; omitted ones are accepted. */
   expectRank(index: number, ...ranks: readonly number[]): void {
     if (!this.has(index) || ranks.includes(this.rank(index))) return;
     throw this.refuse(
@@ -119,40 +119,40 @@ export class ImportedNode {
     return this.operand(index).type.dtype;
   }
 
-  /** A value that has the element type of an operand. */
+  /** A value with the element type of an operand. */
   like(index: number, value: Value): TensorOperand {
     return TensorOperand.of(value, this.element(index));
   }
 
-  /** An axis from `-rank` to `rank - 1` as one from 0 on. */
+  /** Normalizes an axis from `-rank` to `rank - 1` to one from 0 on. */
   axis(axis: number, rank: number): number {
     if (axis < -rank || axis >= rank) {
-      throw damaged(`${this.place}: axis ${axis} of ${this.title} does not exist`, `an axis of rank ${rank}`); // prettier-ignore
+      throw damagedFile(`${this.place}: axis ${axis} of ${this.title} does not exist`, `an axis of rank ${rank}`); // prettier-ignore
     }
     return axis < 0 ? axis + rank : axis;
   }
 
-  /** The elements of an operand that must be known before a run; evaluated where they follow from constants. */
+  /** The elements of an operand that must be static; constants are folded. */
   data(index: number): ConstantData {
     const data = this.dataIfKnown(index);
     if (data !== null) return data;
     throw this.unknown(index);
   }
 
-  /** The same; null where only a run tells. */
+  /** The elements of an operand; null when only a run decides them. */
   dataIfKnown(index: number): ConstantData | null {
     const operand = this.operand(index);
     return operand.data ?? this.importer.evaluated(operand.valueIn(this.region));
   }
 
-  /** An operand must be known for what this node is to become; names the inputs that decide it. */
+  /** The error for an operand that must be static; names the inputs that decide it. */
   unknown(index: number, why?: string): UnsupportedError {
     const from = this.importer.inputsBehind(this.operand(index).valueIn(this.region));
     const names = from.map((name) => JSON.stringify(name)).join(', ');
     return new UnsupportedError(
       `${this.place}: ${this.title} needs the value of input ${index} before it runs${why === undefined ? '' : `: ${why}`}`,
       {
-        op,
+        op: importOp,
         expected: 'a constant, or sizes of the inputs',
         actual: 'a value that only a run computes',
         ...(names !== '' && { advice: `give the values of ${names} by the option inputs` }),
@@ -160,14 +160,14 @@ export class ImportedNode {
     );
   }
 
-  /** Integers that must be known, numbers or sizes of inputs. */
+  /** Static integers, or sizes of inputs. */
   dims(index: number): readonly Dim[] {
     const { known } = this.operand(index);
     if (known !== null) return known;
     return this.numbers(index);
   }
 
-  /** Integers where they are known; null where only a run tells. */
+  /** Integers or sizes; null when only a run decides them. */
   dimsIfKnown(index: number): readonly Dim[] | null {
     const operand = this.operand(index);
     if (operand.known !== null) return operand.known;
@@ -175,26 +175,26 @@ export class ImportedNode {
     return data === null ? null : Array.from(data.data as Iterable<number | bigint>, Number);
   }
 
-  /** Numbers that must be known. */
+  /** Static numbers. */
   numbers(index: number): readonly number[] {
     const operand = this.operand(index);
     if (operand.known?.every(isStatic) === true) return operand.known;
     if (operand.known !== null) throw this.unknown(index);
-    return elementsOf(this.data(index));
+    return constantNumbers(this.data(index));
   }
 
-  /** One number that must be known. */
+  /** One static number. */
   number(index: number): number {
     return this.numbers(index)[0];
   }
 
-  /** Integers that an older version has as an attribute and a newer one as an operand. */
+  /** Integers that are an attribute in older opsets and an operand in newer ones. */
   intsFrom<D>(attribute: string, index: number, otherwise: D): readonly number[] | D {
     if (this.has(index)) return this.numbers(index);
     return this.attributes.ints(attribute, otherwise);
   }
 
-  /** How many numbers a vector holds that only a run knows: one for each axis. */
+  /** Length of a vector whose elements only a run decides: one for each axis. */
   axesIn(index: number): number {
     this.expectRank(index, 1);
     const [count] = this.shape(index);
@@ -217,7 +217,7 @@ export class ImportedNode {
     return this.program.append(ops.iota.declaration, [], { length, start, step, dtype })[0];
   }
 
-  /** The graph's inputs that decide sizes of the operands which only a run knows. */
+  /** The graph's inputs that decide dynamic sizes of the operands. */
   inputsThatSize(): readonly string[] {
     const names = this.inputs.flatMap((input) => {
       if (
@@ -232,32 +232,32 @@ export class ImportedNode {
     return [...new Set(names)];
   }
 
-  /** Sizes of the operands must be known for what this node is to become; names the inputs they come from. */
+  /** The error for sizes that must be static; names the inputs they come from. */
   unsized(what: string): UnsupportedError {
     const names = this.inputs.flatMap((input) =>
       input?.kind === 'tensor' ? this.importer.inputsBehind(input.valueIn(this.region)) : [],
     );
     const list = [...new Set(names)].map((name) => JSON.stringify(name)).join(', ');
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
-      op,
+      op: importOp,
       ...(list !== '' && { advice: `give the shapes of ${list} by the option inputs` }),
     });
   }
 
-  /** What this node cannot be, and what it would need. */
+  /** The error for an unsupported form of this node. */
   unsupported(what: string, actual?: string): UnsupportedError {
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
-      op,
+      op: importOp,
       ...(actual !== undefined && { actual }),
     });
   }
 
   refuse(problem: string, expected?: string, actual?: string): Error {
-    return damaged(`${this.place}: ${this.title}: ${problem}`, expected, actual);
+    return damagedFile(`${this.place}: ${this.title}: ${problem}`, expected, actual);
   }
 }
 
-/** An operator as messages name it: `Resize (opset 19)`, with the domain where it is not ONNX's own. */
+/** Name of an operator in messages: `Resize (opset 19)`, with the domain if it is not ONNX's own. */
 export function operatorTitle(
   { domain, opType }: Pick<NodeProto, 'domain' | 'opType'>,
   version: number,
@@ -267,17 +267,17 @@ export function operatorTitle(
 }
 
 /** The elements of a constant as numbers. */
-export function elementsOf({ type, data }: ConstantData): readonly number[] {
+export function constantNumbers({ type, data }: ConstantData): readonly number[] {
   return Array.from({ length: data.length }, (_, i) => Number(readElement(type.dtype, data, i)));
 }
 
-/** Adds the node to what an operator refuses of it. */
+/** Adds the node to an error of an operator. */
 export function inNode(error: unknown, node: ImportedNode): unknown {
-  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === op)
+  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === importOp)
     return error;
   if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
   const details = {
-    op,
+    op: importOp,
     ...(error.expected !== undefined && { expected: error.expected }),
     ...(error.actual !== undefined && { actual: error.actual }),
     cause: error,
@@ -286,7 +286,7 @@ export function inNode(error: unknown, node: ImportedNode): unknown {
   if (error instanceof ShapeError) {
     const names = node.inputsThatSize();
     if (names.length > 0) {
-      // Whether such sizes fit, only a run can tell; a graph must know before.
+      // Only a run can tell whether such sizes fit, but a graph must know before.
       return new UnsupportedError(
         `${problem} needs sizes that only a run computes: ${error.op}: ${error.problem}`,
         {

@@ -4,43 +4,43 @@ import { readElement } from '../../base/element.js';
 import type { Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
 import { constantOf, knownElementsOf } from '../../ops/known/elements.js';
-import { type Element, elementOf } from './elements.js';
-import type { Region } from './region.js';
+import { type ElementType, elementTypeOf } from './elements.js';
+import type { ImportedRegion } from './region.js';
 
-/** What a name of a graph stands for while it is imported. */
-export type Operand = TensorOperand | SequenceOperand | OptionalOperand;
+/** Meaning of a name in a graph during import. */
+export type ImportedOperand = TensorOperand | SequenceOperand | OptionalOperand;
 
-/** Tensors one after the other; how many there are is known. */
+/** A sequence of tensors of known length. */
 export interface SequenceOperand {
   readonly kind: 'sequence';
-  readonly entries: readonly Operand[];
+  readonly entries: readonly ImportedOperand[];
 }
 
-/** Whether it holds anything is known. */
+/** An optional operand; its presence is known. */
 export interface OptionalOperand {
   readonly kind: 'optional';
   readonly entry: TensorOperand | SequenceOperand | null;
 }
 
-/** The most elements that are looked at as numbers. */
+/** Limit of elements that are treated as known numbers. */
 const mostKnown = 4096;
 
 interface TensorParts {
-  readonly element: Element;
+  readonly element: ElementType;
   readonly type: TensorType;
-  /** Its elements, where the file or the importer knows them. */
+  /** The elements, when the file or the importer knows them. */
   readonly data?: ConstantData | undefined;
-  /** The value in the program of the region it belongs to, made when it is first used. */
+  /** Makes the value in the program of its region, at first use. */
   readonly make?: (() => Value) | undefined;
-  /** Whether it is an input of the program with a bound value, although its elements are known. */
+  /** True for an input of the program with a bound value, although its elements are known. */
   readonly isParameter?: boolean;
-  /** Whether what follows of its elements from sizes is in terms of sizes that a region does not have. */
+  /** True when its elements are known in terms of sizes that a region does not have. */
   readonly hasForeignSizes?: boolean;
 }
 
 export class TensorOperand {
   readonly kind = 'tensor';
-  readonly element: Element;
+  readonly element: ElementType;
   readonly type: TensorType;
   readonly #parts: TensorParts;
   #data: ConstantData | undefined;
@@ -54,14 +54,14 @@ export class TensorOperand {
     this.#data = parts.data;
   }
 
-  /** A value of a program; of the element type that its dtype is unless said. */
-  static of(value: Value, element: Element = elementOf(value.type.dtype)): TensorOperand {
+  /** Operand from a value; its element type is by default its dtype. */
+  static of(value: Value, element: ElementType = elementTypeOf(value.type.dtype)): TensorOperand {
     return new TensorOperand({ element, type: value.type, make: () => value });
   }
 
   static constant(
     data: ConstantData,
-    element: Element = elementOf(data.type.dtype),
+    element: ElementType = elementTypeOf(data.type.dtype),
   ): TensorOperand {
     return new TensorOperand({ element, type: data.type, data });
   }
@@ -72,7 +72,7 @@ export class TensorOperand {
     return new TensorOperand({ element, type, data: stored.data!, make, isParameter: true });
   }
 
-  /** The elements as they lie in memory; null where only a run, or arithmetic, tells. */
+  /** The elements in memory; null when only a run, or arithmetic, decides them. */
   get data(): ConstantData | null {
     if (this.#data === undefined) {
       const known = this.#fromSizes();
@@ -81,7 +81,7 @@ export class TensorOperand {
     return this.#data ?? null;
   }
 
-  /** The elements of integers and truth values, where they are few, and numbers or sizes. */
+  /** The elements of few integers or booleans, as numbers or sizes. */
   get known(): readonly Dim[] | null {
     if (this.#known !== undefined) return this.#known;
     const data = this.#data;
@@ -91,11 +91,11 @@ export class TensorOperand {
     const elements = Array.from({ length: data.data.length }, (_, i) =>
       Number(readElement(dtype, data.data, i)),
     );
-    // Numbers that lose bits are no sizes.
+    // Unsafe integers are not sizes.
     return (this.#known = elements.every(Number.isSafeInteger) ? elements : null);
   }
 
-  /** What follows from the sizes of the inputs, for a computed value. */
+  /** Elements of a computed value that follow from the sizes of the inputs. */
   #fromSizes(): readonly Dim[] | null {
     const { make, data, hasForeignSizes } = this.#parts;
     if (make === undefined || data !== undefined || hasForeignSizes === true) return null;
@@ -103,8 +103,8 @@ export class TensorOperand {
     return knownElementsOf(value.program).all(value);
   }
 
-  /** As a value of a region's program. */
-  valueIn(region: Region): Value {
+  /** The operand as a value of a region's program. */
+  valueIn(region: ImportedRegion): Value {
     const { made } = this;
     if (made === null) return region.constant(this.data!);
     const value = region.use(made);
@@ -113,19 +113,19 @@ export class TensorOperand {
     return value;
   }
 
-  /** The value that it is in the region it belongs to; null for what is a constant in any. */
+  /** The value in its own region; null for a constant, which is valid in any. */
   get made(): Value | null {
     const { make, isParameter } = this.#parts;
     if (make === undefined || (isParameter !== true && this.data !== null)) return null;
     return (this.#value ??= make());
   }
 
-  /** The same under another element type that the same dtype carries. */
-  as(element: Element): TensorOperand {
+  /** The operand under another element type with the same carrier dtype. */
+  as(element: ElementType): TensorOperand {
     return new TensorOperand({ ...this.#parts, data: this.#data, element });
   }
 
-  /** Without what is known of its elements in terms of sizes that a region may not have. */
+  /** Drops known elements in terms of sizes that a region may not have. */
   within(hasSymbols: (dim: Dim) => boolean): TensorOperand {
     const known = this.#fromSizes();
     if (known === null || known.every(hasSymbols)) return this;

@@ -1,28 +1,28 @@
 import { FormatError, GraphError } from '../../base/errors.js';
 
-/** Who refuses what is wrong with a model. */
-export const op = 'fromOnnx';
+/** Public function named in errors about models. */
+export const importOp = 'fromOnnx';
 
-/** A file that is damaged, or not what it says. */
-export function damaged(problem: string, expected?: string, actual?: string): FormatError {
+/** The error for a damaged file. */
+export function damagedFile(problem: string, expected?: string, actual?: string): FormatError {
   return new FormatError(problem, {
-    op,
+    op: importOp,
     ...(expected !== undefined && { expected }),
     ...(actual !== undefined && { actual }),
   });
 }
 
-/** A graph that breaks the rules of graphs. */
-export function illFormed(problem: string, expected?: string, actual?: string): GraphError {
+/** The error for a graph that breaks ONNX's rules. */
+export function illFormedGraph(problem: string, expected?: string, actual?: string): GraphError {
   return new GraphError(problem, {
-    op,
+    op: importOp,
     ...(expected !== undefined && { expected }),
     ...(actual !== undefined && { actual }),
   });
 }
 
-/** A name of the model as it is shown: quoted, and cut where it is long. */
-export function shown(name: string): string {
+/** A name of the model in a message: quoted, and truncated when it is long. */
+export function quotedName(name: string): string {
   return JSON.stringify(name.length > 80 ? `${name.slice(0, 77)}...` : name);
 }
 
@@ -30,5 +30,5 @@ export function shown(name: string): string {
 export function safeInteger(value: bigint, what: string): number {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;
-  throw damaged(`${what} is too large`, 'an integer of at most 53 bits', String(value));
+  throw damagedFile(`${what} is too large`, 'an integer of at most 53 bits', String(value));
 }

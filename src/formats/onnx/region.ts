@@ -3,18 +3,18 @@ import { InternalError } from '../../base/errors.js';
 import { determinedSymbols } from '../../ir/bind.js';
 import { Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { Operand } from './operand.js';
-import { op } from './place.js';
+import type { ImportedOperand } from './operand.js';
+import { importOp } from './place.js';
 
-/** A program that is being made: the whole graph's, or that of a loop's body or a branch. */
-export class Region {
+/** A program under construction: the whole graph's, or that of a loop body or branch. */
+export class ImportedRegion {
   readonly program: Program = new Program();
-  readonly parent: Region | null;
-  /** Values of the surroundings and what they are here, in the order of the inputs that they became. */
+  readonly parent: ImportedRegion | null;
+  /** Captured outer values and the inputs that stand for them, in order. */
   readonly captures: Map<Value, Value> = new Map();
   readonly #constants: Map<ConstantData, Value> = new Map();
 
-  constructor(parent: Region | null) {
+  constructor(parent: ImportedRegion | null) {
     this.parent = parent;
   }
 
@@ -24,11 +24,11 @@ export class Region {
     return value;
   }
 
-  /** A value of this region or of its surroundings, as one of this region. */
+  /** A value of this region, or a captured outer value, as a value of this region. */
   use(value: Value): Value {
     if (value.program === this.program) return value;
     if (this.parent === null) {
-      throw new InternalError('a value belongs to no region around its use', { op });
+      throw new InternalError('a value belongs to no region around its use', { op: importOp });
     }
     const outer = this.parent.use(value);
     let inner = this.captures.get(outer);
@@ -39,7 +39,7 @@ export class Region {
     return inner;
   }
 
-  /** Whether a size is known in every run of this region. */
+  /** True when a size is determined in every run of this region. */
   knows(dim: Dim): boolean {
     const symbols = symbolsOf(dim);
     if (symbols.size === 0) return true;
@@ -52,19 +52,19 @@ export class Region {
   }
 }
 
-/** What the names of a graph stand for, in a region. Sub-graphs see the names around them. */
-export class Scope {
-  readonly region: Region;
-  readonly #parent: Scope | null;
-  /** Null for what was left out. */
-  readonly #names: Map<string, Operand | null> = new Map();
+/** Names in a region and their operands. Sub-graphs see the names of enclosing graphs. */
+export class NameScope {
+  readonly region: ImportedRegion;
+  readonly #parent: NameScope | null;
+  /** Null for omitted operands. */
+  readonly #names: Map<string, ImportedOperand | null> = new Map();
 
-  constructor(region: Region, parent: Scope | null) {
+  constructor(region: ImportedRegion, parent: NameScope | null) {
     this.region = region;
     this.#parent = parent;
   }
 
-  define(name: string, operand: Operand | null): void {
+  define(name: string, operand: ImportedOperand | null): void {
     if (name !== '') this.#names.set(name, operand);
   }
 
@@ -72,8 +72,8 @@ export class Scope {
     return this.#names.has(name) || this.#parent?.has(name) === true;
   }
 
-  /** What a name stands for, null for nothing; sizes that this region does not know are forgotten. */
-  find(name: string): Operand | null | undefined {
+  /** The operand of a name, null for an omitted one; knowledge of sizes that this region lacks is dropped. */
+  find(name: string): ImportedOperand | null | undefined {
     const own = this.#names.get(name);
     if (own !== undefined) return own;
     const outer = this.#parent?.find(name);

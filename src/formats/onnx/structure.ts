@@ -1,16 +1,16 @@
 import type { Bounds } from '../../base/dim/index.js';
 import { FormatError, named } from '../../base/errors.js';
 import { JsonReader } from '../../base/attributes/reader.js';
-import { op } from './place.js';
+import { importOp } from './place.js';
 
 /**
- * What a graph of Kaon's is besides its computation, for which files of ONNX have no place. It stands as
- * JSON among the metadata of a model, so that reading what was written gives the same graph.
+ * Structure of a Kaon graph besides its computation, for which ONNX has no field. Stored as JSON in the
+ * model's metadata, so that a written graph reads back the same.
  */
-export interface Structure {
-  /** What the graph reads besides its inputs, in order: initializers of the model. */
+export interface GraphStructure {
+  /** The graph's reads besides its inputs, in order: initializers of the model. */
   readonly reads: readonly StructuredRead[];
-  /** The names of the arrays that a run returns: of the leading outputs, which may be called otherwise. */
+  /** The names of the arrays that a run returns: of the leading outputs, whose names in the model may differ. */
   readonly outputs: readonly string[];
   /** The ranges of the symbols in the sizes of inputs. */
   readonly symbols: ReadonlyMap<string, Bounds>;
@@ -20,18 +20,18 @@ export interface StructuredRead {
   readonly name: string;
   /** An array (parameters and other state), or the state of the random generator. */
   readonly kind: 'array' | 'random';
-  /** The output that is its value in the next run; null where it stays as it is. */
+  /** The output with its value for the next run; null when it does not change. */
   readonly next: string | null;
-  /** How often the graph draws random numbers; null where only a run tells. */
+  /** Number of random draws; null when only a run decides it. */
   readonly draws: number | null;
 }
 
-/** The name of the entry among the metadata. */
+/** Key of the metadata entry. */
 export const structureKey = 'kaon.structure';
 
 const version = 1;
 
-export function structureText({ reads, outputs, symbols }: Structure): string {
+export function structureText({ reads, outputs, symbols }: GraphStructure): string {
   return JSON.stringify({
     version,
     reads: reads.map(({ name, kind, next, draws }) => ({
@@ -47,8 +47,11 @@ export function structureText({ reads, outputs, symbols }: Structure): string {
   });
 }
 
-/** @throws FormatError for anything that `structureText` did not write. */
-export function structureFrom(text: string): Structure {
+/**
+ * Parses the text of `structureText`.
+ * @throws FormatError for other text.
+ */
+export function structureFrom(text: string): GraphStructure {
   try {
     const root = new JsonReader(parsed(text), `metadata ${structureKey}`);
     if (root.field('version').integer() !== version) root.field('version').fail(String(version));
@@ -61,7 +64,7 @@ export function structureFrom(text: string): Structure {
       symbols: symbolsFrom(root),
     };
   } catch (error) {
-    throw named(error, op);
+    throw named(error, importOp);
   }
 }
 
@@ -93,6 +96,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new FormatError(`metadata ${structureKey} is not JSON`, { op, cause });
+    throw new FormatError(`metadata ${structureKey} is not JSON`, { op: importOp, cause });
   }
 }

@@ -1,45 +1,45 @@
 import { bytesOf, type HostArray, viewOf } from '../../base/dtype.js';
 import { UnsupportedError } from '../../base/errors.js';
 import type { ConstantData } from '../../ir/types.js';
-import { decodeNarrow, type Element, elementByCode, elementName } from './elements.js';
+import { decodeNarrow, type ElementType, elementByCode, elementName } from './elements.js';
 import { checkLocation, type ExternalData } from './external.js';
-import { damaged, op, safeInteger, shown } from './place.js';
+import { damagedFile, importOp, safeInteger, quotedName } from './place.js';
 import type { SparseTensorProto, TensorProto } from './proto/onnx_pb.js';
 
-/** A tensor of a file: its elements in the dtype that carries them. */
+/** A tensor of a file, in its carrier dtype. */
 export interface HostTensor extends ConstantData {
-  readonly element: Element;
+  readonly element: ElementType;
 }
 
-/** The element type with a number; complex numbers and strings are refused by name. */
-export function elementFor(code: number, what: string): Element {
+/** The element type of a code; complex numbers and strings are refused by name. */
+export function elementFor(code: number, what: string): ElementType {
   const element = elementByCode(code);
   if (element !== undefined) return element;
-  if (code < 0 || code > 26 || code === 0) throw damaged(`${what} has no element type`, undefined, String(code)); // prettier-ignore
+  if (code < 0 || code > 26 || code === 0) throw damagedFile(`${what} has no element type`, undefined, String(code)); // prettier-ignore
   throw new UnsupportedError(`${what} is of ${elementName(code)}`, {
-    op,
+    op: importOp,
     expected: 'numbers or truth values',
     actual: elementName(code),
   });
 }
 
-/** Refuses extents that are no sizes, and returns how many elements they make. */
+/** Refuses invalid extents, and returns the number of elements. */
 function checkedShape(
   dims: readonly bigint[],
   what: string,
 ): { shape: readonly number[]; count: number } {
   const shape = dims.map((dim) => {
     const size = safeInteger(dim, `a size of ${what}`);
-    if (size < 0) throw damaged(`a size of ${what} is negative`, 'sizes of 0 or more', String(size)); // prettier-ignore
+    if (size < 0) throw damagedFile(`a size of ${what} is negative`, 'sizes of 0 or more', String(size)); // prettier-ignore
     return size;
   });
   const count = shape.includes(0) ? 0 : shape.reduce((product, size) => product * size, 1);
-  if (!Number.isSafeInteger(count)) throw damaged(`${what} has too many elements`, undefined, shape.join(' x ')); // prettier-ignore
+  if (!Number.isSafeInteger(count)) throw damagedFile(`${what} has too many elements`, undefined, shape.join(' x ')); // prettier-ignore
   return { shape, count };
 }
 
 /**
- * Reads a tensor. Nothing is allocated before the file is known to hold as much.
+ * Reads a tensor. Nothing is allocated before the file is known to contain as much.
  * @throws FormatError for damaged or missing data, UnsupportedError for strings and complex numbers.
  */
 export function readTensor(
@@ -50,7 +50,7 @@ export function readTensor(
   const element = elementFor(proto.dataType, what);
   const { shape, count } = checkedShape(proto.dims, what);
   if (proto.segment !== undefined) {
-    throw new UnsupportedError(`${what} is stored in segments`, { op });
+    throw new UnsupportedError(`${what} is stored in segments`, { op: importOp });
   }
   const data = isExternal(proto)
     ? fromRaw(element, count, externalBytes(proto, element, count, what, external), what)
@@ -64,32 +64,32 @@ function isExternal(proto: TensorProto): boolean {
   return proto.dataLocation === 1 || proto.externalData.length > 0;
 }
 
-function byteCount(element: Element, count: number): number {
+function byteCount(element: ElementType, count: number): number {
   return Math.ceil((count * element.bits) / 8);
 }
 
 function externalBytes(
   { externalData }: TensorProto,
-  element: Element,
+  element: ElementType,
   count: number,
   what: string,
   external: ExternalData | null,
 ): Uint8Array {
   const entries = new Map(externalData.map(({ key, value }) => [key, value]));
   const location = entries.get('location');
-  if (location === undefined) throw damaged(`${what} does not say where its data lies`);
+  if (location === undefined) throw damagedFile(`${what} does not say where its data lies`);
   checkLocation(location, what);
   if (external === null) {
-    throw damaged(
+    throw damagedFile(
       `the data of ${what} lies in another file`,
       'the option externalData: a folder, or a function from names to bytes',
-      shown(location),
+      quotedName(location),
     );
   }
   const number = (key: string, otherwise: number): number => {
     const text = entries.get(key);
     if (text === undefined) return otherwise;
-    if (!/^\d{1,16}$/.test(text)) throw damaged(`the ${key} of ${what} is no number`, undefined, shown(text)); // prettier-ignore
+    if (!/^\d{1,16}$/.test(text)) throw damagedFile(`the ${key} of ${what} is no number`, undefined, quotedName(text)); // prettier-ignore
     return Number(text);
   };
   const available = external.size(location);
@@ -97,7 +97,7 @@ function externalBytes(
   const offset = number('offset', 0);
   const length = number('length', wanted);
   if (length !== wanted || offset + length > available) {
-    throw damaged(
+    throw damagedFile(
       `the external data of ${what} does not fit`,
       `${wanted} bytes within ${available}`,
       `${length} bytes from byte ${offset} on`,
@@ -106,10 +106,10 @@ function externalBytes(
   return external.read(location, offset, length);
 }
 
-/** From bytes as they lie in the file: little-endian, narrow elements packed from the low bits up. */
-function fromRaw(element: Element, count: number, bytes: Uint8Array, what: string): HostArray {
+/** Elements from raw bytes: little-endian, narrow elements packed from the low bits up. */
+function fromRaw(element: ElementType, count: number, bytes: Uint8Array, what: string): HostArray {
   if (bytes.length !== byteCount(element, count)) {
-    throw damaged(
+    throw damagedFile(
       `the data of ${what} does not fit its shape`,
       `${byteCount(element, count)} bytes`,
       `${bytes.length}`,
@@ -130,8 +130,8 @@ function fromRaw(element: Element, count: number, bytes: Uint8Array, what: strin
   });
 }
 
-/** Foreign elements in their carrier, given their bits. */
-function carried(element: Element, count: number, bitsAt: (i: number) => number): HostArray {
+/** Foreign elements in their carrier dtype, given their bits. */
+function carried(element: ElementType, count: number, bitsAt: (i: number) => number): HostArray {
   const { carrier, bits, isSigned, narrow } = element;
   if (narrow !== undefined) {
     return Float32Array.from({ length: count }, (_, i) => decodeNarrow(narrow, bitsAt(i)));
@@ -148,12 +148,17 @@ function carried(element: Element, count: number, bitsAt: (i: number) => number)
     : Uint8Array.from({ length: count }, (_, i) => number(i));
 }
 
-/** From the typed lists, where elements other than int64 and wide floats share one of int32. */
-function fromFields(element: Element, count: number, proto: TensorProto, what: string): HostArray {
+/** Elements from the typed fields; those other than int64 and wide floats share the int32 field. */
+function fromFields(
+  element: ElementType,
+  count: number,
+  proto: TensorProto,
+  what: string,
+): HostArray {
   const { name, carrier, bits, isOwn } = element;
   const counted = <T>(list: readonly T[], expected: number = count): readonly T[] => {
     if (list.length === expected) return list;
-    throw damaged(
+    throw damagedFile(
       `the data of ${what} does not fit its shape`,
       `${expected} entries`,
       `${list.length}`,
@@ -196,7 +201,7 @@ function fromFields(element: Element, count: number, proto: TensorProto, what: s
   }
 }
 
-/** The most elements that a sparse tensor may have when it is written out. */
+/** Size limit of a sparse tensor, which is stored densely. */
 const densest = 2 ** 24;
 
 /** Reads a sparse tensor as a dense one. */
@@ -206,11 +211,11 @@ export function readSparse(
   external: ExternalData | null,
 ): HostTensor {
   const { values, indices, dims } = proto;
-  if (values === undefined || indices === undefined) throw damaged(`${what} lacks values or indices`); // prettier-ignore
+  if (values === undefined || indices === undefined) throw damagedFile(`${what} lacks values or indices`); // prettier-ignore
   const { shape, count } = checkedShape(dims, what);
   if (count > densest) {
     throw new UnsupportedError(`${what} has too many elements to be written out`, {
-      op,
+      op: importOp,
       expected: `at most ${densest}`,
       actual: String(count),
     });
@@ -223,7 +228,7 @@ export function readSparse(
     places.element.name === 'int64' &&
     length === entries.type.shape[0] &&
     (rank === null || rank === shape.length);
-  if (!fits) throw damaged(`the indices of ${what} do not fit its values`);
+  if (!fits) throw damagedFile(`the indices of ${what} do not fit its values`);
   const data = viewOf(entries.element.carrier, new ArrayBuffer(count * bytesOf(entries.element.carrier)), 0, count); // prettier-ignore
   for (let i = 0; i < length; i++) {
     let at = 0;
@@ -235,7 +240,7 @@ export function readSparse(
         at = at * shape[axis] + index;
       }
     }
-    if (!(at >= 0 && at < count)) throw damaged(`an index of ${what} is outside its shape`);
+    if (!(at >= 0 && at < count)) throw damagedFile(`an index of ${what} is outside its shape`);
     data[at] = entries.data[i];
   }
   return { element: entries.element, type: { dtype: entries.element.carrier, shape }, data };

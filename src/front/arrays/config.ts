@@ -12,18 +12,18 @@ import { defaultTier, setDefaultTier, type Tier, tiers } from '../../runtime/exe
 
 /** Settings of the whole library. */
 export interface Config {
-  /** Whether `staticGraph` captures. When false its functions run as they are written. Default true. */
+  /** Capture in `staticGraph`. When false its functions run as written. Default true. */
   useStaticGraph: boolean;
   /**
-   * The code that operators and graphs become which are first used from then on: `auto` starts on
-   * WebAssembly and goes over to native code when something has run for some time, `wasm` stays there,
-   * `native` waits for the C compiler at first use. Default: the environment's `KAON_TIER`, or `auto`.
+   * Execution tier of operators and graphs that are first used from then on: `auto` starts on WebAssembly and
+   * switches to native code when something has run for some time, `wasm` stays there, `native` waits for the
+   * C compiler at first use. Default: the environment's `KAON_TIER`, or `auto`.
    */
   tier: Tier;
   /**
-   * How many threads share the work of graphs and operators that are first used from then on; `auto` is one
-   * for each core. Results do not depend on it. More than one has to be asked for before the first array
-   * is computed, since all then lie in shared memory. Default: the environment's `KAON_THREADS`, or 1.
+   * Number of threads for graphs and operators that are first used from then on; `auto` is one for each core.
+   * Results do not depend on it. More than one has to be requested before the first array is computed,
+   * because arrays then live in shared memory. Default: the environment's `KAON_THREADS`, or 1.
    */
   threads: ThreadCount;
   /**
@@ -34,7 +34,7 @@ export interface Config {
   memoryBudget: number;
 }
 
-/** What a setting may be, and what happens besides when it is set. */
+/** Rule of a setting, and its action when set. */
 interface Setting<T> {
   readonly what: string;
   readonly expected: string;
@@ -78,7 +78,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
 
 const names = Object.keys(settings) as (keyof Config)[];
 
-/** Settings of the whole library; may be set at any time. Other names and other types are refused. */
+/** Settings of the whole library; may be set at any time. Unknown names and invalid values are refused. */
 export const config: Config = new Proxy({} as Config, {
   get: (_, name) => known(name)?.get(),
   has: (_, name) => known(name) !== undefined,

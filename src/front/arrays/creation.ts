@@ -11,7 +11,7 @@ import {
   flag,
   integer,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
 import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '../../ops/index.js';
@@ -41,8 +41,11 @@ export interface CreationOptions {
 }
 
 /** Dtypes have an error of their own, and so have shapes. */
-const dtypeOption = rule('a dtype', (value): value is DType => value !== undefined);
-const shapeOption = rule('a shape', (value): value is readonly number[] => value !== undefined);
+const dtypeOption = valueRule('a dtype', (value): value is DType => value !== undefined);
+const shapeOption = valueRule(
+  'a shape',
+  (value): value is readonly number[] => value !== undefined,
+);
 
 const creationRules: OptionRules<CreationOptions> = { dtype: dtypeOption };
 
@@ -277,7 +280,7 @@ interface EyeOptions extends CreationOptions {
 
 /** A matrix with ones on a diagonal: the main one, or the `k`-th above it. */
 export function eye(rows: number, columns: number = rows, options: EyeOptions = {}): NDArray {
-  checkOptions<EyeOptions>('eye', options, { ...creationRules, k: integer });
+  checkOptions<EyeOptions>(eyeOperator.declaration.name, options, { ...creationRules, k: integer });
   return eyeOperator(rows, columns, options);
 }
 

@@ -1,11 +1,11 @@
-import { convert } from '../dispatch/dispatch.js';
+import { convertDType } from '../dispatch/dispatch.js';
 import { backward } from '../autograd/backward.js';
 import { installDynamicSizes } from '../dispatch/dynamic-sizes.js';
 import { computeLazy, sizedType, visibleElements } from '../dispatch/lazy.js';
 import { installMethods } from '../core/methods.js';
 import { typeToString } from '../../ir/program.js';
 import { installArrayRuntime, NDArray } from '../core/ndarray.js';
-import { assign, attachGrad, detach, gradOf } from '../dispatch/values.js';
+import { assignArray, attachGrad, detach, gradOf } from '../dispatch/values.js';
 
 let isInstalled = false;
 
@@ -22,8 +22,8 @@ export function install(): void {
     attachGrad,
     gradOf,
     detach,
-    assign,
-    cast: convert,
+    assign: assignArray,
+    cast: convertDType,
   });
   installMethods();
   installDynamicSizes();

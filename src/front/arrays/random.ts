@@ -2,13 +2,13 @@ import { describe } from '../../base/attributes/attribute.js';
 import {
   checkArgument,
   checkOptions,
-  either,
+  eitherRule,
   finite,
   fraction,
   integer,
   integerFrom,
   nonNegative,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import type { Dim } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
@@ -137,7 +137,7 @@ interface UniformOptions extends FloatOptions {
 }
 
 /** Dtypes have an error of their own. */
-const anyDType = rule('a dtype', (value): value is DType => value !== undefined);
+const anyDType = valueRule('a dtype', (value): value is DType => value !== undefined);
 
 /** Numbers from the normal distribution. */
 export function normal(shape: RandomShape = [], options: NormalOptions = {}): NDArray {
@@ -224,7 +224,7 @@ export function categorical(
   options: { readonly shape?: RandomShape } = {},
 ): NDArray {
   checkOptions<{ readonly shape?: RandomShape }>('random.categorical', options, {
-    shape: rule('a shape', (value): value is RandomShape => value !== undefined),
+    shape: valueRule('a shape', (value): value is RandomShape => value !== undefined),
   });
   const scores = logits instanceof NDArray ? logits : array(logits);
   if (scores.ndim === 0) {
@@ -246,9 +246,9 @@ export function categorical(
   });
 }
 
-const permutable = either(
+const permutable = eitherRule(
   integerFrom(0),
-  rule(
+  valueRule(
     'an array with at least one axis',
     (value): value is NDArray => value instanceof NDArray && value.ndim > 0,
   ),

@@ -12,8 +12,8 @@ import { aliasOf, setGradient, gradOf, markGradient } from '../dispatch/values.j
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
 /**
- * Leaves the gradients of `head` on every array that took part in the recording and has one attached:
- * zeros where nothing flows.
+ * Computes the gradients of `head` and assigns them to every array that took part in the recording and has
+ * one attached: zeros for arrays that it does not depend on.
  */
 export function backward(
   head: NDArray,
@@ -58,8 +58,8 @@ export function backward(
 }
 
 /**
- * Leaves what the pass has found as the gradient of an array. That of pinned elements lies beside them, where an
- * update reads it in place and the next pass writes it anew; where there is no room for it, it is an array.
+ * Assigns a gradient to an array. That of a pinned array is pinned too, where an update reads it in place and
+ * the next pass overwrites it; without device memory, it is an array.
  */
 function leave(array: NDArray, found: NDArray, given: Set<NDArray>): void {
   const home = mode.capture === null ? homeOf(array) : null;
@@ -81,7 +81,7 @@ function homeOf(array: NDArray): Storage | null {
   }
 }
 
-/** Two arrays never share one gradient object, and none is the user's own head gradient. */
+/** A copy if needed, so that no two arrays share a gradient object, and none is the user's head gradient. */
 function unshared(grad: NDArray, given: Set<NDArray>): NDArray {
   if (given.has(grad)) return aliasOf(grad);
   given.add(grad);
@@ -92,7 +92,7 @@ function wantsGradient({ gradient }: NDArray): boolean {
   return gradient !== null && gradient.req !== 'null';
 }
 
-/** The gradient that a pass starts with: ones unless given, else of the head's own type. */
+/** The initial gradient of a pass, of the head's type; ones by default. */
 export function checkedHeadGrad(
   op: string,
   head: NDArray,

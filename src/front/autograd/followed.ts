@@ -7,7 +7,7 @@ import type { NDArray } from '../core/ndarray.js';
 
 const memo = new WeakMap<Program, Map<string, readonly boolean[]>>();
 
-/** The inputs that some outputs depend on, as a recording sees it: not through what was paused. */
+/** The inputs that some outputs depend on, as a recording sees it: not through paused code. */
 function followedInputs(program: Program, isUsed: readonly boolean[]): readonly boolean[] {
   let known = memo.get(program);
   if (known === undefined) memo.set(program, (known = new Map<string, readonly boolean[]>()));
@@ -34,8 +34,8 @@ function follow(program: Program, isUsed: readonly boolean[]): readonly boolean[
 }
 
 /**
- * Whether arrays lie behind `heads`, by the recorded calls that do, in order. A graph that was called is one
- * call, but a result of it depends only on what its own part of the graph reads.
+ * Predicate of the arrays that `heads` depend on, given the recorded calls in order. A called graph is one
+ * call, but each of its results depends only on what its own part of the graph reads.
  */
 export function reachedFrom(
   heads: readonly NDArray[],

@@ -1,6 +1,6 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/attributes/options.js';
+import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { zerosLike } from '../../ops/index.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
@@ -8,18 +8,18 @@ import { aliasOf } from '../dispatch/values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
-/** How a pass through what was recorded begins, and what it leaves. */
+/** Options of `grad`. */
 export interface GradOptions {
-  /** The gradients that enter at `ys`; ones unless given. */
+  /** The initial gradients of `ys`. Default: ones. */
   readonly headGrads?: NDArray | readonly (NDArray | null)[] | null;
   /** Record the pass itself, so that its results can be differentiated again. Default false. */
   readonly createGraph?: boolean;
-  /** Keep what the pass needs for another one. Default: what `createGraph` is. */
+  /** Keep the values of the recording for another pass. Default: the value of `createGraph`. */
   readonly retainGraph?: boolean;
 }
 
-/** Head gradients have errors of their own. */
-const headGrads = rule(
+/** Any value: head gradients have errors of their own. */
+const headGrads = valueRule(
   'arrays, or null',
   (value): value is GradOptions['headGrads'] => value !== undefined,
 );
@@ -27,8 +27,8 @@ const headGrads = rule(
 const rules: OptionRules<GradOptions> = { headGrads, createGraph: flag, retainGraph: flag };
 
 /**
- * The gradients of the sum of `ys` with respect to `xs`, one for each, zeros where `ys` do not depend on
- * it. Attached gradients stay as they are. A bare array among the arguments gives a bare result.
+ * The gradients of the sum of `ys` with respect to `xs`, one for each, zeros where `ys` do not depend on it.
+ * Attached gradients do not change. A bare array as argument gives a bare result.
  */
 export function grad(ys: NDArray | readonly NDArray[], xs: NDArray, options?: GradOptions): NDArray;
 export function grad(
@@ -52,7 +52,7 @@ export function grad(
       actual: describe(x),
     });
   }
-  // State that captured code has written is its new value.
+  // State that captured code has written is represented by its new value.
   const wrt = listOf(xs).map((x) => mode.capture?.current(x) ?? x);
   const { createGraph = false, retainGraph = createGraph } = options;
   const given = listOf(options.headGrads ?? []);

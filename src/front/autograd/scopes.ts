@@ -2,21 +2,21 @@ import { callable, checkArgument, checkOptions, flag } from '../../base/attribut
 import { Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 
-/** How layers behave while calls are recorded. */
+/** Options of `record`. */
 export interface RecordOptions {
-  /** Whether layers behave as in training meanwhile. Default true. */
+  /** Training mode of layers. Default true. */
   readonly trainMode?: boolean;
 }
 
-/** How layers behave while nothing is recorded. */
+/** Options of `pause`. */
 export interface PauseOptions {
-  /** Whether layers behave as in training meanwhile. Default false. */
+  /** Training mode of layers. Default false. */
   readonly trainMode?: boolean;
 }
 
 /**
- * Runs `fn` and records its operator calls, so that gradients of what it computes can be asked for. Inside
- * another `record` it goes on with that one's recording.
+ * Runs `fn` and records its operator calls for gradients. Inside another `record` it continues that
+ * recording.
  */
 export function record<R>(fn: () => R, options: RecordOptions = {}): R {
   checkScope('autograd.record', fn, options);
@@ -28,7 +28,7 @@ export function record<R>(fn: () => R, options: RecordOptions = {}): R {
   );
 }
 
-/** Runs `fn` without recording, even inside `record`: its results are constants to gradients. */
+/** Runs `fn` without recording, even inside `record`: its results are constants for gradients. */
 export function pause<R>(fn: () => R, options: PauseOptions = {}): R {
   checkScope('autograd.pause', fn, options);
   return withMode(
@@ -38,13 +38,13 @@ export function pause<R>(fn: () => R, options: PauseOptions = {}): R {
   );
 }
 
-/** Runs `fn` with layers behaving as in training. Recording stays as it is. */
+/** Runs `fn` in training mode. Recording is unaffected. */
 export function trainMode<R>(fn: () => R): R {
   checkArgument('autograd.trainMode', 'fn', fn, callable);
   return withMode({ training: true }, 'autograd.trainMode', fn);
 }
 
-/** Runs `fn` with layers behaving as in prediction. Recording stays as it is. */
+/** Runs `fn` in prediction mode. Recording is unaffected. */
 export function predictMode<R>(fn: () => R): R {
   checkArgument('autograd.predictMode', 'fn', fn, callable);
   return withMode({ training: false }, 'autograd.predictMode', fn);
@@ -55,12 +55,12 @@ function checkScope(op: string, fn: unknown, options: unknown): void {
   checkOptions<PauseOptions>(op, options, { trainMode: flag });
 }
 
-/** Whether operator calls are being recorded: inside `record`, unless `pause` lies in between. */
+/** True while operator calls are recorded: inside `record`, and not inside `pause` within it. */
 export function isRecording(): boolean {
   return mode.session !== null;
 }
 
-/** Whether layers are to behave as in training; false outside of all scopes. */
+/** True in training mode; false outside of all scopes. */
 export function isTraining(): boolean {
   return mode.training;
 }

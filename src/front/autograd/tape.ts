@@ -8,7 +8,7 @@ import { collectOrigins, type Origin, Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
-/** What was recorded behind some arrays, laid out for the gradient pass. */
+/** The recorded computation of some arrays, laid out for the gradient pass. */
 export interface Tape {
   readonly program: Program;
   readonly origins: readonly Origin[];
@@ -17,9 +17,9 @@ export interface Tape {
 }
 
 /**
- * The recorded calls behind `heads` as a program, with every array in it beside its value.
- * The tape ends at `leaves`, whatever is recorded behind them.
- * @throws ArgumentError when nothing was recorded, or a backward pass has used it up already.
+ * The recorded calls of `heads` as a program, with every array mapped to its value. The tape ends at
+ * `leaves`, even if they have recorded history.
+ * @throws ArgumentError when nothing was recorded, or a backward pass has consumed it.
  */
 export function layOutRecording(
   op: string,
@@ -64,8 +64,8 @@ export function layOutRecording(
 }
 
 /**
- * The gradients of the tape's outputs with respect to `wrt`; null where nothing flows. With `record` the
- * pass itself is recorded, so that it can be differentiated in turn. `scratch` gets to know what the pass makes.
+ * The gradients of the tape's outputs with respect to `wrt`; null where there is none. With `record` the pass
+ * itself is recorded, so that it can be differentiated in turn. `scratch` collects the arrays of the pass.
  */
 export function gradientsOf(
   op: string,
@@ -77,7 +77,7 @@ export function gradientsOf(
 ): readonly (NDArray | null)[] {
   const session = record ? (mode.session ?? new Session()) : null;
   const isPaused = record ? mode.isPaused : true;
-  // Found once, not for every call of the pass, which is deep down the stack and has no line of its own.
+  // Found once, not for every call of the pass, which is deep in the stack and has no line of its own.
   const line = mode.capture === null ? null : (currentSource() ?? null);
   return withMode({ session, isPaused, isBackward: true, scratch, source: line }, op, () =>
     gradient<NDArray>({
@@ -100,8 +100,8 @@ export function gradientsOf(
 }
 
 /**
- * For what a pass over a tape makes: all but the gradients is the library's own, unless a function of the user's
- * takes part, or calls are captured and make nothing.
+ * Scratch arrays of a pass: all but the gradients belong to the library, unless a user's function takes part,
+ * or calls are captured and compute nothing.
  */
 export function scratchFor({ origins }: Tape): Scratch | null {
   const isOurs = origins.every(({ declaration }) => declaration.isUsersGradient !== true);
@@ -113,7 +113,7 @@ export function sessionsOf(origins: readonly Origin[]): ReadonlySet<Session> {
   return new Set(origins.map((origin) => origin.session!));
 }
 
-/** Ends recordings: what they held can be collected, and their arrays may change again. */
+/** Ends recordings: the values they saved can be collected, and their arrays may be assigned to again. */
 export function release({ origins }: Tape): void {
   for (const session of sessionsOf(origins)) session.isOpen = false;
   for (const origin of origins) origin.release();

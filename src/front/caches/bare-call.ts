@@ -2,12 +2,12 @@ import type { TensorType } from '../../ir/types.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
-/** More arguments than this take the long way: each is compared with each. */
+/** Limit of arguments for the fast path, which compares each with each. */
 const mostArguments = 8;
 
 /**
- * A call on bare arrays, all different. Most calls are like the one before: a look at each argument then
- * tells as much as the whole signature would. Made before the call runs, which may attach gradients.
+ * Cache key of a call on distinct bare arrays. Most calls repeat the previous one: comparing each argument
+ * then is as conclusive as comparing whole signatures. Made before the call runs, which may attach gradients.
  */
 export class BareCall {
   readonly #types: readonly TensorType[];
@@ -25,7 +25,7 @@ export class BareCall {
     return args.length <= mostArguments && areBare(args) ? new BareCall(args) : null;
   }
 
-  /** Whether a call is like this one. Types are interned: equal ones are one object while they are in use. */
+  /** True when a call has the same key. Types are interned: equal ones are one object while they are in use. */
   fits(args: readonly unknown[]): boolean {
     if (args.length !== this.#types.length) return false;
     if ((mode.session !== null) !== this.#isRecorded || mode.training !== this.#isTraining) {
@@ -40,7 +40,7 @@ export class BareCall {
   }
 }
 
-/** Whether arguments are computed arrays, no two of them the same. */
+/** True for distinct computed arrays. */
 function areBare(args: readonly unknown[]): args is readonly NDArray[] {
   for (let i = 0; i < args.length; i++) {
     const array = args[i];

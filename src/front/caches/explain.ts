@@ -2,11 +2,11 @@ import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './text-table.js';
 
-/** What is known of one trace of a hybridized function. */
+/** Report on one trace of a hybridized function. */
 export interface TraceReport {
-  /** Counts the traces of the function, from 0 on. */
+  /** Index of the trace, counted from 0. */
   readonly id: number;
-  /** The arguments and the mode it was made for; symbolic sizes stand for every size. */
+  /** The arguments and the mode of the trace; symbolic sizes match every size. */
   readonly signature: string;
   /** The names of the symbolic sizes. */
   readonly symbols: readonly string[];
@@ -14,53 +14,52 @@ export interface TraceReport {
   readonly operators: number;
   /** The names of the arrays from outside that it reads. */
   readonly captured: readonly string[];
-  /** How many calls it has served. */
+  /** Number of calls it has served. */
   readonly calls: number;
-  /** What tracing cost. */
+  /** Time of tracing. */
   readonly milliseconds: number;
-  /** What compiling and the first run cost together; null before the first run. */
+  /** Time of compiling and the first run; null before the first run. */
   readonly firstRunMilliseconds: number | null;
-  /** The code that it runs as, part by part; empty before the first run. */
+  /** The execution tiers of its parts; empty before the first run. */
   readonly tiers: readonly TierReport[];
 }
 
-/** A call that found no trace, and so made one. */
+/** A cache miss: a call that created a trace. */
 export interface Miss {
-  /** The id of the trace that was made. */
+  /** The id of the created trace. */
   readonly trace: number;
   /**
-   * Where the call differs from the trace that is most like it: in this guard, and in `others` more.
-   * Null where there was nothing to compare with: for the first call, and for one that an evicted trace
-   * would have served.
+   * First difference between the call and the closest trace, with the number of `others`. Null without a
+   * closest trace: for the first call, and for one that an evicted trace would have served.
    */
   readonly guard: Guard | null;
   readonly others: number;
-  /** The user's line that made the call. */
+  /** The user's line of the call. */
   readonly source: string | undefined;
-  /** The sizes that became symbols. */
+  /** Names of the sizes that became symbols. */
   readonly symbols: readonly string[];
-  /** Why sizes that have changed could not become symbols; null where nothing of the kind happened. */
+  /** Reason why changed sizes did not become symbols; null when there is none. */
   readonly obstacle: string | null;
   readonly milliseconds: number;
   readonly firstRunMilliseconds: number | null;
 }
 
-/** What a hybridized function has captured so far, and why. */
+/** Report on the captures of a hybridized function. */
 export interface Explanation {
   readonly name: string;
-  /** Those that are kept, oldest first. */
+  /** Cached traces, oldest first. */
   readonly traces: readonly TraceReport[];
-  /** Traces that had to go, since only so many are kept. */
+  /** Number of evicted traces. */
   readonly evicted: number;
-  /** Calls that found their trace. */
+  /** Number of cache hits. */
   readonly hits: number;
-  /** Calls that had to trace, oldest first. */
+  /** Cache misses, oldest first. */
   readonly misses: readonly Miss[];
-  /** Older misses that are no longer listed. */
+  /** Number of older misses that are no longer listed. */
   readonly forgotten: number;
-  /** What to change where one guard fails again and again. */
+  /** Advice for guards that fail repeatedly. */
   readonly advice: readonly string[];
-  /** All of it as tables. */
+  /** The report as tables. */
   toString(): string;
 }
 
@@ -68,7 +67,7 @@ export function explanation(fields: Omit<Explanation, 'toString'>): Explanation 
   return { ...fields, toString: () => render(fields) };
 }
 
-/** The explanations of one function that was captured for several objects, as one. */
+/** Merges the explanations of one function that was captured for several objects. */
 export function mergeExplanations(all: readonly Explanation[]): Explanation {
   const sum = (of: (each: Explanation) => number): number =>
     all.reduce((total, each) => total + of(each), 0);
@@ -104,7 +103,7 @@ const missColumns: readonly Column<Miss>[] = [
   { title: 'at', align: 'left', show: ({ source }) => nearby(source) },
 ];
 
-/** A source line as seen from the working directory, in browsers from the site: as short as it can be. */
+/** A source line relative to the working directory, in browsers to the site. */
 function nearby(source: string | undefined): string {
   if (source === undefined) return 'an unknown line';
   const { process, location } = globalThis as {
@@ -113,7 +112,7 @@ function nearby(source: string | undefined): string {
   };
   const home = process?.cwd?.() ?? location?.origin;
   if (home === undefined) return source;
-  // Windows has paths with and without a slash before the drive, and slashes of both kinds.
+  // Windows has paths with and without a slash before the drive, and both kinds of slashes.
   const [place, folder] = [source, `${home}/`].map((path) =>
     path.replaceAll('\\', '/').replace(/^\/(?=[A-Za-z]:)/, ''),
   );
@@ -154,7 +153,10 @@ function tiersInShort({ tiers }: TraceReport): string {
   return [...new Set(tiers.map(({ tier }) => tier))].sort().reverse().join(' and ');
 }
 
-/** Since when code is native, or why it is not. What is the same for several parts is said once. */
+/**
+ * Time of the switch to native code, or the reason against it. Lines shared by several parts are printed
+ * once.
+ */
 function tierLines(traces: readonly TraceReport[]): readonly string[] {
   const lines = new Set<string>();
   const notes = new Set<string>();
@@ -179,15 +181,15 @@ function reason({ guard, others, symbols }: Miss): string {
   return `${what}${more}${symbols.length > 0 ? `, now any size: ${symbols.join(', ')}` : ''}`;
 }
 
-/** `dtype of argument 0`; a flag or a field speaks for itself. */
+/** `dtype of argument 0`; flags and fields have no kind. */
 export function describeGuard({ kind, path }: Guard): string {
   return kind === path || kind === 'field' ? path : `${kind} of ${path}`;
 }
 
-/** After so many misses for one reason, there is something to say about it. */
+/** Number of misses with the same guard that triggers advice. */
 const often = 4;
 
-/** How often each guard failed, also in misses that are forgotten. */
+/** Counts of guard failures, including those of misses that are no longer listed. */
 export class GuardCounts {
   readonly #counts: Map<string, { guard: Guard; times: number }> = new Map();
   readonly #capacity: number;
@@ -199,7 +201,7 @@ export class GuardCounts {
   note(guard: Guard): void {
     const key = `${guard.kind} ${guard.path}`;
     const times = (this.#counts.get(key)?.times ?? 0) + 1;
-    // Again at the end: what has not failed for the longest time goes first.
+    // Reinserted at the end: the least recently failed guard is evicted first.
     this.#counts.delete(key);
     this.#counts.set(key, { guard, times });
     if (this.#counts.size > this.#capacity) {

@@ -1,67 +1,67 @@
-import { type Structure, structureToString } from '../../base/attributes/tree.js';
+import { type TreeStructure, structureToString } from '../../base/attributes/tree.js';
 import { sameType, typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { NewGradient } from '../core/capture.js';
 import type { GraphParts } from '../graphs/graph.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import type { Signature } from '../graphs/signature.js';
+import type { CallSignature } from '../graphs/signature.js';
 import { isNewGradient } from '../dispatch/values.js';
 
-/** What a guard is about. */
+/** Kind of a guard. */
 export type GuardKind =
-  /** Nesting, the number of entries, keys and their order, or what is an array and what is not. */
+  /** Nesting, number of entries, keys and their order, and which entries are arrays. */
   | 'structure'
   /** An argument that is not an array: a primitive by value, a function by identity. */
   | 'value'
   | 'dtype'
   | 'rank'
   | 'size'
-  /** Whether an array is passed in two places. */
+  /** Two arguments that are the same array. */
   | 'alias'
-  /** Whether an array argument has a gradient attached. */
+  /** The attached gradient of an array argument. */
   | 'gradient'
   | 'recording'
   | 'training'
   /** The blocks and parameters that a block consists of. */
   | 'blocks'
-  /** The type and the attached gradient of an array that is used from outside. */
+  /** The type and the attached gradient of a captured outer array. */
   | 'captured'
-  /** Whether a gradient is new to an optimizer that uses each once. */
+  /** Freshness of a gradient for an optimizer that uses each once. */
   | 'new gradient'
   /** A field of a block, or of another object whose method is captured. */
   | 'field';
 
-/** One thing that captured code relies on, and a call that has it differently. */
+/** An assumption of captured code that a call violates. */
 export interface Guard {
   readonly kind: GuardKind;
-  /** Where: `argument 0.image, axis 1`, `training`, the path of a block, the name of a captured array. */
+  /** Location: `argument 0.image, axis 1`, `training`, the path of a block, the name of a captured array. */
   readonly path: string;
-  /** As it was captured. */
+  /** Value at capture. */
   readonly expected: string;
-  /** As the call has it. */
+  /** Value at the call. */
   readonly actual: string;
 }
 
-/** One thing about a call. Two facts of one slot are about the same thing. */
+/** One property of a call. Two facts of one slot are comparable. */
 interface Fact {
   readonly kind: GuardKind;
   readonly path: string;
   readonly slot: string;
   readonly text: string;
-  /** Set where a size is a symbol: any size will do, the same in all places. */
+  /** Set when a size is a symbol: any size matches, if it is the same in all places. */
   readonly isSymbol?: boolean;
 }
 
-/** Everything about a call that decides whether a trace serves it, in the order in which it is reported. */
-export type Facts = readonly Fact[];
+/** All properties of a call that decide if a trace serves it, in the order of reports. */
+export type CallFacts = readonly Fact[];
 
-/** @param types The types of the array arguments, symbolic where every size will do. */
+/** @param types The types of the array arguments, with symbols for variable sizes. */
 export function factsOf(
-  { leaves, structure }: Signature,
+  { leaves, structure }: CallSignature,
   types: readonly TensorType[],
   parts: ReadonlyMap<string, string>,
-): Facts {
+): CallFacts {
   const facts: Fact[] = [];
   const add = (kind: GuardKind, path: string, text: string, slot: string = kind): void => {
     facts.push({ kind, path, text, slot: `${slot} ${path}` });
@@ -81,14 +81,14 @@ export function factsOf(
       facts.push({
         kind: 'size',
         path: `${path}, axis ${axis}`,
-        // Axes of arrays of other ranks are not comparable.
+        // Axes of arrays of different ranks are not comparable.
         slot: `size ${path} ${axis} of ${shape.length}`,
         text: String(dim),
         isSymbol: typeof dim !== 'number',
       });
     });
   };
-  const visit = (part: Structure, path: string): void => {
+  const visit = (part: TreeStructure, path: string): void => {
     if (part.kind === 'leaf') return addLeaf(path);
     if (part.kind === 'static') return add('value', path, structureToString(part), 'node');
     const { entries } = part;
@@ -118,10 +118,10 @@ function keyPath(key: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
-/** What a call has differently from the facts of a trace, and how much they have in common. */
+/** Differences between a call and the facts of a trace, and the number of facts in common. */
 export function compareFacts(
-  expected: Facts,
-  actual: Facts,
+  expected: CallFacts,
+  actual: CallFacts,
 ): { readonly guards: readonly Guard[]; readonly shared: number } {
   const known = new Map(expected.map((fact) => [fact.slot, fact]));
   const sizes = new Map<string, string>();
@@ -130,7 +130,8 @@ export function compareFacts(
   for (const fact of actual) {
     const before = known.get(fact.slot);
     known.delete(fact.slot);
-    // What only one side has follows from a structure that differs further up, or from a block's parts.
+    // Facts of one side only follow from a structural difference that is reported already, or from a block's
+    // parts.
     if (before === undefined) {
       if (fact.kind === 'blocks') guards.push(guardOf(fact, 'nothing', fact.text));
       continue;
@@ -157,7 +158,7 @@ function guardOf({ kind, path }: Fact, expected: string, actual: string): Guard 
   return { kind, path, expected, actual };
 }
 
-/** What a trace relies on in an array from outside. */
+/** Assumption about a captured outer array. */
 export interface CapturedGuard {
   readonly name: string;
   readonly array: NDArray;
@@ -165,19 +166,19 @@ export interface CapturedGuard {
   readonly gradient: string;
 }
 
-/** What a trace relies on in the gradient of an array from outside that someone uses once. */
+/** Assumption about the freshness of an outer array's gradient. */
 export interface NewGradientGuard extends NewGradient {
   readonly name: string;
 }
 
-/** Something outside of the arguments that a trace relies on. */
+/** Assumption of a trace besides the arguments. */
 export type OutsideGuard = CapturedGuard | NewGradientGuard;
 
 /**
- * The arrays from outside that graphs depend on: those that they read, those that take part in recordings,
- * and those whose gradients the code has asked for or changed.
+ * Guards of the outer arrays that graphs depend on: those that they read, those that take part in recordings,
+ * and those whose gradients the code has read or changed.
  *
- * @param found How they kept gradients, where the code may have changed that since.
+ * @param found Gradient modes at capture, where the code may have changed them since.
  */
 export function capturedGuards(
   graphs: readonly GraphParts[],
@@ -207,7 +208,7 @@ function readsOf({ reads, program }: GraphParts): readonly (readonly [string, ND
   });
 }
 
-/** The first array from outside that is no longer what it was when it was captured; null when all are. */
+/** The first guard of an outer array that fails; null when all hold. */
 export function changedCapture(guards: readonly OutsideGuard[]): Guard | null {
   for (const guard of guards) {
     if ('isNew' in guard) {
@@ -240,7 +241,7 @@ function describeCaptured(type: TensorType, gradient: string): string {
   return `${typeToString(type)}, gradient: ${gradient}`;
 }
 
-/** What to do so that a guard no longer fails at each call. */
+/** Advice for a guard that fails at each call. */
 export function adviceFor({ kind, path, expected, actual }: Guard): string {
   switch (kind) {
     case 'value':

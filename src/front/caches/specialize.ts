@@ -2,15 +2,15 @@ import { InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { compareTraces } from '../tracing/compare-traces.js';
 import { namedAxes, namesIn } from '../options/dynamic.js';
 import { SizeHistory } from '../options/generalize.js';
-import type { Facts } from './guards.js';
+import type { CallFacts } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { nameOfArray } from '../options/names.js';
 import type { NDArray } from '../core/ndarray.js';
-import type { Signature } from '../graphs/signature.js';
+import type { CallSignature } from '../graphs/signature.js';
 import {
   type AxisNames,
   exactTypes,
-  sizesOf,
+  flatSizes,
   symbolicTypes,
   type SymbolicTypes,
 } from '../options/sizes.js';
@@ -24,47 +24,47 @@ import {
   type TraceRequest,
 } from '../tracing/trace.js';
 
-/** After so many traces for different sizes, the next one is for all sizes. */
+/** Number of traces for static sizes before sizes become symbols. */
 const specializations = 2;
-/** How many guesses at what can be a symbol are tried for one family of calls. */
+/** Limit of symbol assignments that are tried for one family of calls. */
 const mostGuesses = 32;
-/** How many combinations of sizes 0 and 1 are remembered for one trace. */
+/** Limit of combinations of sizes 0 and 1 that are remembered for one trace. */
 const mostSmall = 64;
 
-/** What is known of calls that differ in sizes only. */
+/** Shared knowledge of calls that differ in sizes only. */
 export interface TraceFamily {
   readonly history: SizeHistory;
-  /** What came of names that were tried. */
+  /** Results of symbol assignments that were tried. */
   readonly guesses: ReadonlyMap<string, Guess>;
 }
 
 interface Guess {
-  /** Those that a trace can have as symbols; null when it can have none. */
+  /** Axes that can be symbols in a trace; null when none can. */
   readonly names: AxisNames | null;
-  /** Why not all of them. */
+  /** Reason why some are not. */
   readonly obstacle: string | null;
 }
 
-/** A trace, and what its family has learned from making it. */
+/** A trace, and what its family learned from making it. */
 export interface Specialized extends TracedRun {
   readonly symbolic: SymbolicTypes;
   readonly family: TraceFamily;
-  /** Why sizes that have changed are numbers all the same. */
+  /** Reason why changed sizes are numbers. */
   readonly obstacle: string | null;
 }
 
-/** Traces a function for the sizes of a call, or for all sizes. */
+/** Traces a function for the static sizes of a call, or for symbolic ones. */
 export class Specializer {
   readonly #fn: (...args: never[]) => unknown;
   readonly #options: HybridizeOptions;
-  /** The names of the sizes that the user wants to stay symbols. */
+  /** The names of sizes that the user declared symbolic. */
   readonly #declared: ReadonlySet<string>;
-  /** Whether a trace for all sizes is one for certain sizes of 0 and 1, too. */
+  /** By trace: validity of the symbolic trace for combinations of sizes 0 and 1. */
   readonly #small: WeakMap<Trace, Map<string, boolean>> = new WeakMap();
 
   readonly #mayRunCode: boolean;
 
-  /** @param mayRunCode Whether side-effect code may cut the function's graph. */
+  /** @param mayRunCode Side-effect code may cut the function's graph. */
   constructor(
     fn: (...args: never[]) => unknown,
     options: HybridizeOptions,
@@ -76,10 +76,10 @@ export class Specializer {
     this.#mayRunCode = mayRunCode;
   }
 
-  /** One more run like that of a trace, to compare; side-effect code is not run again. */
+  /** Reruns a trace for comparison; side-effect code is not run again. */
   rehearse(
     trace: Trace,
-    signature: Signature,
+    signature: CallSignature,
     types: SymbolicTypes,
     how: Pick<TraceRequest, 'watch' | 'withSources'> = {},
   ): TracedRun {
@@ -87,9 +87,9 @@ export class Specializer {
     return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', how);
   }
 
-  /** One run of the function with stand-ins of these types. */
+  /** One run of the function on placeholders of these types. */
   #run(
-    signature: Signature,
+    signature: CallSignature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
     how: Pick<TraceRequest, 'watch' | 'withSources' | 'onFailure'> = {},
@@ -107,14 +107,14 @@ export class Specializer {
     });
   }
 
-  /** @param facts Those of the call, for the names of its axes. */
-  trace(signature: Signature, family: TraceFamily | undefined, facts: Facts): Specialized {
+  /** @param facts Facts of the call, for the names of its axes. */
+  trace(signature: CallSignature, family: TraceFamily | undefined, facts: CallFacts): Specialized {
     const { leaves } = signature;
     const { dynamic = null } = this.#options;
-    const numbers: AxisNames = sizesOf(leaves).map(() => null);
+    const numbers: AxisNames = flatSizes(leaves).map(() => null);
     const asked = dynamic === null ? numbers : namedAxes(signature, dynamic);
     const named = symbolicTypes(leaves, asked);
-    const history = (family?.history ?? SizeHistory.empty).with(sizesOf(leaves));
+    const history = (family?.history ?? SizeHistory.empty).with(flatSizes(leaves));
     const search = new Search(history, new Map(family?.guesses), asked, facts);
     const learned: TraceFamily = { history, guesses: search.guesses };
     const general =
@@ -137,13 +137,13 @@ export class Specializer {
   }
 
   /**
-   * Whether a trace for all sizes is right for these. Sizes of 0 and 1 may be refused by an operator, or
-   * mean something else to it, and with a size that it was given the code may do anything: the first time,
-   * what it does is compared.
+   * True when a symbolic trace is valid for these sizes. Operators may refuse sizes of 0 and 1 or treat them
+   * differently, and code that received a size may branch on it: so the first time the code is traced for
+   * these sizes and compared.
    *
-   * @throws whatever the code throws for such sizes.
+   * @throws the error of the code for such sizes.
    */
-  holdsAt(trace: Trace, signature: Signature, sizes: ReadonlyMap<string, number>): boolean {
+  holdsAt(trace: Trace, signature: CallSignature, sizes: ReadonlyMap<string, number>): boolean {
     const doubtful = [...sizes].filter(
       ([name, size]) => size <= 1 || trace.sizesHandedOut.has(name),
     );
@@ -162,13 +162,13 @@ export class Specializer {
     return verdict;
   }
 
-  /** A trace that may come to nothing: side-effect code must not run for it, so none may be reached. */
-  #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
+  /** A trace that may be discarded: it must not reach side-effect code, which must not run for it. */
+  #attempt(signature: CallSignature, symbolic: SymbolicTypes): Attempt {
     return { ...this.#run(signature, symbolic, 'refuse'), symbolic };
   }
 
-  /** A trace with the symbols that were asked for; null where side-effect code has to run. */
-  #named(signature: Signature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
+  /** A trace with the requested symbols; null where side-effect code has to run. */
+  #named(signature: CallSignature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
     let sizesRead: SizesRead = new Map();
     let hasSizes = false;
     try {
@@ -180,8 +180,8 @@ export class Specializer {
     } catch (error) {
       if (this.#mayRunCode && error instanceof CutError) return null;
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
-      // A number where a symbol was asked for fits to nothing that has the symbol: say that instead, unless
-      // the code refuses these very sizes.
+      // An error about a number in place of a requested symbol would be confusing: that a size was read is
+      // reported instead, unless the code refuses these very sizes.
       if (hasSizes) this.#run(signature, exactTypes(signature.leaves), 'refuse');
       refuseRead(sizesRead, asked, error);
       throw error;
@@ -193,15 +193,20 @@ interface Attempt extends TracedRun {
   readonly symbolic: SymbolicTypes;
 }
 
-/** The search for sizes that can be symbols. */
+/** Search for the sizes that can be symbols. */
 class Search {
   readonly guesses: Map<string, Guess>;
   obstacle: string | null = null;
   readonly #history: SizeHistory;
   readonly #asked: AxisNames;
-  readonly #facts: Facts;
+  readonly #facts: CallFacts;
 
-  constructor(history: SizeHistory, guesses: Map<string, Guess>, asked: AxisNames, facts: Facts) {
+  constructor(
+    history: SizeHistory,
+    guesses: Map<string, Guess>,
+    asked: AxisNames,
+    facts: CallFacts,
+  ) {
     this.#history = history;
     this.guesses = guesses;
     this.#asked = asked;
@@ -231,7 +236,7 @@ class Search {
     return null;
   }
 
-  /** Names that are read as numbers are given up, until the rest works. */
+  /** Gives up names whose sizes are read as numbers, until the rest works. */
   #refine(
     proposal: AxisNames,
     attempt: (names: AxisNames) => Attempt,
@@ -243,7 +248,7 @@ class Search {
       try {
         found = attempt(merged);
       } catch (error) {
-        // Code that works for every single size need not work for all at once; our own faults show.
+        // Code that works for every single size need not work for all at once; internal errors propagate.
         if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
         const at = error.source === undefined ? '' : ` at ${error.source}`;
         this.obstacle ??= `${error.op === undefined ? '' : `${error.op}: `}${error.problem}${at}`;
@@ -263,7 +268,7 @@ class Search {
   }
 }
 
-/** A dimension that was declared symbolic must not have become a number. */
+/** Refuses that a dimension declared symbolic was read as a number. */
 function refuseRead(sizesRead: SizesRead, asked: AxisNames, cause?: KaonError): void {
   const read = [...sizesRead].filter(([name]) => asked.includes(name));
   if (read.length === 0) return;
@@ -277,7 +282,7 @@ function refuseRead(sizesRead: SizesRead, asked: AxisNames, cause?: KaonError): 
   });
 }
 
-/** The names that were asked for, and others where there are none; equal sizes take the name that is asked for. */
+/** Requested names, and guessed ones where there are none; equal sizes take the requested name. */
 function mergeNames(asked: AxisNames, guessed: AxisNames): AxisNames {
   const taken = new Set(asked);
   const chosen = new Map<string, string>();

@@ -1,11 +1,11 @@
-/** A column of a table for people. */
+/** A column of a text table. */
 export interface Column<R> {
   readonly title: string;
   readonly align: 'left' | 'right';
   show(row: R): string;
 }
 
-/** The lines of a table: a title for each column, then the rows, aligned. */
+/** The lines of a table: titles, then the rows, aligned. */
 export function table<R>(columns: readonly Column<R>[], rows: readonly R[]): string[] {
   const cells = columns.map((column) => [column.title, ...rows.map((row) => column.show(row))]);
   const widths = cells.map((column) => Math.max(...column.map((text) => text.length)));

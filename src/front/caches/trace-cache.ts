@@ -1,17 +1,10 @@
 import { currentSource, InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { checkArgument, instanceOf } from '../../base/attributes/options.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
-import { namedInputs, typeToString } from '../../ir/program.js';
+import { typeToString } from '../../ir/program.js';
 import type { BareCall } from './bare-call.js';
 import { compareTraces } from '../tracing/compare-traces.js';
-import {
-  describeGuard,
-  type Explanation,
-  explanation,
-  GuardCounts,
-  type Miss,
-  type TraceReport,
-} from './explain.js';
+import { describeGuard, type Explanation, explanation, GuardCounts, type Miss } from './explain.js';
+import { type Cost, type CachedTrace, isCurrent, reportOf } from './entry.js';
 import { FieldGuards } from '../fields/guards.js';
 import { FieldWatch } from '../fields/watch.js';
 import {
@@ -19,17 +12,16 @@ import {
   capturedGuards,
   changedCapture,
   compareFacts,
-  type Facts,
+  type CallFacts,
   factsOf,
   type Guard,
-  type OutsideGuard,
 } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import type { NDArray } from '../core/ndarray.js';
-import { describeSignature, type Signature } from '../graphs/signature.js';
+import { describeSignature, type CallSignature } from '../graphs/signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from '../options/sizes.js';
 import { Specializer, type TraceFamily } from './specialize.js';
-import type { FirstRun, Trace, TracedRun } from '../tracing/trace.js';
+import type { FirstRun, TracedRun } from '../tracing/trace.js';
 import { TraceRunner } from '../tracing/trace-runner.js';
 import { VerifySchedule } from '../options/verify-schedule.js';
 import { isSameTrace, verifyTrace } from '../tracing/verify-trace.js';
@@ -46,41 +38,17 @@ const limits = {
   misses: 128,
 } as const;
 
-/** A trace, what it became, and what it was made for. */
-export interface Entry {
-  readonly id: number;
-  readonly trace: Trace;
-  readonly runner: TraceRunner;
-  readonly symbolic: SymbolicTypes;
-  readonly facts: Facts;
-  readonly captured: readonly OutsideGuard[];
-  readonly fields: FieldGuards;
-  readonly verification: VerifySchedule;
-  readonly signature: string;
-  readonly cost: Cost;
-  readonly family: string;
-  calls: number;
-  /** The time of the last use, in calls. */
-  used: number;
-}
-
-/** Shared with the report of the miss, which outlives the trace. */
-interface Cost {
-  readonly trace: number;
-  firstRun: number | null;
-}
-
 interface MissRecord extends Omit<Miss, 'milliseconds' | 'firstRunMilliseconds'> {
   readonly cost: Cost;
 }
 
 interface Family extends TraceFamily {
-  readonly entries: Entry[];
+  readonly entries: CachedTrace[];
 }
 
 /** What is known of a call that no trace serves. */
 interface FactsNow {
-  readonly facts: Facts;
+  readonly facts: CallFacts;
   readonly parts: ReadonlyMap<string, string>;
   /** Where it differs from the trace that is most like it; null without one. */
   readonly guards: readonly Guard[] | null;
@@ -100,11 +68,11 @@ export class TraceCache {
   readonly #name: string;
   readonly #specializer: Specializer;
   /** All there are, oldest first. */
-  readonly #entries: Entry[] = [];
+  readonly #entries: CachedTrace[] = [];
   /** Those of calls that differ in sizes only. */
   readonly #families: Map<string, Family> = new Map();
   /** A shortcut: what calls of exactly these sizes were served by. */
-  readonly #bySignature: Map<string, Entry> = new Map();
+  readonly #bySignature: Map<string, CachedTrace> = new Map();
   readonly #misses: MissRecord[] = [];
   readonly #failed: GuardCounts = new GuardCounts(limits.misses);
   #hits = 0;
@@ -113,7 +81,7 @@ export class TraceCache {
   #clock = 0;
 
   readonly #mayRunCode: boolean;
-  #last: { readonly call: BareCall; readonly entry: Entry } | null = null;
+  #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
   /** Whether the code ran in the call at hand, and agreed with the trace that serves it. */
   #hasCompared = false;
   /** What the trace made last has computed of the call that it was made for. */
@@ -135,9 +103,9 @@ export class TraceCache {
 
   /** The trace for a call, checked as often as was asked for, and run on the arrays. */
   call(
-    signature: Signature,
+    signature: CallSignature,
     given: readonly NDArray[],
-  ): { readonly entry: Entry; readonly results: readonly NDArray[] } {
+  ): { readonly entry: CachedTrace; readonly results: readonly NDArray[] } {
     this.#firstRun = null;
     const made = this.#made;
     const entry = this.find(signature);
@@ -170,12 +138,12 @@ export class TraceCache {
   }
 
   /** Remembers what `again` compares with. */
-  remember(call: BareCall | null, entry: Entry): void {
+  remember(call: BareCall | null, entry: CachedTrace): void {
     this.#last = call && { call, entry };
   }
 
   /** The traces there are, oldest first. */
-  get entries(): readonly Entry[] {
+  get entries(): readonly CachedTrace[] {
     return this.#entries;
   }
 
@@ -186,7 +154,7 @@ export class TraceCache {
   }
 
   /** The trace for a call; made when there is none, which runs side-effect code. */
-  find(signature: Signature): Entry {
+  find(signature: CallSignature): CachedTrace {
     this.#hasCompared = false;
     let entry = this.#bySignature.get(signature.key);
     if (entry === undefined || !isCurrent(entry)) {
@@ -205,8 +173,8 @@ export class TraceCache {
 
   /** Compares a trace with what the code does now. */
   #verify(
-    { trace, symbolic, fields, verification }: Entry,
-    signature: Signature,
+    { trace, symbolic, fields, verification }: CachedTrace,
+    signature: CallSignature,
     call: number,
   ): void {
     const { types } = symbolic;
@@ -229,7 +197,7 @@ export class TraceCache {
    * it makes the graph of one of these again, that one serves the call, and the fields that the code did not
    * read are guarded no more. Otherwise the run is the new trace.
    */
-  #retrace(signature: Signature, fitting: readonly Entry[]): Entry {
+  #retrace(signature: CallSignature, fitting: readonly CachedTrace[]): CachedTrace {
     const now = this.#factsNow(signature);
     if (fitting.length === 0) return this.#make(signature, now);
     const [latest, ...others] = fitting.toSorted((a, b) => b.used - a.used);
@@ -282,14 +250,14 @@ export class TraceCache {
   }
 
   /** Whether a trace is right for a call, its fields aside. */
-  #serves({ captured, trace, symbolic }: Entry, signature: Signature): boolean {
+  #serves({ captured, trace, symbolic }: CachedTrace, signature: CallSignature): boolean {
     if (changedCapture(captured) !== null) return false;
     const sizes = bindSizes(signature.leaves, symbolic.types);
     return sizes !== null && this.#specializer.holdsAt(trace, signature, sizes);
   }
 
   /** A trace for a call that none serves. Whatever goes wrong, nothing is left of the attempt. */
-  #make(signature: Signature, now: FactsNow, ready: ReadyRun | null = null): Entry {
+  #make(signature: CallSignature, now: FactsNow, ready: ReadyRun | null = null): CachedTrace {
     const source = currentSource();
     const { facts, parts, guards } = now;
     const guard = guards?.[0] ?? (guards === null ? null : smallSize(facts));
@@ -305,7 +273,7 @@ export class TraceCache {
     const { trace, symbolic, obstacle } = made;
     this.#firstRun = made.firstRun;
     const fields = new FieldGuards(made.fields, ready?.watch);
-    const entry: Entry = {
+    const entry: CachedTrace = {
       id: this.#made++,
       trace,
       symbolic,
@@ -341,7 +309,7 @@ export class TraceCache {
   }
 
   /** To be asked before the code runs, which may change fields. */
-  #factsNow(signature: Signature): FactsNow {
+  #factsNow(signature: CallSignature): FactsNow {
     const parts = this.#options.partsOf?.() ?? new Map<string, string>();
     checkArgument('hybridize', 'what partsOf returns', parts, textByName);
     const facts = factsOf(signature, exactTypes(signature.leaves).types, parts);
@@ -349,7 +317,7 @@ export class TraceCache {
   }
 
   /** What keeps the trace that is most like a call from serving it. */
-  #closest(facts: Facts): readonly Guard[] | null {
+  #closest(facts: CallFacts): readonly Guard[] | null {
     let best: { guards: readonly Guard[]; shared: number; used: number } | null = null;
     for (const entry of this.#entries) {
       const { guards: differing, shared } = compareFacts(entry.facts, facts);
@@ -400,11 +368,6 @@ export class TraceCache {
   }
 }
 
-/** Whether nothing that a trace relies on beside the arguments has changed. */
-function isCurrent({ captured, fields }: Entry): boolean {
-  return changedCapture(captured) === null && fields.holds();
-}
-
 /** The fields that differ; for blocks and parameters that were replaced there are guards already. */
 function fieldGuards(fields: FieldGuards, known: readonly Guard[]): readonly Guard[] {
   const blocks = known.flatMap(({ kind, path }) => (kind === 'blocks' ? [path] : []));
@@ -416,31 +379,8 @@ function fieldGuards(fields: FieldGuards, known: readonly Guard[]): readonly Gua
 }
 
 /** A call that fits a trace for all sizes in all but this: at 0 or 1 the code does something else. */
-function smallSize(facts: Facts): Guard | null {
+function smallSize(facts: CallFacts): Guard | null {
   const fact = facts.find(({ kind, text }) => kind === 'size' && Number(text) <= 1);
   if (fact === undefined) return null;
   return { kind: 'size', path: fact.path, expected: 'a size of 2 or more', actual: fact.text };
-}
-
-function reportOf({ id, trace, runner, signature, symbolic, calls, cost }: Entry): TraceReport {
-  const captured = new Set<string>();
-  let operators = 0;
-  for (const { parts } of trace.segments) {
-    const { program, reads } = parts;
-    const names = namedInputs(program).map(({ name }) => name);
-    const first = names.length - reads.length;
-    reads.forEach(({ kind }, i) => kind === 'array' && captured.add(names[first + i]));
-    for (const node of program.graph.nodes()) if (program.node(node).kind === 'call') operators++;
-  }
-  return {
-    id,
-    signature,
-    symbols: [...symbolsOfTypes(symbolic.types).keys()],
-    operators,
-    captured: [...captured],
-    calls,
-    milliseconds: cost.trace,
-    firstRunMilliseconds: cost.firstRun,
-    tiers: runner.tiers(),
-  };
 }

@@ -1,5 +1,5 @@
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { typeToString } from '../../ir/program.js';
 import { cond } from '../../ops/control/index.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -7,13 +7,13 @@ import { carryOut, closeRegions, traceRegion } from '../graphs/region.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { parted } from './tracing.js';
 
-/** One operator for both branches. */
+/** Captures a conditional as one operator. */
 export function capturedCond(
   predicate: NDArray,
   then: () => Nested,
   otherwise: () => Nested,
 ): unknown {
-  const op = 'cond';
+  const { name: op } = cond.declaration;
   let first: Nested | undefined;
   const regions = [
     traceRegion(op, [], () => {
@@ -31,7 +31,7 @@ export function capturedCond(
   const results = cond(predicate, programs[0], programs[1], operands);
   const [leaves, after] = parted(results, [first!.leaves.length]);
   carryOut(carried, after, regions, 'one of two');
-  return unflatten(first!.structure, leaves);
+  return unflattenTree(first!.structure, leaves);
 }
 
 function checkAgreement(op: string, first: Nested, second: readonly NDArray[]): void {

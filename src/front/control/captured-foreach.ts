@@ -1,11 +1,11 @@
 import { boundsOf } from '../../base/dim/index.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { foreach } from '../../ops/control/index.js';
 import { carryOut, closeRegions } from '../graphs/region.js';
 import type { RowLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
-/** One operator for the loop. */
+/** Captures a loop over rows as one operator. */
 export function capturedForeach({
   data,
   states: init,
@@ -13,7 +13,7 @@ export function capturedForeach({
   save,
   reverse,
 }: RowLoop): [unknown, unknown] {
-  const op = 'foreach';
+  const { name: op } = foreach.declaration;
   const slices = data.leaves.map(({ type: { dtype, shape } }) => ({
     dtype,
     shape: shape.slice(1),
@@ -32,5 +32,5 @@ export function capturedForeach({
   const runs =
     length === 1 ? 'once' : boundsOf(length).min >= 1 ? 'at least once' : 'any number of times';
   carryOut(carried, after, [region], runs);
-  return [unflatten(outputs.structure, stacked), unflatten(init.structure, states)];
+  return [unflattenTree(outputs.structure, stacked), unflattenTree(init.structure, states)];
 }

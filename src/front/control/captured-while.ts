@@ -1,4 +1,4 @@
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { whileLoop } from '../../ops/control/index.js';
 import { array } from '../arrays/creation.js';
 import { mode } from '../core/mode.js';
@@ -6,12 +6,12 @@ import type { NDArray } from '../core/ndarray.js';
 import { carryOut, closeRegions, traceRegion, writesState } from '../graphs/region.js';
 import { inIteration } from './checks.js';
 import { cond } from './cond.js';
-import type { Loop } from './loop.js';
+import type { WhileLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
 /** One operator for the loop. */
-export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
-  const op = 'whileLoop';
+export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
+  const { name: op } = whileLoop.declaration;
   const { vars, holds, step, limit, padded, save } = loop;
   const condition = traceRegion(
     op,
@@ -34,16 +34,27 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
     carried.length,
   ]);
   carryOut(carried, after, [region], 'any number of times');
-  return [unflatten(outputs.structure, stacked), unflatten(vars.structure, states), iterations];
+  return [
+    unflattenTree(outputs.structure, stacked),
+    unflattenTree(vars.structure, states),
+    iterations,
+  ];
 }
 
 /**
- * A loop whose condition draws random numbers or writes state, of which the operator's condition can give
- * nothing back: the body asks for the next iteration, and the condition reads the answer. As in eager
- * code nobody asks once the limit is reached.
+ * A loop whose condition draws random numbers or writes state, which the operator's condition cannot return:
+ * the loop is rotated, so the body evaluates the next condition, and the operator's condition reads the
+ * result. As in eager code the condition is not evaluated once the limit is reached.
  */
-function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, unknown, NDArray] {
-  const op = 'whileLoop';
+function rotated({
+  vars,
+  holds,
+  step,
+  limit,
+  padded,
+  save,
+}: WhileLoop): [unknown, unknown, NDArray] {
+  const { name: op } = whileLoop.declaration;
   const no = (): NDArray => array([false], { dtype: 'bool' });
   const asked = (states: readonly NDArray[]): NDArray => holds(states).reshape([1]);
   const first = limit === 0 ? no() : inIteration(op, 0, () => asked(vars.leaves));
@@ -60,7 +71,7 @@ function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, un
     holds: ([goesOn]) => goesOn,
     step: (_, [, done, ...before]) => {
       const returned = step([], before);
-      // What is returned is what it was before the condition wrote state.
+      // The results of the body are captured before the condition writes state.
       const now = (array: NDArray): NDArray => mode.capture?.current(array) ?? array;
       const outputs = { ...returned.outputs, leaves: returned.outputs.leaves.map(now) };
       const after = returned.states.map(now);
@@ -72,5 +83,5 @@ function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, un
     padded,
     save,
   }) as [unknown, NDArray[], NDArray];
-  return [outputs, unflatten(vars.structure, states), iterations];
+  return [outputs, unflattenTree(vars.structure, states), iterations];
 }

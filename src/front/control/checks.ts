@@ -12,13 +12,13 @@ import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
 import { arrangedLike, namesOf, type Nested, takeApart } from './nesting.js';
 
-/** Refuses what is not a function, and what is an asynchronous one. */
+/** Refuses values that are not functions, and asynchronous functions. */
 export function checkFunction(op: string, what: string, value: unknown): void {
   if (callable.accepts(value)) return refuseAsync(value, op);
   throw new ArgumentError(`${what} is not a function`, { op, expected: 'a function', actual: describe(value) }); // prettier-ignore
 }
 
-/** Refuses what is no array of one truth value. */
+/** Refuses a value that is not an array of one bool. */
 export function checkedPredicate(op: string, what: string, value: unknown): NDArray {
   if (!isArray(value)) {
     throw new ArgumentError(`${what} is not an array`, {
@@ -32,13 +32,13 @@ export function checkedPredicate(op: string, what: string, value: unknown): NDAr
   return value;
 }
 
-/** What a body has returned: outputs, and its new states in the order of the old ones. */
+/** Results of a body: outputs, and the new states in the order of the old ones. */
 export interface Returned {
   readonly outputs: Nested;
   readonly states: readonly NDArray[];
 }
 
-/** Takes apart what the body of a loop returns, and compares the new states with the old ones. */
+/** Parses the results of a loop body, and compares the new states with the old ones. */
 export function checkedReturn(
   op: string,
   value: unknown,
@@ -62,7 +62,7 @@ export function checkedReturn(
   return { outputs, states: after };
 }
 
-/** Refuses outputs that are not like those of the iterations before: there is one array for them all. */
+/** Refuses outputs that differ in type from those of earlier iterations: they are stacked in one array. */
 export function checkOutput(op: string, what: string, before: TensorType, after: TensorType): void {
   if (before.dtype !== after.dtype) {
     throw new DTypeError(`${what} changes its dtype`, {
@@ -81,8 +81,8 @@ export function checkOutput(op: string, what: string, before: TensorType, after:
   });
 }
 
-/** What a function of the user's returns, which is no promise. */
-export function resultOf<A extends readonly unknown[], R>(
+/** Result of a user's function; refuses promises. */
+export function userResult<A extends readonly unknown[], R>(
   op: string,
   fn: (...args: A) => R,
   ...args: A
@@ -90,7 +90,7 @@ export function resultOf<A extends readonly unknown[], R>(
   return withMode({}, op, () => fn(...args));
 }
 
-/** Runs an iteration. What fails in it says which one it was; the user's own errors stay as they are. */
+/** Runs an iteration. Its errors name the iteration; foreign errors stay unchanged. */
 export function inIteration<R>(op: string, index: number, run: () => R): R {
   try {
     return run();
@@ -99,5 +99,5 @@ export function inIteration<R>(op: string, index: number, run: () => R): R {
   }
 }
 
-/** What a loop may keep for its backward pass. */
+/** Rule for the policy of values saved for the backward pass. */
 export const loopSave: ValueRule<LoopSave> = oneOfValues('all', 'none', 'auto');

@@ -1,6 +1,6 @@
 import { isFloat } from '../../base/dtype.js';
 import { concat } from '../../ops/index.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { zeros } from '../arrays/creation.js';
 import type { NDArray } from '../core/ndarray.js';
 import { aliasOf, linkTo } from '../dispatch/values.js';
@@ -8,14 +8,14 @@ import { checkOutput } from './checks.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { Stack } from './rows.js';
 
-/** The outputs of the iterations that have run. */
-export class Outputs {
+/** Outputs of the iterations so far. */
+export class StackedOutputs {
   readonly #op: string;
   readonly #first: Nested;
   readonly #names: readonly string[];
   readonly #stacks: readonly Stack[];
 
-  /** @param reverse Whether the last row comes first. */
+  /** @param reverse The last row comes first. */
   constructor(op: string, first: Nested, reverse: boolean = false) {
     this.#op = op;
     this.#first = first;
@@ -23,7 +23,7 @@ export class Outputs {
     this.#stacks = first.leaves.map((leaf) => new Stack(settled(leaf), reverse));
   }
 
-  /** Adds those of another iteration, which must be like the first one's. */
+  /** Adds the outputs of an iteration, whose types must match the first one's. */
   add(outputs: Nested): void {
     const leaves = arrangedLike(this.#op, this.#first, outputs, 'changes its structure');
     leaves.forEach((leaf, k) => {
@@ -34,7 +34,7 @@ export class Outputs {
     });
   }
 
-  /** All of them in the body's own nesting, with rows of zeros after those of `count` iterations up to `rows`. */
+  /** The stacked outputs in the body's own nesting, zero-padded after `count` iterations up to `rows`. */
   finish(count: number, rows: number): unknown {
     const stacked = this.#stacks.map((stack) => {
       const filled = stack.finish();
@@ -42,14 +42,14 @@ export class Outputs {
       const { dtype, shape } = stack.first;
       return concat([filled, zeros([rows - count, ...shape], { dtype })]);
     });
-    return unflatten(this.#first.structure, stacked);
+    return unflattenTree(this.#first.structure, stacked);
   }
 }
 
 /**
- * A computed array that keeps its elements even if the array is assigned to in a later iteration. What
- * keeps a gradient or has a history is left alone: it cannot be assigned to while that matters. Gradients
- * flow through to everything else, too: they may be asked for by name.
+ * A computed array that keeps its elements even if the array is assigned to in a later iteration. Arrays with
+ * a gradient or a history are returned as they are: they cannot be assigned to while that matters, and
+ * gradients may be requested for them by name.
  */
 export function settled(array: NDArray): NDArray {
   const { gradient, origin } = array.computed();

@@ -1,44 +1,44 @@
 import { checkOptions, flag, type OptionRules } from '../../base/attributes/options.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { requireNow } from '../../ir/requirement.js';
 import { lengthOf } from '../../ops/control/body.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
+import { foreach as operator } from '../../ops/control/index.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { capturedForeach } from './captured-foreach.js';
-import { checkedReturn, loopSave, checkFunction, inIteration, resultOf } from './checks.js';
-import { Outputs, settled } from './eager.js';
-import { keeping, type RowLoop, type Step } from './loop.js';
+import { checkedReturn, loopSave, checkFunction, inIteration, userResult } from './checks.js';
+import { StackedOutputs, settled } from './eager.js';
+import { keeping, type RowLoop, type IterationStep } from './loop.js';
 import { namesOf, takeApart } from './nesting.js';
-import { rowsOf } from './rows.js';
+import { iterateRows } from './rows.js';
 import { unrun } from './unrun.js';
 
-const op = 'foreach';
+const op: string = operator.declaration.name;
 
 /** Options of `foreach`. */
 export interface ForeachOptions {
   /**
-   * What is kept of each iteration for a backward pass: everything, only the carried states (the rest is
-   * computed again), or what the compiler thinks best. Default `auto`.
+   * Policy for values saved in each iteration for a backward pass: all, only the carried states (the rest is
+   * recomputed), or the compiler's choice. Default `auto`.
    */
   readonly save?: LoopSave;
-  /** Goes from the last row to the first; outputs stay in the order of the data. Default false. */
+  /** Iterate from the last row to the first; outputs stay in the order of the data. Default false. */
   readonly reverse?: boolean;
 }
 
 const rules: OptionRules<ForeachOptions> = { save: loopSave, reverse: flag };
 
 /**
- * Runs `body(slice, states)` for each position along the first axis of the data, and carries the states
- * from one iteration to the next. The body returns `[output, newStates]`; the result is the outputs
- * stacked along a new first axis, and the final states. Data, states and outputs are any nesting of
- * arrays, lists and plain objects, and `[]` stands for none: no states make it a map, no outputs a fold.
+ * Runs `body(slice, states)` for each index along the first axis of the data, and carries the states from one
+ * iteration to the next. The body returns `[output, newStates]`; the result is the outputs stacked along a
+ * new first axis, and the final states. Data, states and outputs are any nesting of arrays, lists and plain
+ * objects, and `[]` stands for none: without states it is a map, without outputs a fold.
  *
- * With no rows, the outputs have none either, and the states come back unchanged.
+ * With no rows, the outputs have none either, and the states are returned unchanged.
  *
- * @throws ShapeError, DTypeError or ArgumentError for data of different lengths, for states that change
- * from one iteration to the next in structure, dtype or shape, and for outputs that do. What fails inside
- * says in which iteration.
+ * @throws ShapeError, DTypeError or ArgumentError for data of different lengths, and for states or outputs
+ * that change from one iteration to the next in structure, dtype or shape. Errors inside name the iteration.
  */
 export function foreach<D extends object | [], S extends object | [], O extends object | []>(
   body: (slice: D, states: S) => readonly [outputs: O, states: NoInfer<S>],
@@ -53,9 +53,9 @@ export function foreach<D extends object | [], S extends object | [], O extends 
   const states = takeApart(op, 'state', initStates);
   const types = rows.leaves.map(({ type }) => type);
   lengthOf(op, types, namesOf(rows), requireNow);
-  const step: Step = (slices, before) => {
-    const slice = unflatten(rows.structure, slices) as D;
-    const returned = resultOf(op, body, slice, unflatten(states.structure, before) as S);
+  const step: IterationStep = (slices, before) => {
+    const slice = unflattenTree(rows.structure, slices) as D;
+    const returned = userResult(op, body, slice, unflattenTree(states.structure, before) as S);
     return checkedReturn(op, returned, states, before);
   };
   const loop = {
@@ -77,21 +77,21 @@ function runForeach({ data, states: init, step, save, reverse }: RowLoop): [unkn
       inIteration(op, 0, () => step(...given)),
     );
     return [
-      unflatten(none.outputs.structure, none.stacked),
-      unflatten(init.structure, none.states),
+      unflattenTree(none.outputs.structure, none.stacked),
+      unflattenTree(init.structure, none.states),
     ];
   }
   const iterate = keeping(save, step);
-  const rows = arrays.map((array) => rowsOf(array, reverse));
-  let outputs: Outputs | undefined;
+  const rows = arrays.map((array) => iterateRows(array, reverse));
+  let outputs: StackedOutputs | undefined;
   for (let i = 0; i < length; i++) {
     const slices = rows.map((each) => each.next().value!);
     inIteration(op, i, () => {
       const returned = iterate(slices, states);
       states = returned.states.map(settled);
-      if (outputs === undefined) outputs = new Outputs(op, returned.outputs, reverse);
+      if (outputs === undefined) outputs = new StackedOutputs(op, returned.outputs, reverse);
       else outputs.add(returned.outputs);
     });
   }
-  return [outputs!.finish(length, length), unflatten(init.structure, states)];
+  return [outputs!.finish(length, length), unflattenTree(init.structure, states)];
 }

@@ -5,32 +5,32 @@ import type { NDArray } from '../core/ndarray.js';
 import type { Returned } from './checks.js';
 import type { Nested } from './nesting.js';
 
-/** One iteration: the row's arrays and the states' arrays to what the body makes of them. */
-export type Step = (slices: readonly NDArray[], states: readonly NDArray[]) => Returned;
+/** One iteration on the arrays of the row and of the states. */
+export type IterationStep = (slices: readonly NDArray[], states: readonly NDArray[]) => Returned;
 
-/** A loop over rows, taken apart. */
+/** A loop over rows, with its nested values flattened. */
 export interface RowLoop {
   readonly data: Nested;
   readonly states: Nested;
-  readonly step: Step;
+  readonly step: IterationStep;
   readonly save: LoopSave;
   readonly reverse: boolean;
 }
 
-/** A loop that a condition ends, taken apart. */
-export interface Loop {
+/** A while loop, with its nested values flattened. */
+export interface WhileLoop {
   readonly vars: Nested;
-  /** The condition of these loop variables, one truth value. */
+  /** The condition on the loop variables, one bool. */
   readonly holds: (vars: readonly NDArray[]) => NDArray;
   /** The body; there are no slices. */
-  readonly step: Step;
+  readonly step: IterationStep;
   readonly limit: number | null;
   readonly padded: boolean;
   readonly save: LoopSave;
 }
 
-/** The iteration with what it computes inside kept for a backward pass, or not. */
-export function keeping(save: LoopSave, step: Step): Step {
+/** An iteration with the given policy for values saved for a backward pass. */
+export function keeping(save: LoopSave, step: IterationStep): IterationStep {
   if (save !== 'none' || mode.session === null) return step;
   return (slices, states) => {
     let made: Returned | undefined;

@@ -1,9 +1,9 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import {
-  flatten,
+  flattenTree,
   sameStructure,
-  type Structure,
+  type TreeStructure,
   structureToString,
 } from '../../base/attributes/tree.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -14,22 +14,22 @@ import { isArray } from '../graphs/signature.js';
  * are taken apart, and their arrays get names for errors: `state 1`, `state.h`, `output.layers[0]`.
  */
 
-/** The arrays of a nested value. */
+/** A nested value as its arrays and structure. */
 export interface Nested {
-  /** What it is in messages: `state`, `output`. */
+  /** Its name in messages: `state`, `output`. */
   readonly what: string;
   readonly leaves: readonly NDArray[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
 }
 
 type Path = readonly (string | number)[];
 
 /**
- * Takes a nested value apart.
+ * Flattens a nested value.
  * @throws ArgumentError, naming the place, for anything in it that is not an array.
  */
 export function takeApart(op: string, what: string, value: unknown): Nested {
-  const { leaves, structure } = flatten(value, isArray, op);
+  const { leaves, structure } = flattenTree(value, isArray, op);
   const stray = findStatic(structure, []);
   if (stray === null) return { what, leaves, structure };
   throw new ArgumentError(`${nameAt(what, stray.path)} is not an array`, {
@@ -43,7 +43,7 @@ export function takeApart(op: string, what: string, value: unknown): Nested {
 const advised: ReadonlySet<string> = new Set(['number', 'boolean', 'bigint']);
 
 function findStatic(
-  part: Structure,
+  part: TreeStructure,
   path: Path,
 ): { readonly path: Path; readonly value: unknown } | null {
   if (part.kind === 'leaf') return null;
@@ -58,7 +58,7 @@ function findStatic(
 /** The names of the arrays of a nested value, in order. */
 export function namesOf({ what, structure }: Nested): readonly string[] {
   const names: string[] = [];
-  const visit = (part: Structure, path: Path): void => {
+  const visit = (part: TreeStructure, path: Path): void => {
     if (part.kind === 'leaf') names.push(nameAt(what, path));
     else if ('entries' in part) {
       part.entries.forEach((entry, i) => visit(entry, [...path, keyAt(part, i)]));
@@ -69,9 +69,9 @@ export function namesOf({ what, structure }: Nested): readonly string[] {
 }
 
 /**
- * The arrays of a value in the order of another of the same nesting; the keys of objects may come in any
+ * The arrays of a value in the order of another with the same nesting; the keys of objects may come in any
  * order.
- * @throws ArgumentError, naming the innermost place that differs. `differs` says how.
+ * @throws ArgumentError, naming the innermost place that differs. `differs` describes the difference.
  */
 export function arrangedLike(
   op: string,
@@ -81,8 +81,8 @@ export function arrangedLike(
 ): readonly NDArray[] {
   if (sameStructure(expected.structure, actual.structure)) return actual.leaves;
   let next = 0;
-  // Follows the actual order, so that each of its leaves is met when its turn comes.
-  const visit = (a: Structure, b: Structure, path: Path): NDArray[] => {
+  // In the actual order, so that leaves are consumed in sequence.
+  const visit = (a: TreeStructure, b: TreeStructure, path: Path): NDArray[] => {
     if (a.kind === 'leaf' && b.kind === 'leaf') return [actual.leaves[next++]];
     const isAlike =
       'entries' in a &&
@@ -109,7 +109,7 @@ export function arrangedLike(
   return visit(expected.structure, actual.structure, []);
 }
 
-function keyAt(part: Structure, index: number): string | number {
+function keyAt(part: TreeStructure, index: number): string | number {
   return part.kind === 'record' ? part.keys[index] : index;
 }
 

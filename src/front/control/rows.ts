@@ -8,13 +8,13 @@ import type { NDArray } from '../core/ndarray.js';
  */
 
 /**
- * How many parts are cut or joined at once. Each number of parts is a kernel of its own, and larger ones
- * take longer to compile; smaller ones copy the rows more often.
+ * Number of parts that are split or joined at once. Each number of parts is a kernel of its own, and larger
+ * ones take longer to compile; smaller ones copy the rows more often.
  */
 const fan = 8;
 
 /** The rows of an array along its first axis, which they drop; the last one first if `reverse`. */
-export function* rowsOf(x: NDArray, reverse: boolean): Generator<NDArray, void> {
+export function* iterateRows(x: NDArray, reverse: boolean): Generator<NDArray, void> {
   const [length, ...rest] = x.shape;
   let size = 1;
   while (size * fan < length) size *= fan;
@@ -22,15 +22,15 @@ export function* rowsOf(x: NDArray, reverse: boolean): Generator<NDArray, void> 
   const parts = cuts.length === 0 ? [x] : split(x, cuts);
   for (const part of reverse ? parts.toReversed() : parts) {
     if (size === 1) yield reshape(part, rest);
-    else yield* rowsOf(part, reverse);
+    else yield* iterateRows(part, reverse);
   }
 }
 
-/** Puts rows together as they come, or in reverse. */
+/** Stacks rows incrementally, in order or in reverse. */
 export class Stack {
-  /** Waiting rows, then waiting blocks of rows: each level's are about `fan` times as long. */
+  /** Pending rows, then pending blocks of rows: those of each level are about `fan` times as long. */
   readonly #levels: NDArray[][] = [[]];
-  /** A row, to compare others with; there is at least one. */
+  /** A row for comparisons; there is at least one. */
   readonly first: NDArray;
 
   readonly #reverse: boolean;

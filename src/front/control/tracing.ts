@@ -1,8 +1,8 @@
 import type { TensorType } from '../../ir/types.js';
 import type { NDArray } from '../core/ndarray.js';
-import { type Region, traceRegion } from '../graphs/region.js';
+import { type TracedRegion, traceRegion } from '../graphs/region.js';
 import { inIteration } from './checks.js';
-import type { Step } from './loop.js';
+import type { IterationStep } from './loop.js';
 import type { Nested } from './nesting.js';
 
 /*
@@ -12,16 +12,16 @@ import type { Nested } from './nesting.js';
 
 /** The body of a loop as a region, and the nesting of its outputs. */
 export interface TracedBody {
-  readonly region: Region;
+  readonly region: TracedRegion;
   readonly outputs: Nested;
 }
 
-/** Runs the body of a loop on stand-ins for slices and states. */
+/** Traces the body of a loop on placeholders for slices and states. */
 export function traceBody(
   op: string,
   slices: readonly TensorType[],
   states: readonly NDArray[],
-  step: Step,
+  step: IterationStep,
 ): TracedBody {
   let outputs: Nested | undefined;
   const types = [...slices, ...states.map(({ type }) => type)];
@@ -35,7 +35,7 @@ export function traceBody(
   return { region, outputs: outputs! };
 }
 
-/** A list in parts of given lengths, and the rest. */
+/** Splits a list into parts of given lengths, and the rest. */
 export function parted<T>(list: readonly T[], lengths: readonly number[]): (readonly T[])[] {
   let start = 0;
   const parts = lengths.map((length) => list.slice(start, (start += length)));

@@ -8,18 +8,18 @@ import { traceRegion } from '../graphs/region.js';
 import { namesOf, type Nested } from './nesting.js';
 import type { Returned } from './checks.js';
 
-/** What a loop without iterations gives. */
+/** Results of a loop without iterations. */
 export interface Unrun {
   readonly outputs: Nested;
-  /** The stacked outputs: no rows, or as many rows of zeros as there must be. */
+  /** The stacked outputs: no rows, or the required number of zero rows. */
   readonly stacked: readonly NDArray[];
   readonly states: readonly NDArray[];
 }
 
 /**
- * The results of a loop whose body has not run. It is traced, which draws nothing and writes nothing, to
- * learn what its outputs would have been. Everything that it would have used takes part in a recording
- * all the same, so that gradients of it are zeros.
+ * The results of a loop whose body has not run. It is traced, without draws or writes, for the types of its
+ * outputs. Everything that it would have used takes part in a recording all the same, so that gradients with
+ * respect to it are zeros.
  */
 export function unrun(
   op: string,

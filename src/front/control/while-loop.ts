@@ -6,9 +6,10 @@ import {
   type OptionRules,
   orNull,
 } from '../../base/attributes/options.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
 import { arrayType } from '../core/array-type.js';
+import { whileLoop as operator } from '../../ops/control/index.js';
 import { mode } from '../core/mode.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 import { capturedWhile } from './captured-while.js';
@@ -18,26 +19,26 @@ import {
   loopSave,
   checkFunction,
   inIteration,
-  resultOf,
+  userResult,
 } from './checks.js';
-import { Outputs, settled } from './eager.js';
-import { keeping, type Loop } from './loop.js';
+import { StackedOutputs, settled } from './eager.js';
+import { keeping, type WhileLoop } from './loop.js';
 import { takeApart } from './nesting.js';
 import { unrun } from './unrun.js';
 
-const op = 'whileLoop';
+const op: string = operator.declaration.name;
 
 /** Options of `whileLoop`. */
 export interface WhileOptions {
-  /** After so many iterations the loop ends whatever the condition says. Default: no limit. */
+  /** Iteration limit. Default: none. */
   readonly maxIterations?: number | null;
-  /** Whether outputs have `maxIterations` rows, zero beyond the iterations. Default false. */
+  /** Pad outputs with zeros to `maxIterations` rows. Default false. */
   readonly padded?: boolean;
   /** See `ForeachOptions`. Default `auto`. */
   readonly save?: LoopSave;
 }
 
-/** Loop variables that are no list, and so are passed as one argument. */
+/** Loop variables that are not a list, and so are passed as one argument. */
 export type LoopVariables = object & { readonly [Symbol.iterator]?: never };
 
 const rules: OptionRules<WhileOptions> = {
@@ -47,18 +48,18 @@ const rules: OptionRules<WhileOptions> = {
 };
 
 /**
- * Runs `body` as long as `condition` holds of the loop variables. The body returns
- * `[output, newLoopVariables]`; the result is the outputs stacked along a new first axis, one row for
- * each iteration, the final loop variables, and the number of iterations, a rank-0 int32 array. A list
- * of loop variables is spread over the arguments of both functions, anything else is passed as one.
- * Loop variables and outputs are any nesting of arrays, lists and plain objects; `[]` stands for none.
+ * Runs `body` as long as `condition` holds for the loop variables. The body returns `[output,
+ * newLoopVariables]`; the result is the outputs stacked along a new first axis, one row for each iteration,
+ * the final loop variables, and the number of iterations, a rank-0 int32 array. A list of loop variables is
+ * spread over the arguments of both functions, anything else is passed as one. Loop variables and outputs are
+ * any nesting of arrays, lists and plain objects; `[]` stands for none.
  *
- * @throws ArgumentError, ShapeError or DTypeError for a condition that is not one bool, for loop
- * variables that change from one iteration to the next in structure, dtype or shape, and for outputs that
- * do. What fails inside says in which iteration.
+ * @throws ArgumentError, ShapeError or DTypeError for a condition that is not one bool, and for loop
+ * variables or outputs that change from one iteration to the next in structure, dtype or shape. Errors inside
+ * name the iteration.
  */
 export function whileLoop<V extends readonly unknown[] | [], O extends object | []>(
-  // Spread, since the compiler would take a function of fewer arguments for the whole list otherwise.
+  // Spread, since the compiler would otherwise infer the whole list for functions of fewer parameters.
   condition: (...loopVars: [...V]) => NDArray,
   body: (...loopVars: [...V]) => readonly [outputs: O, loopVars: NoInfer<V>],
   loopVars: V,
@@ -83,26 +84,26 @@ export function whileLoop(
   const limit = checkedLimit(options.maxIterations, padded);
   const vars = takeApart(op, 'loop variable', loopVars);
   const spread = (arrays: readonly NDArray[]): never[] => {
-    const nested = unflatten(vars.structure, arrays);
+    const nested = unflattenTree(vars.structure, arrays);
     return (Array.isArray(nested) ? nested : [nested]) as never[];
   };
   const run = mode.capture === null ? runWhile : capturedWhile;
   return run({
     vars,
     holds: (arrays) =>
-      checkedPredicate(op, 'the condition', resultOf(op, condition, ...spread(arrays))),
-    step: (_, before) => checkedReturn(op, resultOf(op, body, ...spread(before)), vars, before),
+      checkedPredicate(op, 'the condition', userResult(op, condition, ...spread(arrays))),
+    step: (_, before) => checkedReturn(op, userResult(op, body, ...spread(before)), vars, before),
     limit,
     padded,
     save,
   });
 }
 
-function runWhile(loop: Loop): [unknown, unknown, NDArray] {
+function runWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
   const { vars, holds, limit, padded } = loop;
   const step = keeping(loop.save, loop.step);
   let states: readonly NDArray[] = vars.leaves.map(settled);
-  let outputs: Outputs | undefined;
+  let outputs: StackedOutputs | undefined;
   let count = 0;
   const end = limit ?? Infinity;
   for (; count < end; count++) {
@@ -110,7 +111,7 @@ function runWhile(loop: Loop): [unknown, unknown, NDArray] {
       if (holds(states).storage.host[0] === 0) return false;
       const returned = step([], states);
       states = returned.states.map(settled);
-      if (outputs === undefined) outputs = new Outputs(op, returned.outputs);
+      if (outputs === undefined) outputs = new StackedOutputs(op, returned.outputs);
       else outputs.add(returned.outputs);
       return true;
     });
@@ -119,14 +120,14 @@ function runWhile(loop: Loop): [unknown, unknown, NDArray] {
   const iterations = arrayOf(arrayType('int32', []), Int32Array.of(count));
   if (outputs !== undefined) {
     const stacked = outputs.finish(count, padded ? limit! : count);
-    return [stacked, unflatten(vars.structure, states), iterations];
+    return [stacked, unflattenTree(vars.structure, states), iterations];
   }
   const none = unrun(op, [], states, padded ? limit! : 0, (...given) =>
     inIteration(op, 0, () => loop.step(...given)),
   );
   return [
-    unflatten(none.outputs.structure, none.stacked),
-    unflatten(vars.structure, none.states),
+    unflattenTree(none.outputs.structure, none.stacked),
+    unflattenTree(vars.structure, none.states),
     iterations,
   ];
 }

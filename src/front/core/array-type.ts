@@ -1,13 +1,13 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import type { TensorType } from '../../ir/types.js';
 
 /**
- * The type of an array whose sizes are known. Interned: while a type is in use, equal types are one
- * object, so the eager path compares ids and never looks at shapes.
+ * The type of an array whose sizes are known. Interned: while a type is in use, equal types are one object,
+ * so the eager path compares ids and never shapes.
  */
 export interface ArrayType extends TensorType {
-  /** Never used twice. */
+  /** Unique for the life of the process. */
   readonly id: number;
   readonly dtype: DType;
   readonly shape: readonly number[];
@@ -16,8 +16,8 @@ export interface ArrayType extends TensorType {
 }
 
 /**
- * How many types are kept. A type that fell out and comes back gets a new id, which costs a cache miss
- * elsewhere and nothing more: an id stands for one type for ever.
+ * Number of cached types. A type that was evicted and comes back gets a new id, which only costs a cache miss
+ * elsewhere: an id never changes its meaning.
  */
 const capacity = 16384;
 
@@ -29,7 +29,12 @@ export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
   const key = `${dtype}:${shape.join()}`;
   let type = interned.get(key);
   if (type === undefined) {
-    type = { id: nextId++, dtype, shape: Object.freeze([...shape]), size: sizeOf(shape) as number };
+    type = {
+      id: nextId++,
+      dtype,
+      shape: Object.freeze([...shape]),
+      size: elementCount(shape) as number,
+    };
     if (interned.size >= capacity) interned.delete(interned.keys().next().value!);
     interned.set(key, type);
   }
@@ -44,7 +49,7 @@ export function staticType(type: TensorType | ArrayType): ArrayType | undefined 
     : undefined;
 }
 
-/** `arrayType` where it is likely to be the type of before, which is found without making a key. */
+/** `arrayType` with a fast path for the same type as before, which needs no key. */
 export function arrayTypeLike(
   before: ArrayType | undefined,
   dtype: DType,

@@ -26,43 +26,43 @@ import { describeValue } from './same-value.js';
 import type { StaticCode } from './static-code.js';
 
 /**
- * What a captured run of user code does with reading: `deferred` computes the value, which is then the
- * user's own constant; `trace` refuses, because the captured code is replayed with other values.
+ * Behavior of reads in a captured run: `deferred` computes the value, which then is a constant of the user's;
+ * `trace` refuses, because the captured code is replayed with other values.
  */
 export type CaptureKind = 'deferred' | 'trace';
 
-/** What captured code does beside computing results. */
+/** Effects of captured code besides its results. */
 export interface Effects {
-  /** State by the array that holds it, with its new value. */
+  /** New values of state, by the array that holds it. */
   readonly updates: ReadonlyMap<NDArray, NDArray>;
   /** Gradients by the array that keeps them. */
   readonly gradients: ReadonlyMap<NDArray, NDArray>;
-  /** The stand-ins for gradients that were there before, by the array that keeps them. */
+  /** Placeholders of earlier gradients, by the array that keeps them. */
   readonly gradientReads: ReadonlyMap<NDArray, NDArray>;
-  /** Arrays that started to keep a gradient, and how. */
+  /** Arrays with a newly attached gradient, and its mode. */
   readonly attached: ReadonlyMap<NDArray, GradReq>;
-  /** What became of gradients, for those who use each once. */
+  /** Final marks of gradients, for users that use each gradient once. */
   readonly gradientMarks: ReadonlyMap<NDArray, GradientMark>;
 }
 
-/** Keeps what objects hold while traced code works with them. */
+/** Log of the fields of objects in traced code. */
 export interface FieldLog {
-  /** Notes the fields of an object now; `name` begins their paths. */
+  /** Records the fields of an object now; `name` is the prefix of their paths. */
   add(object: object, name: string): void;
-  /** The fields whose values are others now. */
+  /** The fields whose values have changed since. */
   changes(): readonly { readonly path: string; readonly to: unknown }[];
 }
 
-/** Whether the gradient of an array from outside was new to a user before captured code ran. */
+/** Freshness of an outer array's gradient for a user before captured code ran. */
 export interface NewGradient {
   readonly array: NDArray;
   readonly user: GradientUser;
   readonly isNew: boolean;
 }
 
-/** A number of the host's that captured code depends on, such as a learning rate. */
+/** A number of the host that captured code depends on, such as a learning rate. */
 export interface HostNumber {
-  /** The name of the input that it becomes. */
+  /** The name of its input. */
   readonly name: string;
   /** The number at the time of a call. */
   read(): number;
@@ -72,86 +72,86 @@ export const hostNumberType: ArrayType = arrayType('float32', []);
 
 const noNames: ReadonlySet<string> = new Set();
 
-/** One run of user code whose operator calls are remembered instead of run. */
+/** One run of user code whose operator calls are recorded instead of run. */
 export class Capture {
   readonly kind: CaptureKind;
-  /** The placeholders of a trace: the arrays that each replay brings anew. */
+  /** Placeholders of a trace: arrays that each replay supplies anew. */
   readonly placeholders: Set<NDArray> = new Set();
-  /** Sizes of symbols: those of a trace's inputs, and those found when lazy arrays were computed. */
+  /** Values of size symbols: those of a trace's inputs, and those found when lazy arrays were computed. */
   readonly sizes: Map<string, number>;
-  /** State written in traced code: the array, and what it will hold after each replay. */
+  /** State written in traced code: the array, and its value after each replay. */
   readonly updates: Map<NDArray, NDArray> = new Map();
   /** The state that each of those values, and earlier ones, belongs to. */
   readonly #updated: Map<NDArray, NDArray> = new Map();
-  /** Values of state as recorded calls have read it, before it was written. */
+  /** Values of state as read by captured calls, before it was written. */
   readonly stateReads: Map<NDArray, NDArray> = new Map();
-  /** Gradients that traced code left on arrays from outside. */
+  /** Gradients that traced code assigned to outer arrays. */
   readonly gradients: Map<NDArray, NDArray> = new Map();
-  /** Arrays from outside that started to keep a gradient. */
+  /** Outer arrays with a newly attached gradient. */
   readonly attached: Map<NDArray, GradReq> = new Map();
-  /** What the code so far has done to gradients of arrays from outside. */
+  /** Marks of the gradients of outer arrays so far. */
   readonly gradientMarks: Map<NDArray, GradientMark> = new Map();
-  /** Who has used any gradient in the code so far, or may have. */
+  /** Users that have, or may have, used any gradient so far. */
   readonly #gradientUsers: Set<GradientUser> = new Set();
-  /** The marks since effects were taken. */
+  /** Marks since the last `takeEffects`. */
   readonly #marksSince: Map<NDArray, GradientMark> = new Map();
-  /** Whether gradients were new to their users before the code: what it relies on. */
+  /** Freshness assumptions about gradients before the code. */
   readonly newGradients: Map<NDArray, NewGradient[]> = new Map();
   /**
-   * How arrays from outside kept gradients when traced code asked or changed it first: what it does may
-   * depend on that, also where it reads no elements of theirs.
+   * Gradient modes of outer arrays when traced code first read or changed them: the code may depend on them,
+   * even where it reads no elements.
    */
   readonly gradientsFound: Map<NDArray, string> = new Map();
-  /** The fields of objects that traced code works with; null where nobody asks. */
+  /** Log of the fields of objects in traced code; null when there is none. */
   fields: FieldLog | null = null;
-  /** Paths of those that side-effect code has changed. */
+  /** Paths of fields that side-effect code has changed. */
   readonly changedByCode: Set<string> = new Set();
-  /** Stand-ins for the gradients that arrays from outside bring along. */
+  /** Placeholders of the gradients of outer arrays at the start. */
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
-  /** Stand-ins for numbers that the host is asked for before each replay. */
+  /** Placeholders of numbers that the host supplies before each replay. */
   readonly hostReads: Map<NDArray, HostNumber> = new Map();
   /**
-   * Sizes of input dimensions that traced code has read as numbers, and so relies on, with the lines where
-   * it did first; what is read inside of a body, the code around it relies on.
+   * Sizes of input dimensions that traced code has read as numbers, and so depends on, with the lines of
+   * their first reads; shared with the enclosing capture.
    */
   readonly sizesRead: Map<string, string | undefined>;
 
-  /** Names of the sizes that must stay symbols. */
+  /** Names of sizes that must stay symbols. */
   declared: ReadonlySet<string>;
   /**
-   * Names of the sizes that traced code was given as they are: it may compare them with numbers, and then does
-   * something else for some of them.
+   * Names of sizes that traced code received as symbols: it may compare them with numbers, and branch on the
+   * result.
    */
   readonly sizesHandedOut: Set<string>;
-  /** Sizes as they are handed out, by key: code that compares two finds equal ones to be one. */
+  /** Sizes received by the code, by key: equal sizes are one object. */
   readonly #handedOut: Map<string, Dim>;
 
-  /** Sizes that only the data decides, by name, with an array whose shape tells each. */
+  /** Data-dependent sizes by name, with an array whose shape reveals each. */
   readonly decided: Map<string, NDArray> = new Map();
   readonly sharedSizes: SharedSizes = new SharedSizes(describeValue);
 
-  /** Symbolic sizes of what each replay brings, by name, with a placeholder whose shape tells each. */
+  /** Symbolic sizes of the inputs of replays by name, with a placeholder whose shape reveals each. */
   readonly given: Map<string, NDArray> = new Map();
 
-  /** What captured calls require of sizes, also those that nothing reads, with the serials of the calls. */
+  /** Requirements of captured calls on sizes, dead calls included, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
 
-  /** Calls that may refuse the elements they get, also those whose results nothing reads. */
+  /** Calls that may refuse their elements, dead calls included. */
   readonly checked: Origin[] = [];
-  /** Arrays that recorded calls have read: they take part in recordings of the replays. */
+  /** Arrays that captured calls have read: they take part in recordings of the replays. */
   readonly touched: Set<NDArray> = new Set();
   /** The recordings that captured calls took part in. */
   readonly sessions: Set<Session> = new Set();
-  /** Every captured call in order, for captures that run while they are made; null for the others. */
+  /** Every captured call in order, for captures that run while they are made; null for others. */
   log: Origin[] | null = null;
-  /** What becomes of side-effect code that is reached; null where there may be none. */
+  /** Handler of side-effect code; null where none is allowed. */
   onStaticCode: ((code: StaticCode, args: readonly unknown[]) => unknown) | null = null;
-  /** Changes whenever state is written for real in the middle of a trace. */
+  /** Changes whenever state is really written in the middle of a trace. */
   stretch: object = {};
 
-  /** The capture that this one goes on inside of: what it made is there to be used. */
+  /** The enclosing capture, whose values may be used. */
   readonly parent: Capture | null;
-  /** Whether it is of the body of an operator, which may run many times in one replay. */
+  /** True for the body of an operator, which may run many times in one replay. */
   readonly isBody: boolean;
 
   constructor(
@@ -170,7 +170,7 @@ export class Capture {
     this.#handedOut = parent === null ? new Map<string, Dim>() : parent.#handedOut;
   }
 
-  /** Whether an array stands for a value that only a replay has. */
+  /** True for an array whose value exists only in a replay. */
   owns(array: NDArray): boolean {
     if (array.elements !== null) return false;
     if (this.kind === 'trace') {
@@ -179,7 +179,7 @@ export class Capture {
     return this.parent !== null && this.parent.owns(array);
   }
 
-  /** An array that stands for what each replay brings. */
+  /** A placeholder for an input of each replay. */
   placeholder(type: TensorType): NDArray {
     const array = new NDArray(type, null);
     this.placeholders.add(array);
@@ -189,26 +189,26 @@ export class Capture {
     return array;
   }
 
-  /** A placeholder that tells a symbolic size, of this code or the code around it. */
+  /** A placeholder that reveals a symbolic size, of this capture or an enclosing one. */
   givenFor(name: string): NDArray | undefined {
     return this.given.get(name) ?? this.parent?.givenFor(name);
   }
 
-  /** An array that tells a size which the data decides or each replay brings, of this code or the code around it. */
+  /** An array that reveals a data-dependent size or one of the inputs, of this capture or an enclosing one. */
   carrierOf(name: string): NDArray | undefined {
     return this.decided.get(name) ?? this.given.get(name) ?? this.parent?.carrierOf(name);
   }
 
-  /** What an array stands for at this point of the captured code: state may have been written. */
+  /** Current value of an array at this point of the captured code: state may have been written. */
   current(array: NDArray): NDArray {
     return this.updates.get(array) ?? this.parent?.current(array) ?? array;
   }
 
-  /** Notes that from here on `target` holds `value`, an array that stands for nothing else. */
+  /** Records that `target` now has `value`, a dedicated array. */
   update(target: NDArray, value: NDArray): void {
     this.updates.set(target, value);
     this.#updated.set(value, target);
-    // Gradients with respect to the new value are gradients of the state that it is.
+    // Gradients with respect to the new value are gradients of the state.
     value.gradient = target.gradient;
   }
 
@@ -217,7 +217,7 @@ export class Capture {
     return this.#updated.get(array) ?? this.parent?.ownerOf(array) ?? array;
   }
 
-  /** A stand-in for the gradient that each replay finds on an array from outside. */
+  /** A placeholder for the gradient that each replay finds on an outer array. */
   gradientRead(array: NDArray): NDArray {
     let read = this.gradientReads.get(array);
     if (read === undefined) {
@@ -227,7 +227,7 @@ export class Capture {
     return read;
   }
 
-  /** Notes what the code does next to the gradient of an array from outside. */
+  /** Records the next effect of the code on the gradient of an outer array. */
   markGradient(array: NDArray, mark: GradientMark): void {
     for (const marks of [this.gradientMarks, this.#marksSince]) {
       marks.set(array, inSequence(marks.get(array) ?? untouched, mark));
@@ -235,12 +235,12 @@ export class Capture {
     for (const user of usersOf(mark)) this.#gradientUsers.add(user);
   }
 
-  /** Whether someone may have used a gradient in this code or the code around it. */
+  /** True when a user may have used a gradient in this capture or an enclosing one. */
   mayHaveUsed(user: GradientUser): boolean {
     return this.#gradientUsers.has(user) || this.parent?.mayHaveUsed(user) === true;
   }
 
-  /** Notes that the code relies on a gradient being new to its user, or not. */
+  /** Records an assumption about the freshness of a gradient for its user. */
   noteNew(array: NDArray, user: GradientUser, isNew: boolean): boolean {
     const known = this.newGradients.get(array) ?? [];
     if (!known.some((each) => each.user === user)) {
@@ -249,7 +249,7 @@ export class Capture {
     return isNew;
   }
 
-  /** An array that stands for a number of the host's. */
+  /** A placeholder for a number of the host. */
   hostNumber(source: HostNumber): NDArray {
     if (this.parent !== null) {
       return this.parent.kind === 'trace' ? this.parent.hostNumber(source) : numberArray(source);
@@ -260,7 +260,7 @@ export class Capture {
     return array;
   }
 
-  /** Notes how an array from outside keeps a gradient, for the code around as well. */
+  /** Records the gradient mode of an outer array, for enclosing captures as well. */
   noteGradient(array: NDArray): void {
     if (!this.gradientsFound.has(array)) {
       this.gradientsFound.set(array, array.gradient?.req ?? 'none');
@@ -268,7 +268,7 @@ export class Capture {
     this.parent?.noteGradient(array);
   }
 
-  /** Hands over the effects so far, and starts anew with none. */
+  /** Returns the effects so far, and resets them. */
   takeEffects(): Effects {
     const effects = {
       updates: new Map(this.updates),
@@ -292,8 +292,8 @@ export class Capture {
   }
 
   /**
-   * The number that a dimension is in the call at hand, which the trace then holds for only. Undefined
-   * when the data decides it.
+   * Value of a dimension in the current call, which specializes the trace to it. Undefined when the data
+   * decides it.
    */
   readSize(dim: Dim): number | undefined {
     const size = this.sizeOf(dim);
@@ -304,7 +304,7 @@ export class Capture {
     return size;
   }
 
-  /** A size as traced code is given it, which is noted. */
+  /** Hands a symbolic size to traced code, and records that. */
   handOut(size: Dim): Dim {
     if (isStatic(size)) return size;
     symbolsOf(size, this.sizesHandedOut);
@@ -318,7 +318,7 @@ export class Capture {
     return known ?? size;
   }
 
-  /** The number that a dimension is in the call at hand, for those who do not rely on it. */
+  /** Value of a dimension in the current call, without specializing the trace. */
   sizeOf(dim: Dim): number | undefined {
     for (const name of symbolsOf(dim)) if (!this.sizes.has(name)) return undefined;
     return evaluateDim(dim, this.sizes);
@@ -332,19 +332,19 @@ export class Capture {
 
 let nextFresh = 0;
 
-/** Whether operator calls are being captured rather than run. */
+/** True while operator calls are captured rather than run. */
 export function isCapturing(): boolean {
   return mode.capture !== null;
 }
 
-/** The trace that is going on, if any. */
+/** The current trace, if any. */
 export function currentTrace(): Capture | null {
   return mode.capture?.kind === 'trace' ? mode.capture : null;
 }
 
 /**
- * Runs `fn` in the middle of a trace without the sizes that it reads becoming the trace's: for what is
- * decided once, by the first call, and holds for all calls.
+ * Runs `fn` in the middle of a trace without specializing it to the sizes that `fn` reads: for decisions of
+ * the first call that hold for all calls.
  */
 export function withoutNotingSizes<R>(fn: () => R): R {
   const trace = currentTrace();
@@ -360,19 +360,19 @@ export function withoutNotingSizes<R>(fn: () => R): R {
   }
 }
 
-/** A number of the host's as a rank-0 float32 array: in a trace, an input whose value each call asks for anew. */
+/** A number of the host as a rank-0 float32 array: in a trace, an input whose value is read at each call. */
 export function hostNumber(source: HostNumber): NDArray {
   return currentTrace()?.hostNumber(source) ?? numberArray(source);
 }
 
-/** The number that a source has now. */
+/** The current number of a source. */
 export function numberArray(source: HostNumber): NDArray {
   return arrayOf(hostNumberType, Float32Array.of(source.read()));
 }
 
 /**
- * Notes the fields of an object that traced code works with, such as a block that it calls: from then on
- * the trace is good for their values only. Nothing happens elsewhere.
+ * Records the fields of an object that traced code works with, such as a block that it calls: the trace is
+ * specialized to their values. A no-op elsewhere.
  */
 export function noteFields(object: object, name: string = object.constructor.name): void {
   let { capture } = mode;
@@ -380,7 +380,7 @@ export function noteFields(object: object, name: string = object.constructor.nam
   capture?.fields?.add(object, name);
 }
 
-/** Runs `fn` eagerly and unrecorded even in the middle of a capture: for state that is made once. */
+/** Runs `fn` eagerly and unrecorded even in the middle of a capture: for state that is created once. */
 export function outsideCapture<R>(fn: () => R): R {
   return withMode({ capture: null, session: null }, 'outsideCapture', fn);
 }

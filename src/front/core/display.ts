@@ -4,7 +4,7 @@ import type { Element } from '../../base/element.js';
 
 export type NestedList = Element | NestedList[];
 
-/** The elements of a shape as nested lists. `read` takes a row-major position. */
+/** Elements as nested lists by shape. `read` takes a row-major position. */
 export function nestedList(
   shape: readonly number[],
   read: (position: number) => Element,
@@ -17,9 +17,9 @@ export function nestedList(
   return level(0);
 }
 
-/** Above this size the middle of every long axis is left out. */
+/** Size above which the middle of every long axis is omitted. */
 const summarizeAbove = 1000;
-/** How many entries are shown at each end of such an axis. */
+/** Number of entries shown at each end of such an axis. */
 const edge = 3;
 const lineWidth = 75;
 
@@ -92,7 +92,10 @@ function wrap(parts: readonly string[], indent: string): string {
   return lines.join(`\n${indent}`);
 }
 
-/** One notation for all elements: the fewest decimals (at most 8 digits) that tell them apart from rounding. */
+/**
+ * One number format for all elements: the fewest decimals (at most 8 digits) that represent them exactly
+ * after rounding.
+ */
 function formatter(dtype: DType, elements: readonly Element[]): (element: Element) => string {
   if (!isFloat(dtype)) return String;
   const numbers = elements.map(Number).filter(Number.isFinite);
@@ -117,7 +120,7 @@ function formatter(dtype: DType, elements: readonly Element[]): (element: Elemen
     const x = Number(element);
     if (!Number.isFinite(x)) return special(x);
     const text = `${Object.is(x, -0) ? '-' : ''}${x.toFixed(decimals)}`;
-    // Zeros at the end only say that another element has digits there.
+    // Trailing zeros appear only because another element needs the digits.
     return decimals === 0 ? `${text}.` : text.replace(/0+$/, (zeros) => ' '.repeat(zeros.length));
   };
 }

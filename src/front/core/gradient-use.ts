@@ -7,7 +7,7 @@ import type { NDArray } from './ndarray.js';
  * knows what it does itself, and relies on what it found of the rest: a guard of its trace.
  */
 
-/** Uses each gradient once, as an optimizer does. */
+/** A user that uses each gradient once, such as an optimizer. */
 export class GradientUser {
   /** For messages. */
   readonly op: string;
@@ -18,12 +18,12 @@ export class GradientUser {
     this.op = op;
   }
 
-  /** Whether it has used any gradient so far. */
+  /** True when it has used any gradient so far. */
   get hasUsed(): boolean {
     return this.#hasUsed;
   }
 
-  /** The serial number of the gradient of an array that it used last; 0 where there is none. */
+  /** Serial number of the last gradient of an array that it used; 0 for none. */
   lastUsed(array: NDArray): number {
     return this.#used.get(array) ?? 0;
   }
@@ -34,56 +34,56 @@ export class GradientUser {
   }
 }
 
-/** What code does to the gradient of an array. */
+/** Effect of code on the gradient of an array. */
 export type GradientMark =
   | {
-      /** `found`: what was there before stays, `written`: a pass wrote it, `reset`: it is zeros again. */
+      /** `found`: the previous gradient stays, `written`: a pass wrote it, `reset`: it is zeros again. */
       readonly kind: 'found' | 'written' | 'reset';
-      /** Who has used it since. */
+      /** Users that have used it since. */
       readonly users: ReadonlySet<GradientUser>;
     }
   | {
-      /** Only the data tells which of the two. */
+      /** Only the data decides between the two. */
       readonly kind: 'either';
       readonly marks: readonly [GradientMark, GradientMark];
     };
 
 const nobody: ReadonlySet<GradientUser> = new Set();
 
-/** Code that leaves the gradient alone. */
+/** No effect on the gradient. */
 export const untouched: GradientMark = { kind: 'found', users: nobody };
-/** A pass that writes the gradient. */
+/** A pass writes the gradient. */
 export const written: GradientMark = { kind: 'written', users: nobody };
-/** Attaching again. */
+/** The gradient is attached again. */
 export const reset: GradientMark = { kind: 'reset', users: nobody };
 
-/** A use of the gradient as it is. */
+/** A use of the current gradient. */
 export function usedBy(user: GradientUser): GradientMark {
   return { kind: 'found', users: new Set([user]) };
 }
 
-/** Who has used the gradient, or may have. */
+/** Users that have used the gradient, or may have. */
 export function usersOf(mark: GradientMark): readonly GradientUser[] {
   return mark.kind === 'either' ? mark.marks.flatMap(usersOf) : [...mark.users];
 }
 
-/** What code does that does one thing after the other. */
+/** Effect of two parts of code in sequence. */
 export function inSequence(first: GradientMark, then: GradientMark): GradientMark {
   if (then.kind === 'either') {
     const [a, b] = then.marks;
-    return either(inSequence(first, a), inSequence(first, b));
+    return inAlternatives(inSequence(first, a), inSequence(first, b));
   }
   if (then.kind !== 'found') return then;
   if (then.users.size === 0) return first;
   if (first.kind === 'either') {
     const [a, b] = first.marks;
-    return either(inSequence(a, then), inSequence(b, then));
+    return inAlternatives(inSequence(a, then), inSequence(b, then));
   }
   return { kind: first.kind, users: new Set([...first.users, ...then.users]) };
 }
 
-/** What code does that does one of two things, as the data decides. */
-export function either(a: GradientMark, b: GradientMark): GradientMark {
+/** Effect of two alternatives between which the data decides. */
+export function inAlternatives(a: GradientMark, b: GradientMark): GradientMark {
   return sameMark(a, b) ? a : { kind: 'either', marks: [a, b] };
 }
 
@@ -98,10 +98,10 @@ function sameMark(a: GradientMark, b: GradientMark): boolean {
 }
 
 /**
- * Whether the gradient is new to a user after code that has left this mark.
+ * True when the gradient is new to a user after code with this mark.
  *
- * @param before Whether it was before the code.
- * @throws UnsupportedError where only the data tells.
+ * @param before Freshness before the code.
+ * @throws UnsupportedError where only the data decides it.
  */
 export function isNewAfter(mark: GradientMark, user: GradientUser, before: () => boolean): boolean {
   switch (mark.kind) {
@@ -119,7 +119,7 @@ export function isNewAfter(mark: GradientMark, user: GradientUser, before: () =>
   }
 }
 
-/** The error for code that would have to know whether a loop or a branch ran. */
+/** The error for code that depends on whether a loop or branch ran. */
 export function undecided(user: GradientUser): UnsupportedError {
   return new UnsupportedError('whether a gradient is new depends on which captured code ran', {
     op: user.op,

@@ -7,48 +7,47 @@ import type { Operation } from './operation.js';
 import type { NDArray } from './ndarray.js';
 
 /**
- * What one `record` has seen. It is over when a backward pass has used it up; until then the arrays
- * that took part must keep their values.
+ * One recording of `record`. It ends when a backward pass has consumed it; until then its participants must
+ * keep their values.
  */
 export class Session {
   isOpen = true;
-  /** The arrays with an attached gradient that took part, whether or not the result depends on them. */
+  /** Participating arrays with an attached gradient, even if the result does not depend on them. */
   readonly participants: Set<NDArray> = new Set();
 }
 
 /**
- * A call that an array remembers, because it is still to be run (deferred) or because gradients may
- * flow back through it (recorded). Calls link to the arrays they read and arrays to the call that made
- * them, so whatever nothing can reach any more is simply collected: there is no tape to grow. `layOut`
- * turns the part that matters into a `Program`, which is what everything else works on.
+ * A call that made an array, kept because it is still to run (deferred) or because gradients may flow through
+ * it (recorded). Calls link to the arrays they read and arrays to the call that made them, so unreachable
+ * calls are garbage collected: there is no tape to grow. `layOut` turns the relevant part into a `Program`.
  */
 export class Origin {
   readonly declaration: Declaration;
   readonly attributes: Attributes;
   readonly regions: readonly Program[];
-  /** The user's line; known for captured calls only, where there is time to find it. */
+  /** The user's line; known for captured calls only, because finding it takes time. */
   readonly source: string | undefined;
-  /** Grows from call to call: ascending order is an order in which the calls can run. */
+  /** Increases from call to call: ascending order is an execution order. */
   readonly serial: number;
-  /** The capture the call was deferred by; null for one that ran at once. */
+  /** The capture that deferred the call; null for an eager call. */
   readonly capture: Capture | null;
-  /** The recording the call took part in; null when gradients stop here. */
+  /** The recording of the call; null when gradients stop here. */
   readonly session: Session | null;
-  /** Whether an array with an attached gradient lies behind the call. */
+  /** True when the call depends on an array with an attached gradient. */
   readonly isTracked: boolean;
-  /** Of captured calls: whether gradients stop at them, and whether a backward pass has made them. */
+  /** Of captured calls: gradients stop at them (paused), and a backward pass made them. */
   isPaused = false;
   isBackward = false;
-  /** Arrays whose shapes tell the sizes that the call speaks of, where no operand does. */
+  /** Arrays whose shapes reveal sizes of the call that no operand has. */
   sizedBy: readonly NDArray[] = none;
-  /** The types of the results as they were captured, with sizes that have become numbers since. */
+  /** The captured result types, with sizes that have become numbers since. */
   captured: readonly TensorType[] | null = null;
   operands: readonly NDArray[];
   results: readonly NDArray[];
-  /** True once a backward pass has used the call up and dropped what it held. */
+  /** True once a backward pass has consumed the call and dropped its values. */
   isReleased: boolean;
 
-  // Positional, and no object in between: this is on the path of every recorded call.
+  // Positional parameters without an options object: this runs for every recorded call.
   constructor(
     { declaration, attributes, regions }: Operation,
     operands: readonly NDArray[],
@@ -71,8 +70,8 @@ export class Origin {
   }
 
   /**
-   * Ends the call's part in gradients. One that ran at once forgets operands and results, so that the
-   * chain behind it can be collected; a deferred one still needs them to run.
+   * Removes the call from gradients. An eager call drops operands and results, so that earlier calls can be
+   * collected; a deferred one still needs them to run.
    */
   release(): void {
     this.isReleased = true;
@@ -85,19 +84,19 @@ export class Origin {
 const none: readonly NDArray[] = [];
 let nextSerial = 0;
 
-/** The serial that the next call will get. */
+/** The serial of the next call. */
 export function currentSerial(): number {
   return nextSerial;
 }
 
-/** Whether a backward pass is likely to ask for the array's gradient. */
+/** True when a backward pass is likely to need the array's gradient. */
 export function isTracked({ gradient, origin }: NDArray): boolean {
   return (gradient !== null && gradient.req !== 'null') || origin?.isTracked === true;
 }
 
 /**
- * The calls that `heads` depend on, for elements or for sizes, in an order in which they can run. `follow` says whether to look
- * behind an array; where it refuses, the array is a leaf.
+ * The calls that `heads` depend on, for elements or sizes, in execution order. `follow` decides if the
+ * history of an array is visited; otherwise the array is a leaf.
  */
 export function collectOrigins(
   heads: Iterable<NDArray>,

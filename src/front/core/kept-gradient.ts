@@ -6,29 +6,29 @@ import { type GradReq, NDArray } from './ndarray.js';
 let latest = 0;
 
 /**
- * The gradient that an array keeps. Backward passes hand over an array. A captured step writes the
- * gradients of pinned arrays into memory of their own instead, pinned as well, so that a step copies
- * nothing; whoever asks for the gradient then gets a copy, because the next step writes there again.
+ * The gradient that an array keeps. Backward passes supply an array. A captured step writes the gradients of
+ * pinned arrays into pinned memory of their own instead, so that a step copies nothing; readers then get a
+ * copy, because the next step overwrites it.
  */
 export class KeptGradient {
   readonly req: GradReq;
-  /** What was handed over or copied last; null while it is zeros or in `#home`. */
+  /** The last supplied or copied value; null while it is zeros or in `#home`. */
   #value: NDArray | null = null;
   #home: NDArray | null = null;
   #isHome = false;
-  /** The serial number of the pass that wrote it; 0 before the first, null where nobody knows whether there was one. */
+  /** Serial number of the pass that wrote it; 0 before the first, null when unknown. */
   #written: number | null = 0;
 
   /**
-   * Zeros at first. The memory of an `earlier` gradient of the array goes on being used: pinned anew at
-   * each reset, it would pile up in a loop without pauses, where finalizers do not run.
+   * Zeros at first. Reuses the memory of an `earlier` gradient of the array: pinned anew at each reset,
+   * memory would accumulate in a loop without pauses, in which finalizers do not run.
    */
   constructor(req: GradReq, earlier: KeptGradient | null = null) {
     this.req = req;
     this.#home = earlier === null ? null : earlier.#home;
   }
 
-  /** The gradient as a value of its own; null while it is the zeros that attaching starts with. */
+  /** The gradient as a separate value; null while it is the initial zeros. */
   get value(): NDArray | null {
     if (this.#value === null && this.#isHome) {
       this.#value = new NDArray(this.#home!.type, this.#home!.held);
@@ -41,19 +41,22 @@ export class KeptGradient {
     this.#isHome = false;
   }
 
-  /** Notes that someone has written other elements into `array`; false if that is not the gradient. */
+  /** Records that elements were written into `array`; false if that is not the gradient. */
   isChanged(array: NDArray): boolean {
     if (this.#value !== array) return false;
     this.#isHome = false;
     return true;
   }
 
-  /** The gradient for a graph to read at once: in place where it lies in pinned memory. */
+  /** The gradient as an operand of a graph that runs at once: in place when pinned. */
   get operand(): NDArray | null {
     return this.#isHome ? this.#home : this.#value;
   }
 
-  /** Where a graph may write the gradient of `owner`; `wrote` says that it has. Null when unpinned. */
+  /**
+   * Pinned memory in which a graph may write the gradient of `owner`; `wrote` confirms the write. Null when
+   * unpinned.
+   */
   home(owner: NDArray): Storage | null {
     if (owner.elements?.isPinned !== true) return null;
     if (this.#home === null) {
@@ -69,14 +72,14 @@ export class KeptGradient {
     this.#isHome = true;
   }
 
-  /** Whether a pass has written it that `user` has not used yet. */
+  /** True when a pass has written it and `user` has not used it yet. */
   isNewTo(user: GradientUser, owner: NDArray): boolean {
     if (this.req === 'null') return false;
     if (this.#written === null) throw undecided(user);
     return this.#written !== 0 && user.lastUsed(owner) !== this.#written;
   }
 
-  /** Notes what code has done to it. */
+  /** Applies an effect of code. */
   mark(mark: GradientMark, owner: NDArray): void {
     if (mark.kind === 'either') {
       this.#written = null;

@@ -6,8 +6,8 @@ import type { Declaration } from '../../ops/declare/declare.js';
 const fieldsOf = new WeakMap<Declaration, readonly (readonly [string, Attribute<unknown>])[]>();
 
 /**
- * Attributes as text; two calls of one operator have the same text exactly when their attributes are
- * equal. Plain numbers and lists of them, which nearly all attributes are, take the short way.
+ * Attributes as text: equal for two calls of one operator exactly when their attributes are equal. Plain
+ * numbers and lists of them, nearly all attributes, take a fast path.
  */
 export function attributeKey(declaration: Declaration, attributes: Attributes): string {
   let fields = fieldsOf.get(declaration);
@@ -28,7 +28,7 @@ export function attributeKey(declaration: Declaration, attributes: Attributes): 
   return key;
 }
 
-/** `-0` is 0 as text, so it goes the long way; so do strings, whose text could look like anything. */
+/** `-0` prints as 0, so it takes the slow path; so do strings, whose text could be mistaken for anything. */
 function isPlain(value: unknown): value is number | boolean | null {
   if (typeof value === 'number') return value !== 0 || !Object.is(value, -0);
   return typeof value === 'boolean' || value === null;
@@ -41,8 +41,8 @@ function isPlainList(value: unknown): value is readonly (number | boolean)[] {
 }
 
 /**
- * The encoding is injective by contract, but of acceptable values only: others are refused before. The mark
- * keeps it apart from the short forms.
+ * The encoding is injective by contract, but for valid values only: others are refused before. A prefix
+ * distinguishes it from the fast forms.
  */
 function encoded({ name: op, attributes }: Declaration, name: string, value: unknown): string {
   const kind = attributes[name];

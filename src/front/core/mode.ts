@@ -4,23 +4,23 @@ import type { Session } from './history.js';
 import type { Scratch } from './scratch.js';
 import type { StateLog } from './state-log.js';
 
-/** How operator calls are treated at this moment. JavaScript runs one call at a time, so one object is enough. */
+/** Current handling of operator calls. JavaScript runs one call at a time, so one object suffices. */
 export interface Mode {
-  /** What calls are appended to instead of being run; null means run them now. */
+  /** Capture to which calls are appended instead of being run; null to run them. */
   capture: Capture | null;
-  /** The recording that calls take part in; null means none. Independent of `capture`. */
+  /** The recording that calls take part in; null for none. Independent of `capture`. */
   session: Session | null;
-  /** Whether layers such as dropout behave as in training. */
+  /** Training mode of layers such as dropout. */
   training: boolean;
-  /** Whether gradients stop here even where the captured code is recorded later, as a whole. */
+  /** True while gradients stop, even if the captured code is recorded later as a whole. */
   isPaused: boolean;
-  /** Whether a backward pass is going on. */
+  /** True during a backward pass. */
   isBackward: boolean;
-  /** Where the state is kept that the code which runs now has found; null when nobody asks. */
+  /** Log of the state that the current code finds; null for none. */
   stateLog: StateLog | null;
-  /** Where what calls make is noted that only the library sees; null where users may see it. */
+  /** Collector of arrays that only the library sees; null where users may see them. */
   scratch: Scratch | null;
-  /** The line that captured calls are made for; null where each says its own. */
+  /** Source line of captured calls; null when each finds its own. */
   source: string | null;
 }
 
@@ -36,8 +36,8 @@ export const mode: Mode = {
 };
 
 /**
- * Runs `fn` with parts of the mode replaced, and puts them back whatever happens. A mode ends when `fn`
- * returns, so an asynchronous `fn` would run outside of it from its first `await` on: it is refused.
+ * Runs `fn` with parts of the mode replaced, and restores them. A mode ends when `fn` returns, so an
+ * asynchronous `fn` would leave it at its first `await`: it is refused.
  *
  * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
@@ -64,7 +64,7 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
   }
 }
 
-/** Refuses a function that is declared asynchronous, before anything of it has run. */
+/** Refuses a function that is declared asynchronous, before it runs. */
 export function refuseAsync(fn: unknown, op: string): void {
   const tag: unknown = (fn as { readonly [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
   if (tag === 'AsyncFunction' || tag === 'AsyncGeneratorFunction') {
@@ -87,7 +87,7 @@ function asynchronous(op: string, actual: string): ArgumentError | TraceError {
   });
 }
 
-/** A record may well have an entry named `then`; a promise has a method. */
+/** A plain record may have an entry named `then`; a promise has a method. */
 function isPromise(value: unknown): boolean {
   return (
     typeof value === 'object' &&
@@ -97,8 +97,8 @@ function isPromise(value: unknown): boolean {
 }
 
 /**
- * Nobody waits for a promise that was refused, and what runs behind it fails: without a handler that
- * would end the process. Other thenables may only start when asked, so they are not asked.
+ * A refused promise is not awaited, and its code fails: without a handler that would end the process. Other
+ * thenables may start only when asked, so they are not.
  */
 function abandon(value: unknown): void {
   if (Object.prototype.toString.call(value) === '[object Promise]') {

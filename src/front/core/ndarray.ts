@@ -6,7 +6,7 @@ import {
   readElement,
 } from '../../base/element.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
-import { checkOptions, flag, rule } from '../../base/attributes/options.js';
+import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
 import type { Operand } from '../../runtime/execution/executable.js';
@@ -264,7 +264,10 @@ export class NDArray extends Tensor implements Operand {
 }
 
 /** Whoever attaches gradients checks the value. */
-const gradientRequest = rule('a gradient request', (value): value is GradReq => value !== null);
+const gradientRequest = valueRule(
+  'a gradient request',
+  (value): value is GradReq => value !== null,
+);
 
 // An object that was made from the prototype, or the prototype itself, passes for an array and has nothing in
 // it. Whoever looks at its type first says so; real arrays have fields of these names.

@@ -3,7 +3,7 @@ import { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
 
-/** An operator, with everything about a call but its operands. */
+/** An operator with everything of a call but its operands. */
 export interface Operation {
   readonly declaration: Declaration;
   readonly attributes: Attributes;

@@ -2,12 +2,12 @@ import { typeToString } from '../../ir/program.js';
 import { attributeKey } from './key.js';
 import { NDArray } from './ndarray.js';
 
-/** Longer constants are compared by identity. */
+/** Limit of constants that are compared by elements instead of identity. */
 const mostElements = 16;
 
 /**
- * A text that captured arrays have in common if they are computed alike from the same arrays, so that
- * sizes which two of them decide are one size. Null for arrays that come from elsewhere.
+ * Structural key of a captured array's computation, so that sizes decided by equal computations are one size.
+ * Null for other arrays.
  */
 export function describeValue(object: object, numberOf: (object: object) => number): string | null {
   if (!(object instanceof NDArray)) return null;

@@ -2,8 +2,8 @@ import type { Storage } from '../../runtime/memory/storage.js';
 import type { NDArray } from './ndarray.js';
 
 /**
- * The state that some code found: the elements of each array that it read as state or wrote, as they were
- * when it came to it first. Code within code has a log of its own, which tells the outer one.
+ * Log of the state that some code found: the elements of each array that it read as state or wrote, at the
+ * first access. Nested code has a log of its own, which reports to the outer one.
  */
 export class StateLog {
   readonly #found: Map<NDArray, Storage> = new Map();
@@ -13,7 +13,7 @@ export class StateLog {
     this.#outer = outer;
   }
 
-  /** To be called before the array is written, and when it is read as state. */
+  /** Call before the array is written, and when it is read as state. */
   note(array: NDArray): void {
     if (!this.#found.has(array)) this.#found.set(array, array.held);
     this.#outer?.note(array);

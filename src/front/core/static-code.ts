@@ -2,18 +2,18 @@ import { TraceError } from '../../base/errors.js';
 import { callable, checkArgument } from '../../base/attributes/options.js';
 import { mode, withMode } from './mode.js';
 
-/** Code for its side effects: it runs on every call, in order, with real arrays. */
+/** Side-effect code: it runs on every call, in order, with real arrays. */
 export type StaticCode = (...args: never[]) => unknown;
 
 /** Side-effect code where captured code cannot be cut. */
 export class CutError extends TraceError {}
 
 /**
- * Marks code that a static graph must not swallow: logging, looking at values, reading files, host
+ * Marks code that must not become part of a static graph: logging, inspecting values, reading files, host
  * computation. Inside a `staticGraph` function it runs on every call, in its place between the operators,
- * with the real arrays; the graph is cut there. What it returns may be used by what follows: arrays anew
- * on each call, with the dtypes and shapes of the first; anything else must be the same on each call.
- * Gradients do not flow through it, captured or not, and state may not be assigned to from inside a recording.
+ * with the real arrays; the graph is cut there. Its results may be used by later code: arrays are new on each
+ * call, with the dtypes and shapes of the first; other values must be the same on each call. Gradients do not
+ * flow through it, captured or not, and state may not be assigned to from inside a recording.
  */
 export function staticCode<F extends StaticCode>(fn: F): F {
   checkArgument('staticCode', 'fn', fn, callable);
@@ -33,7 +33,7 @@ export function staticCode<F extends StaticCode>(fn: F): F {
   return run as F;
 }
 
-/** Runs side-effect code now: unrecorded and uncaptured, in whatever training mode it is. */
+/** Runs side-effect code now: unrecorded and uncaptured, in the current training mode. */
 export function runStaticCode(fn: StaticCode, args: readonly unknown[]): unknown {
   return withMode({ capture: null, session: null }, 'staticCode', () => fn(...(args as never[])));
 }

@@ -4,19 +4,15 @@ import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/sche
 import type { DType } from '../../base/dtype.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { requireOrKeep } from '../../ir/requirement.js';
-import {
-  type Call,
-  conversionOperator,
-  type Declaration,
-  installFrontend,
-} from '../../ops/declare/declare.js';
+import { type Call, type Declaration, installFrontend } from '../../ops/declare/declare.js';
+import { conversionOperator } from '../../ops/declare/convert.js';
 import { stopGradient } from '../../ops/structure/identity.js';
 import type { Capture } from '../core/capture.js';
 import { operandsOf } from './operands.js';
 import type { Operation } from '../core/operation.js';
 import { runNow } from './run.js';
 import { currentSerial, Origin, Session } from '../core/history.js';
-import { decidingCaptures, stretched } from './meeting.js';
+import { decidingCaptures, broadcastOperands } from './meeting.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
@@ -31,13 +27,14 @@ const noRegions: readonly never[] = [];
 function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
   const { arrays, dtypes } = operandsOf(declaration, call);
   const { attributes, regions = noRegions } = call;
-  const operands = dtypes === null ? arrays : arrays.map((array, i) => convert(array, dtypes[i]));
+  const operands =
+    dtypes === null ? arrays : arrays.map((array, i) => convertDType(array, dtypes[i]));
   const { capture } = mode;
   if (capture !== null && declaration.inPrograms !== undefined)
     return declaration.inPrograms({ inputs: operands, attributes });
   return perform(
     { declaration, attributes, regions },
-    capture === null ? operands : stretched(declaration, attributes, operands, capture),
+    capture === null ? operands : broadcastOperands(declaration, attributes, operands, capture),
   );
 }
 
@@ -102,7 +99,7 @@ export function link(
 }
 
 /** The array with another dtype; itself when it has it already. */
-export function convert(array: NDArray, dtype: DType): NDArray {
+export function convertDType(array: NDArray, dtype: DType): NDArray {
   if (array.dtype === dtype) return array;
   const declaration = conversionOperator();
   return perform({ declaration, attributes: { dtype }, regions: noRegions }, [array])[0];

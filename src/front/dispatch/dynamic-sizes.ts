@@ -3,7 +3,7 @@ import { ceilDivDim, type Dim, DimExpr, isStatic, maxDim, subDim } from '../../b
 import { type DType, kindOf } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { Value } from '../../ir/program.js';
-import { installSizes, sizesOf } from '../../ops/dynamic/extents.js';
+import { installSizes, sizesFromElements } from '../../ops/dynamic/extents.js';
 import {
   add,
   cast,
@@ -30,8 +30,8 @@ import { NDArray } from '../core/ndarray.js';
 /* Sizes that arrays hold: numbers in eager code, which is specialized to them, and symbols in captured code. */
 
 /**
- * Captured code is run again with other elements: what is known are its own constants, and what follows from the
- * shapes of arrays.
+ * Captured code is rerun with other elements: known are only its own constants, and elements derived from
+ * shapes.
  */
 const makingOfArray: Making<NDArray> = (array) => {
   const { elements, origin } = array;
@@ -43,14 +43,14 @@ const makingOfArray: Making<NDArray> = (array) => {
 
 const knownOfCaptures: WeakMap<Capture, KnownElements<NDArray>> = new WeakMap();
 
-/** What is known of the arrays of a capture. */
+/** Known elements of the arrays of a capture. */
 function knownIn(capture: Capture): KnownElements<NDArray> {
   let known = knownOfCaptures.get(capture);
   if (known === undefined) knownOfCaptures.set(capture, (known = new KnownElements(makingOfArray)));
   return known;
 }
 
-/** The elements of an array that is given as sizes, as far as the code at hand may know them. */
+/** The known elements of an array of sizes. */
 function read(sizes: Tensor, eagerly: boolean): readonly (Dim | null)[] | null {
   const { dtype, shape } = sizes.type;
   if (kindOf(dtype) !== 'int' || shape.length > 1) return null;
@@ -68,9 +68,9 @@ function read(sizes: Tensor, eagerly: boolean): readonly (Dim | null)[] | null {
 }
 
 /**
- * The size of an axis, negative ones counted from the last: a number eagerly, and in captured code, where the size
- * may be another in each call, what stands for it. `arange`, `zeros`, `ones`, `full`, `reshape` and `slice` take
- * it, and it meets the axis that it came from.
+ * The size of an axis, negative ones counted from the last: a number in eager code, and a symbol in captured
+ * code, where the size may differ between calls. Accepted by `arange`, `zeros`, `ones`, `full`, `reshape` and
+ * `slice`, and equal to the axis that it came from.
  *
  * @throws ShapeError for an axis that `x` does not have.
  */
@@ -94,17 +94,17 @@ export function installDynamicSizes(): void {
   installSizes(read);
 }
 
-/** The shape that a creation function is given. */
+/** The shape argument of a creation function. */
 export function shapeOfArgument(shape: Dim | readonly Dim[] | NDArray): readonly Dim[] {
   return shapeList(shape);
 }
 
-/** One end of a range: a number, a size, or an array with exactly one number. */
+/** One end of a range: a number, a size, or an array of one number. */
 export type RangeEnd = Dim | NDArray;
 
 /**
- * `start, start + step, ...` below `stop`, where an end is a size or an array: its elements are worked out as
- * those of `arange` of numbers are, from their positions.
+ * `start, start + step, ...` below `stop`, where an end is a size or an array: elements are computed from
+ * their indices, as in `arange` of numbers.
  */
 export function arangeBetween(
   start: RangeEnd,
@@ -124,9 +124,9 @@ export function arangeBetween(
   const wide = isWhole ? 'int64' : 'float64';
   const [from, to] = ends.map((end) => (end instanceof NDArray ? cast(end, wide) : end));
   const span = sub(to, from);
-  // Rounded up: a range ends below its stop, however little.
+  // Rounded up: the range includes every element below `stop`.
   const steps = isWhole ? neg(floorDivide(neg(span), step)) : cast(ceil(div(span, step)), 'int64');
-  const [length] = sizesOf(maximum(steps, 0));
+  const [length] = sizesFromElements(maximum(steps, 0));
   return cast(add(iota(length, { step, dtype: wide }), from), dtype);
 }
 

@@ -7,18 +7,18 @@ import type { ArrayType } from '../core/array-type.js';
 import { attributeKey } from '../core/key.js';
 import { type Operation, programOf } from '../core/operation.js';
 
-/** The pattern that a call's shapes are one case of. */
+/** A shape pattern that generalizes the shapes of a call. */
 export interface General {
   /** Equal for calls that one program can serve. */
   readonly key: string;
-  /** The program for every size; null where the operator needs numbers. */
+  /** The symbolic program; null where the operator needs numbers. */
   program(): Program | null;
 }
 
 /**
- * Puts a symbol in the place of every size but 1 (which broadcasts, so it is part of the pattern); equal
- * sizes share one. A pattern is then exactly a set of calls with the same equalities between sizes, so
- * whatever inference may conclude from them holds for each of these calls.
+ * Replaces every size but 1 (which broadcasts, so it is part of the pattern) by a symbol; equal sizes share
+ * one. A pattern is exactly the set of calls with the same equalities between sizes, so everything that
+ * inference concludes from them holds for each of these calls.
  */
 export function generalize(operation: Operation, types: readonly ArrayType[]): General | null {
   const symbols = new Map<number, Dim>();
@@ -43,7 +43,7 @@ export function generalize(operation: Operation, types: readonly ArrayType[]): G
       try {
         return programOf({ ...operation, attributes }, general);
       } catch (error) {
-        // The concrete call has passed inference, so a refusal means that this operator needs numbers.
+        // The static call has passed inference, so a refusal means that this operator needs numbers.
         if (error instanceof KaonError) return null;
         throw error;
       }

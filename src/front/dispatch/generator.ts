@@ -10,18 +10,18 @@ import { arrayOf, type NDArray } from '../core/ndarray.js';
  * draws fresh numbers, and equal seeds give equal numbers whether code is captured or not.
  */
 
-/** The state of the generator: `counter` draws were made since `seed` was set. */
+/** State of the generator: `counter` draws were made since `seed` was set. */
 export interface GeneratorState {
   readonly seed: bigint;
   readonly counter: bigint;
 }
 
-/** The draws of a capture, from the state that its graph starts with. */
+/** The draws of a capture, from the initial state of its graph. */
 export interface CapturedDraws {
   readonly base: NDArray;
-  /** How many there were before `tail`. */
+  /** Number of draws before `tail`. */
   count: number;
-  /** The state that an operator has left which draws by itself, a loop or a branch, and the draws since. */
+  /** The state left by an operator that draws by itself, a loop or a branch, and the number of draws since. */
   tail: { readonly state: NDArray; count: number } | null;
 }
 
@@ -30,12 +30,12 @@ export const stateType: ArrayType = arrayType('int64', [2]);
 
 let seed = BigInt(Math.floor(Math.random() * 2 ** 52));
 let counter = 0n;
-/** A lazy array that has the state, when nobody knows yet how much deferred loops will have drawn. */
+/** A lazy array of the state, while the number of draws of deferred loops is unknown. */
 let unknown: { readonly state: NDArray; count: number } | null = null;
 const draws = new WeakMap<Capture, CapturedDraws>();
 const drawsByBase = new WeakMap<NDArray, CapturedDraws>();
 
-/** The state now. Loops that were put off are run when it depends on what they draw. */
+/** The current state. Runs deferred loops when it depends on their draws. */
 export function generatorState(): GeneratorState {
   if (unknown !== null) {
     const { state, count } = unknown;
@@ -49,7 +49,7 @@ export function setGeneratorState(state: GeneratorState): void {
   seed = BigInt.asIntN(64, state.seed);
   counter = BigInt.asIntN(64, state.counter);
   unknown = null;
-  // What is captured from here on starts from the new state.
+  // Later captures start from the new state.
   if (mode.capture !== null) draws.delete(mode.capture);
 }
 
@@ -59,7 +59,7 @@ function stateArray(): NDArray {
   return arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
 }
 
-/** The state for some draws, one unless said. The next draw gets another. */
+/** The state for some draws, one by default. The next draw gets another. */
 export function takeState(count: number = 1): NDArray {
   const { capture } = mode;
   if (capture === null) {
@@ -94,13 +94,13 @@ function drawsOf(capture: Capture): CapturedDraws {
 function note(own: CapturedDraws, capture: Capture, count: number): void {
   if (own.tail === null) own.count += count;
   else own.tail.count += count;
-  // A trace is only a rehearsal: it is the replays that draw.
+  // A trace draws nothing: its replays do.
   if (capture.kind === 'trace') return;
   if (unknown === null) counter += BigInt(count);
   else unknown.count += count;
 }
 
-/** Lets the draws that come go on from a state that an operator or a graph has left. */
+/** Continues from a state that an operator or a graph has left. */
 export function continueFrom(state: NDArray): void {
   const { capture } = mode;
   if (capture === null) return takeOver(state, 0);
@@ -126,7 +126,7 @@ function advanced(base: NDArray, count: number): NDArray {
   return count === 0 ? base : add(base, BigInt64Array.of(0n, BigInt(count)));
 }
 
-/** The draws that captured code made from a state; undefined for any other array. */
+/** The draws that captured code made from a state; undefined for other arrays. */
 export function drawsFrom(base: NDArray): CapturedDraws | undefined {
   return drawsByBase.get(base);
 }

@@ -11,22 +11,22 @@ import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 
 export interface CallableOptions {
-  /** Which outputs gradients may enter at. Default: all of floats. */
+  /** Outputs that may have gradients. Default: all floats. */
   readonly flows?: (output: number) => boolean;
-  /** What is kept for the backward pass. Default `all`. */
+  /** Policy for values saved for the backward pass. Default `all`. */
   readonly save?: SavePolicy;
-  /** The code that it becomes. Default: that of the process. */
+  /** Execution tier. Default: that of the process. */
   readonly tier?: Tier | undefined;
 }
 
 /**
- * A program to be called on arrays: as one operator, so that it runs compiled, is captured as a region,
- * and takes part in recordings. In a recording, forward and backward are derived together, and the
- * forward keeps what the backward will read.
+ * A program that is called on arrays like one operator: it runs compiled, is captured as a region, and takes
+ * part in recordings. In a recording, forward and backward are derived together, and the forward saves the
+ * values that the backward reads.
  */
 export class Callable {
   readonly program: Program;
-  /** Which outputs gradients may enter at. */
+  /** Outputs that may have gradients. */
   readonly #flows: readonly boolean[];
   readonly #joint: Map<string, JointProgram> = new Map();
 
@@ -65,7 +65,7 @@ export class Callable {
     return joint;
   }
 
-  /** The code that it has become so far. */
+  /** Execution tiers so far. */
   tiers(): readonly TierReport[] {
     const joint = [...this.#joint.values()].flatMap(({ forward, backward }) => [
       ...named('forward', forward),

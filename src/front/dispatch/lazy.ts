@@ -15,9 +15,9 @@ import type { Storage } from '../../runtime/memory/storage.js';
 import { tracedShape } from './traced-shape.js';
 
 /**
- * Computes lazy arrays and what they need, each call once. The calls run one by one on the eager path,
- * which has its kernels ready from other calls: reading a value never waits for a compiler to look at a
- * whole graph. Compiled graphs are what `exportGraph` and `hybridize` are for.
+ * Computes lazy arrays and their operands, each call once. The calls run one by one on the eager path, whose
+ * kernels exist from other calls: reading a value never waits for the compilation of a graph. Compiled graphs
+ * are made by `exportGraph` and `hybridize`.
  */
 export function computeLazy(arrays: readonly NDArray[]): void {
   for (const array of arrays) refuseTraced(array);
@@ -25,7 +25,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
     const { declaration, regions, operands } = origin;
     for (const operand of operands) refuseTraced(operand);
     try {
-      const attributes = withSizes(origin);
+      const attributes = attributesWithSizes(origin);
       settle(origin, runNow({ declaration, attributes, regions }, operands));
     } catch (error) {
       throw inContext(error, 'computing a lazy array failed', {
@@ -37,7 +37,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
 }
 
 /**
- * Sizes as numbers: in a trace those of the inputs it runs on, and it relies on those that are looked at;
+ * Static sizes: in a trace those of its current inputs, to which it is specialized when they are read;
  * otherwise the array is computed.
  */
 export function sizedType(array: NDArray): ArraySizes {
@@ -67,11 +67,11 @@ class TracedSizes implements ArraySizes {
 
   get size(): number {
     const { shape } = this.#array.type;
-    // Sizes that stay symbols have a product that does.
+    // The product of symbolic sizes stays symbolic.
     return sizeItself(shape.map((dim): Dim => this.#read(dim)).reduce(mulDim, 1));
   }
 
-  /** Whether a size must stay a symbol. */
+  /** True for a size that must stay a symbol. */
   #isDeclared(dim: Dim): boolean {
     const { declared } = this.#trace;
     return !isStatic(dim) && [...symbolsOf(dim)].every((name) => declared.has(name));
@@ -92,14 +92,14 @@ class TracedSizes implements ArraySizes {
   }
 }
 
-/** A size in the place of a number: operators take it, and it throws where it is calculated with. */
+/** A symbolic size typed as a number: operators accept it, and arithmetic on it throws. */
 function sizeItself(dim: Dim): number {
   return dim as unknown as number;
 }
 
 /**
- * The elements for the user to see. While code is being captured that is refused: replays of the code
- * have other values, in arrays from outside as well. Constants that the code itself brought in are its own.
+ * The elements for the user. Refused while code is captured: replays have other values, in outer arrays as
+ * well. Constants of the code itself are readable.
  */
 export function visibleElements(array: NDArray): Storage {
   if (currentTrace() === null || array.isConstant) return array.storage;
@@ -112,7 +112,7 @@ export function visibleElements(array: NDArray): Storage {
   });
 }
 
-/** Values of a trace do not exist: the captured code is replayed with others. */
+/** Refuses values of a trace: the captured code is replayed with others. */
 function refuseTraced(array: NDArray): void {
   if (array.elements !== null) return;
   const trace = currentTrace();
@@ -128,7 +128,7 @@ function refuseTraced(array: NDArray): void {
     throw escaped('reading', array);
 }
 
-/** Hands the results to the arrays that have been waiting for them, and notes the sizes they brought. */
+/** Assigns results to the arrays of a lazy call, and records the sizes that became known. */
 function settle(origin: Origin, computed: readonly NDArray[]): void {
   const matches = origin.results.flatMap((array, i) =>
     array.type.shape.every(isStatic)
@@ -148,10 +148,13 @@ function settle(origin: Origin, computed: readonly NDArray[]): void {
 }
 
 /**
- * The attributes of a captured call with numbers in the place of sizes that are known by now; `found` are
- * those that its capture does not know.
+ * The attributes of a captured call with known sizes as numbers; `found` are sizes that its capture does not
+ * know.
  */
-export function withSizes(origin: Origin, found: ReadonlyMap<string, number> = none): Attributes {
+export function attributesWithSizes(
+  origin: Origin,
+  found: ReadonlyMap<string, number> = none,
+): Attributes {
   const { declaration, attributes, operands, sizedBy, capture } = origin;
   const captures = new Set<Capture | null | undefined>([
     capture,

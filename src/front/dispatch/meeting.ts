@@ -13,10 +13,9 @@ import type { NDArray } from '../core/ndarray.js';
  */
 
 /**
- * The operands of a captured call that broadcasts, stretched to what they meet where only the data decides
- * their sizes.
+ * The operands of a captured broadcasting call, broadcast explicitly where only the data decides their sizes.
  */
-export function stretched(
+export function broadcastOperands(
   declaration: Declaration,
   attributes: Attributes,
   operands: readonly NDArray[],
@@ -42,8 +41,8 @@ export function stretched(
 }
 
 /**
- * `x` as an array of a shape, where only the data decides whether it is one: then that is checked when the
- * sizes are known. Null where `x` has another shape for certain, or as far as anybody can ever say.
+ * `x` with a shape, where only the data decides if it has it: checked when the sizes are known. Null where
+ * `x` certainly has another shape, or nothing can ever be known.
  */
 export function ofShape(x: NDArray, shape: Shape, op: string): NDArray | null {
   const from = x.type.shape;
@@ -57,14 +56,14 @@ export function ofShape(x: NDArray, shape: Shape, op: string): NDArray | null {
   return mayAgree ? withSizes(x, shape, op) : null;
 }
 
-/** Tells the sizes of which the data of some captures decides all. */
+/** Predicate of dimensions whose symbols are all data-dependent sizes of some captures. */
 function decidedIn(captures: readonly Capture[]): (dim: Dim) => boolean {
   return (dim) =>
     !isStatic(dim) &&
     [...symbolsOf(dim)].every((symbol) => captures.some(({ decided }) => decided.has(symbol)));
 }
 
-/** `x` with the extents of a shape, counted from the last, in the place of those that are not known. */
+/** `x` with its unknown extents replaced by those of a shape, counted from the last. */
 function withSizesOf(shape: Shape, x: NDArray): NDArray {
   const from = x.type.shape;
   const lead = shape.length - from.length;
@@ -74,9 +73,8 @@ function withSizesOf(shape: Shape, x: NDArray): NDArray {
 }
 
 /**
- * What the extents of an axis, counted from the last, are taken to be: the number among them, or the first
- * of those that the data decides. Undefined where one of them is a size of what each replay brings: it may
- * be 1, and then stretches the others.
+ * Common extent of an axis, counted from the last: the number among the extents, or the first data-dependent
+ * one. Undefined where one of them is an input size of replays: it may be 1, and then is broadcast.
  */
 function meetingAt(
   axis: number,
@@ -87,7 +85,7 @@ function meetingAt(
   return met.find(isStatic) ?? (met.every(isDecided) ? met[0] : undefined);
 }
 
-/** The captures whose data decides sizes, as far as a call may speak of them. */
+/** The captures whose data decides sizes of a call. */
 export function decidingCaptures(
   capture: Capture,
   operands: readonly NDArray[],

@@ -1,12 +1,8 @@
 import type { DType } from '../../base/dtype.js';
 import { isFloat } from '../../base/dtype.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
-import {
-  type Call,
-  type Declaration,
-  operandDTypes,
-  withSizesAsArrays,
-} from '../../ops/declare/declare.js';
+import { type Call, type Declaration } from '../../ops/declare/declare.js';
+import { operandDTypes, withSizesAsArrays } from '../../ops/declare/convert.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { arrayType } from '../core/array-type.js';
 

@@ -12,39 +12,39 @@ import { generalize } from './generalize.js';
 import { attributeKey } from '../core/key.js';
 import { type Operation, programOf } from '../core/operation.js';
 
-/** How one operator runs on operands of certain types. */
-export interface Plan {
+/** Compiled form of one operator on operands of certain types. */
+export interface CallPlan {
   /** The result types; null where the data decides them. */
   readonly types: readonly ArrayType[] | null;
   /** Null for a view: the operand's elements are the result's. */
   readonly executable: Executable | null;
-  /** After so many calls there will be code for these very sizes; 0 where there is, or where it would not pay. */
+  /** Number of calls until code is specialized to these sizes; 0 where it is, or where that would not pay. */
   callsLeft: number;
 }
 
 /**
- * How many plans and executables an operator may have before the oldest goes. An executable takes the
- * plans that run it along, since they would keep its code and its memory.
+ * Capacity of plans and executables of an operator. Evicting an executable evicts the plans that use it,
+ * since they would retain its code and memory.
  */
 const planCapacity = 1024;
 const executableCapacity = 512;
-/** After so many executables of one pattern of shapes, the next one is for all sizes. */
+/** Number of executables of one shape pattern before symbolic code is made. */
 const specializations = 3;
 /**
- * Calls of one size before code for all sizes gives way to code for that one, where sizes choose the loops: it
- * takes some milliseconds to compile, and code for all sizes up to twice as long to run.
+ * Number of calls of one size before symbolic code is replaced by static code, where sizes choose the loops:
+ * compiling takes a few milliseconds, and symbolic code may run up to twice as long.
  */
 const callsBeforeOwnCode = 100;
 
-/** What is known of one operator (and, for one with regions, of those regions). */
+/** Cache of one operator's plans (and, for one with regions, of those regions'). */
 class OperatorCache {
   /** By operand types and attributes, exactly. */
-  readonly #plans: Map<number | string, Plan> = new Map();
+  readonly #plans: Map<number | string, CallPlan> = new Map();
   readonly #executables: Map<string, Executable> = new Map();
-  /** How often each pattern was specialized. */
+  /** Number of specializations by pattern. */
   readonly #patterns: Map<string, number> = new Map();
 
-  plan(operation: Operation, types: readonly ArrayType[]): Plan {
+  plan(operation: Operation, types: readonly ArrayType[]): CallPlan {
     const key = planKey(operation, types);
     let plan = this.#plans.get(key);
     if (plan === undefined) {
@@ -57,7 +57,7 @@ class OperatorCache {
     return plan;
   }
 
-  #make(operation: Operation, types: readonly ArrayType[], key: string): Plan {
+  #make(operation: Operation, types: readonly ArrayType[], key: string): CallPlan {
     const { declaration, attributes, regions } = operation;
     checkAttributes(declaration.name, declaration.attributes, attributes);
     refuseSymbols(operation);
@@ -86,7 +86,7 @@ class OperatorCache {
     };
   }
 
-  /** Code for all sizes of a pattern; null where there is none, or not yet. */
+  /** Symbolic code of a pattern; null where there is none, or not yet. */
   #general(operation: Operation, types: readonly ArrayType[]): Executable | null {
     const general = operation.regions.length > 0 ? null : generalize(operation, types);
     if (general === null) return null;
@@ -98,7 +98,7 @@ class OperatorCache {
     return program === null ? null : this.#keep(general.key, compile(program));
   }
 
-  /** Code for these sizes. */
+  /** Code specialized to these sizes. */
   #own(operation: Operation, types: readonly ArrayType[], key: string): Executable {
     return this.#keep(key, compile(programOf(operation, types)));
   }
@@ -117,7 +117,7 @@ class OperatorCache {
   }
 }
 
-/** A named size has no value where a call runs at once. */
+/** Refuses named sizes, which have no value in an eager call. */
 function refuseSymbols({ declaration, attributes }: Operation): void {
   const [name] = symbolsOfAttributes(declaration.attributes, attributes).keys();
   if (name === undefined) return;
@@ -129,7 +129,7 @@ function refuseSymbols({ declaration, attributes }: Operation): void {
   });
 }
 
-/** One number for the frequent case of one or two operands and nothing else; ids stay far below 2^26. */
+/** One number for the common case of one or two operands without attributes; ids stay far below 2^26. */
 function planKey(
   { declaration, attributes }: Operation,
   types: readonly ArrayType[],
@@ -147,7 +147,7 @@ function planKey(
 const executables = new WeakMap<Program, Executable>();
 const wantedTiers = new WeakMap<Program, Tier>();
 
-/** The compiled form of a program that lives longer than one call. Kept as long as the program is. */
+/** The compiled form of a program that outlives one call. Cached as long as the program lives. */
 function executableOf(program: Program): Executable {
   let executable = executables.get(program);
   if (executable === undefined) {
@@ -157,24 +157,24 @@ function executableOf(program: Program): Executable {
   return executable;
 }
 
-/** Chooses the code that a program becomes; to be said before it first runs. */
+/** Chooses the execution tier of a program, before it first runs. */
 export function wantTier(program: Program, tier: Tier): void {
   wantedTiers.set(program, tier);
 }
 
-/** The code that a program runs as; nothing before it first runs. */
+/** The execution tiers of a program; empty before it first runs. */
 export function tiersOf(program: Program): readonly TierReport[] {
   return executables.get(program)?.tiers() ?? [];
 }
 
 const byOperator = new Map<Declaration, OperatorCache>();
-/** Operators with regions: what is known goes when the region goes. */
+/** Caches of operators with regions, which live as long as the region. */
 const byRegion = new WeakMap<Program, Map<string, OperatorCache>>();
 const regionIds = new WeakMap<Program, number>();
 let nextRegionId = 0;
 
-/** How to run an operator on operands of these types; compiled when they are new. */
-export function planFor(operation: Operation, types: readonly ArrayType[]): Plan {
+/** The plan of an operator for operands of these types; compiled when they are new. */
+export function planFor(operation: Operation, types: readonly ArrayType[]): CallPlan {
   const { declaration, regions } = operation;
   let cache: OperatorCache | undefined;
   if (regions.length === 0) {
@@ -196,7 +196,7 @@ function regionId(region: Program): number {
   return id;
 }
 
-/** Adds an entry; the oldest one goes when there are too many. */
+/** Adds an entry; evicts the oldest one when there are too many. */
 function remember<K, V>(map: Map<K, V>, key: K, value: V, capacity: number): V {
   if (!map.has(key) && map.size >= capacity) map.delete(map.keys().next().value!);
   map.set(key, value);

@@ -7,7 +7,7 @@ import type { StateLog } from '../core/state-log.js';
 import type { Operation } from '../core/operation.js';
 import { planFor } from './plan.js';
 
-/** Runs an operator now. Operands that are still lazy are computed first. */
+/** Runs an operator now. Lazy operands are computed first. */
 export function runNow(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   try {
     return run(operation, operands);
@@ -18,7 +18,7 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
 
 function run(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   const types: ArrayType[] = [];
-  // A computed array's type is always an interned one.
+  // A computed array's type is always interned.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);
   if (mode.stateLog !== null) noteState(mode.stateLog, operands);
   const plan = planFor(operation, types);

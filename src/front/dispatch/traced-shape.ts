@@ -4,12 +4,12 @@ import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 
 /**
- * A shape as traced code sees it: numbers, each of which tells when it is looked at. What code reads is
- * what its trace relies on, so asking for one axis leaves the others free, and the rank is always free, as
- * is a shape that is handed to an operator as a whole.
+ * A shape in traced code: numbers whose reads are recorded. The trace is specialized to the axes that are
+ * read, so reading one axis leaves the others free; the rank is always free, as is a shape that is passed to
+ * an operator as a whole.
  *
- * @param known The extents as a debugger may show them, without anybody having read them.
- * @param read The number of a symbolic extent; throws where there is none.
+ * @param known The extents for debuggers, whose reads are not recorded.
+ * @param read The value of a symbolic extent; throws where there is none.
  */
 export function tracedShape(
   dims: readonly Dim[],
@@ -27,7 +27,7 @@ export function tracedShape(
   });
 }
 
-/** The extents of an array for other arrays to have: in captured code symbols stay symbols, and nothing is read. */
+/** The extents of an array for creating others: in captured code symbols stay symbols, and nothing is read. */
 export function extentsOf(array: NDArray): readonly Dim[] {
   return mode.capture === null ? array.shape : array.type.shape;
 }

@@ -28,9 +28,9 @@ import type { StateLog } from '../core/state-log.js';
 import { typeToString } from '../../ir/program.js';
 import { type GradReq, NDArray } from '../core/ndarray.js';
 
-/** What arrays do beside being computed with: keep gradients, be detached, be assigned to. */
+/** Operations on arrays besides computation: gradients, detaching, assignment. */
 
-/** Another array object of the same elements and history, without the gradient. */
+/** Another array object with the same elements and history, without the gradient. */
 export function aliasOf(array: NDArray): NDArray {
   if (array.elements === null) return perform(operation(identity), [array])[0];
   const alias = new NDArray(array.type, array.held);
@@ -38,14 +38,14 @@ export function aliasOf(array: NDArray): NDArray {
   return alias;
 }
 
-/** Another array object of the same elements, through which gradients of `array` flow. */
+/** Another array object with the same elements, whose gradients flow to `array`. */
 export function linkTo(array: NDArray): NDArray {
   return mode.session === null && mode.capture === null
     ? aliasOf(array)
     : perform(operation(identity), [array])[0];
 }
 
-/** The same elements as a constant. Captured code must say so in the graph, too. */
+/** The same elements as a constant. Captured code records that in the graph. */
 export function detach(array: NDArray): NDArray {
   if (mode.capture !== null) {
     return withMode(
@@ -61,13 +61,13 @@ function operation({ declaration }: typeof identity): Operation {
   return { declaration, attributes: {}, regions: [] };
 }
 
-/** Starts to keep a gradient of zeros: nobody has used it, and no pass has written it. */
+/** Attaches a gradient of zeros, unused and not written by a pass. */
 export function attachGrad(array: NDArray, req: GradReq): void {
   keepGradient(array, req);
   markGradient(array, reset);
 }
 
-/** The same on behalf of a graph or a region, which say themselves what becomes of the gradient. */
+/** `attachGrad` for a graph or region, which record the gradient's mark themselves. */
 export function keepGradient(array: NDArray, req: GradReq): void {
   if (req !== 'write' && req !== 'add' && req !== 'null') {
     throw new ArgumentError('there is no such gradient request', {
@@ -100,7 +100,7 @@ export function keepGradient(array: NDArray, req: GradReq): void {
   }
 }
 
-/** The gradient that is kept; null where none is. */
+/** The kept gradient; null for none. */
 export function gradOf(array: NDArray): NDArray | null {
   const { gradient } = array;
   const asking = currentTrace();
@@ -120,17 +120,17 @@ export function gradOf(array: NDArray): NDArray | null {
   return gradient.value;
 }
 
-/** The arrays that have kept gradients which were asked for. */
+/** Owners of gradients that were read. */
 const gradientOwners = new WeakMap<NDArray, NDArray>();
 
-/** Arguments are guarded with the others of their call. */
+/** Gradients of arguments are guarded with the call. */
 function noteGradient(array: NDArray, trace: Capture): void {
   if (array.elements !== null) trace.noteGradient(array);
 }
 
 /**
- * Whether an array exists beyond the trace: its gradient does, too. What a body is given, a row or a state,
- * is made anew for each iteration, unlike what a function is called with.
+ * True for an array that exists outside of the trace, and so does its gradient. Inputs of a body, a row or a
+ * state, are made anew for each iteration, unlike arguments of a function.
  */
 function isOutside(array: NDArray, trace: Capture): boolean {
   if (trace.placeholders.has(array)) return !trace.isBody;
@@ -138,8 +138,8 @@ function isOutside(array: NDArray, trace: Capture): boolean {
 }
 
 /**
- * Replaces the gradient that is kept by what is the same one in other words, such as a clipped one. In
- * traced code that is done after each replay.
+ * Replaces the kept gradient by a transformed version of the same one, such as a clipped one. In traced code,
+ * after each replay.
  */
 export function replaceGradient(array: NDArray, grad: NDArray): void {
   const trace = currentTrace();
@@ -148,13 +148,13 @@ export function replaceGradient(array: NDArray, grad: NDArray): void {
   else if (array.gradient !== null) array.gradient.value = grad;
 }
 
-/** Leaves the gradient that a backward pass has found: a new one for those who use each once. */
+/** Assigns the gradient of a backward pass: new to users that use each once. */
 export function setGradient(array: NDArray, grad: NDArray): void {
   replaceGradient(array, grad);
   markGradient(array, written);
 }
 
-/** Notes what code has done to the gradient of an array. In traced code each replay does it. */
+/** Records the effect of code on the gradient of an array. In traced code each replay applies it. */
 export function markGradient(array: NDArray, mark: GradientMark): void {
   const trace = currentTrace();
   const owner = trace?.ownerOf(array) ?? array;
@@ -162,21 +162,21 @@ export function markGradient(array: NDArray, mark: GradientMark): void {
   else array.gradient?.mark(mark, array);
 }
 
-/** Uses a gradient on behalf of someone who does so once. */
+/** Marks a gradient as used by a user that uses each once. */
 export function useGradient(array: NDArray, user: GradientUser): void {
   markGradient(array, usedBy(user));
 }
 
-/** Whether someone who uses each gradient once has used any so far. */
+/** True when such a user has used any gradient so far. */
 export function hasUsedGradients(user: GradientUser): boolean {
   return user.hasUsed || currentTrace()?.mayHaveUsed(user) === true;
 }
 
 /**
- * Whether an array has a gradient that a pass has written and `user` has not used. A trace holds only while
- * the answer is the same, unless it has written or used the gradient itself.
+ * True when a pass has written an array's gradient and `user` has not used it. A trace is specialized to the
+ * answer, unless it has written or used the gradient itself.
  *
- * @throws UnsupportedError where that depends on what a captured loop or branch does.
+ * @throws UnsupportedError where that depends on a captured loop or branch.
  */
 export function isNewGradient(array: NDArray, user: GradientUser): boolean {
   const trace = currentTrace();
@@ -193,8 +193,8 @@ export function isNewGradient(array: NDArray, user: GradientUser): boolean {
   );
 }
 
-/** Gives `target` the elements of `value`; in traced code, after each replay. */
-export function assign(target: NDArray, value: NDArray): void {
+/** Assigns the elements of `value` to `target`; in traced code, after each replay. */
+export function assignArray(target: NDArray, value: NDArray): void {
   const op = 'assign';
   if (!(value instanceof NDArray)) {
     throw new ArgumentError('the new value is not an array', {
@@ -230,19 +230,19 @@ export function assign(target: NDArray, value: NDArray): void {
   replaceElements(target, value);
 }
 
-/** Writes state on behalf of a graph, which has recorded what it read of it. */
+/** Writes state for a graph, which has recorded its own reads. */
 export function writeState(target: NDArray, value: NDArray): void {
   if (mode.capture === null) replaceElements(target, value);
-  else assign(target, value);
+  else assignArray(target, value);
 }
 
-/** Notes that a graph has written new elements where the old ones were. */
+/** Records that a graph has overwritten the elements in place. */
 export function forgetHistory(target: NDArray): void {
   target.origin = null;
   target.isConstant = false;
 }
 
-/** Gives arrays the elements again that were found in them. */
+/** Restores the elements that were found in arrays. */
 export function putBack({ found }: StateLog): void {
   for (const [array, elements] of found) {
     replaceElements(array, new NDArray(array.type, elements));
@@ -258,7 +258,7 @@ function replaceElements(target: NDArray, value: NDArray): void {
   if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);
 }
 
-/** A graph writes state that a recording has read only where eager code might. */
+/** Refuses a write of recorded state by a graph where eager code is refused, too. */
 export function refuseRecorded(op: string, target: NDArray): void {
   const { origin, session, gradient } = target;
   const isResult = origin?.session?.isOpen === true && !origin.isReleased;
@@ -270,11 +270,11 @@ export function refuseRecorded(op: string, target: NDArray): void {
         'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
     });
   }
-  // What passes is written next, perhaps where it lies.
+  // The write follows, perhaps in place.
   if (mode.capture === null) mode.stateLog?.note(target);
 }
 
-/** An array that others still rely on must not change under them. */
+/** Refuses to change an array that others still depend on. */
 function refuseChange(op: string, target: NDArray): void {
   const { reader } = target;
   const trace = currentTrace();

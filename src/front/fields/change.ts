@@ -1,10 +1,10 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
-import { type Group, groupOf, isObject, type Slot, unguarded } from './group.js';
+import { type FieldGroup, groupOf, isObject, type Slot, unguarded } from './group.js';
 import { IgnoredFields } from './ignored.js';
 
-/** A place whose value is another one than was noted. */
+/** A field whose value has changed. */
 export interface FieldChange extends Slot {
   /** `this.k`, `layers.1.k`. */
   readonly path: string;
@@ -15,10 +15,10 @@ export interface FieldChange extends Slot {
   readonly actual: string;
 }
 
-/** Stands for the value of a field that there is not. */
+/** Value of a missing field. */
 const absent: unique symbol = Symbol('absent');
 
-export function changesOf(group: Group): readonly FieldChange[] {
+export function changesOf(group: FieldGroup): readonly FieldChange[] {
   const changes: FieldChange[] = [];
   const add = (key: unknown, path: string, from: unknown, to: unknown): void => {
     if (from === unguarded || Object.is(from, to)) return;
@@ -38,7 +38,7 @@ export function changesOf(group: Group): readonly FieldChange[] {
     for (let i = 0; i < count; i++) add(i, pathOf(group, i), group.values[i], now.values[i]);
   }
   if (group.kind !== 'record') add('length', lengthPath(group), group.size, now.size);
-  // Nothing but the order of keys.
+  // Only the order of keys has changed.
   if (changes.length === 0) {
     const [expected, actual] = [group, now].map(({ keys }) => keys.map(String).join(', '));
     const path = `the order of ${group.path}`;
@@ -47,12 +47,12 @@ export function changesOf(group: Group): readonly FieldChange[] {
   return changes;
 }
 
-export function lengthPath({ kind, path }: Group): string {
+export function lengthPath({ kind, path }: FieldGroup): string {
   return `${path}.${kind === 'list' ? 'length' : 'size'}`;
 }
 
 /** `this.k`, `layers.1.k`, `table.get("a")`. */
-export function pathOf({ kind, path }: Group, key: unknown): string {
+export function pathOf({ kind, path }: FieldGroup, key: unknown): string {
   if (kind === 'map')
     return `${path}.get(${typeof key === 'string' ? JSON.stringify(key) : String(describe(key))})`;
   if (typeof key === 'number') return `${path}.${key}`;
@@ -62,8 +62,8 @@ export function pathOf({ kind, path }: Group, key: unknown): string {
     : `${path}[${JSON.stringify(key)}]`;
 }
 
-/** The path of what a place holds: below `this`, paths are those of parameters. */
-export function pathInside(group: Group, key: unknown): string {
+/** The path of a field's value: below `this`, paths are those of parameters. */
+export function pathInside(group: FieldGroup, key: unknown): string {
   const path = pathOf(group, key);
   return group.holder === null ? path.replace(/^this\./, '') : path;
 }

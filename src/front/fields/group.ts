@@ -10,25 +10,28 @@ import { watchedValue } from './watch.js';
  * by value.
  */
 
-/** Longer lists, maps, sets and typed arrays are compared up to here, and beyond by their length only. */
+/**
+ * Limit of compared entries: longer lists, maps, sets and typed arrays are compared up to here, and beyond by
+ * their length only.
+ */
 const mostEntries = 1024;
-/** Stands for a value that is not compared: that of an accessor, or one that the code does not read. */
+/** Marks a value that is not compared: an accessor, or a field that the code does not read. */
 export const unguarded: unique symbol = Symbol('unguarded');
 
 type Kind = 'record' | 'list' | 'map' | 'set';
 
 /** The values that one object holds. */
-export interface Group {
+export interface FieldGroup {
   readonly kind: Kind;
-  /** The most frequent kind, so that no text is compared. */
+  /** The most frequent kind as a flag, which avoids comparing text. */
   readonly isRecord: boolean;
   readonly object: object;
   readonly path: string;
-  /** Where the object was found; null for one that a trace named. */
+  /** Field in which the object was found; null for a root. */
   readonly holder: Slot | null;
   /** Names of a record, strings first; keys of a map; none for lists and sets. */
   readonly keys: readonly unknown[];
-  /** How many of the names are strings. */
+  /** Number of names that are strings. */
   readonly strings: number;
   readonly values: readonly unknown[];
   /** The length of a list, the size of a map or set. */
@@ -37,7 +40,7 @@ export interface Group {
 
 /** A place that holds a value. */
 export interface Slot {
-  readonly group: Group;
+  readonly group: FieldGroup;
   readonly key: unknown;
 }
 
@@ -45,7 +48,7 @@ export function isObject(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** Whether the values that an object holds are looked at, not only which object it is. */
+/** True for objects whose contents are compared, not only their identity. */
 export function isContainer(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || value instanceof NDArray) return false;
   return !isGuardedByIdentity(value);
@@ -56,7 +59,7 @@ export function groupOf(
   path: string,
   holder: Slot | null,
   ignored: IgnoredFields,
-): Group | null {
+): FieldGroup | null {
   const rest = { object, path, holder, isRecord: false, strings: 0, keys: [] };
   if (Array.isArray(object) || isNumbers(object)) {
     const values = Array.prototype.slice.call(object, 0, mostEntries) as unknown[];
@@ -86,12 +89,12 @@ export function groupOf(
   };
 }
 
-/** The typed arrays; their elements are compared like those of lists. */
+/** True for typed arrays; their elements are compared like those of lists. */
 function isNumbers(object: object): object is ArrayLike<unknown> & object {
   return ArrayBuffer.isView(object) && !(object instanceof DataView);
 }
 
-/** As `isUnchanged` goes through them: those of prototypes, too. */
+/** In the order of `isUnchanged`: keys of prototypes, too. */
 function stringKeys(object: object): readonly string[] {
   const keys: string[] = [];
   for (const key in object) keys.push(key);
@@ -102,7 +105,7 @@ function isEnumerableIn(object: object): (key: symbol) => boolean {
   return (key) => Object.prototype.propertyIsEnumerable.call(object, key);
 }
 
-/** The value of a property that is data. An accessor may do anything, so it is not called. */
+/** The value of a data property. An accessor may have side effects, so it is not called. */
 function dataValue(object: object, key: PropertyKey): unknown {
   for (let at: object | null = object; at !== null; at = Object.getPrototypeOf(at) as object) {
     const property = Object.getOwnPropertyDescriptor(at, key);
@@ -127,13 +130,13 @@ export function classesOf(object: object): readonly (new () => unknown)[] {
   return found;
 }
 
-export function keyAt({ kind, keys }: Group, i: number): unknown {
+export function keyAt({ kind, keys }: FieldGroup, i: number): unknown {
   return kind === 'record' || kind === 'map' ? keys[i] : i;
 }
 
 type Values = Readonly<Record<PropertyKey, unknown>>;
 
-export function isUnchanged(group: Group): boolean {
+export function isUnchanged(group: FieldGroup): boolean {
   switch (group.kind) {
     case 'record':
       return isSameRecord(group);
@@ -144,11 +147,11 @@ export function isUnchanged(group: Group): boolean {
   }
 }
 
-export function isSameRecord(group: Group): boolean {
+export function isSameRecord(group: FieldGroup): boolean {
   const { keys, values } = group;
   const now = group.object as Values;
   let next = 0;
-  // Unlike `Object.keys` this makes no list.
+  // Unlike `Object.keys` this allocates no list.
   for (const key in now) {
     if (key !== keys[next] || !isSame(now[key], values[next])) return false;
     next++;
@@ -160,21 +163,21 @@ export function isSameRecord(group: Group): boolean {
   return true;
 }
 
-/** Like `Object.is`, which engines call rather than inline; anything is like a value that is not compared. */
+/** An inlinable `Object.is`; an unguarded value equals anything. */
 function isSame(now: unknown, noted: unknown): boolean {
   if (now === noted) return noted !== 0 || Object.is(now, noted);
   return noted === unguarded || (now !== now && noted !== noted);
 }
 
-function isSameList({ object, values, size }: Group): boolean {
+function isSameList({ object, values, size }: FieldGroup): boolean {
   const now = object as readonly unknown[];
   if (now.length !== size) return false;
   for (let i = 0; i < values.length; i++) if (!isSame(now[i], values[i])) return false;
   return true;
 }
 
-// State of one comparison of a map or set, outside of the callback so that a call makes no closure.
-let compared: Group;
+// State of one comparison of a map or set, outside of the callback to avoid a closure for each call.
+let compared: FieldGroup;
 let position = 0;
 let areSame = true;
 
@@ -186,7 +189,7 @@ function compareEntry(value: unknown, key: unknown): void {
     (compared.kind === 'set' || Object.is(key, compared.keys[at]));
 }
 
-function isSameCollection(group: Group): boolean {
+function isSameCollection(group: FieldGroup): boolean {
   const now = group.object as ReadonlyMap<unknown, unknown>;
   if (now.size !== group.size) return false;
   [compared, position, areSame] = [group, 0, true];

@@ -5,31 +5,31 @@ import { FieldSnapshot } from './snapshot.js';
 import type { FieldWatch } from './watch.js';
 import type { WeakSnapshot } from './weak.js';
 
-/** What one run of traced code found in the fields of objects, and which of them it changed. */
+/** Fields found in one run of traced code, and the changed ones. */
 export interface FieldsFound {
-  /** The values that it found. */
+  /** The values at the start. */
   readonly before: FieldSnapshot;
   readonly changed: readonly FieldChange[];
-  /** Paths of what side-effect code in the middle of the run changed. */
+  /** Paths of fields that side-effect code changed in the middle of the run. */
   readonly byCode: ReadonlySet<string>;
 }
 
 /**
- * The fields that a trace relies on. A trace whose own run has changed some of them serves no other call
- * without running the code again, since replays would not change them: until it turns out that the code
- * makes the same graph from the changed values.
+ * Guards of the fields that a trace depends on. A trace whose own run has changed some of them serves no
+ * other call without rerunning the code, since replays would not change them: until the code is found to make
+ * the same graph from the changed values.
  */
 export class FieldGuards {
   readonly #ignored: IgnoredFields = new IgnoredFields();
   #snapshot: FieldSnapshot | null = null;
-  /** In its place where objects in it were replaced. */
+  /** Replaces the snapshot where objects in it were replaced. */
   #weak: WeakSnapshot | null = null;
-  /** Paths of what the latest run of the code has changed. */
+  /** Paths of fields that the latest run of the code has changed. */
   #changed: readonly string[];
-  /** Paths of what side-effect code has changed in calls of the trace. */
+  /** Paths of fields that side-effect code has changed in calls of the trace. */
   readonly #byCode: Set<string>;
 
-  /** @param watch What watched the run. */
+  /** @param watch The watch of the run. */
   constructor(found: FieldsFound, watch: FieldWatch | null = null) {
     watch?.noteUnread(this.#ignored);
     this.#byCode = new Set(found.byCode);
@@ -37,20 +37,20 @@ export class FieldGuards {
     this.#keep(this.#changed.length === 0 ? this.#settled(found) : found.before);
   }
 
-  /** Whether calls may be served without running the code. */
+  /** True when calls may be served without running the code. */
   holds(): boolean {
     if (this.#snapshot === null) return this.#revives();
     return this.#changed.length === 0 && this.#snapshot.isCurrent();
   }
 
-  /** What differs from the values that were found; null when some of the objects are gone. */
+  /** Differences to the found values; null when some of the objects are gone. */
   changes(): readonly FieldChange[] | null {
     return this.#alive()?.changes() ?? null;
   }
 
   /**
-   * Holds on to no object from here on where one was replaced, until the values are these again: it need not
-   * stay alive because of a trace that may never serve any more.
+   * Releases strong references where an object was replaced, until the values return: the object need not
+   * stay alive for a trace that may never serve again.
    */
   releaseReplaced(): void {
     if (this.#snapshot === null) return;
@@ -61,13 +61,13 @@ export class FieldGuards {
     this.#snapshot = null;
   }
 
-  /** Takes over what another run found that made the same graph. */
+  /** Accepts the values of another run that made the same graph. */
   accept(found: FieldsFound, watch: FieldWatch | null = null): void {
     watch?.noteUnread(this.#ignored);
     const changed = this.#relevant(found.changed);
     const before = this.#alive();
-    // Another value that makes the same graph: then the next one, which no call has seen, is taken to make it
-    // as well, until the code is compared again.
+    // Another value that makes the same graph: the next unseen value is assumed to do so as well, until the
+    // code is compared again.
     const isHarmless = changed.every(
       ({ path }) => before !== null && !Object.is(before.valueAt(path), found.before.valueAt(path)),
     );
@@ -75,14 +75,14 @@ export class FieldGuards {
     this.#keep(isHarmless ? this.#settled(found) : found.before);
   }
 
-  /** Takes over what another run found that agreed at the same values: it may have come to other objects. */
+  /** Accepts the values of another run that agreed: it may have found other objects. */
   refresh(found: FieldsFound): void {
     this.#keep(this.#settled(found));
   }
 
   /**
    * Refuses code whose graph depends on fields that it changes itself: another run, which made another graph,
-   * found no other difference. With one, that may be the reason.
+   * found no other difference that could be the reason.
    * @throws TraceError
    */
   refuseOwnChanges(found: FieldsFound, watch: FieldWatch, op: string): void {
@@ -101,16 +101,16 @@ export class FieldGuards {
     });
   }
 
-  /** To be called when side-effect code has run in a call. */
+  /** Call when side-effect code has run in a call. */
   noteCode(): void {
-    // What captured code itself has changed since would seem to be changed by the side-effect code.
+    // Changes by captured code since would be attributed to the side-effect code.
     if (this.#changed.length > 0 || this.holds()) return;
     for (const { path } of this.changes() ?? []) this.#byCode.add(path);
   }
 
   /**
-   * Refuses fields that side-effect code changes and captured code reads: what comes after the code would read
-   * them as they were before the call.
+   * Refuses fields that side-effect code changes and captured code reads: captured code after it would read
+   * their values from before the call.
    * @throws TraceError
    */
   refuseChangesByCode(watch: FieldWatch): void {
@@ -142,7 +142,7 @@ export class FieldGuards {
     return parts && FieldSnapshot.of(parts);
   }
 
-  /** Whether the values are again what they were before objects were replaced. */
+  /** True when the values are again those from before objects were replaced. */
   #revives(): boolean {
     const snapshot = this.#alive();
     if (snapshot === null || this.#changed.length > 0 || !snapshot.isCurrent()) return false;

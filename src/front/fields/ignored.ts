@@ -1,6 +1,6 @@
 import type { Slot } from './group.js';
 
-/** Fields that captured code was seen not to read. They go with their objects. */
+/** Fields that captured code was observed not to read. Held weakly by their objects. */
 export class IgnoredFields {
   readonly #keys: WeakMap<object, Set<unknown>> = new WeakMap();
 
@@ -14,7 +14,7 @@ export class IgnoredFields {
     return this.#keys.get(object)?.has(key) === true;
   }
 
-  /** Whether a place or one that leads to it is ignored. */
+  /** True when a field or one that leads to it is ignored. */
   covers(slot: Slot): boolean {
     for (let at: Slot | null = slot; at !== null; at = at.group.holder) {
       if (this.has(at.group.object, at.key)) return true;

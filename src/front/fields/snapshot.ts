@@ -1,7 +1,7 @@
 import { changesOf, type FieldChange, lengthPath, pathInside, pathOf } from './change.js';
 import {
   classesOf,
-  type Group,
+  type FieldGroup,
   groupOf,
   isContainer,
   isSameRecord,
@@ -12,14 +12,14 @@ import {
 import { IgnoredFields } from './ignored.js';
 import { type Root, type SnapshotParts, WeakSnapshot } from './weak.js';
 
-/** So many values are noted for one trace, those nearest to its objects first. */
+/** Limit of values in one snapshot; those nearest to its roots are preferred. */
 const mostValues = 8192;
 
 /** The values of all fields of some objects at one time. */
 export class FieldSnapshot {
   readonly #ignored: IgnoredFields;
   readonly #roots: Root[] = [];
-  readonly #groups: Group[] = [];
+  readonly #groups: FieldGroup[] = [];
   readonly #seen: Set<object> = new Set();
   #count = 0;
 
@@ -27,21 +27,21 @@ export class FieldSnapshot {
     this.#ignored = ignored;
   }
 
-  /** Notes what an object holds now, unless it is known already. `name` begins the paths of its fields. */
+  /** Records the fields of an object, unless known already. `name` is the prefix of their paths. */
   add(object: object, name: string): void {
     if (this.#seen.has(object)) return;
-    // The object whose method is captured comes first; others are told by their classes.
+    // The object whose method is captured comes first; others are named by their classes.
     const isFirst = this.#roots.length === 0;
     const kind = name === 'this' && !isFirst ? object.constructor.name : name;
     const taken = this.#roots.filter((root) => root.name === kind).length;
     const path = taken === 0 ? kind : `${kind}#${taken + 1}`;
     this.#roots.push({ object, name: kind });
-    // Breadth first, so that what is near is noted where not everything can be.
+    // Breadth first, so that near values are recorded when not all can be.
     const found: Found[] = [{ object, path, holder: null }];
     for (const next of found) this.#note(next, found);
   }
 
-  /** Whether every value is what it was. Asked before each call, so it builds nothing. */
+  /** True when every value is unchanged. Called before each call, so it allocates nothing. */
   isCurrent(): boolean {
     const groups = this.#groups;
     for (let i = 0; i < groups.length; i++) {
@@ -51,12 +51,12 @@ export class FieldSnapshot {
     return true;
   }
 
-  /** The places whose values are others now. */
+  /** The fields whose values have changed. */
   changes(): readonly FieldChange[] {
     return this.#groups.flatMap((group) => (isUnchanged(group) ? [] : changesOf(group)));
   }
 
-  /** The value that was noted for a path; undefined for one that was not. */
+  /** The recorded value of a path; undefined for an unknown one. */
   valueAt(path: string): unknown {
     for (const group of this.#groups) {
       const at = group.values.findIndex((_, i) => pathOf(group, keyAt(group, i)) === path);
@@ -66,19 +66,19 @@ export class FieldSnapshot {
     return undefined;
   }
 
-  /** The values now, of the same objects. */
+  /** The current values of the same objects. */
   retaken(ignored: IgnoredFields): FieldSnapshot {
     const next = new FieldSnapshot(ignored);
     for (const { object, name } of this.#roots) next.add(object, name);
     return next;
   }
 
-  /** The same without holding on to any object. */
+  /** The same snapshot with weak references. */
   weakened(): WeakSnapshot {
     return new WeakSnapshot({ roots: this.#roots, groups: this.#groups, ignored: this.#ignored });
   }
 
-  /** @internal The snapshot whose parts these are. */
+  /** @internal The snapshot with these parts. */
   static of({ roots, groups, ignored }: SnapshotParts): FieldSnapshot {
     const snapshot = new FieldSnapshot(ignored);
     snapshot.#roots.push(...roots);
@@ -93,7 +93,7 @@ export class FieldSnapshot {
     const group = groupOf(object, path, holder, this.#ignored);
     if (group === null) return;
     this.#count += group.values.length;
-    // What is frozen stays as it is; what it holds need not.
+    // A frozen object cannot change; the objects in it can.
     if (!Object.isFrozen(object) || group.kind === 'map' || group.kind === 'set') {
       this.#groups.push(group);
     }

@@ -2,7 +2,7 @@ import type { FieldChange } from './change.js';
 import type { Slot } from './group.js';
 import { IgnoredFields } from './ignored.js';
 
-/** A field that reports whether it is read. */
+/** A field that reports reads. */
 interface Watched {
   readonly object: object;
   readonly key: PropertyKey;
@@ -13,15 +13,15 @@ interface Watched {
 }
 
 const watchedBy = new WeakMap<() => unknown, Watched>();
-/** Whether reading goes unnoticed. */
+/** True while reads are not reported. */
 let isPaused = false;
 
-/** What a field holds that is watched, by the getter that watches it. */
+/** Value of a watched field, by its watching getter. */
 export function watchedValue(getter: () => unknown): Pick<Watched, 'value'> | undefined {
   return watchedBy.get(getter);
 }
 
-/** Calls `fn` for a purpose of the library's own: what it reads, the user's code has not read. */
+/** Calls `fn` for a purpose of the library: its reads are not reads of the user's code. */
 export function unobserved<A, R>(fn: (arg: A) => R, arg: A): R {
   const before = isPaused;
   isPaused = true;
@@ -33,12 +33,12 @@ export function unobserved<A, R>(fn: (arg: A) => R, arg: A): R {
 }
 
 /**
- * Tells which of some fields code reads while it is traced once more. They become accessors for that time.
- * Only fields that have changed are watched: turning each field of each block into an accessor would make
- * engines treat all of them as dictionaries from then on.
+ * Watches which of some fields code reads while it is retraced. They become accessors for that time. Only
+ * changed fields are watched: turning each field of each block into an accessor would make engines treat all
+ * of them as dictionaries from then on.
  */
 export class FieldWatch {
-  /** What has changed, and so is watched where it can be. */
+  /** The changed fields, which are watched where possible. */
   readonly changes: readonly FieldChange[];
   readonly #watched: readonly Watched[];
 
@@ -64,7 +64,7 @@ export class FieldWatch {
     this.#watched = found;
   }
 
-  /** Runs code and watches. */
+  /** Runs code while watching. */
   during<R>(fn: () => R): R {
     for (const each of this.#watched) install(each);
     try {
@@ -103,7 +103,7 @@ function install(each: Watched): void {
 
 function restore({ object, key, enumerable, value, isWritable }: Watched): void {
   const now = Object.getOwnPropertyDescriptor(object, key);
-  // Code may have deleted or redefined it.
+  // The code may have deleted or redefined it.
   if (now?.get === undefined || !watchedBy.has(now.get)) return;
   Object.defineProperty(object, key, {
     value,
@@ -113,7 +113,7 @@ function restore({ object, key, enumerable, value, isWritable }: Watched): void 
   });
 }
 
-/** The nearest field on the way to a value that can be watched; reading the value means reading that. */
+/** The nearest watchable field on the path to a value; reading the value reads that field. */
 function watchableFrom(change: Slot): Slot | null {
   for (let slot: Slot | null = change; slot !== null; slot = slot.group.holder) {
     const { group, key } = slot;

@@ -1,24 +1,24 @@
-import { type Group, isObject } from './group.js';
+import { type FieldGroup, isObject } from './group.js';
 import type { IgnoredFields } from './ignored.js';
 
-/** An object that a trace named, and how. */
+/** A root object of a snapshot, with its name. */
 export interface Root {
   readonly object: object;
   readonly name: string;
 }
 
-/** What a snapshot consists of. */
+/** Parts of a snapshot. */
 export interface SnapshotParts {
   readonly roots: readonly Root[];
-  readonly groups: readonly Group[];
+  readonly groups: readonly FieldGroup[];
   readonly ignored: IgnoredFields;
 }
 
-/** What a snapshot says while other objects may have taken the place of those in it. */
+/** A snapshot with weak references, for when its objects may have been replaced. */
 export class WeakSnapshot {
   readonly #ignored: IgnoredFields;
   readonly #roots: readonly { readonly object: WeakRef<object>; readonly name: string }[];
-  readonly #groups: readonly (Omit<Group, 'object' | 'keys' | 'values' | 'holder'> & {
+  readonly #groups: readonly (Omit<FieldGroup, 'object' | 'keys' | 'values' | 'holder'> & {
     readonly object: WeakRef<object>;
     readonly keys: readonly unknown[];
     readonly values: readonly unknown[];
@@ -45,7 +45,7 @@ export class WeakSnapshot {
       if (alive === undefined) return null;
       roots.push({ object: alive, name });
     }
-    const groups: Group[] = [];
+    const groups: FieldGroup[] = [];
     for (const { object, keys, values, holder, ...rest } of this.#groups) {
       const alive = object.deref();
       if (alive === undefined || [...keys, ...values].some(isGone)) return null;

@@ -7,8 +7,8 @@ import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
 /**
- * Runs `fn` with every operator call put off: the arrays it makes know their shape and dtype, and are
- * computed when they are read, or when an operator outside needs them. Nested calls join the outer one.
+ * Runs `fn` with every operator call deferred: its arrays know their shape and dtype, and are computed when
+ * they are read, or when an operator outside needs them. Nested calls join the outer one.
  */
 export function deferredCompute<R>(fn: () => R): R {
   checkArgument('deferredCompute', 'fn', fn, callable);
@@ -16,7 +16,7 @@ export function deferredCompute<R>(fn: () => R): R {
   return withMode({ capture: new Capture('deferred') }, 'deferredCompute', fn);
 }
 
-/** Whether an array is still waiting to be computed. */
+/** True for an array that is not computed yet. */
 export function isDeferred(array: NDArray): boolean {
   if (!(array instanceof NDArray)) {
     throw new ArgumentError('only arrays can be deferred', {
@@ -28,7 +28,7 @@ export function isDeferred(array: NDArray): boolean {
   return array.elements === null;
 }
 
-/** Computes lazy arrays now, and whatever they need, once. */
+/** Computes lazy arrays and their operands now, once. */
 export function compute(...arrays: readonly (NDArray | readonly NDArray[])[]): void {
   const all = arrays.flat();
   for (const array of all) {

@@ -6,22 +6,22 @@ import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
 import { refuseElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { type Checks, checksOf } from '../../passes/simplify/checks.js';
-import { watching, type Watching, which, whether } from '../../passes/host/watch.js';
+import { watching, type Watching, firstReport, presenceReport } from '../../passes/host/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
 import type { NDArray } from '../core/ndarray.js';
 
-/** Checks elements as eager calls do: before a captured program runs, or when it has told of them. */
+/** Checks elements as eager calls do: before a captured program runs, or by its reports afterwards. */
 export class ElementChecks {
   /**
-   * What is to be run: the program, inlined, with a further result behind its own for each call whose elements only
-   * it knows. The program itself where there are none.
+   * Program to run: inlined, with an additional result for each call whose elements it must report. The
+   * original program where there are none.
    */
   readonly program: Program;
   readonly #given: Program;
   readonly #checks: Checks | null;
   readonly #watching: Watching | null;
-  /** Whether no size has to be known for a check. */
+  /** True when no check depends on sizes. */
   readonly #isStatic: boolean;
   #probe: Executable | undefined;
 
@@ -32,7 +32,7 @@ export class ElementChecks {
     this.#watching =
       inlined === undefined
         ? null
-        : watching(inlined, whether, (id) => !this.#checks!.early.has(id));
+        : watching(inlined, presenceReport, (id) => !this.#checks!.early.has(id));
     this.program = this.#watching?.program ?? program;
     this.#isStatic =
       this.#checks?.checked.every(({ operands }) =>
@@ -40,14 +40,14 @@ export class ElementChecks {
       ) ?? true;
   }
 
-  /** Whether a run tells of elements, so that nothing must be written before it has. */
+  /** True when a run reports elements, so that nothing may be written before its reports are checked. */
   get isTold(): boolean {
     return this.#watching !== null;
   }
 
   /**
-   * Looks at the operands of a run, before it.
-   * @throws what eager code throws, with the line of the call that would have refused.
+   * Checks the operands of a run, before it.
+   * @throws the error of eager code, with the line of the call that would have refused.
    */
   run(operands: readonly NDArray[]): void {
     if (this.#checks === null) return;
@@ -73,15 +73,15 @@ export class ElementChecks {
   }
 
   /**
-   * Looks at what a run has told, its results from `first` on.
-   * @throws the same, for the first call in the order of the program. Which element it was is found by another run.
+   * Checks the reports of a run, its results from `first` on.
+   * @throws the same, for the first call in program order. The element is found by another run.
    */
   look(results: readonly Operand[], first: number, operands: readonly NDArray[]): void {
     const told = results.slice(first);
     if (!told.some(({ storage }) => storage.host[0] !== 0)) return;
     const { watched } = this.#watching!;
     const { program, early } = this.#checks!;
-    const asking = watching(program, which, (id) => !early.has(id))!;
+    const asking = watching(program, firstReport, (id) => !early.has(id))!;
     const answers = compile(asking.program).run(operands).slice(this.#given.outputs.length);
     const k = told.findIndex(({ storage }) => storage.host[0] !== 0);
     const [position, element, limit] = Array.from(answers[k].storage.host, Number);

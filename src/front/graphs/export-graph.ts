@@ -9,18 +9,18 @@ import { recordRule } from './records.js';
 import { StaticGraph } from './static-graph.js';
 
 export interface ExportRequest {
-  /** The arrays that each run is given anew, by the names they are given under. */
+  /** The arrays that each run takes, by input name. */
   readonly inputs: Readonly<Record<string, NDArray>>;
   /** The arrays that each run returns. */
   readonly outputs: Readonly<Record<string, NDArray>>;
 }
 
 /**
- * The deferred computation between `inputs` and `outputs` as a graph that can be run on other arrays,
- * printed and saved. It does not matter whether the arrays have been computed meanwhile.
+ * The deferred computation between `inputs` and `outputs` as a graph that can be run on other arrays, printed
+ * and saved. The arrays may have been computed meanwhile.
  *
- * @throws GraphError for an output that depends on an array not among the inputs, an input that no
- * output needs or no captured call used, and an output with no recorded history.
+ * @throws GraphError for an output that depends on an array not among the inputs, an input that no output
+ * needs or no captured call used, and an output with no recorded history.
  */
 export function exportGraph(request: ExportRequest): StaticGraph {
   const op = 'exportGraph';

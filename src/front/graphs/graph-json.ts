@@ -9,15 +9,15 @@ import { withOutputs } from '../../passes/rewrite/outputs.js';
 import { arrayType } from '../core/array-type.js';
 import { hostNumberType, numberArray } from '../core/capture.js';
 import { stateType } from '../dispatch/generator.js';
-import type { GraphParts, Outside } from './graph.js';
+import type { GraphParts, ExternalRef } from './graph.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 const format = 'kaon-graph';
 const version = 1;
 
 /**
- * A graph with the values of what it reads. The values are the constants of a second program. A number of
- * the host's is saved as it is now; gradients that the graph leaves on arrays are left out.
+ * A graph with the values of its reads, which are the constants of a second program. A number of the host is
+ * saved with its current value; gradients that the graph writes are dropped.
  */
 export function graphToJSON(parts: GraphParts): Json {
   const { program, reads, writes } = withoutGradients(parts);
@@ -34,7 +34,7 @@ export function graphToJSON(parts: GraphParts): Json {
     }
     return number;
   };
-  const encode = (outside: Outside): Json => {
+  const encode = (outside: ExternalRef): Json => {
     switch (outside.kind) {
       case 'array':
         return typeof outside.of === 'number'
@@ -62,7 +62,7 @@ export function graphToJSON(parts: GraphParts): Json {
   };
 }
 
-/** The graph without the gradients that it writes, which belong to arrays of this process. */
+/** The graph without its gradient writes, which refer to arrays of this process. */
 export function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
   const returned = program.outputs.length - writes.length;
   const isKept = program.outputs.map((_, k) => writes[k - returned]?.kind !== 'gradient');
@@ -111,7 +111,7 @@ function readGraph(json: unknown): GraphParts {
     return arrayOf(arrayType(data.type.dtype, data.type.shape), data.data);
   });
   const program = programFromJSON(root.field('program').raw(), lookup);
-  const outside = (entry: JsonReader): Outside => {
+  const outside = (entry: JsonReader): ExternalRef => {
     const argument = entry.optional('argument');
     if (argument !== undefined) {
       const place = argument.integer();
@@ -137,14 +137,17 @@ function readGraph(json: unknown): GraphParts {
   return { program, reads, writes };
 }
 
-/** What is read or written must have the type of the input or output that it goes with, from the last. */
+/**
+ * Checks that reads and writes have the types of the inputs and outputs they belong to, counted from the
+ * last.
+ */
 function checkTypes(
   what: string,
-  outsides: readonly Outside[],
+  outsides: readonly ExternalRef[],
   values: readonly { readonly type: TensorType }[],
   inputs: readonly { readonly type: TensorType }[],
 ): void {
-  const typeOf = (outside: Outside): TensorType => {
+  const typeOf = (outside: ExternalRef): TensorType => {
     if (outside.kind === 'random') return stateType;
     if (outside.kind === 'host') return hostNumberType;
     return (typeof outside.of === 'number' ? inputs[outside.of] : outside.of).type;

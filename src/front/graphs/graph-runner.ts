@@ -16,7 +16,7 @@ import {
   setGeneratorState,
   takeState,
 } from '../dispatch/generator.js';
-import type { GraphParts, Holder, Outside } from './graph.js';
+import type { GraphParts, Holder, ExternalRef } from './graph.js';
 import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
 import { mode, withMode } from '../core/mode.js';
@@ -31,23 +31,23 @@ import {
   writeState,
 } from '../dispatch/values.js';
 
-/** Runs a graph on arrays: fetches what it reads from outside, and carries out what it writes there. */
+/** Runs a graph on arrays: fetches its reads, and carries out its writes. */
 export class GraphRunner {
   readonly parts: GraphParts;
-  /** How many of the program's outputs are returned. */
+  /** Number of returned outputs. */
   readonly #returned: number;
   readonly #callable: Callable;
-  /** The same, which tells of elements that nobody could check before. */
+  /** The program with reports of elements that could not be checked before. */
   #telling: Callable | undefined;
-  /** Null where only a run tells. */
+  /** Null when only a run decides it. */
   readonly #draws: number | null;
   readonly #save: SavePolicy;
   readonly #tier: Tier | undefined;
   #executable: Executable | undefined;
   #checks: ElementChecks | undefined;
-  /** Of the program as it is run where nothing is recorded. */
+  /** Checks of the program as it is run without a recording. */
   #keptChecks: ElementChecks | undefined;
-  /** The types of the program's results in the run before. */
+  /** The types of the results of the previous run. */
   readonly #types: ArrayType[] = [];
 
   constructor(parts: GraphParts, save: SavePolicy = 'all', tier?: Tier) {
@@ -62,7 +62,7 @@ export class GraphRunner {
   }
 
   #callableOf(program: Program): Callable {
-    // What is written to the outside is a value there, never a path for gradients.
+    // Written values carry no gradients.
     return new Callable(program, {
       flows: (output) => output < this.#returned,
       save: this.#save,
@@ -76,13 +76,13 @@ export class GraphRunner {
     try {
       return this.#run(given);
     } catch (error) {
-      // A call that fails has drawn nothing.
+      // A failed call draws nothing.
       if (mode.capture === null) setGeneratorState(before);
       throw error;
     }
   }
 
-  /** What the program is run on: the given arrays, then what it reads from outside, draws included. */
+  /** Operands of the program: the given arrays, then its reads, random state included. */
   operands(given: readonly NDArray[]): readonly NDArray[] {
     const { reads } = this.parts;
     if (reads.length === 0) return given;
@@ -90,7 +90,7 @@ export class GraphRunner {
     return [...given, ...reads.map((source) => this.#fetch(source, holder))];
   }
 
-  /** The code that it has become so far. */
+  /** Execution tiers so far. */
   tiers(): readonly TierReport[] {
     return [...(this.#executable?.tiers() ?? []), ...this.#callable.tiers()];
   }
@@ -107,7 +107,7 @@ export class GraphRunner {
     const operands = this.operands(given);
     this.#checks ??= new ElementChecks(program);
     this.#checks.run(operands);
-    // Code whose state is watched writes it where that can be seen.
+    // Logged state is written where the log sees it.
     if (mode.session !== null || mode.stateLog !== null) return this.#runAsCall(operands, holder);
     if (isRecording !== true) return this.#runInPlace(operands, holder);
     return withMode({ session: new Session() }, 'hybridize', () =>
@@ -115,14 +115,14 @@ export class GraphRunner {
     );
   }
 
-  /** As one operator call, which a recording or a capture takes part in. */
+  /** As one operator call, which can be recorded or captured. */
   #runAsCall(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
     const { writes } = this.parts;
-    // A recording of this call must keep what the call read of state that it then writes.
+    // A recording must keep a copy of state that the call reads and then writes.
     const written = new Set(
       writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : [])),
     );
-    // In a recording, arrays take part that the code has read, also for nothing.
+    // All arrays that the code reads take part in a recording, dead reads included.
     const touched = mode.session === null ? undefined : this.parts.touched;
     const takesPart = touched === undefined ? null : new Set(touched.map((of) => holder(of)));
     const checks = mode.capture === null ? this.#checks! : null;
@@ -145,12 +145,12 @@ export class GraphRunner {
     return results.slice(0, this.#returned);
   }
 
-  /** At once, and pinned state is computed where it lies. */
+  /** Immediately, with pinned state updated in place. */
   #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
     const { writes } = this.parts;
     const checks = (this.#keptChecks ??= this.#checksOfKept());
     this.#executable ??= compile(checks.program, {
-      // What a run may yet refuse, it must not have overwritten.
+      // A run that may still be refused must not overwrite anything.
       replaced: checks.isTold ? [] : this.#replaced(),
       tier: this.#tier,
     });
@@ -182,7 +182,7 @@ export class GraphRunner {
     return arrays.slice(0, this.#returned);
   }
 
-  /** The results of the program, when nothing of what the run has told is wrong. */
+  /** The results of the program, after its reports were checked. */
   #looked(
     checks: ElementChecks,
     results: readonly Operand[],
@@ -211,14 +211,14 @@ export class GraphRunner {
     });
   }
 
-  /** The program with what its own backward pass reads kept or computed again, as `save` demands. */
+  /** The program with the values of its own backward pass saved or recomputed, as `save` demands. */
   #kept(program: Program): Program {
     const { backward } = this.parts;
     if (backward === undefined || backward.size === 0 || this.#save === 'all') return program;
     return rematerialize(program, (id) => backward.has(id), this.#save);
   }
 
-  /** For each output, the input that holds the state which it is the next value of. */
+  /** For each output, the input that holds the state of which it is the next value. */
   #replaced(): readonly (number | null)[] {
     const { program, reads, writes } = this.parts;
     const given = program.inputs.length - reads.length;
@@ -232,7 +232,7 @@ export class GraphRunner {
     });
   }
 
-  #fetch(source: Outside, holder: HolderLookup): NDArray {
+  #fetch(source: ExternalRef, holder: HolderLookup): NDArray {
     switch (source.kind) {
       case 'array':
         return holder(source.of);
@@ -257,8 +257,8 @@ export function holderAmong(given: readonly NDArray[]): HolderLookup {
   return (of) => (typeof of === 'number' ? given[of] : of);
 }
 
-/** The pinned memory that an outside lies in; null where it has none. */
-function homeOf(write: Outside, holder: HolderLookup): Storage | null {
+/** The pinned memory of an outside; null for none. */
+function homeOf(write: ExternalRef, holder: HolderLookup): Storage | null {
   if (write.kind === 'array') {
     const { elements } = holder(write.of);
     return elements?.isPinned === true ? elements : null;
@@ -269,7 +269,7 @@ function homeOf(write: Outside, holder: HolderLookup): Storage | null {
   return owner.gradient?.home(owner) ?? null;
 }
 
-/** Leaves a gradient on an array, which may start to keep one with that. */
+/** Assigns a gradient to an array, possibly attaching it. */
 export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
   if (attach !== undefined && owner.gradient?.req !== attach) keepGradient(owner, attach);
   replaceGradient(owner, grad);

@@ -3,26 +3,21 @@ import { printable } from '../../base/escape.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, type Program, typeToString, type Value } from '../../ir/program.js';
 import { printProgram } from '../../ir/text.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import { throughRegions, transform } from '../../passes/rewrite/transform.js';
 import { planParts, type PlannedPart } from '../../runtime/compile/compile.js';
 import { trafficOf } from '../../runtime/execution/explain.js';
 
 /**
- * A program as text that `parseProgram` reads back, with a note on every operator that says in which
- * fused groups it is computed, and behind it a line for each group:
+ * A program as text that `parseProgram` reads back, with a comment on every operator that names its fused
+ * groups, followed by a line for each group:
  *
- *     program {
- *       input x: float32[4]
- *       %0 = exp(x): float32[4]  // model.ts:3:11 [group 0]
- *       output y = %0
- *     }
- *     // group 0: exp %0; reads x; writes exp %0: float32[4]; 32 bytes
+ * program { input x: float32[4] %0 = exp(x): float32[4] // model.ts:3:11 [group 0] output y = %0 } // group
+ * 0: exp %0; reads x; writes exp %0: float32[4]; 32 bytes
  *
- * A program whose data decides sizes is run in several parts, each with a line of its own before its
- * groups. An operator in no group costs nothing: it is a view, or known before the program runs, or equal to
- * something else, or used by nobody. Members are named by what they are compiled to and by the value of
- * the text on whose behalf they are.
+ * A program with data-dependent sizes runs in several parts, each with a line of its own before its groups.
+ * An operator in no group costs nothing: it is a view, constant, merged with an equal one, or dead. Members
+ * are named by their compiled operator and by the value of the text that they serve.
  */
 export function graphText(program: Program): string {
   let parts: readonly PlannedPart[];
@@ -65,7 +60,7 @@ function noteOf(groups: readonly number[]): string {
 }
 
 function groupComments(
-  plan: Plan,
+  plan: ProgramPlan,
   names: ReadonlyMap<string, string>,
   first: number,
 ): readonly string[] {
@@ -74,6 +69,7 @@ function groupComments(
     const node = program.node(id);
     if (node.kind === 'variable') return printable(node.name);
     if (node.kind === 'constant') return 'a constant';
+    if (node.kind === 'check') return 'a check';
     const name = names.get(tagOf(program, id));
     return name === undefined ? node.op.name : `${node.op.name} ${name}`;
   };
@@ -90,9 +86,8 @@ function groupComments(
 }
 
 /**
- * A copy of a program with other sources. `tag` tells every call of the program and of its regions
- * apart, and is the same in every copy; passes keep sources, so whatever becomes of a call whose source
- * is its tag can be traced back to it.
+ * A copy of a program with other sources. `tag` identifies every call of the program and of its regions, and
+ * is the same in every copy; passes keep sources, so compiled calls can be traced back to their originals.
  */
 function withSources(
   program: Program,
@@ -123,12 +118,13 @@ function tagOf(program: Program, id: NodeId): string {
   return (node.kind === 'call' ? node.source : undefined) ?? '';
 }
 
-/** For the calls outside of regions, by their tags, how the text names their first result. */
+/** By tag, the name of each call's first result in the text, for calls outside of regions. */
 function resultNames(program: Program): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   let count = 0;
   for (const id of program.graph.nodes()) {
-    if (program.node(id).kind === 'variable') continue;
+    const { kind } = program.node(id);
+    if (kind === 'variable' || kind === 'check') continue;
     names.set(tag(0, id), `%${count}`);
     count += program.results(id).length;
   }

@@ -2,74 +2,76 @@ import type { NodeId } from '../../graph/graph.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { hostConstant } from '../../ir/host.js';
 import type { Program, Value } from '../../ir/program.js';
-import type { Requirement } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { add } from '../../ops/index.js';
 import type { Effects, HostNumber } from '../core/capture.js';
 import { type CapturedDraws, drawsFrom } from '../dispatch/generator.js';
 import type { GradientMark } from '../core/gradient-use.js';
 import { collectOrigins, type Origin } from '../core/history.js';
-import { layOut, type Named } from './layout.js';
+import { type Demand, layOut, type Named } from './layout.js';
 import type { GradReq, NDArray } from '../core/ndarray.js';
 
-/** An array that a graph reads or writes: one from outside, or the given one at a position. */
+/** An array that a graph reads or writes: an outer one, or the argument at an index. */
 export type Holder = NDArray | number;
 
-/** Something beside what a graph is called with and returns that it reads or writes. */
-export type Outside =
-  /** The elements of an array, whatever they are at the time. */
+/** A read or write of a graph besides its arguments and results. */
+export type ExternalRef =
+  /** The elements of an array, at the time of the run. */
   | { readonly kind: 'array'; readonly of: Holder }
-  /** A number of the host's. */
+  /** A number of the host. */
   | { readonly kind: 'host'; readonly of: HostNumber }
-  /** The gradient that an array keeps; with `attach`, one that it starts to keep. */
+  /** The gradient that an array keeps; with `attach`, one that is newly attached. */
   | { readonly kind: 'gradient'; readonly of: Holder; readonly attach?: GradReq | undefined }
-  /** The state of the random generator; written, after so many draws, null where only a run tells. */
+  /**
+   * The state of the random generator; for a write, with the number of draws, null when only a run decides
+   * it.
+   */
   | { readonly kind: 'random'; readonly draws: number | null };
 
-/** What code does to the gradient of an array. */
+/** Effect of code on the gradient of an array. */
 export interface HolderMark {
   readonly of: Holder;
   readonly mark: GradientMark;
 }
 
-/** A program, and what its inputs and outputs mean. */
+/** A program, and the meaning of its inputs and outputs. */
 export interface GraphParts {
   readonly program: Program;
-  /** The leading inputs are given at each call; these are the others, in order. */
-  readonly reads: readonly Outside[];
+  /** The leading inputs are arguments; these are the others, in order. */
+  readonly reads: readonly ExternalRef[];
   /** The leading outputs are returned; these are the others, in order. */
-  readonly writes: readonly Outside[];
-  /** The arrays that take part in recordings of it; all that it reads where this is not known. */
+  readonly writes: readonly ExternalRef[];
+  /** The arrays that take part in its recordings; when unknown, all that it reads. */
   readonly touched?: readonly Holder[];
-  /** What becomes of gradients, for those who use each once. */
+  /** Marks of gradients, for users that use each once. */
   readonly marks?: readonly HolderMark[];
-  /** The nodes that a backward pass in the code has made. */
+  /** The nodes of a backward pass in the code. */
   readonly backward?: ReadonlySet<NodeId>;
-  /** Whether the code records by itself, so that gradients can be asked of what it returns. */
+  /** True when the code records by itself, so that its results have gradients. */
   readonly isRecording?: boolean;
 }
 
 export interface GraphRequest {
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
   readonly outputs: readonly Named[];
-  readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
+  readonly writes: readonly { readonly target: ExternalRef; readonly array: NDArray }[];
   readonly touched?: readonly Holder[];
   readonly marks?: readonly HolderMark[];
   /** See `LayoutRequest`. */
   readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
-  readonly demanded?: readonly Requirement[];
+  readonly demanded?: readonly Demand[];
   /** The draws that the code has made, whether or not anything depends on them. */
   readonly draws?: CapturedDraws | undefined;
   follow(origin: Origin): boolean;
-  /** What an array from outside is, and the name of the input it becomes; throws where there can be none. */
+  /** The outside of an outer array, and the name of its input; throws where there can be none. */
   outside(
     array: NDArray,
     reader: Origin | null,
-  ): { readonly name: string; readonly source: Outside };
+  ): { readonly name: string; readonly source: ExternalRef };
 }
 
-/** What captured code leaves behind, as outputs of its graph. */
+/** Writes of captured code, as outputs of its graph. */
 export function writesOf(
   { updates, gradients, attached }: Pick<Effects, 'updates' | 'gradients' | 'attached'>,
   holder: (array: NDArray) => Holder,
@@ -86,7 +88,7 @@ export function writesOf(
   ];
 }
 
-/** Lays out what captured code did as a graph whose reads and writes are all explicit. */
+/** Lays out captured code as a graph with explicit reads and writes. */
 export function layOutGraph({
   inputs,
   outputs,
@@ -100,8 +102,8 @@ export function layOutGraph({
   follow,
   outside,
 }: GraphRequest): GraphParts {
-  const reads: Outside[] = [];
-  const targets: Outside[] = writes.map(({ target }) => target);
+  const reads: ExternalRef[] = [];
+  const targets: ExternalRef[] = writes.map(({ target }) => target);
   const random = new RandomState();
   const drawn =
     draws === undefined
@@ -114,7 +116,7 @@ export function layOutGraph({
       ...writes.map(({ array }, i) => ({ name: `state_${i}`, array, flows: false })),
     ],
     follow,
-    // What operators have drawn that draw by themselves, only they can tell.
+    // Only operators that draw by themselves know how much they have drawn.
     kept: [...kept, ...drawn.flatMap(({ tail }) => tail?.state.origin ?? [])],
     stopsUnrecorded,
     demanded,
@@ -164,21 +166,21 @@ function drawsBehind(
   return [...found];
 }
 
-/** The one random state of a graph; captures that meet in it draw one after the other. */
+/** The random state of a graph; several captures in it draw in sequence. */
 class RandomState {
   #input: Value | null = null;
   readonly #joined: Map<NDArray, Value> = new Map();
   #last: CapturedDraws | null = null;
-  /** The draws that can be counted. */
+  /** The known number of draws. */
   #draws = 0;
 
-  /** How many draws there are; null where only a run tells. */
+  /** Number of draws; null when only a run decides it. */
   get draws(): number | null {
     return this.#last?.tail ? null : this.#draws;
   }
 
-  /** The state that a capture's draws start from. */
-  join(program: Program, draws: CapturedDraws, reads: Outside[]): Value {
+  /** The initial state of a capture's draws. */
+  join(program: Program, draws: CapturedDraws, reads: ExternalRef[]): Value {
     const known = this.#joined.get(draws.base);
     if (known !== undefined) return known;
     if (this.#last?.tail) {
@@ -199,7 +201,7 @@ class RandomState {
     return state;
   }
 
-  /** The state that is left; null when nothing random happened. */
+  /** The final state; null without random draws. */
   after(values: ReadonlyMap<NDArray, Value>): Value | null {
     if (this.#input === null) return null;
     const tail = this.#last?.tail;

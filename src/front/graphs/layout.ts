@@ -16,39 +16,45 @@ export interface Named {
 }
 
 export interface OutputRequest extends Named {
-  /** Whether gradients may enter there, and so must be kept from what was not recorded. */
+  /** True when gradients may enter there, so they must be stopped at unrecorded values. */
   readonly flows: boolean;
 }
 
+/** A requirement of a captured call, and the serial of the call. */
+export interface Demand {
+  readonly serial: number;
+  readonly requirement: Requirement;
+}
+
 export interface LayoutRequest {
-  /** Arrays that become inputs under their names, whatever made them. Their types may be given anew. */
+  /** Arrays that become named inputs, regardless of their history. Their types may be overridden. */
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
   readonly outputs: readonly OutputRequest[];
-  /** What an array that no captured call made becomes; `program` is the one being built. */
+  /** Conversion of an array without a captured call; `program` is the one being built. */
   leaf(array: NDArray, reader: Origin | null, program: Program): Value;
-  /** Whether to look behind an array. */
+  /** True to include the call of an array. */
   follow(origin: Origin): boolean;
   /** Calls that belong to the program though no output needs them. */
   readonly kept?: readonly Origin[];
-  /** Whether gradients of outputs that no recording made stop there. */
+  /** Stop gradients at outputs of calls that were not recorded. */
   readonly stopsUnrecorded?: boolean;
   /**
-   * What captured calls require of sizes, in the names of the capture, also calls that the program leaves
-   * out. Of sizes that only these make nothing is required.
+   * Requirements of captured calls, in the symbols of the capture, omitted calls included. Requirements on
+   * sizes that only omitted calls make are dropped.
    */
-  readonly demanded?: readonly Requirement[];
+  readonly demanded?: readonly Demand[];
 }
 
-export interface Layout {
+export interface ProgramLayout {
   readonly program: Program;
   readonly values: ReadonlyMap<NDArray, Value>;
-  /** The nodes that a backward pass has made. */
+  /** The nodes of a backward pass. */
   readonly backward: ReadonlySet<NodeId>;
 }
 
 /**
- * The calls behind `outputs` as a program, up to `inputs` and to leaves. Types are inferred again as it
- * is built, so symbols get names that depend on nothing but the program, and equal code gives equal text.
+ * The calls between `inputs`, leaves and `outputs` as a program. Types are inferred again as it is built, so
+ * names of symbols depend only on the program, and equal code gives equal text.
  */
 export function layOut({
   inputs,
@@ -58,7 +64,7 @@ export function layOut({
   kept = [],
   stopsUnrecorded = false,
   demanded = [],
-}: LayoutRequest): Layout {
+}: LayoutRequest): ProgramLayout {
   const program = new Program();
   const values = new Map<NDArray, Value>();
   const renamed = new Map<string, Dim>();
@@ -101,7 +107,9 @@ export function layOut({
   };
   const backward = new Set<NodeId>();
 
+  const demands = new Demands(demanded, names);
   for (const origin of origins) {
+    demands.addTo(program, origin.serial);
     for (const carrier of origin.sizedBy) plainValueOf(carrier, origin);
     const operands = origin.operands.map((operand) => valueOf(operand, origin));
     const attributes =
@@ -130,30 +138,42 @@ export function layOut({
       value: flows ? valueOf(array, null) : plainValueOf(array, null),
     })),
   );
-  program.requireFirst(inNamesOf(demanded, names));
+  demands.addTo(program, Infinity);
   return { program, values, backward };
 }
 
-/**
- * What is required, in the program's own names. The names of a capture may be those of other sizes there,
- * so nothing is left as it is called.
- */
-function inNamesOf(
-  demanded: readonly Requirement[],
-  names: ReadonlyMap<string, Dim>,
-): readonly Requirement[] {
-  const kept: Requirement[] = [];
-  const keep = requireOrKeep((requirement) => kept.push(requirement));
-  for (const requirement of demanded) {
-    const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
-    if (symbols.every((name) => names.has(name))) requireAt(requirement, names, keep);
+/** Requirements of captured calls that still have to become checks of a program. */
+class Demands {
+  #pending: readonly Demand[];
+  readonly #names: ReadonlyMap<string, Dim>;
+
+  /** `names` maps symbols of the captures to dimensions of the program; it grows as calls are added. */
+  constructor(demanded: readonly Demand[], names: ReadonlyMap<string, Dim>) {
+    this.#pending = demanded;
+    this.#names = names;
   }
-  return kept;
+
+  /**
+   * Adds the checks of calls up to a serial whose sizes the program knows by now. Requirements on sizes that it
+   * does not know stay: the names of a capture may be those of other sizes there.
+   */
+  addTo(program: Program, serial: number): void {
+    const isDue = ({ serial: from, requirement }: Demand): boolean =>
+      from <= serial &&
+      dimsOf(requirement).every((dim) =>
+        [...symbolsOf(dim)].every((name) => this.#names.has(name)),
+      );
+    const due = this.#pending.filter(isDue);
+    if (due.length === 0) return;
+    this.#pending = this.#pending.filter((demand) => !due.includes(demand));
+    const keep = requireOrKeep((requirement) => program.require(requirement));
+    for (const { requirement } of due) requireAt(requirement, this.#names, keep);
+  }
 }
 
 /**
- * A size that what the program is given has, and that a call in it finds once more, is one size: one mask
- * selects before side-effect code and behind it.
+ * Unifies a size of an input with the same size found again by a call, such as by selecting with the same
+ * mask before and after side-effect code.
  */
 function withKnownSizes(
   value: Value,
@@ -167,7 +187,7 @@ function withKnownSizes(
   return sameShape(shape, known) ? value : reshape(value, known);
 }
 
-/** Notes what a capture's symbols are in the program, wherever an extent is just one. */
+/** Records the program's dimensions for a capture's symbols, from extents that are a single symbol. */
 function noteSymbols(from: TensorType, to: TensorType, names: Map<string, Dim>): void {
   from.shape.forEach((dim, axis) => {
     if (typeof dim === 'number') return;
@@ -176,7 +196,7 @@ function noteSymbols(from: TensorType, to: TensorType, names: Map<string, Dim>):
   });
 }
 
-/** Where a size is one symbol on both sides, the program's name for it is the one from now on. */
+/** Renames the program's symbol where both sides have a single symbol. */
 function noteNames(from: TensorType, to: TensorType, renamed: Map<string, Dim>): void {
   from.shape.forEach((dim, axis) => {
     if (typeof dim !== 'number' && String(dim) !== String(to.shape[axis])) {

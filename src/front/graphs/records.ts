@@ -1,9 +1,9 @@
-import { rule, type ValueRule } from '../../base/attributes/options.js';
+import { valueRule, type ValueRule } from '../../base/attributes/options.js';
 import { Tensor } from '../../ir/types.js';
 
-/** An object of named things, and nothing that has other ways to hold things: no list, map or array. */
+/** Rule for a plain record, not a list, map or array. */
 export function recordRule<T>(expected: string): ValueRule<Readonly<Record<string, T>>> {
-  return rule(
+  return valueRule(
     expected,
     (value): value is Readonly<Record<string, T>> =>
       typeof value === 'object' &&

@@ -1,16 +1,16 @@
 import { isStatic } from '../../base/dim/index.js';
 import { InternalError, UnsupportedError } from '../../base/errors.js';
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
 import { Capture, type NewGradient } from '../core/capture.js';
 import { escaped, joinRecording } from '../dispatch/dispatch.js';
-import { type GraphParts, layOutGraph, type Outside, writesOf } from './graph.js';
+import { type GraphParts, layOutGraph, type ExternalRef, writesOf } from './graph.js';
 import { continueFrom, endDraws, takeState } from '../dispatch/generator.js';
 import {
-  either,
+  inAlternatives,
   type GradientMark,
   isNewAfter,
   undecided,
@@ -20,32 +20,37 @@ import { collectOrigins, type Origin, Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from './signature.js';
-import { assign, gradOf, keepGradient, markGradient, replaceGradient } from '../dispatch/values.js';
+import {
+  assignArray,
+  gradOf,
+  keepGradient,
+  markGradient,
+  replaceGradient,
+} from '../dispatch/values.js';
 
-/** The body of something that is captured as one operator: a loop, a branch, a function with its own gradient. */
-export interface Region {
-  /** Its graph. The arrays that the body uses from outside are reads, found by identity. */
+/** The body of an operator: of a loop, a branch, or a function with a custom gradient. */
+export interface TracedRegion {
+  /** Its graph. Captured outer arrays are reads, found by identity. */
   readonly parts: GraphParts;
   /** The nesting of the body's result. */
-  readonly nesting: Structure;
+  readonly nesting: TreeStructure;
   /** The types of the result's arrays. */
   readonly types: readonly TensorType[];
-  /** What the body does to gradients of arrays from outside. */
+  /** Effects of the body on the gradients of outer arrays. */
   readonly marks: ReadonlyMap<NDArray, GradientMark>;
-  /** Whether gradients were new to their users before the body. */
+  /** Freshness of gradients before the body. */
   readonly newGradients: readonly NewGradient[];
 }
 
 /**
- * Runs a body once on stand-ins of given types, inside whatever is being captured already, and lays it
- * out as a program of its own. Arrays of the surroundings that it uses become inputs, state that it
- * writes becomes outputs.
+ * Traces a body once on placeholders of given types, inside the current capture, and lays it out as a program
+ * of its own. Captured outer arrays become inputs, written state becomes outputs.
  */
 export function traceRegion(
   op: string,
   types: readonly TensorType[],
   body: (inputs: readonly NDArray[]) => unknown,
-): Region {
+): TracedRegion {
   const capture = new Capture('trace', mode.capture?.sizes, mode.capture, true);
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
@@ -53,12 +58,12 @@ export function traceRegion(
     !capture.placeholders.has(array) && array.origin?.capture !== capture;
   try {
     const result = withMode({ capture, session }, op, () => body(inputs));
-    const { leaves, structure } = flatten(result, isArray, op);
+    const { leaves, structure } = flattenTree(result, isArray, op);
     const outputs = leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) }));
     const writes = writesOf(capture, (array) => array);
     const kept = capture.checked;
     const heads = [...outputs, ...writes].map(({ array }) => array);
-    // First, so that sizes which the body's own data decides do not get names that the surroundings use.
+    // First, so that sizes of the body's own data do not get names of the enclosing code.
     const sized = tellingSizes(types, [
       ...sizedFromOutside(capture, [...heads, ...kept.flatMap((each) => each.results)]),
     ]);
@@ -79,7 +84,7 @@ export function traceRegion(
       newGradients: [...capture.newGradients.values()].flat(),
     };
   } finally {
-    // What the body has read takes part in the recording around it, not in one that only it has seen.
+    // Arrays that the body reads take part in the enclosing recording.
     if (session !== null) {
       session.isOpen = false;
       for (const array of capture.touched) if (isFromOutside(array)) joinRecording(array);
@@ -87,7 +92,7 @@ export function traceRegion(
   }
 }
 
-/** The arrays with symbolic sizes that a body uses from outside. */
+/** The outer arrays with symbolic sizes that a body uses. */
 function sizedFromOutside(capture: Capture, heads: readonly NDArray[]): ReadonlySet<NDArray> {
   const isInside = (origin: Origin | null): boolean => origin?.capture === capture;
   const used = collectOrigins(heads, (_, origin) => isInside(origin)).flatMap(
@@ -101,8 +106,8 @@ function sizedFromOutside(capture: Capture, heads: readonly NDArray[]): Readonly
 }
 
 /**
- * What a body uses from outside, and the arrays that tell the sizes which its operands have but do not
- * tell: of `min(a, b)` neither `a` nor `b` follows.
+ * Captured arrays of a body, and arrays that reveal sizes which its operands have but do not determine:
+ * `min(a, b)` determines neither `a` nor `b`.
  */
 function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): readonly NDArray[] {
   const seen = [...types, ...used.map(({ type }) => type)];
@@ -116,30 +121,30 @@ function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): r
   return [...carriers];
 }
 
-function outsideArray(op: string, of: NDArray): Outside {
+function outsideArray(op: string, of: NDArray): ExternalRef {
   if (isStray(of)) throw escaped(op, of);
   return { kind: 'array', of };
 }
 
-/** Whether an array stands for a value of a body or a function that is over. */
+/** True for a value of a finished body or function. */
 function isStray(array: NDArray): boolean {
   if (array.elements !== null || mode.capture?.owns(array) === true) return false;
   return array.origin === null || array.origin.capture?.kind === 'trace';
 }
 
-/** Whether a body draws random numbers, or writes state or gradients. */
-export function writesState({ parts: { writes } }: Region): boolean {
+/** True when a body draws random numbers, or writes state or gradients. */
+export function writesState({ parts: { writes } }: TracedRegion): boolean {
   return writes.length > 0;
 }
 
-/** State of the surroundings that bodies write: it enters and leaves the operator like what is passed openly. */
+/** Outer state that bodies write: it enters and leaves the operator like explicit operands. */
 export interface Carried {
   readonly before: NDArray;
-  /** Gives it its new value, in the surroundings. */
+  /** Assigns its new value, in the enclosing code. */
   readonly put: (after: NDArray) => void;
 }
 
-/** Programs that read nothing from outside but what they are given. */
+/** Programs without reads other than their inputs. */
 export interface ClosedRegions {
   /**
    * Their inputs are the regions' own, then the carried state, then the captures. Their outputs are the
@@ -151,17 +156,18 @@ export interface ClosedRegions {
 }
 
 /**
- * Gives the bodies of one operator inputs in common.
- * @param giving How many of them, the leading ones, give back the carried state. Default all.
+ * Gives the bodies of one operator common inputs.
+ * @param giving Number of leading bodies that return the carried state. Default all.
  */
 export function closeRegions(
   op: string,
-  regions: readonly Region[],
+  regions: readonly TracedRegion[],
   giving: number = regions.length,
 ): ClosedRegions {
   const carried = carriedBy(op, regions);
   const random = carried.find(({ target }) => target.kind === 'random')?.before;
-  const readOf = (read: Outside): NDArray => (read.kind === 'random' ? random! : arrayOf(op, read));
+  const readOf = (read: ExternalRef): NDArray =>
+    read.kind === 'random' ? random! : arrayOf(op, read);
   const operands = new Set(carried.map(({ before }) => before));
   for (const { parts } of regions) for (const read of parts.reads) operands.add(readOf(read));
   const shared = [...operands];
@@ -192,17 +198,17 @@ export function closeRegions(
   return { programs, carried, captures: shared.slice(carried.length) };
 }
 
-function arrayOf(op: string, read: Outside): NDArray {
+function arrayOf(op: string, read: ExternalRef): NDArray {
   if (read.kind === 'array' && typeof read.of !== 'number') return read.of;
   throw new InternalError('a body uses something that only its surroundings have', { op });
 }
 
 interface Slot extends Carried {
-  readonly target: Outside;
+  readonly target: ExternalRef;
 }
 
-/** What the bodies write, each thing once. */
-function carriedBy(op: string, regions: readonly Region[]): readonly Slot[] {
+/** State that the bodies write, without repetition. */
+function carriedBy(op: string, regions: readonly TracedRegion[]): readonly Slot[] {
   const slots: Slot[] = [];
   for (const { parts } of regions) {
     for (const target of parts.writes) {
@@ -212,7 +218,7 @@ function carriedBy(op: string, regions: readonly Region[]): readonly Slot[] {
   return slots;
 }
 
-function slotFor(op: string, target: Outside): Slot {
+function slotFor(op: string, target: ExternalRef): Slot {
   if (target.kind === 'random') return { target, before: takeState(0), put: continueFrom };
   if (target.kind === 'host' || typeof target.of === 'number') {
     throw new InternalError('a body writes something that only its surroundings have', { op });
@@ -220,7 +226,7 @@ function slotFor(op: string, target: Outside): Slot {
   const { of } = target;
   if (target.kind === 'array') {
     const before = mode.capture?.current(of) ?? of;
-    return { target, before, put: (after) => assign(of, after) };
+    return { target, before, put: (after) => assignArray(of, after) };
   }
   const { attach } = target;
   return {
@@ -233,25 +239,25 @@ function slotFor(op: string, target: Outside): Slot {
   };
 }
 
-/** How often the region of an operator runs. */
+/** Number of runs of an operator's region. */
 export type Runs =
-  /** Once, or the other region does. */
+  /** Exactly one of both regions runs once. */
   | 'one of two'
   | 'once'
-  /** At least once, and perhaps again. */
+  /** It runs at least once. */
   | 'at least once'
   | 'any number of times';
 
 /**
- * Gives the carried state the values that an operator leaves, in the surroundings.
+ * Assigns the final values of the carried state, in the enclosing code.
  *
- * @throws UnsupportedError for a loop in whose first iteration a gradient is new to someone who uses each
- * once, and not in the next one, or the other way around.
+ * @throws UnsupportedError for a loop in which the freshness of a gradient differs between the first and
+ * later iterations.
  */
 export function carryOut(
   carried: readonly Carried[],
   after: readonly NDArray[],
-  regions: readonly Region[],
+  regions: readonly TracedRegion[],
   runs: Runs,
 ): void {
   const mayRepeat = runs === 'at least once' || runs === 'any number of times';
@@ -259,31 +265,34 @@ export function carryOut(
   const marked = new Set(regions.flatMap(({ marks }) => [...marks.keys()]));
   const added = [...marked].map((array) => {
     const each = regions.map(({ marks }) => marks.get(array) ?? untouched);
-    const mark = runs === 'one of two' ? either(each[0], each[1]) : each[0];
-    return [array, runs === 'any number of times' ? either(mark, untouched) : mark] as const;
+    const mark = runs === 'one of two' ? inAlternatives(each[0], each[1]) : each[0];
+    return [
+      array,
+      runs === 'any number of times' ? inAlternatives(mark, untouched) : mark,
+    ] as const;
   });
   carried.forEach(({ put }, k) => put(after[k]));
   for (const [array, mark] of added) markGradient(array, mark);
 }
 
-/** An iteration begins with the gradients that the one before it has left. */
-function checkIterations({ marks, newGradients }: Region): void {
+/** Checks that an iteration can start with the gradients that the previous one has left. */
+function checkIterations({ marks, newGradients }: TracedRegion): void {
   for (const { array, user, isNew } of newGradients) {
     const next = isNewAfter(marks.get(array) ?? untouched, user, () => isNew);
     if (next !== isNew) throw undecided(user);
   }
 }
 
-function isSame(a: Outside, b: Outside): boolean {
+function isSame(a: ExternalRef, b: ExternalRef): boolean {
   return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
 }
 
 /**
- * The arrays that a region's program reads from outside, in the order of its inputs. For operators that
- * have no way to hand back what a body writes.
+ * The outer arrays that a region's program reads, in the order of its inputs. For operators that cannot
+ * return writes of a body.
  * @throws UnsupportedError when the body writes state.
  */
-export function outsideOperands(op: string, { parts }: Region): readonly NDArray[] {
+export function outsideOperands(op: string, { parts }: TracedRegion): readonly NDArray[] {
   const { reads, writes } = parts;
   let draws = 0;
   for (const write of writes) {
@@ -303,7 +312,7 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
   return reads.map((read) => (read.kind === 'random' ? takeState(draws) : arrayOf(op, read)));
 }
 
-/** Puts the results of a region's program back into the body's nesting. */
-export function nestResults({ nesting }: Region, results: readonly NDArray[]): unknown {
-  return unflatten(nesting, results);
+/** Restores the nesting of a body's results. */
+export function nestResults({ nesting }: TracedRegion, results: readonly NDArray[]): unknown {
+  return unflattenTree(nesting, results);
 }

@@ -4,8 +4,8 @@ import { Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 
 /**
- * The output types of a program whose inputs have other types than declared: everything is inferred
- * again. Symbols that the program's own declarations use keep their meaning where an input keeps them.
+ * The output types of a program for other input types: everything is inferred again. Symbols of the program's
+ * own declarations keep their meaning where an input keeps them.
  */
 export function inferOutputTypes(
   program: Program,
@@ -26,7 +26,8 @@ export function inferOutputTypes(
       const type = types.get(node.name) ?? node.type;
       if (type.shape.length === node.type.shape.length) rename(node.type, type);
       results.push([into.variable(node.name, type)]);
-    } else {
+    } else if (node.kind === 'check') results.push([]);
+    else {
       const attributes = mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
         substituteDim(dim, renamed),
       );

@@ -1,13 +1,13 @@
-import type { Structure } from '../../base/attributes/tree.js';
+import type { TreeStructure } from '../../base/attributes/tree.js';
 import { inContext, KaonError } from '../../base/errors.js';
-import { flatten, structureToString } from '../../base/attributes/tree.js';
+import { flattenTree, structureToString } from '../../base/attributes/tree.js';
 import { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
 
-/** The arguments of a call, taken apart, and everything about them that captured code may depend on. */
-export interface Signature {
+/** The flattened arguments of a call, with everything that captured code may depend on. */
+export interface CallSignature {
   readonly leaves: readonly NDArray[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
   /** Everything but sizes: structure, static arguments, dtypes, ranks, attached gradients, mode. */
   readonly family: string;
   /** The family and the sizes; equal exactly for calls that one trace serves. */
@@ -20,15 +20,15 @@ export function isArray(value: unknown): value is NDArray {
 
 /**
  * @throws ArgumentError, naming the place, for an argument that is neither an array nor a primitive nor a
- * function nor a list or plain object of these: nothing could tell when it changes.
+ * function nor a list or plain object of these: its changes could not be detected.
  */
-export function signatureOf(args: readonly unknown[]): Signature {
+export function signatureOf(args: readonly unknown[]): CallSignature {
   const { leaves, structure } = takenApart(args);
   let family = structureToString(structure);
   let sizes = '';
   const seen = new Map<NDArray, number>();
   leaves.forEach((leaf, i) => {
-    // The same array twice is another program than two arrays: an assignment to one changes both.
+    // One array passed twice differs from two arrays: an assignment to one changes both.
     const first = seen.get(leaf);
     if (first === undefined) seen.set(leaf, i);
     family += `;${leaf.dtype}/${leaf.ndim}${leaf.gradient === null ? '' : leaf.gradient.req}`;
@@ -40,21 +40,21 @@ export function signatureOf(args: readonly unknown[]): Signature {
   return { leaves, structure, family, key: family + sizes };
 }
 
-function takenApart(args: readonly unknown[]): ReturnType<typeof flatten<NDArray>> {
+function takenApart(args: readonly unknown[]): ReturnType<typeof flattenTree<NDArray>> {
   try {
-    return flatten(args, isArray);
+    return flattenTree(args, isArray);
   } catch (error) {
-    // Getters and proxies are code of the user's, whose errors are his.
+    // Getters and proxies are user code; their errors propagate unchanged.
     throw error instanceof KaonError
       ? inContext(error, 'an argument cannot be guarded', {})
       : error;
   }
 }
 
-/** A signature for people: `(float32[2, 3], {rate: 0.5}) training`. */
-export function describeSignature({ structure }: Signature, types: readonly string[]): string {
+/** A readable signature: `(float32[2, 3], {rate: 0.5}) training`. */
+export function describeSignature({ structure }: CallSignature, types: readonly string[]): string {
   let next = 0;
-  const show = (part: Structure): string => {
+  const show = (part: TreeStructure): string => {
     if (part.kind === 'leaf') return types[next++];
     if (part.kind === 'static') return structureToString(part);
     if (part.kind === 'list') return `[${part.entries.map(show).join(', ')}]`;
@@ -68,10 +68,10 @@ export function describeSignature({ structure }: Signature, types: readonly stri
   return [`(${shown})`, ...flags].join(' ');
 }
 
-/** Names for the leaves of a structure: the keys on the way to them, numbers where there are several. */
-export function leafNames(structure: Structure, hint: string): string[] {
+/** Names for the leaves of a structure: the keys on their path, and numbers where there are several. */
+export function leafNames(structure: TreeStructure, hint: string): string[] {
   const names: string[] = [];
-  const visit = (part: Structure, path: string): void => {
+  const visit = (part: TreeStructure, path: string): void => {
     if (part.kind === 'leaf') names.push(path);
     else if (part.kind === 'list') {
       part.entries.forEach((entry, i) => visit(entry, path === '' ? String(i) : `${path}.${i}`));

@@ -3,7 +3,7 @@ import { describe, type Json } from '../../base/attributes/attribute.js';
 import { type Dim, parseDim } from '../../base/dim/index.js';
 import { type DType, dtypes, isDType } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, inContext, named } from '../../base/errors.js';
-import { checkArgument, instanceOf, rule } from '../../base/attributes/options.js';
+import { checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
 import { bindShapes } from '../../ir/bind.js';
 import type { HostValue } from '../../ir/host.js';
 import { toDot } from '../../graph/dot.js';
@@ -27,7 +27,7 @@ install();
 /** A type as users write it: extents may be names or expressions of names. */
 export interface TypeRequest {
   readonly shape: readonly (number | string | Dim)[];
-  /** Default: what the graph was captured with. */
+  /** Default: the captured dtype. */
   readonly dtype?: DType;
 }
 
@@ -35,11 +35,11 @@ export interface TypeRequest {
 export class StaticGraph {
   /** The operators, for compilers and exporters. */
   readonly program: Program;
-  /** The arrays to give at each run, in order. */
+  /** Names of the arrays that each run takes, in order. */
   readonly inputNames: readonly string[];
-  /** The arrays that each run returns, in order. */
+  /** Names of the arrays that each run returns, in order. */
   readonly outputNames: readonly string[];
-  /** Inputs with bound values, by name: the parameters and other state that the graph reads. */
+  /** Bound inputs by name: the parameters and other state that the graph reads. */
   readonly parameters: ReadonlyMap<string, NDArray>;
   readonly #runner: GraphRunner;
 
@@ -61,17 +61,17 @@ export class StaticGraph {
     this.#runner = new GraphRunner(parts);
   }
 
-  /** @internal What the program's inputs and outputs mean. */
+  /** @internal Meaning of the program's inputs and outputs. */
   get parts(): GraphParts {
     return this.#runner.parts;
   }
 
   /**
-   * Runs the graph on arrays by name and returns its outputs by name. Takes part in recordings. Any
-   * sizes are accepted where the graph's dimensions are symbolic.
+   * Runs the graph on arrays by name and returns its outputs by name. Takes part in recordings. Symbolic
+   * dimensions accept any size.
    *
-   * @throws ArgumentError for names that are missing or unknown, ShapeError and DTypeError for arrays
-   * that do not fit.
+   * @throws ArgumentError for names that are missing or unknown, ShapeError and DTypeError for arrays that do
+   * not fit.
    */
   run(feeds: Readonly<Record<string, NDArray | HostValue>>): Record<string, NDArray> {
     checkArgument('StaticGraph.run', 'feeds', feeds, arraysByName);
@@ -112,10 +112,10 @@ export class StaticGraph {
     }
   }
 
-  /** Shapes are compared here, where inputs have names, and before anything is drawn. */
+  /** Checks shapes here, where inputs have names, and before random draws. */
   #checkShapes(given: readonly NDArray[]): void {
     const { program, reads } = this.parts;
-    // Outside of captured code every size is a number, once lazy arrays are computed.
+    // Outside of captured code every size of a computed array is a number.
     const shapeOf = (array: NDArray): Shape =>
       (mode.capture === null ? array.computed() : array).type.shape;
     const holder = holderAmong(given);
@@ -127,10 +127,7 @@ export class StaticGraph {
     bindShapes<Dim>(matches, 'StaticGraph.run');
   }
 
-  /**
-   * The output types that input types of the user's choice lead to. Inputs left out keep the types that
-   * they were captured with.
-   */
+  /** The output types for other input types. Omitted inputs keep their captured types. */
   inferTypes(inputs: Readonly<Record<string, TypeRequest>>): Record<string, TensorType> {
     const types = new Map<string, TensorType>();
     const declared = new Map(namedInputs(this.program).map(({ name, type }) => [name, type]));
@@ -153,14 +150,14 @@ export class StaticGraph {
   }
 
   /**
-   * The program as text: types, source lines, and the fused groups in which operators are computed, with
-   * what each group reads and writes. Where it does not compile, the text says why.
+   * The program as text: types, source lines, and the fused groups with their reads and writes. If it does
+   * not compile, the text says why.
    */
   toString(): string {
     return graphText(this.program);
   }
 
-  /** The program in the language of Graphviz. */
+  /** The program as Graphviz text. */
   toDot(): string {
     const { program } = this;
     const label = (id: NodeId): string => {
@@ -185,7 +182,7 @@ export class StaticGraph {
   }
 
   /**
-   * Reads what `toJSON` gave, as a value or as text.
+   * Reads the result of `toJSON`, as a value or as text.
    * @throws FormatError or GraphError for anything else.
    */
   static fromJSON(json: unknown): StaticGraph {
@@ -195,20 +192,20 @@ export class StaticGraph {
 
 const arraysByName = recordRule<NDArray | HostValue>('an object with an array for each input');
 const typesByName = recordRule<TypeRequest>('an object with a type for each input');
-const typeRequest = rule(
+const typeRequest = valueRule(
   'an object with shape, a list of extents, and dtype',
   (value): value is TypeRequest =>
     typeof value === 'object' && value !== null && Array.isArray((value as TypeRequest).shape),
 );
 
-/** Refuses what is no graph; `op` is who was given it. */
+/** Refuses a value that is not a graph; `op` is the public function. */
 export function checkGraph(op: string, graph: unknown): asserts graph is StaticGraph {
   checkArgument(op, 'graph', graph, graphRule);
 }
 
 const graphRule = instanceOf('a StaticGraph, of graphFor, exportGraph or fromOnnx', StaticGraph);
 
-/** The type that a user asks for, with dimensions in place of their names. */
+/** The requested type, with names parsed to dimensions. */
 function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): TensorType {
   const op = 'inferTypes';
   if (!isDType(dtype)) {

@@ -1,8 +1,8 @@
 import { named } from '../../base/errors.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { BareCall } from '../caches/bare-call.js';
 import type { Explanation } from '../caches/explain.js';
-import { checkOptions, type HybridizeOptions } from '../options/hybridize-options.js';
+import { checkHybridizeOptions, type HybridizeOptions } from '../options/hybridize-options.js';
 import { mode, refuseAsync, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { Schedule } from './schedule.js';
@@ -13,28 +13,28 @@ import { TraceCache } from '../caches/trace-cache.js';
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** A function and the graphs that were captured from it: what `hybridize` and `staticGraph` are made of. */
+/** A function and the graphs captured from it: the implementation of `hybridize` and `staticGraph`. */
 export class Captured {
   readonly #op: string;
   readonly #fn: AnyFunction;
   readonly #traces: TraceCache;
 
-  /** @param mayRunCode Whether side-effect code may cut the graphs. */
+  /** @param mayRunCode Side-effect code may cut the graphs. */
   constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
-    checkOptions(options);
+    checkHybridizeOptions(options);
     this.#op = op;
     this.#fn = fn;
     this.#traces = new TraceCache(op, fn, options, mayRunCode);
   }
 
-  /** Runs the graph for these arguments. Inside other captured code the function is part of that. */
+  /** Runs the graph for these arguments. Inside other captured code the function is inlined. */
   call(args: readonly unknown[]): unknown {
     refuseAsync(this.#fn, this.#op);
     if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
     return this.#named(() => {
       const again = this.#traces.again(args);
       if (again !== null) {
-        return unflatten(again.trace.outputs, again.run(args as readonly NDArray[]));
+        return unflattenTree(again.trace.outputs, again.run(args as readonly NDArray[]));
       }
       const signature = signatureOf(args);
       const { leaves } = signature;
@@ -42,7 +42,7 @@ export class Captured {
       const bare = BareCall.of(args);
       const { entry, results } = this.#traces.call(signature, given);
       this.#traces.remember(bare, entry);
-      return unflatten(entry.trace.outputs, results);
+      return unflattenTree(entry.trace.outputs, results);
     });
   }
 

@@ -2,7 +2,7 @@ import { callable, checkArgument } from '../../base/attributes/options.js';
 import { Captured } from './captured.js';
 import type { Explanation } from '../caches/explain.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
-import { checkOptions } from '../options/hybridize-options.js';
+import { checkHybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
@@ -10,32 +10,31 @@ install();
 
 /** A function that runs as captured, compiled graphs. */
 export type Hybridized<F extends (...args: never[]) => unknown> = F & {
-  /** What was captured so far, how often it was used, and why it was captured again. */
+  /** Report on the captures, their use counts, and the reasons of recaptures. */
   explain(): Explanation;
   /** The graph that a call on these arguments runs. */
   graphFor(...args: Parameters<F>): StaticGraph;
 };
 
 /**
- * A function that does what `fn` does, from graphs captured by running `fn` once for each signature: the
- * nesting of its arguments, their dtypes and shapes, other arguments by value (functions by identity),
- * whether it is recorded and in training, the types of arrays that it uses from outside, and the fields of
- * blocks that it calls. When sizes keep changing they become symbols. Whatever else it depends on is compared
- * from time to time: see `verify`.
+ * A function that behaves like `fn`, run from graphs that are captured by tracing `fn` once for each
+ * signature: the nesting of its arguments, their dtypes and shapes, other arguments by value (functions by
+ * identity), recording and training mode, the types of captured outer arrays, and the fields of blocks that
+ * it calls. Sizes that keep changing become symbols. Other dependences are verified from time to time: see
+ * `verify`.
  *
- * Arrays that `fn` uses from outside are inputs of the graph: it sees their values at each call. State
- * that `fn` assigns to is written after each call. Inside other captured code the function is simply
- * part of it.
+ * Outer arrays that `fn` uses are inputs of the graph: their values are read at each call. State that `fn`
+ * assigns to is written after each call. Inside other captured code the function is inlined.
  *
- * @throws TraceError for an asynchronous function, for reading a value while `fn` is captured, and, at the
- * calls that are compared, for code that has changed; ArgumentError for options that there are not.
+ * @throws TraceError for an asynchronous function, for reading a value while `fn` is captured, and, at
+ * verified calls, for code that has changed; ArgumentError for unknown options.
  */
 export function hybridize<F extends (...args: never[]) => unknown>(
   fn: F,
   options: HybridizeOptions = {},
 ): Hybridized<F> {
   checkArgument('hybridize', 'fn', fn, callable);
-  checkOptions(options);
+  checkHybridizeOptions(options);
   const { active = true } = options;
   const captured = active ? new Captured('hybridize', fn, options, false) : null;
   const known = (): Captured => captured ?? new Captured('hybridize', fn, options, false);

@@ -1,23 +1,23 @@
 import { StaticGraph } from '../graphs/static-graph.js';
 import { type Step, stepThrough } from './step.js';
-import type { Entry } from '../caches/trace-cache.js';
+import type { CachedTrace } from '../caches/entry.js';
 
-/** What a static function has captured for one signature. */
+/** The captures of a static function for one signature. */
 export class Schedule {
   /** The arguments and the mode it serves. */
   readonly signature: string;
-  /** Its graphs in order: side-effect code runs between one and the next. */
+  /** Its graphs in order; side-effect code runs between them. */
   readonly graphs: readonly StaticGraph[];
-  readonly #entry: Entry;
+  readonly #entry: CachedTrace;
 
   /** @internal */
-  constructor(entry: Entry) {
+  constructor(entry: CachedTrace) {
     this.#entry = entry;
     this.signature = entry.signature;
     this.graphs = entry.trace.segments.map(({ parts }) => new StaticGraph(parts));
   }
 
-  /** How many calls it has served. */
+  /** Number of calls it has served. */
   get calls(): number {
     return this.#entry.calls;
   }
@@ -28,8 +28,8 @@ export class Schedule {
   }
 
   /**
-   * Runs the latest call once more, an operator at a time, on its arguments and on the state there is
-   * now. Nothing is changed, and side-effect code is shown with what it gave, not run again.
+   * Reruns the latest call, an operator at a time, on its arguments and the current state. Nothing is
+   * changed, and side-effect code is not run: its recorded results are shown.
    */
   step(): IterableIterator<Step> {
     return stepThrough(this.#entry.runner);

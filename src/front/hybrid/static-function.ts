@@ -1,12 +1,12 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { callable, checkArgument, rule } from '../../base/attributes/options.js';
+import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
 import { isCapturable } from '../options/capturable.js';
 import { noteFields } from '../core/capture.js';
 import { Captured } from './captured.js';
 import { config } from '../arrays/config.js';
 import { type Explanation, mergeExplanations } from '../caches/explain.js';
-import { checkOptions, type HybridizeOptions } from '../options/hybridize-options.js';
+import { checkHybridizeOptions, type HybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import { refuseAsync } from '../core/mode.js';
 import type { Schedule } from './schedule.js';
@@ -18,19 +18,22 @@ type AnyFunction = (...args: never[]) => unknown;
 
 /** A function that runs as static graphs, with side-effect code between them. */
 export type StaticFunction<F extends AnyFunction> = F & {
-  /** What was captured so far, how often it was used, and why it was captured again. */
+  /** Report on the captures, their use counts, and the reasons of recaptures. */
   explain(): Explanation;
-  /** The graph for these arguments, up to the first side-effect code; captured by running the function if need be. */
+  /**
+   * The graph for these arguments, up to the first side-effect code; captured by tracing the function if
+   * necessary.
+   */
   graphFor(...args: Parameters<F>): StaticGraph;
-  /** What is cached, one for each signature; the ones that were not used for longest are dropped. */
+  /** Cached captures, one for each signature; the least recently used are evicted. */
   readonly schedules: readonly Schedule[];
 };
 
 /**
- * Chainer's `static_graph`: a function that runs from captured graphs, like `hybridize`, and may hold
- * side-effect code (`staticCode`), which runs on every call, in order, with the real arrays. It may be
- * called any number of times before gradients are asked for, with any shapes and modes in between; inside
- * another captured function it is part of that one. `config.useStaticGraph = false` turns it off.
+ * Chainer's `static_graph`: a function that runs from captured graphs, like `hybridize`, and may contain
+ * side-effect code (`staticCode`), which runs on every call, in order, with the real arrays. It may be called
+ * any number of times before gradients are requested, with any shapes and modes; inside another captured
+ * function it is inlined. `config.useStaticGraph = false` turns it off.
  *
  * Wraps a function, decorates a method (`@kn.staticGraph`), or makes a decorator from options
  * (`@kn.staticGraph({ verify: 'always' })`). Each object has graphs of its own.
@@ -56,7 +59,7 @@ export function staticGraph(
     return wrap(subject, { name: String(extra.name) });
   }
   if (typeof subject === 'function') return wrap(subject, extra);
-  checkOptions(subject);
+  checkHybridizeOptions(subject);
   return (method: AnyFunction, context: ClassMethodDecoratorContext) => {
     checkArgument('staticGraph', 'context', context, decoratorContext);
     checkMethod(context);
@@ -65,7 +68,7 @@ export function staticGraph(
   };
 }
 
-const decoratorContext = rule(
+const decoratorContext = valueRule(
   'what a decorator is given: options alone make a decorator, no function',
   (value): value is ClassMethodDecoratorContext => typeof value === 'object' && value !== null,
 );
@@ -94,7 +97,7 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
       actual: describe(fn),
     });
   }
-  checkOptions(options);
+  checkHybridizeOptions(options);
   const owners = new Owners(fn, options);
   const { active = true } = options;
   const run = function (this: unknown, ...args: never[]): unknown {
@@ -114,13 +117,13 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
   return run;
 }
 
-/** The graphs of a function, of a method for each object that it was called on. */
+/** The graphs of a function, or of a method by the object that it was called on. */
 class Owners {
   readonly #fn: AnyFunction;
   readonly #options: HybridizeOptions;
   readonly #plain: Captured;
   readonly #byObject: WeakMap<object, Captured> = new WeakMap();
-  /** Graphs go with their object; this list only remembers that there are some. */
+  /** Graphs live as long as their object; this list only enumerates them. */
   #known: WeakRef<Captured>[] = [];
 
   constructor(fn: AnyFunction, options: HybridizeOptions) {

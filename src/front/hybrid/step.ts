@@ -15,16 +15,16 @@ import type { TraceRunner } from '../tracing/trace-runner.js';
 export interface Step {
   /** The operator, or the name of the side-effect code. */
   readonly name: string;
-  /** The line that made the call. */
+  /** The user's line of the call. */
   readonly source: string | undefined;
   readonly inputs: readonly NDArray[];
   readonly outputs: readonly NDArray[];
 }
 
 /**
- * The latest call once more, one operator at a time and on the state there is now. Nothing is changed:
- * state and gradients that the code writes are written for the later operators only, random numbers are
- * those of the next call, and side-effect code is shown with what it gave in that call, not run.
+ * Reruns the latest call, one operator at a time and on the current state. Nothing is changed: state and
+ * gradients that the code writes are visible to later operators only, random numbers are those of the next
+ * call, and side-effect code is not run: its recorded results are shown.
  */
 export function* stepThrough(runner: TraceRunner): Generator<Step, void> {
   const { trace, graphs } = runner;

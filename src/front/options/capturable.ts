@@ -1,8 +1,8 @@
 import type { HybridizeOptions } from './hybridize-options.js';
 
-/** An object whose methods can be captured knowing its parts and their names. */
+/** An object whose methods are captured with knowledge of its parts and their names. */
 export interface Capturable {
-  /** How graphs captured from its methods name what they read. */
+  /** Names of the reads of graphs captured from its methods. */
   captureOptions(): Pick<HybridizeOptions, 'nameOf' | 'partsOf'>;
 }
 
@@ -14,12 +14,12 @@ type Class = abstract new (...args: never[]) => object;
 
 const opaque: Class[] = [];
 
-/** Lets captured code depend on which object of a class it works with, not on the fields of that object. */
+/** Guards objects of a class by identity instead of by their fields. */
 export function guardByIdentity(kind: Class): void {
   opaque.push(kind);
 }
 
-/** Whether the fields of an object are nothing to captured code. */
+/** True when the fields of an object are not guarded. */
 export function isGuardedByIdentity(object: object): boolean {
   return opaque.some((kind) => object instanceof kind);
 }

@@ -1,22 +1,22 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import type { Structure } from '../../base/attributes/tree.js';
+import type { TreeStructure } from '../../base/attributes/tree.js';
 import type { NDArray } from '../core/ndarray.js';
-import type { Signature } from '../graphs/signature.js';
+import type { CallSignature } from '../graphs/signature.js';
 import type { AxisNames } from './sizes.js';
 
 /**
- * The axes that stay symbolic. One name in two places means one size.
+ * The axes that stay symbolic. The same name means the same size.
  *
  * Either one entry for each array among the arguments, in order: `[['batch', null], null]` says that the
- * first axis of the first array may have any size, and nothing about the second. Or, with an object or a
- * list of lists in it, the nesting of the arguments: `[{ image: ['batch'], label: ['batch'] }, null]`.
+ * first axis of the first array may have any size, and nothing about the second. Or, with an object or a list
+ * of lists in it, the nesting of the arguments: `[{ image: ['batch'], label: ['batch'] }, null]`.
  */
 export type DynamicAxes = readonly ArgumentAxes[];
 
 /**
- * For an array a list with a name or null for each axis (trailing nulls may be left out), for a list or
- * an object the same nesting; null for what has no such axes.
+ * For an array a list with a name or null for each axis (trailing nulls may be omitted), for a list or an
+ * object the same nesting; null for no symbolic axes.
  */
 export type ArgumentAxes =
   | null
@@ -24,7 +24,7 @@ export type ArgumentAxes =
   | readonly ArgumentAxes[]
   | { readonly [key: string]: ArgumentAxes };
 
-/** All names that a user gave. */
+/** All names that a user declared. */
 export function namesIn(dynamic: unknown, names: Set<string> = new Set()): ReadonlySet<string> {
   if (typeof dynamic === 'string') names.add(dynamic);
   else if (typeof dynamic === 'object' && dynamic !== null) {
@@ -34,10 +34,10 @@ export function namesIn(dynamic: unknown, names: Set<string> = new Set()): Reado
 }
 
 /**
- * The names that a user gave, axis by axis.
- * @throws ArgumentError for names where there is no axis.
+ * The declared names, axis by axis.
+ * @throws ArgumentError for names without an axis.
  */
-export function namedAxes({ leaves, structure }: Signature, dynamic: DynamicAxes): AxisNames {
+export function namedAxes({ leaves, structure }: CallSignature, dynamic: DynamicAxes): AxisNames {
   return dynamic.every((axes) => axes === null || isNames(axes))
     ? namedInOrder(leaves, dynamic)
     : namedByNesting(leaves, structure, dynamic);
@@ -74,12 +74,12 @@ function namesOf(
 
 function namedByNesting(
   leaves: readonly NDArray[],
-  structure: Structure,
+  structure: TreeStructure,
   dynamic: DynamicAxes,
 ): AxisNames {
   const names: (string | null)[] = [];
   let next = 0;
-  const visit = (part: Structure, axes: unknown, path: string): void => {
+  const visit = (part: TreeStructure, axes: unknown, path: string): void => {
     if (part.kind === 'leaf') {
       const leaf = leaves[next++];
       const given = axes ?? [];

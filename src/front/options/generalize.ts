@@ -1,8 +1,8 @@
 import type { AxisNames } from './sizes.js';
 
-/** Which sizes of the calls that were traced have changed, and which were always equal to each other. */
+/** History of the sizes of traced calls: which have changed, and which were always equal. */
 export class SizeHistory {
-  /** How many calls were traced. */
+  /** Number of traced calls. */
   readonly calls: number;
   /** Axes of one class had equal sizes in every call. */
   readonly #classes: readonly number[];
@@ -38,9 +38,9 @@ export class SizeHistory {
   }
 
   /**
-   * Names for the sizes that have changed, best guess first: one for each class; else what is equal in
-   * this call shares a name, since code may rely on it; else the sizes of 1 stay numbers, since they may
-   * stand for any other; else all names but one; else one alone.
+   * Names for the changed sizes, best guess first: one for each class; then equal sizes of this call share a
+   * name, since code may depend on it; then sizes of 1 stay numbers, since they may broadcast; then all names
+   * but one; then one alone.
    */
   *proposals(): Generator<AxisNames> {
     const all = this.#named((i) => this.#classes[i]);

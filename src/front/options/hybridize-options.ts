@@ -1,12 +1,12 @@
 import {
   callable,
   checkOptions as check,
-  either,
+  eitherRule,
   integerFrom,
   oneOfValues,
   type OptionRules,
-  rule,
-  text,
+  valueRule,
+  textRule,
 } from '../../base/attributes/options.js';
 import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { type Tier, tiers } from '../../runtime/execution/tiers.js';
@@ -15,53 +15,56 @@ import type { NDArray } from '../core/ndarray.js';
 import type { VerifyPolicy } from './verify-schedule.js';
 
 export interface HybridizeOptions {
-  /** False leaves the function as it is. Default true. */
+  /** False leaves the function uncaptured. Default true. */
   readonly active?: boolean;
   /**
-   * Whether later calls trace again and compare, so that nothing that changes is frozen in silently: the
-   * calls 2, 4, 8, 16 and so on of each trace (`backoff`, the default), the second one only, every one, or
-   * none. The fields of blocks are guarded on each call, whatever this says.
+   * Verification: later calls are retraced and compared, so that no change is silently frozen: the calls 2,
+   * 4, 8, 16 and so on of each trace (`backoff`, the default), only the second, every one, or none. The
+   * fields of blocks are guarded on each call regardless.
    */
   readonly verify?: VerifyPolicy;
   /**
    * Axes that stay symbolic from the first trace on: names by array and axis, null for the others.
    * `[['batch', null], null]` says that the first axis of the first array may have any size, and nothing
-   * about the second. Sizes without a name become symbols when they keep changing.
+   * about the second. Unnamed sizes become symbols when they keep changing.
    */
   readonly dynamic?: DynamicAxes | null;
-  /** What is kept for a backward pass, and what is computed again there. Default `all`. */
+  /** Policy for values saved for a backward pass; others are recomputed. Default `all`. */
   readonly save?: SavePolicy;
   /**
-   * The code that graphs become. `wasm` stays WebAssembly; `native` waits for the C compiler at the first
-   * run; `auto` goes over to native code when a graph has run for some time and that has been compiled
+   * Execution tier of the graphs. `wasm` stays WebAssembly; `native` waits for the C compiler at the first
+   * run; `auto` switches to native code when a graph has run for some time and that has been compiled
    * meanwhile. Where there is no native code graphs run on WebAssembly, and `explain` says why. Default:
    * `config.tier`.
    */
   readonly tier?: Tier;
   /**
-   * A budget: the call that would need one trace more is a `TraceError` that names the guard which
-   * differs, and nothing of it is computed. Default: none.
+   * Limit of traces: a call that would need one more is a `TraceError` that names the failing guard, and
+   * nothing of it is computed. Default: none.
    */
   readonly maxTraces?: number;
-  /** What `explain` calls the function. */
+  /** Name of the function in `explain`. */
   readonly name?: string;
-  /** @internal Names for arrays that the function uses from outside, in graphs and messages. */
+  /** @internal Names of outer arrays, for graphs and messages. */
   readonly nameOf?: (array: NDArray) => string | undefined;
-  /** @internal The parts of the object whose method is captured, by path, to say what has changed. */
+  /** @internal The parts of the object whose method is captured, by path, to report changes. */
   readonly partsOf?: () => ReadonlyMap<string, string>;
 }
 
 const rules: OptionRules<HybridizeOptions> = {
   active: oneOfValues(true, false),
   verify: oneOfValues('backoff', 'off', 'second', 'always'),
-  dynamic: rule(
+  dynamic: valueRule(
     'a list with an entry for each array, or null',
     (value): value is unknown => value === null || Array.isArray(value),
   ),
-  save: either(oneOfValues('all', 'none', 'auto'), rule('a number of bytes', nonNegativeNumber)),
+  save: eitherRule(
+    oneOfValues('all', 'none', 'auto'),
+    valueRule('a number of bytes', nonNegativeNumber),
+  ),
   tier: oneOfValues(...tiers),
   maxTraces: integerFrom(1),
-  name: text,
+  name: textRule,
   nameOf: callable,
   partsOf: callable,
 };
@@ -70,7 +73,7 @@ function nonNegativeNumber(value: unknown): value is number {
   return typeof value === 'number' && value >= 0;
 }
 
-/** @throws ArgumentError for what is no option or no value of one. */
-export function checkOptions(options: HybridizeOptions): void {
+/** @throws ArgumentError for unknown options and invalid values. */
+export function checkHybridizeOptions(options: HybridizeOptions): void {
   check('hybridize', options, rules, ['nameOf', 'partsOf']);
 }

@@ -3,17 +3,17 @@ import { ArgumentError } from '../../base/errors.js';
 import type { TensorType } from '../../ir/types.js';
 import type { NDArray } from '../core/ndarray.js';
 
-/** Types for a trace that is to hold for several sizes. */
+/** Types for a trace that serves several sizes. */
 export interface SymbolicTypes {
   readonly types: readonly TensorType[];
-  /** The sizes of the symbols in the call at hand. */
+  /** Values of the symbols in the current call. */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
-/** For each axis of each array, one after the other: the name of its size, or null for the number it is. */
+/** For each axis of each array in order: the name of its size, or null for a static one. */
 export type AxisNames = readonly (string | null)[];
 
-/** The types of arrays as they are. */
+/** The exact types of arrays. */
 export function exactTypes(leaves: readonly NDArray[]): SymbolicTypes {
   return {
     types: leaves.map(({ dtype, shape }) => ({ dtype, shape })),
@@ -21,7 +21,7 @@ export function exactTypes(leaves: readonly NDArray[]): SymbolicTypes {
   };
 }
 
-/** The types with symbols for the axes that have names. */
+/** The types with symbols for the named axes. */
 export function symbolicTypes(leaves: readonly NDArray[], names: AxisNames): SymbolicTypes {
   const sizes = new Map<string, number>();
   let next = 0;
@@ -45,14 +45,14 @@ export function symbolicTypes(leaves: readonly NDArray[], names: AxisNames): Sym
   return { types, sizes };
 }
 
-/** The sizes of all arrays, one after the other, as `AxisNames` has the names. */
-export function sizesOf(leaves: readonly NDArray[]): readonly number[] {
+/** The sizes of all arrays in order, parallel to `AxisNames`. */
+export function flatSizes(leaves: readonly NDArray[]): readonly number[] {
   return leaves.flatMap(({ shape }) => shape);
 }
 
 /**
- * The sizes of the symbols when arrays are a case of types whose extents are numbers and plain symbols;
- * null when they are not.
+ * The values of the symbols when arrays match types whose extents are numbers and plain symbols; null when
+ * they do not.
  */
 export function bindSizes(
   leaves: readonly NDArray[],
@@ -71,7 +71,7 @@ export function bindSizes(
   return fits ? sizes : null;
 }
 
-/** A dimension with the numbers of symbols that are known. */
-export function withSizes(dim: Dim, sizes: ReadonlyMap<string, number>): Dim {
+/** A dimension with known symbols replaced by numbers. */
+export function dimWithSizes(dim: Dim, sizes: ReadonlyMap<string, number>): Dim {
   return typeof dim === 'number' || sizes.size === 0 ? dim : substituteDim(dim, sizes);
 }

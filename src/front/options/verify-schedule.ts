@@ -1,14 +1,14 @@
-/** When a trace is compared with what the code does now. */
+/** When a trace is compared with the current behavior of the code. */
 export type VerifyPolicy = 'off' | 'second' | 'backoff' | 'always';
 
 /**
- * The calls of one trace at which it is compared. With `backoff` these are the calls 2, 4, 8 and so on: what
- * comparing costs vanishes, and an answer that is out of date lasts no longer than the calls before it.
+ * The calls of one trace at which it is verified. With `backoff` these are the calls 2, 4, 8 and so on: the
+ * cost of verification vanishes, and a stale answer lasts no longer than the calls before it.
  */
 export class VerifySchedule {
   readonly #policy: VerifyPolicy;
   #next: number;
-  /** The call at which the code ran last: at first, the one that was traced. */
+  /** The last call at which the code ran: at first, the traced one. */
   last = 1;
 
   constructor(policy: VerifyPolicy) {
@@ -16,12 +16,12 @@ export class VerifySchedule {
     this.#next = policy === 'off' ? Infinity : 2;
   }
 
-  /** Whether the call with this number, counted from 1, has to be compared. */
+  /** True when the call with this number, counted from 1, has to be verified. */
   isDue(call: number): boolean {
     return call >= this.#next;
   }
 
-  /** Notes that the code ran at a call and agreed. */
+  /** Records that the code ran at a call and agreed. */
   passed(call: number): void {
     this.last = call;
     if (call < this.#next) return;

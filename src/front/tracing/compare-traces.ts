@@ -4,44 +4,49 @@ import {
   type AttributeSchema,
   encodeAttributes,
 } from '../../base/attributes/schema.js';
-import { sameStructure, type Structure, structureToString } from '../../base/attributes/tree.js';
+import {
+  sameStructure,
+  type TreeStructure,
+  structureToString,
+} from '../../base/attributes/tree.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
   type CallNode,
   type ConstantNode,
   type Program,
   type ProgramNode,
-  typeToString,
+  type Value,
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import type { GraphParts, Holder, Outside } from '../graphs/graph.js';
-import { NDArray } from '../core/ndarray.js';
+import type { GraphParts, Holder, ExternalRef } from '../graphs/graph.js';
+import {
+  describeHolder,
+  describeNode,
+  describeOutput,
+  describeOutside,
+  lastSource,
+  type TraceSide,
+  sourceOf,
+} from './describe-trace.js';
 import type { Segment } from './segments.js';
-import { withSizes } from '../options/sizes.js';
+import { dimWithSizes } from '../options/sizes.js';
 import type { Trace } from './trace.js';
-
-/** One trace's side of a difference. */
-export interface Side {
-  readonly text: string;
-  /** The user's line; that of the operator that reads it for an input or a constant. */
-  readonly source: string | undefined;
-}
 
 /** What two traces of one function disagree in. */
 export interface Difference {
   readonly problem: string;
-  readonly first: Side;
-  readonly second: Side;
-  /** What to pass as an argument: the value that differs, or what decides. */
+  readonly first: TraceSide;
+  readonly second: TraceSide;
+  /** What to pass as an argument: the differing value, or the deciding one. */
   readonly subject?: string;
 }
 
 /**
- * The first thing in which two traces of one function differ; null when they are the same. Nothing is
- * put into words until something differs.
+ * The first difference between two traces of one function; null when they are equal. Text is made only when
+ * something differs.
  *
- * @param sizes Numbers for symbols of the first trace, when the second was made for these very sizes.
+ * @param sizes Values of the first trace's symbols, when the second was made for these very sizes.
  */
 export function compareTraces(
   first: Trace,
@@ -51,7 +56,7 @@ export function compareTraces(
   const count = Math.min(first.segments.length, second.segments.length);
   for (let k = 0; k < count; k++) {
     const [a, b] = [first.segments[k], second.segments[k]];
-    // What earlier segments hand over may have sizes that they made of data, whatever these are called.
+    // Values of earlier segments may have data-dependent sizes with other names.
     const mayRename = k > 0;
     const difference =
       new ProgramComparison(sizes).compare(a.parts.program, b.parts.program, { mayRename }) ??
@@ -64,7 +69,7 @@ export function compareTraces(
   return compareResults(first, second);
 }
 
-/** Side-effect code must be the same, called with the same nesting of arrays. */
+/** Compares side-effect code: the same function, called with the same nesting of arrays. */
 function compareCode(first: Segment, second: Segment): Difference | null {
   const [a, b] = [first.code, second.code];
   const isSame =
@@ -72,7 +77,7 @@ function compareCode(first: Segment, second: Segment): Difference | null {
     a?.takes.join() === b?.takes.join() &&
     (a === null || b === null || sameStructure(a.argStructure, b.argStructure));
   if (isSame) return null;
-  const sideOf = ({ code, parts }: Segment): Side =>
+  const sideOf = ({ code, parts }: Segment): TraceSide =>
     code === null
       ? { text: 'nothing more', source: lastSource(parts.program) }
       : {
@@ -82,12 +87,12 @@ function compareCode(first: Segment, second: Segment): Difference | null {
   return { problem: 'other side-effect code', first: sideOf(first), second: sideOf(second) };
 }
 
-/** The subject where code took another way. */
+/** The subject of a difference in control flow. */
 const deciding = 'what decides between the two';
 
 class ProgramComparison {
   readonly #sizes: ReadonlyMap<string, number>;
-  /** Symbols of regions, whose names are their own: the second program's name for the first one's. */
+  /** Local symbols of regions: the second program's name for the first one's. */
   readonly #names: Map<string, string> = new Map();
 
   constructor(sizes: ReadonlyMap<string, number>) {
@@ -96,29 +101,38 @@ class ProgramComparison {
 
   /**
    * @param around The line of the operator that owns the programs, when they are regions.
-   * @param mayRename Whether inputs and results may have sizes of other names.
+   * @param mayRename Inputs and results may have sizes of other names.
    */
   compare(
     first: Program,
     second: Program,
     { around, mayRename }: { readonly around?: string; readonly mayRename: boolean },
   ): Difference | null {
-    const count = Math.min(first.graph.nodeCount, second.graph.nodeCount);
-    const sideOf = (program: Program, id: NodeId): Side => ({
+    const [nodes, others] = [comparedNodes(first), comparedNodes(second)];
+    const count = Math.min(nodes.length, others.length);
+    const isSameValue = sameValueIn(nodes, others);
+    const sideOf = (program: Program, id: NodeId): TraceSide => ({
       text: describeNode(program, id),
       source: sourceOf(program, id) ?? around,
     });
-    for (let id = 0 as NodeId; id < count; id++) {
-      const problem = this.#problemAt(id, first, second, mayRename);
+    for (let at = 0; at < count; at++) {
+      const [id, other] = [nodes[at], others[at]];
+      const areOperandsSame = sameValues(first.operands(id), second.operands(other), isSameValue);
+      const problem = this.#problemAt(
+        first.node(id),
+        second.node(other),
+        areOperandsSame,
+        mayRename,
+      );
       if (problem !== null) {
         return {
           problem,
           first: sideOf(first, id),
-          second: sideOf(second, id),
-          subject: this.#subjectAt(first.node(id), second.node(id)),
+          second: sideOf(second, other),
+          subject: this.#subjectAt(first.node(id), second.node(other)),
         };
       }
-      const [a, b] = [first.node(id) as CallNode, second.node(id) as CallNode];
+      const [a, b] = [first.node(id) as CallNode, second.node(other) as CallNode];
       if (a.kind !== 'call') continue;
       for (let i = 0; i < a.regions.length; i++) {
         const line = a.source ?? around ?? '';
@@ -129,24 +143,24 @@ class ProgramComparison {
         if (inside !== null) return inside;
       }
     }
-    if (first.graph.nodeCount !== second.graph.nodeCount) {
-      const next = (program: Program): Side =>
-        program.graph.nodeCount > count
-          ? sideOf(program, count as NodeId)
-          : { text: 'nothing more', source: lastSource(program) ?? around };
+    if (nodes.length !== others.length) {
+      const next = (program: Program, [id]: readonly NodeId[]): TraceSide =>
+        id === undefined
+          ? { text: 'nothing more', source: lastSource(program) ?? around }
+          : sideOf(program, id);
       return {
         problem: 'another number of operators',
-        first: next(first),
-        second: next(second),
+        first: next(first, nodes.slice(count)),
+        second: next(second, others.slice(count)),
         subject: deciding,
       };
     }
     for (let i = 0; i < Math.max(first.outputs.length, second.outputs.length); i++) {
       const [a, b] = [first.outputs[i], second.outputs[i]];
       const isSame =
-        a?.name === b?.name && a?.value.node === b?.value.node && a?.value.port === b?.value.port;
+        a !== undefined && b !== undefined && a.name === b.name && isSameValue(a.value, b.value);
       if (isSame) continue;
-      const describe = (program: Program): Side => describeOutput(program, i);
+      const describe = (program: Program): TraceSide => describeOutput(program, i);
       return {
         problem: 'another output',
         first: describe(first),
@@ -157,12 +171,16 @@ class ProgramComparison {
     return null;
   }
 
-  /** What differs in a node; null when nothing does. */
-  #problemAt(id: NodeId, first: Program, second: Program, mayRename: boolean): string | null {
-    const [a, b] = [first.node(id), second.node(id)];
+  /** Difference between two nodes in words; null when there is none. */
+  #problemAt(
+    a: ProgramNode,
+    b: ProgramNode,
+    areOperandsSame: boolean,
+    mayRename: boolean,
+  ): string | null {
     if (a.kind === 'variable') {
       if (b.kind !== 'variable') return 'another operator';
-      // Names are for people, and owners may give their arrays others; what is read is compared below.
+      // Names are for people, and owners may rename their arrays; reads are compared below.
       return this.#sameType(a.type, b.type, mayRename) ? null : 'another input';
     }
     if (a.kind === 'constant') {
@@ -170,9 +188,10 @@ class ProgramComparison {
       const isSame = this.#sameType(a.data.type, b.data.type, false) && sameElements(a, b);
       return isSame ? null : 'another constant';
     }
+    if (a.kind === 'check') return null;
     if (b.kind === 'constant' && this.#isSize(a, b)) return null;
     if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
-    if (!sameOperands(id, first, second)) return 'an operator with other operands';
+    if (!areOperandsSame) return 'an operator with other operands';
     if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
       return 'an operator with other attributes';
     }
@@ -183,17 +202,17 @@ class ProgramComparison {
     return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
   }
 
-  /** Whether a call gives nothing but a size, which is a number in the second program. */
+  /** True for a call that only returns a size, which is a number in the second program. */
   #isSize({ op, attributes, types: [type] }: CallNode, { data }: ConstantNode): boolean {
     const size = declarationOf(op).size?.(attributes);
     return (
       size !== undefined &&
       this.#sameType(type, data.type, false) &&
-      withSizes(size, this.#sizes) === Number(data.data[0])
+      dimWithSizes(size, this.#sizes) === Number(data.data[0])
     );
   }
 
-  /** The value that makes two nodes differ, where one can be named. */
+  /** The value that makes two nodes differ, if it can be named. */
   #subjectAt(a: ProgramNode, b: ProgramNode): string {
     if (a.kind === 'constant' && b.kind === 'constant') {
       const [x, y] = [a.data.data, b.data.data];
@@ -216,9 +235,9 @@ class ProgramComparison {
     return a.shape.every((dim, axis) => this.#sameDim(dim, b.shape[axis], maySettle));
   }
 
-  /** @param maySettle Whether symbols without counterparts may get some here, those in expressions, too. */
+  /** @param maySettle Symbols without counterparts may be matched here, in expressions, too. */
   #sameDim(a: Dim, b: Dim, maySettle: boolean): boolean {
-    const known = withSizes(a, this.#sizes);
+    const known = dimWithSizes(a, this.#sizes);
     if (known === b) return true;
     if (typeof known === 'number' || typeof b === 'number') return false;
     const key = known.key.replace(/[A-Za-z_]\w*/g, (name) => this.#names.get(name) ?? name);
@@ -255,12 +274,24 @@ function isDim(value: unknown): value is Dim {
   return typeof value === 'number' || value instanceof DimExpr;
 }
 
-function sameOperands(id: NodeId, first: Program, second: Program): boolean {
-  const [a, b] = [first.operands(id), second.operands(id)];
-  return (
-    a.length === b.length &&
-    a.every((value, i) => value.node === b[i].node && value.port === b[i].port)
-  );
+/**
+ * Nodes that are compared: all but checks. A trace for known sizes has fewer of them, and calls with the same
+ * attributes on the same types require the same.
+ */
+function comparedNodes({ graph }: Program): readonly NodeId[] {
+  return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
+}
+
+/** Whether two values are the same result of nodes that correspond. */
+type SameValue = (a: Value, b: Value) => boolean;
+
+function sameValueIn(nodes: readonly NodeId[], others: readonly NodeId[]): SameValue {
+  const counterparts = new Map(nodes.map((id, at) => [id, others[at]]));
+  return (a, b) => counterparts.get(a.node) === b.node && a.port === b.port;
+}
+
+function sameValues(a: readonly Value[], b: readonly Value[], isSame: SameValue): boolean {
+  return a.length === b.length && a.every((value, i) => isSame(value, b[i]));
 }
 
 function sameElements(a: ProgramNode, b: ProgramNode): boolean {
@@ -272,56 +303,10 @@ function sameElements(a: ProgramNode, b: ProgramNode): boolean {
   return true;
 }
 
-/** `add(%0, %3) {}: float32[2]`. */
-function describeNode(program: Program, id: NodeId): string {
-  const node = program.node(id);
-  if (node.kind === 'variable') return `input ${node.name}: ${typeToString(node.type)}`;
-  if (node.kind === 'constant') {
-    const { data, type } = node.data;
-    const shown = Array.from(data.subarray(0, 8), String).join(', ');
-    return `the constant ${typeToString(type)} [${shown}${data.length > 8 ? ', ...' : ''}]`;
-  }
-  const operands = program
-    .operands(id)
-    .map(({ node: from, port }) => (port === 0 ? `%${from}` : `%${from}.${port}`));
-  const attributes = JSON.stringify(encodeAttributes(node.op.attributes, node.attributes));
-  const types = node.types.map(typeToString).join(', ');
-  return `${node.op.name}(${operands.join(', ')}) ${attributes}: ${types}`;
-}
-
-/** The line of a call; for inputs and constants, of the first call that reads them. */
-function sourceOf(program: Program, id: NodeId): string | undefined {
-  const node = program.node(id);
-  if (node.kind === 'call') return node.source;
-  let reader: NodeId | undefined;
-  program.graph.forEachSuccessor(id, (successor) => {
-    if (reader === undefined || successor < reader) reader = successor;
-  });
-  return reader === undefined ? undefined : sourceOf(program, reader);
-}
-
-function lastSource(program: Program): string | undefined {
-  for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
-    const node = program.node(id as NodeId);
-    if (node.kind === 'call' && node.source !== undefined) return node.source;
-  }
-  return undefined;
-}
-
-function describeOutput(program: Program, index: number): Side {
-  const output = program.outputs[index];
-  if (output === undefined) return { text: 'nothing more', source: lastSource(program) };
-  const { node, port } = output.value;
-  return {
-    text: `${output.name} = ${port === 0 ? '' : `result ${port} of `}${describeNode(program, node)}`,
-    source: sourceOf(program, node) ?? lastSource(program),
-  };
-}
-
 function compareReads(first: GraphParts, second: GraphParts): Difference | null {
   const at = differentAt(first.reads, second.reads);
   if (at < 0) return null;
-  const sideOf = ({ program, reads }: GraphParts): Side => {
+  const sideOf = ({ program, reads }: GraphParts): TraceSide => {
     const input = program.inputs[program.inputs.length - reads.length + at];
     return {
       text: describeOutside(reads[at]),
@@ -339,16 +324,16 @@ function compareReads(first: GraphParts, second: GraphParts): Difference | null 
 function compareWrites(first: GraphParts, second: GraphParts): Difference | null {
   const at = differentAt(first.writes, second.writes);
   if (at < 0) return null;
-  const sideOf = ({ program, writes }: GraphParts): Side => ({
+  const sideOf = ({ program, writes }: GraphParts): TraceSide => ({
     text: describeOutside(writes[at]),
     source: describeOutput(program, program.outputs.length - writes.length + at).source,
   });
   return { problem: 'it writes another array', first: sideOf(first), second: sideOf(second) };
 }
 
-/** What recordings of the graphs see of them, which operators need not show. */
+/** Compares what recordings see of the graphs, which operators need not show. */
 function compareRecording(first: GraphParts, second: GraphParts): Difference | null {
-  const sideOf = (parts: GraphParts, text: string): Side => ({
+  const sideOf = (parts: GraphParts, text: string): TraceSide => ({
     text,
     source: lastSource(parts.program),
   });
@@ -375,38 +360,24 @@ function compareRecording(first: GraphParts, second: GraphParts): Difference | n
   };
 }
 
-function differentAt(first: readonly Outside[], second: readonly Outside[]): number {
+function differentAt(first: readonly ExternalRef[], second: readonly ExternalRef[]): number {
   for (let i = 0; i < Math.max(first.length, second.length); i++) {
     if (!sameOutside(first[i], second[i])) return i;
   }
   return -1;
 }
 
-function sameOutside(a: Outside | undefined, b: Outside | undefined): boolean {
+function sameOutside(a: ExternalRef | undefined, b: ExternalRef | undefined): boolean {
   if (a === undefined || b === undefined || a.kind !== b.kind) return false;
   if (a.kind === 'random') return a.draws === (b as typeof a).draws;
   if (a.kind === 'gradient' && a.attach !== (b as typeof a).attach) return false;
   return a.of === (b as typeof a).of;
 }
 
-function describeOutside(outside: Outside | undefined): string {
-  if (outside === undefined) return 'nothing more';
-  if (outside.kind === 'random') return `${outside.draws ?? 'some'} random draws`;
-  const holder = describeHolder(outside.of);
-  if (outside.kind !== 'gradient') return holder;
-  const { attach } = outside;
-  return `the gradient of ${holder}${attach === undefined ? '' : `, attached as '${attach}'`}`;
-}
-
-function describeHolder(of: NDArray | number | { readonly name: string }): string {
-  if (of instanceof NDArray) return `an array ${typeToString(of.type)} from outside`;
-  return typeof of === 'number' ? `argument array ${of}` : `the number ${of.name}`;
-}
-
 function compareResults(first: Trace, second: Trace): Difference | null {
   if (sameStructure(first.outputs, second.outputs)) return null;
   const [path, a, b] = differentParts(first.outputs, second.outputs, '');
-  const sideOf = ({ segments }: Trace, part: Structure): Side => ({
+  const sideOf = ({ segments }: Trace, part: TreeStructure): TraceSide => ({
     text: structureToString(part),
     source: lastSource(segments[segments.length - 1].parts.program),
   });
@@ -419,10 +390,10 @@ function compareResults(first: Trace, second: Trace): Difference | null {
 
 /** The innermost place in which two nestings differ. */
 function differentParts(
-  a: Structure,
-  b: Structure,
+  a: TreeStructure,
+  b: TreeStructure,
   path: string,
-): readonly [path: string, first: Structure, second: Structure] {
+): readonly [path: string, first: TreeStructure, second: TreeStructure] {
   const areAlike =
     (a.kind === 'list' && b.kind === 'list' && a.entries.length === b.entries.length) ||
     (a.kind === 'record' && b.kind === 'record' && a.keys.join('\0') === b.keys.join('\0'));

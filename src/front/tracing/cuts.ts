@@ -1,10 +1,10 @@
 import { currentSource, TraceError } from '../../base/errors.js';
 import {
-  flatten,
+  flattenTree,
   sameStructure,
-  type Structure,
+  type TreeStructure,
   structureToString,
-  unflatten,
+  unflattenTree,
 } from '../../base/attributes/tree.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
@@ -21,38 +21,38 @@ import { runStaticCode, type StaticCode } from '../core/static-code.js';
 export interface Cut {
   readonly code: StaticCode;
   readonly source: string | undefined;
-  /** The arrays it is given, as the trace knows them, and the nesting of its arguments. */
+  /** Its array arguments, as values of the trace, and the nesting of its arguments. */
   readonly args: readonly NDArray[];
-  readonly argStructure: Structure;
-  /** Stand-ins for the arrays that it returns, and the nesting of its result. */
+  readonly argStructure: TreeStructure;
+  /** Placeholders for its array results, and the nesting of its result. */
   readonly results: readonly NDArray[];
-  readonly resultStructure: Structure;
+  readonly resultStructure: TreeStructure;
 }
 
 /** Captured code up to a cut, or to the end. */
-export interface Stretch {
+export interface CodeSection {
   readonly effects: Effects;
   readonly draws: CapturedDraws | undefined;
-  /** The serial of the first call that comes after. */
+  /** Serial of the first later call. */
   readonly end: number;
   readonly cut: Cut | null;
 }
 
-/** What side-effect code gave when a trace was made, for later traces to compare with. */
+/** Results of side-effect code when a trace was made, for later traces to compare with. */
 export interface KnownResult {
   readonly types: readonly TensorType[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
 }
 
 /**
- * Cuts a trace into stretches at side-effect code. A first trace runs everything while it captures, so
- * that the code has real arrays; a rehearsal for comparison runs nothing and takes the results as known.
+ * Cuts a trace into stretches at side-effect code. A first trace runs everything while it captures, so that
+ * the code has real arrays; a retrace for comparison runs nothing and reuses the known results.
  */
 export class Cuts {
   readonly #capture: Capture;
   readonly #live: LiveValues;
   readonly #known: readonly KnownResult[] | null;
-  readonly #stretches: Stretch[] = [];
+  readonly #stretches: CodeSection[] = [];
 
   constructor(capture: Capture, live: LiveValues, known: readonly KnownResult[] | null) {
     this.#capture = capture;
@@ -62,8 +62,8 @@ export class Cuts {
     capture.onStaticCode = (code, args) => this.#call(code, args);
   }
 
-  /** The stretches, once the code has come to its end. */
-  finish(): readonly Stretch[] {
+  /** The stretches, once the code has ended. */
+  finish(): readonly CodeSection[] {
     const effects = this.#capture.takeEffects();
     const draws = endDraws(this.#capture);
     this.#stretches.push({ effects, draws, end: currentSerial(), cut: null });
@@ -73,7 +73,7 @@ export class Cuts {
 
   #call(code: StaticCode, given: readonly unknown[]): unknown {
     const source = currentSource();
-    const { leaves, structure: argStructure } = flatten(given, isArray, 'staticCode');
+    const { leaves, structure: argStructure } = flattenTree(given, isArray, 'staticCode');
     const args = leaves.map((array) => this.#capture.current(array));
     const effects = this.#capture.takeEffects();
     const draws = endDraws(this.#capture);
@@ -84,13 +84,13 @@ export class Cuts {
         : this.#rehearse(this.#known[this.#stretches.length], code, source);
     const cut = { code, source, args, argStructure, ...result };
     this.#stretches.push({ effects, draws, end, cut });
-    return unflatten(result.resultStructure, result.results);
+    return unflattenTree(result.resultStructure, result.results);
   }
 
   #run(
     code: StaticCode,
     args: readonly NDArray[],
-    argStructure: Structure,
+    argStructure: TreeStructure,
     catchUp: () => void,
   ): Pick<Cut, 'results' | 'resultStructure'> {
     catchUp();
@@ -99,12 +99,12 @@ export class Cuts {
     );
     const { fields } = this.#capture;
     const earlier = new Map(fields?.changes().map(({ path, to }) => [path, to]));
-    const result = runStaticCode(code, unflatten(argStructure, values) as readonly unknown[]);
+    const result = runStaticCode(code, unflattenTree(argStructure, values) as readonly unknown[]);
     for (const { path, to } of fields?.changes() ?? []) {
       if (!earlier.has(path) || !Object.is(earlier.get(path), to))
         this.#capture.changedByCode.add(path);
     }
-    const { leaves, structure: resultStructure } = flatten(result, isArray, 'staticCode');
+    const { leaves, structure: resultStructure } = flattenTree(result, isArray, 'staticCode');
     const results = leaves.map((array) => {
       const standIn = this.#capture.placeholder({ dtype: array.dtype, shape: array.shape });
       this.#live.set(standIn, array);
@@ -135,15 +135,15 @@ export class Cuts {
 }
 
 /**
- * Compares what side-effect code gave with what the graph was captured for.
+ * Compares the results of side-effect code with those that the graph was captured for.
  * @throws TraceError
  */
 export function checkResult(
   known: KnownResult,
-  result: { readonly leaves: readonly NDArray[]; readonly structure: Structure },
+  result: { readonly leaves: readonly NDArray[]; readonly structure: TreeStructure },
   source: string | undefined,
 ): void {
-  const describe = (structure: Structure, types: readonly TensorType[]): string =>
+  const describe = (structure: TreeStructure, types: readonly TensorType[]): string =>
     `${structureToString(structure)} of (${types.map(typeToString).join(', ')})`;
   const types = result.leaves.map(({ dtype, shape }) => ({ dtype, shape }));
   const [expected, actual] = [

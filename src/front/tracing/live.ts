@@ -7,29 +7,29 @@ import { joinRecording, perform } from '../dispatch/dispatch.js';
 import { type CapturedDraws, continueFrom, takeState } from '../dispatch/generator.js';
 import { leaveGradient } from '../graphs/graph-runner.js';
 import { type Origin, Session } from '../core/history.js';
-import { withSizes } from '../dispatch/lazy.js';
+import { attributesWithSizes } from '../dispatch/lazy.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { gradOf, markGradient, writeState } from '../dispatch/values.js';
 
 /**
- * The values of a trace that runs while it is made, because side-effect code in it wants real arrays.
- * The calls captured so far run one by one, as they would without a trace, in the surroundings of the
- * traced call: recorded there where they are recorded in the trace.
+ * Values of a trace that runs while it is captured, because its side-effect code needs real arrays. The calls
+ * captured so far run one by one, as they would without a trace, in the context of the traced call: recorded
+ * there if they are recorded in the trace.
  */
 export class LiveValues {
   readonly #capture: Capture;
-  /** What recorded calls of the trace are recorded by: the surroundings' recording, or one of its own. */
+  /** Recording of recorded calls of the trace: the enclosing one, or its own. */
   readonly #session: Session;
-  /** One of its own is open only while calls run: the trace has a say about what may be assigned to. */
+  /** Its own is open only while calls run: the trace decides what may be assigned to. */
   readonly #isOwn: boolean;
   readonly #values: Map<NDArray, NDArray>;
-  /** The sizes that the data of this call has decided. The trace holds for others, too. */
+  /** Data-dependent sizes of this call. The trace serves others, too. */
   readonly #sizes: Map<string, number> = new Map();
   #ran = 0;
   #hasRun = false;
 
-  /** `given` tells the arrays that stand-ins stand for. */
+  /** `given` maps placeholders to arrays. */
   constructor(capture: Capture, session: Session | null, given: Iterable<[NDArray, NDArray]>) {
     this.#capture = capture;
     this.#session = session ?? new Session();
@@ -38,19 +38,22 @@ export class LiveValues {
     this.#values = new Map(given);
   }
 
-  /** Whether anything had to run so far. */
+  /** True when something had to run so far. */
   get hasRun(): boolean {
     return this.#hasRun;
   }
 
-  /** Ends the trace. Gradients can still be asked of what is recorded by the surroundings, or returned so. */
+  /**
+   * Ends the trace. Gradients of values recorded by the enclosing recording, or returned as recorded, can
+   * still be requested.
+   */
   finish(returnsRecorded: boolean): void {
     if (this.#isOwn) this.#session.isOpen = returnsRecorded;
     if (!this.#session.isOpen) return;
     for (const array of this.#outside()) joinRecording(array, this.#session);
   }
 
-  /** What an array of the trace is in this call; an array from outside is itself. */
+  /** Value of a trace's array in this call; an outer array is itself. */
   of(array: NDArray): NDArray {
     return this.#values.get(array) ?? array;
   }
@@ -59,11 +62,11 @@ export class LiveValues {
     this.#values.set(array, value);
   }
 
-  /** Runs what was captured since the last time, and carries its effects out. */
+  /** Runs the calls captured since the last time, and applies their effects. */
   catchUp(effects: Effects, draws: CapturedDraws | undefined): void {
     this.#hasRun = true;
     if (this.#isOwn) this.#session.isOpen = true;
-    // Which recording used an array last is, until the end, for the trace to say.
+    // Until the end, the trace decides which recording used an array last.
     const traced = this.#outside().map((array) => [array, array.session] as const);
     withMode({ capture: null, session: this.#session }, 'staticGraph', () => {
       for (const [owner, read] of effects.gradientReads) {
@@ -89,7 +92,7 @@ export class LiveValues {
     if (this.#isOwn) this.#session.isOpen = false;
   }
 
-  /** The arrays from outside that recorded calls have read. */
+  /** The outer arrays that recorded calls have read. */
   #outside(): readonly NDArray[] {
     return [...this.#capture.touched].filter(
       ({ elements, isConstant }) => elements !== null && !isConstant,
@@ -99,9 +102,13 @@ export class LiveValues {
   #run(origin: Origin): void {
     const { declaration, regions, operands, results, source, session } = origin;
     try {
-      const operation = { declaration, regions, attributes: withSizes(origin, this.#sizes) };
-      // What stops gradients is recorded by nobody, but where it was called, not for `detach`, its operand
-      // takes part.
+      const operation = {
+        declaration,
+        regions,
+        attributes: attributesWithSizes(origin, this.#sizes),
+      };
+      // Calls that stop gradients are not recorded, but where they were called, except for `detach`, their
+      // operand takes part.
       const stops = declaration === stopGradient.declaration;
       const isRecorded = session !== null || (stops && this.#capture.touched.has(operands[0]));
       const made = withMode({ session: isRecorded ? mode.session : null }, declaration.name, () =>

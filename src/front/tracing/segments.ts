@@ -1,13 +1,13 @@
 import type { TensorType } from '../../ir/types.js';
-import type { Structure } from '../../base/attributes/tree.js';
+import type { TreeStructure } from '../../base/attributes/tree.js';
 import type { Capture } from '../core/capture.js';
-import type { KnownResult, Stretch } from './cuts.js';
+import type { KnownResult, CodeSection } from './cuts.js';
 import { escaped } from '../dispatch/dispatch.js';
 import {
   type GraphParts,
   type Holder,
   layOutGraph,
-  type Outside,
+  type ExternalRef,
   writesOf,
 } from '../graphs/graph.js';
 import { collectOrigins, type Origin } from '../core/history.js';
@@ -23,7 +23,7 @@ import type { StaticCode } from '../core/static-code.js';
 /** The graph of one stretch. */
 export interface Segment {
   readonly parts: GraphParts;
-  /** The locals it is called with, in order. Holders in `parts` that are numbers index this list. */
+  /** The locals that are its arguments, in order. Holders in `parts` that are numbers index this list. */
   readonly takes: readonly number[];
   /** The locals that its results become, in order. */
   readonly gives: readonly number[];
@@ -35,10 +35,10 @@ export interface Segment {
 export interface CodeCall {
   readonly code: StaticCode;
   readonly source: string | undefined;
-  /** The locals it is given. */
+  /** The locals that are its arguments. */
   readonly takes: readonly number[];
-  readonly argStructure: Structure;
-  /** The locals that its arrays become. */
+  readonly argStructure: TreeStructure;
+  /** The locals that its array results become. */
   readonly gives: readonly number[];
   readonly known: KnownResult;
 }
@@ -47,8 +47,8 @@ export interface SegmentsRequest {
   readonly capture: Capture;
   /** See `LayoutRequest`. */
   readonly stopsUnrecorded: boolean;
-  readonly stretches: readonly Stretch[];
-  /** The stand-ins for the given arrays. */
+  readonly stretches: readonly CodeSection[];
+  /** Placeholders of the arguments. */
   readonly inputs: readonly Named[];
   readonly outputs: readonly Named[];
   nameOf(array: NDArray): string | undefined;
@@ -57,11 +57,11 @@ export interface SegmentsRequest {
 export interface Segments {
   readonly segments: readonly Segment[];
   readonly localCount: number;
-  /** The locals that the last segment gives for the outputs. */
+  /** The locals of the last segment that are outputs. */
   readonly returns: readonly number[];
 }
 
-/** Lays out each stretch, from the last to the first: what it needs, earlier ones have to give. */
+/** Lays out each stretch, from the last to the first: earlier ones have to return what it needs. */
 export function layOutSegments(request: SegmentsRequest): Segments {
   const { stretches, inputs, outputs } = request;
   const locals = new Locals(inputs, stretches);
@@ -103,21 +103,21 @@ export function layOutSegments(request: SegmentsRequest): Segments {
   return { segments, localCount: locals.count, returns };
 }
 
-/** What the stretches know of each other. */
+/** Shared data of the stretches. */
 interface Exchange {
   readonly locals: Locals;
   /** See `foundBy`. */
   readonly found: ReadonlyMap<NDArray, number>;
-  /** What each has to give for later ones. */
+  /** Values that each has to return for later ones. */
   readonly wanted: readonly Set<NDArray>[];
 }
 
 /**
- * What a stretch finds when it starts, by the stretch: the state of the generator, and gradients that were
- * there before. A later one finds others, and is handed those where it reads them: a gradient runs a loop
- * that draws once more, from where it started.
+ * Values that a stretch finds when it starts, by stretch: the state of the generator, and earlier gradients.
+ * A later stretch finds others, so reads of the first are passed to it: a gradient reruns a loop with the
+ * draws from its original state.
  */
-function foundBy(stretches: readonly Stretch[]): ReadonlyMap<NDArray, number> {
+function foundBy(stretches: readonly CodeSection[]): ReadonlyMap<NDArray, number> {
   return new Map(
     stretches.flatMap(({ draws, effects }, k) =>
       [...(draws === undefined ? [] : [draws.base]), ...effects.gradientReads.values()].map(
@@ -127,7 +127,7 @@ function foundBy(stretches: readonly Stretch[]): ReadonlyMap<NDArray, number> {
   );
 }
 
-/** The graph of a stretch; notes in `wanted` what earlier ones have to give for it. */
+/** The graph of a stretch; adds to `wanted` what earlier ones have to return for it. */
 function layOutStretch(
   { capture, stopsUnrecorded, stretches, inputs, nameOf }: SegmentsRequest,
   k: number,
@@ -160,7 +160,7 @@ function layOutStretch(
     ...results.map(({ array }) => array),
     ...written,
     ...kept.flatMap(({ results }) => results),
-    // Loops and branches that draw by themselves leave a state behind, whether or not their results are read.
+    // Loops and branches that draw by themselves leave a state, even if their results are dead.
     ...(draws?.tail ? [draws.tail.state] : []),
   ];
   for (const head of heads) take(head);
@@ -176,7 +176,7 @@ function layOutStretch(
     outputs: results,
     writes: writesOf(effects, holder),
     marks: [...effects.gradientMarks].map(([array, mark]) => ({ of: holder(array), mark })),
-    // What is returned untouched takes part through what becomes of it; side-effect code reads unrecorded.
+    // Results that are returned unread take part through later uses; side-effect code reads unrecorded.
     touched: [...new Set([...capture.touched, ...(isLast ? heads : [])])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
       .map(holder),
@@ -184,8 +184,8 @@ function layOutStretch(
     stopsUnrecorded,
     draws,
     // Calls whose results nothing reads are left out, but not what they refuse.
-    demanded: capture.requirements.flatMap(({ serial, requirement }) =>
-      serial >= start && serial < stretches[k].end ? [requirement] : [],
+    demanded: capture.requirements.filter(
+      ({ serial }) => serial >= start && serial < stretches[k].end,
     ),
     follow: isInside,
     outside: (array) => {
@@ -203,17 +203,17 @@ function layOutStretch(
   return { parts, takes: given.map(({ array }) => locals.of(array)) };
 }
 
-function outsideArray(array: NDArray): Outside {
+function outsideArray(array: NDArray): ExternalRef {
   return { kind: 'array', of: array };
 }
 
-/** The numbers of what goes from graph to graph. */
+/** Numbers of the values passed between graphs. */
 class Locals {
   readonly #numbers: Map<NDArray, number> = new Map();
   count = 0;
 
-  /** Stand-ins have their numbers from the start. */
-  constructor(inputs: readonly Named[], stretches: readonly Stretch[]) {
+  /** Placeholders are numbered first. */
+  constructor(inputs: readonly Named[], stretches: readonly CodeSection[]) {
     for (const { array } of inputs) this.of(array);
     for (const { cut } of stretches) for (const array of cut?.results ?? []) this.of(array);
   }
@@ -234,7 +234,7 @@ class Locals {
   }
 }
 
-/** A value of another trace, which stands for nothing any more. */
+/** True for a value of another trace, which is no longer valid. */
 function isForeign({ elements, origin }: NDArray): boolean {
   return elements === null && (origin === null || origin.capture?.kind === 'trace');
 }

@@ -1,4 +1,4 @@
-import { flatten, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { checkResult } from './cuts.js';
 import type { FieldGuards } from '../fields/guards.js';
@@ -14,14 +14,11 @@ import type { Trace } from './trace.js';
 export class TraceRunner {
   readonly trace: Trace;
   readonly graphs: readonly GraphRunner[];
-  /**
-   * What the graphs and side-effect code of the latest call worked on, where `keepsLocals` asks for it;
-   * null before the first call.
-   */
+  /** Values of the latest call, where `keepsLocals` asks for them; null before the first call. */
   locals: readonly NDArray[] | null = null;
   readonly #keepsLocals: boolean;
   readonly #fields: FieldGuards;
-  /** Whether the trace is one graph that takes what the call is given and gives what it returns. */
+  /** True when the trace is one graph with the call's own arguments and results. */
   readonly #isOneGraph: boolean;
 
   constructor(
@@ -37,7 +34,7 @@ export class TraceRunner {
     this.#isOneGraph = !keepsLocals && isOneGraph(trace);
   }
 
-  /** The code that its graphs have become so far. */
+  /** Execution tiers so far. */
   tiers(): readonly TierReport[] {
     if (this.graphs.length === 1) return this.graphs[0].tiers();
     return this.graphs.flatMap((graph, k) =>
@@ -83,11 +80,11 @@ function runCode(
   { code, source, takes, argStructure, known }: CodeCall,
   locals: readonly NDArray[],
 ): readonly NDArray[] {
-  const args = unflatten(
+  const args = unflattenTree(
     argStructure,
     takes.map((local) => locals[local].detach()),
   ) as readonly unknown[];
-  const result = flatten(runStaticCode(code, args), isArray, 'staticCode');
+  const result = flattenTree(runStaticCode(code, args), isArray, 'staticCode');
   checkResult(known, result, source);
   return result.leaves;
 }

@@ -1,7 +1,7 @@
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import type { TensorType } from '../../ir/types.js';
 import { Capture, type NewGradient } from '../core/capture.js';
-import { Cuts, type KnownResult, type Stretch } from './cuts.js';
+import { Cuts, type KnownResult, type CodeSection } from './cuts.js';
 import type { FieldsFound } from '../fields/guards.js';
 import { FieldSnapshot } from '../fields/snapshot.js';
 import type { FieldWatch } from '../fields/watch.js';
@@ -12,74 +12,71 @@ import { LiveValues } from './live.js';
 import { type Mode, mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { layOutSegments, type Segment } from './segments.js';
-import { isArray, leafNames, type Signature } from '../graphs/signature.js';
+import { isArray, leafNames, type CallSignature } from '../graphs/signature.js';
 
-/** What one run of a function with stand-ins for its arguments has shown. */
+/** Result of tracing a function on placeholders. */
 export interface Trace {
   /** Its graphs, in order; one unless side-effect code cuts it. */
   readonly segments: readonly Segment[];
-  /** How many values the graphs hand to one another: first the given arrays. */
+  /** Number of values passed between graphs: first the arguments. */
   readonly localCount: number;
-  /** Which of those the function returns. */
+  /** The locals that the function returns. */
   readonly returns: readonly number[];
   /** The nesting of the function's result. */
-  readonly outputs: Structure;
-  /** Names of symbolic sizes that the function looked at as numbers. */
+  readonly outputs: TreeStructure;
+  /** Names of symbolic sizes that the function read as numbers. */
   readonly sizesRead: SizesRead;
-  /** Names of symbolic sizes that the function was given as they are. */
+  /** Names of symbolic sizes that the function received as symbols. */
   readonly sizesHandedOut: ReadonlySet<string>;
-  /** The gradients of arrays from outside that it takes for new, or not, to those who use each once. */
+  /** Assumptions about the freshness of gradients of outer arrays. */
   readonly newGradients: readonly (NewGradient & { readonly name: string })[];
 }
 
-/** The results of a trace that had to run while it was made, because of side-effect code in it. */
+/** The results of a trace that had to run while it was captured, because of its side-effect code. */
 export interface FirstRun {
   /** The results of the traced call. */
   readonly results: readonly NDArray[];
-  /** The given arrays and what side-effect code returned, by the numbers of locals. */
+  /** The arguments and the results of side-effect code, by the numbers of locals. */
   readonly locals: readonly NDArray[];
 }
 
 export interface TraceRequest {
-  readonly signature: Signature;
-  /** The types of the arguments, sizes symbolic where the trace is to hold for all of them. */
+  readonly signature: CallSignature;
+  /** The types of the arguments, with symbols where the trace serves all sizes. */
   readonly types: readonly TensorType[];
-  /** The sizes of those symbols in this call. */
+  /** Values of those symbols in this call. */
   readonly sizes: ReadonlyMap<string, number>;
   /** Names of those that must stay symbols. Default none. */
   readonly declared?: ReadonlySet<string>;
-  /** A name for an array that the function uses from outside. */
+  /** A name for an outer array. */
   nameOf(array: NDArray): string | undefined;
   /** Default `refuse`. */
   readonly sideEffects?: SideEffects;
-  /** False for a run that is only compared: finding the user's lines takes longer than all the rest. */
+  /** False for a run that is only compared: finding the user's lines takes longer than the rest. */
   readonly withSources?: boolean | undefined;
   /** Watches which fields of objects the run reads. */
   readonly watch?: FieldWatch | undefined;
-  /** Told of a run that fails what sizes it had read as numbers, and which it was given as they are. */
+  /** Called when a run fails, with the sizes that it read as numbers and those it received as symbols. */
   readonly onFailure?: ((sizesRead: SizesRead, handedOut: ReadonlySet<string>) => void) | undefined;
 }
 
-/** Sizes that code has read as numbers, by name, with the line of the first time. */
+/** Sizes that code has read as numbers, by name, with the line of the first read. */
 export type SizesRead = ReadonlyMap<string, string | undefined>;
 
-/**
- * What becomes of side-effect code: it is refused, run, or taken to have given what it gave when an
- * earlier trace was made.
- */
+/** Handling of side-effect code: refused, run, or replaced by its results from an earlier trace. */
 export type SideEffects = 'refuse' | 'run' | readonly KnownResult[];
 
-/** A trace, and what was seen of the run beside it. */
+/** A trace, and further observations of the run. */
 export interface TracedRun {
   readonly trace: Trace;
   readonly firstRun: FirstRun | null;
   /** The fields of the objects that the run has worked with. */
   readonly fields: FieldsFound;
-  /** How arrays from outside kept gradients when the run came to them. */
+  /** Gradient modes of outer arrays when the run first saw them. */
   readonly gradients: ReadonlyMap<NDArray, string>;
 }
 
-/** Runs `fn` once with lazy arrays and lays out what it did. */
+/** Runs `fn` once with lazy arrays and lays out its graphs. */
 export function traceFunction(fn: (...args: never[]) => unknown, request: TraceRequest): TracedRun {
   const capture = new Capture('trace', request.sizes);
   if (request.declared !== undefined) capture.declared = request.declared;
@@ -91,9 +88,9 @@ export function traceFunction(fn: (...args: never[]) => unknown, request: TraceR
     request.onFailure?.(capture.sizesRead, capture.sizesHandedOut);
     throw error;
   } finally {
-    // Arrays remember who reads them, and must not keep blocks alive with that.
+    // Arrays refer to their readers, and must not keep blocks alive through them.
     capture.fields = null;
-    // Arrays from outside are not held to recordings that only the trace has seen.
+    // Releases outer arrays from recordings that only the trace has seen.
     for (const session of capture.sessions) session.isOpen = false;
   }
 }
@@ -134,12 +131,12 @@ function traceInto(
   };
   const run = (): unknown =>
     withMode({ ...surroundings, capture, session }, 'hybridize', () =>
-      fn(...(unflatten(structure, given) as never[])),
+      fn(...(unflattenTree(structure, given) as never[])),
     );
   const result = watch === undefined ? run() : watch.during(run);
   const fields = { before, changed: before.changes(), byCode: capture.changedByCode };
-  const { leaves: returned, structure: outputs } = flatten(result, isArray);
-  // An array that the function wrote and then returned has its new value by then.
+  const { leaves: returned, structure: outputs } = flattenTree(result, isArray);
+  // A written and returned array stands for its new value.
   const wanted = returned.map((array) => capture.current(array));
   const stretches = cuts?.finish() ?? [uncut(capture)];
   const inputNames = leafNames(structure, 'input');
@@ -147,7 +144,7 @@ function traceInto(
   const distinct = [...standIns.values()];
   const layout = layOutSegments({
     capture,
-    // Gradients can be asked of what the code has recorded by itself and not used up.
+    // Values that the code has recorded itself, and not consumed, have gradients.
     stopsUnrecorded: session === null && wanted.some(isRecordedOpen),
     stretches,
     inputs: distinct.map((array, i) => ({ name: inputNames[positions[i]], array })),
@@ -172,7 +169,7 @@ function isRecordedOpen({ origin }: NDArray): boolean {
   return origin?.session?.isOpen === true && !origin.isReleased;
 }
 
-function uncut(capture: Capture): Stretch {
+function uncut(capture: Capture): CodeSection {
   return {
     effects: capture.takeEffects(),
     draws: endDraws(capture),
@@ -181,7 +178,7 @@ function uncut(capture: Capture): Stretch {
   };
 }
 
-/** The positions at which arrays occur for the first time: what a traced graph is called with. */
+/** The positions of the first occurrences of arrays: the arguments of a traced graph. */
 export function distinctPositions(leaves: readonly NDArray[]): number[] {
   const seen = new Set<NDArray>();
   return leaves.flatMap((leaf, i) => {

@@ -1,21 +1,22 @@
 import { TraceError } from '../../base/errors.js';
-import { compareTraces, type Side } from './compare-traces.js';
+import { compareTraces } from './compare-traces.js';
+import { type TraceSide } from './describe-trace.js';
 import type { Trace } from './trace.js';
 
-/** Two calls of a trace, counted from 1: the last one at which it agreed with the code, and the one at hand. */
+/** Two calls of a trace, counted from 1: the last verified one and the current one. */
 export interface CallSpan {
   readonly last: number;
   readonly now: number;
 }
 
-/** Whether two traces of one call are the same; the lines of their operators do not matter. */
+/** True when two traces of one call are equal; source lines do not count. */
 export function isSameTrace(first: Trace, second: Trace): boolean {
   for (const name of second.sizesRead.keys()) if (!first.sizesRead.has(name)) return false;
   return compareTraces(first, second) === null;
 }
 
 /**
- * Two traces of one call must be the same: what differs depends on something that is not an argument,
+ * Verifies that two traces of one call are equal: a difference depends on something that is not an argument,
  * and would have been frozen into the graph.
  *
  * @throws TraceError that shows both sides with their lines, and the calls that may have been answered
@@ -57,7 +58,7 @@ function changed(problem: string, span: CallSpan, { subject, ...details }: Detai
   });
 }
 
-/** The calls in between were answered by the trace unseen. */
+/** The calls in between were served without verification. */
 function staleCalls({ last, now }: CallSpan): string {
   if (now - last < 2) return '';
   const calls =
@@ -67,6 +68,6 @@ function staleCalls({ last, now }: CallSpan): string {
   return `; compared last at call ${last}, so ${calls} may have been answered as before the change`;
 }
 
-function withLine({ text, source }: Side): string {
+function withLine({ text, source }: TraceSide): string {
   return `${text} at ${source || 'an unknown line'}`;
 }

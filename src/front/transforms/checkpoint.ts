@@ -1,7 +1,7 @@
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument } from '../../base/attributes/options.js';
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import { joinRecording } from '../dispatch/dispatch.js';
 import { type GeneratorState, generatorState, setGeneratorState } from '../dispatch/generator.js';
 import { collectOrigins, Session } from '../core/history.js';
@@ -16,19 +16,18 @@ import { gradientsOf, layOutRecording } from '../autograd/tape.js';
 const op = 'checkpoint';
 
 /**
- * The same function, but what it computes inside is not kept for the backward pass: it is computed again
- * there, with the same random numbers and from the same state, which is written once all the same. Trades
- * time for memory. In captured code the function is part of the graph, and what to keep is the compiler's
- * decision.
+ * The same function, but its intermediate values are not saved for the backward pass: they are recomputed
+ * there, with the same random numbers and from the same state, which is written only once. Trades time for
+ * memory. In captured code the function is part of the graph, and the compiler chooses what to save.
  */
 export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
   checkArgument(op, 'fn', fn, callable);
   const run = (...args: Parameters<F>): unknown => {
     if (mode.session === null || mode.capture !== null) return fn(...args);
-    const { leaves, structure } = flatten(args, isArray, op);
+    const { leaves, structure } = flattenTree(args, isArray, op);
     const { training } = mode;
     const rerun = (inputs: readonly NDArray[]): unknown =>
-      madeInside(fn(...(unflatten(structure, inputs) as Parameters<F>)));
+      madeInside(fn(...(unflattenTree(structure, inputs) as Parameters<F>)));
     const { results, outputs, used, moment } = firstRun(() => rerun(leaves));
     let isRecomputing = false;
     const recomputing = customGradient({
@@ -40,7 +39,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
         const session = mode.session ?? new Session();
         const gradients = (): readonly (NDArray | null)[] => {
           const links = inputs.slice(0, leaves.length).map(linkTo);
-          const again = backAt(moment, () => flatten(rerun(links), isArray, op).leaves);
+          const again = backAt(moment, () => flattenTree(rerun(links), isArray, op).leaves);
           const wrt = [...links, ...used];
           const heads = again.flatMap((array, i) =>
             array.origin?.session ? [{ array, grad: headGrads[i] }] : [],
@@ -62,12 +61,12 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
         }
       },
     });
-    return unflatten(outputs, recomputing(...leaves, ...used));
+    return unflattenTree(outputs, recomputing(...leaves, ...used));
   };
   return run as unknown as F;
 }
 
-/** The first run read an array that another has taken the place of, one that came out of the function. */
+/** The error for a first run that read an array returned by itself. */
 function readsItself(): ArgumentError {
   return new ArgumentError(
     'computed again for its gradient, a function depends on its own results',
@@ -80,18 +79,18 @@ function readsItself(): ArgumentError {
   );
 }
 
-/** What a function returns, with links in place of arrays from outside: gradients flow through these as well. */
+/** Result of a function, with links in place of outer arrays: gradients flow through these as well. */
 function madeInside(result: unknown): unknown {
-  const { leaves, structure } = flatten(result, isArray, op);
+  const { leaves, structure } = flattenTree(result, isArray, op);
   const isInside = ({ dtype, origin }: NDArray): boolean =>
     !isFloat(dtype) || (origin !== null && origin.session === mode.session);
-  return unflatten(
+  return unflattenTree(
     structure,
     leaves.map((array) => (isInside(array) ? array : linkTo(array))),
   );
 }
 
-/** What code depends on beside its arguments, as it was when the code ran. */
+/** Context of a run besides its arguments: random and other state. */
 interface Moment {
   readonly generator: GeneratorState;
   readonly state: StateLog;
@@ -99,21 +98,21 @@ interface Moment {
 
 interface FirstRun {
   readonly results: readonly NDArray[];
-  readonly outputs: Structure;
+  readonly outputs: TreeStructure;
   /**
-   * Arrays from outside that gradients may reach: they may be asked for by name. Arguments are among them,
-   * since the function may use those as what surrounds it as well.
+   * Outer arrays that gradients may reach, since they may be requested by name. Includes arguments, which the
+   * function may also capture.
    */
   readonly used: readonly NDArray[];
   readonly moment: Moment;
 }
 
-/** Runs the function to get its results, and to see what it depends on. */
+/** Runs the function for its results, and records its context. */
 function firstRun(fn: () => unknown): FirstRun {
   const session = new Session();
   const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
   const result = withMode({ session, stateLog: moment.state }, op, fn);
-  const { leaves: results, structure: outputs } = flatten(result, isArray, op);
+  const { leaves: results, structure: outputs } = flattenTree(result, isArray, op);
   const outside = new Set<NDArray>();
   const origins = collectOrigins(results, (array, origin) => {
     if (origin.session === session) return true;
@@ -127,14 +126,14 @@ function firstRun(fn: () => unknown): FirstRun {
   }
   for (const origin of origins) origin.release();
   session.isOpen = false;
-  // The arrays take part in the recording that goes on, as if the function had no part of its own.
+  // The arrays take part in the current recording, as if the function were not checkpointed.
   for (const array of [...outside, ...session.participants]) {
     if (!array.isShared) joinRecording(array);
   }
   return { results, outputs, used: [...outside].filter(({ dtype }) => isFloat(dtype)), moment };
 }
 
-/** Runs `fn` with the random numbers and the state of another time, and then goes back to the present. */
+/** Runs `fn` with the random numbers and the state of another time, and then restores the present ones. */
 function backAt<R>({ generator, state }: Moment, fn: () => R): R {
   const now = { generator: generatorState(), state: new StateLog(mode.stateLog) };
   setGeneratorState(generator);

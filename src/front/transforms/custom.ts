@@ -4,16 +4,16 @@ import { callable, checkArgument, checkOptions } from '../../base/attributes/opt
 import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
-import { flatten, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
 import { withGradient, zerosLike } from '../../ops/index.js';
 import type { Declaration, Gradient, GradientContext } from '../../ops/declare/declare.js';
 import { link } from '../dispatch/dispatch.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { nestResults, outsideOperands, type Region, traceRegion } from '../graphs/region.js';
+import { nestResults, outsideOperands, type TracedRegion, traceRegion } from '../graphs/region.js';
 import { isArray } from '../graphs/signature.js';
 
-/** What the backward function may use beside the gradients that come in. */
+/** Inputs of the backward function besides the incoming gradients. */
 export interface CustomContext {
   readonly inputs: readonly NDArray[];
   /** The arrays of the forward's result, in order. */
@@ -21,11 +21,11 @@ export interface CustomContext {
 }
 
 export interface CustomGradient<R> {
-  /** Computes the result from arrays; how it does is nothing to gradients. */
+  /** Computes the result from arrays; opaque to gradients. */
   readonly forward: (...inputs: NDArray[]) => R;
   /**
-   * The gradients of the inputs, in order, null for none; a bare array for a single input. `outGrads`
-   * are the gradients of the result's arrays, zeros where nothing flows.
+   * The gradients of the inputs, in order, null for none; a bare array for a single input. `outGrads` are the
+   * gradients of the result's arrays, zeros where there is none.
    */
   readonly backward: (
     outGrads: readonly NDArray[],
@@ -36,8 +36,8 @@ export interface CustomGradient<R> {
 const op = 'customGradient';
 
 /**
- * A function of arrays with a gradient of the user's own. The backward function is written in operators,
- * so it can be differentiated in turn.
+ * A function of arrays with a custom gradient. The backward function is written in operators, so it can be
+ * differentiated in turn.
  */
 export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[]) => R {
   checkOptions<CustomGradient<R>>(op, spec, { forward: callable, backward: callable });
@@ -58,10 +58,10 @@ export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[
   };
 }
 
-/** Eagerly the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
+/** In eager code the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
 function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   const result = withMode({ session: null }, op, () => spec.forward(...inputs));
-  const { leaves, structure } = flatten(result, isArray, op);
+  const { leaves, structure } = flattenTree(result, isArray, op);
   const outputs = leaves.map((leaf) => {
     const { type, held } = leaf.computed();
     return new NDArray(type, held);
@@ -70,12 +70,12 @@ function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
     checkedGradients(spec, inputs, outputs, grads),
   );
   link({ declaration, attributes: {}, regions: [] }, inputs, outputs);
-  return unflatten(structure, outputs) as R;
+  return unflattenTree(structure, outputs) as R;
 }
 
 type Rule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
 
-/** An operator that only ever stands in a recording: its gradient is the user's function. */
+/** An operator that only occurs in recordings: its gradient is the user's function. */
 function declarationWith(rule: Rule): Declaration {
   return {
     name: op,
@@ -87,7 +87,7 @@ function declarationWith(rule: Rule): Declaration {
     infer: () => {
       throw new InternalError('a recorded function with its own gradient was run again', { op });
     },
-    // Recordings are differentiated on arrays only; captured code goes the way of `withGradient`.
+    // Recordings are differentiated on arrays only; captured code uses `withGradient`.
     gradient: rule as unknown as Gradient,
     isUsersGradient: true,
     lowering: { kind: 'inline' },
@@ -132,8 +132,8 @@ function checkedGradients<R>(
 }
 
 /**
- * In captured code both functions become programs with inputs in common: those of the call, then whatever
- * either function uses from outside.
+ * In captured code both functions become programs with common inputs: those of the call, then the captured
+ * outer arrays of either function.
  */
 function captured<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   const types = inputs.map(({ type }) => type);
@@ -166,9 +166,9 @@ function captured<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   return nestResults(forward, results) as R;
 }
 
-/** A region's program with other inputs: groups of types, from which `choose` takes the region's own. */
+/** A region's program with other inputs: groups of types, from which `choose` selects the region's own. */
 function widened(
-  { parts, types: results }: Region,
+  { parts, types: results }: TracedRegion,
   groups: readonly (readonly TensorType[])[],
   choose: (values: readonly (readonly Value[])[]) => readonly Value[],
 ): Program {

@@ -1,7 +1,7 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { callable, checkArgument, rule } from '../../base/attributes/options.js';
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import type { HostValue } from '../../ir/host.js';
 import { array } from '../arrays/creation.js';
 import { zerosLike } from '../../ops/index.js';
@@ -10,7 +10,7 @@ import { linkTo } from '../dispatch/values.js';
 import { grad as gradOf } from '../autograd/grad.js';
 import { isRecording, record } from '../autograd/scopes.js';
 
-/** Arrays (or plain data, which becomes arrays) in lists and plain objects. */
+/** Arrays (or plain data, which is converted) in lists and plain objects. */
 export type ArrayTree =
   NDArray | HostValue | readonly ArrayTree[] | { readonly [key: string]: ArrayTree };
 
@@ -21,7 +21,7 @@ export type GradientTree<T> = T extends NDArray | HostValue
     ? { [K in keyof T]: GradientTree<T[K]> }
     : never;
 
-/** The gradients with respect to the arguments that `A` names: one number for a bare one, a list for several. */
+/** The gradients with respect to the arguments named by `A`: one for a number, a list for several. */
 export type Gradients<P extends readonly unknown[], A> = A extends number
   ? GradientTree<P[A]>
   : A extends readonly number[]
@@ -29,11 +29,11 @@ export type Gradients<P extends readonly unknown[], A> = A extends number
     : never;
 
 /**
- * The function that computes the gradient of `f` with respect to some of its arguments: the first one,
- * or those whose numbers are given. Like `backward`, it starts from ones where the result is no scalar.
- * It nests: `grad(grad(f))` is the second derivative.
+ * The function that computes the gradient of `f` with respect to some of its arguments: the first one, or
+ * those with the given indices. Like `backward`, it starts from ones where the result is not a scalar. It
+ * nests: `grad(grad(f))` is the second derivative.
  *
- * @throws ArgumentError, from the function it gives, when there is no argument of a number.
+ * @throws ArgumentError, from the returned function, when there is no argument of an index.
  */
 export function grad<P extends readonly unknown[], const A extends number | readonly number[] = 0>(
   f: (...args: P) => NDArray,
@@ -43,7 +43,7 @@ export function grad<P extends readonly unknown[], const A extends number | read
   return (...args) => both(...args)[1];
 }
 
-/** Like `grad`, but returns the value, too: `[value, gradient]`. */
+/** `grad` that returns the value, too: `[value, gradient]`. */
 export function valueAndGrad<
   P extends readonly unknown[],
   const A extends number | readonly number[] = 0,
@@ -64,23 +64,23 @@ export function valueAndGrad<
         actual: String(number),
       });
     }
-    // The pass is recorded where the caller records, so that gradients of gradients see it.
+    // The pass is recorded where the caller records, so that it can be differentiated.
     const createGraph = isRecording();
     return record((): [NDArray, Gradients<P, A>] => {
       const replaced: unknown[] = [...args];
-      // A fresh array for each argument: the same array may be used by an outer function as well, and
-      // that use is a constant here.
-      const made = new Map<number, { structure: Structure; fresh: readonly NDArray[] }>();
+      // A new array for each argument: an outer function may use the same array, and that use is a constant
+      // here.
+      const made = new Map<number, { structure: TreeStructure; fresh: readonly NDArray[] }>();
       const parts = wanted.map((number) => {
         const known = made.get(number);
         if (known !== undefined) return known;
-        const { leaves, structure } = flatten(args[number], isOperand, op);
+        const { leaves, structure } = flattenTree(args[number], isOperand, op);
         const fresh = leaves.map((leaf) => {
           const link = linkTo(leaf instanceof NDArray ? leaf : array(leaf));
           link.attachGrad();
           return link;
         });
-        replaced[number] = unflatten(structure, fresh);
+        replaced[number] = unflattenTree(structure, fresh);
         made.set(number, { structure, fresh });
         return { structure, fresh };
       });
@@ -96,21 +96,21 @@ export function valueAndGrad<
       const grads = gradientsFrom(value, all, createGraph);
       let next = 0;
       const trees = parts.map(({ structure, fresh }) =>
-        unflatten(structure, grads.slice(next, (next += fresh.length))),
+        unflattenTree(structure, grads.slice(next, (next += fresh.length))),
       );
       return [value, (typeof argnums === 'number' ? trees[0] : trees) as Gradients<P, A>];
     });
   };
 }
 
-const argumentNumbers = rule(
+const argumentNumbers = valueRule(
   'the number of an argument, or a list of such numbers',
   (value): value is number | readonly number[] =>
     typeof value === 'number' ||
     (Array.isArray(value) && value.every((entry) => typeof entry === 'number')),
 );
 
-/** A value that depends on none of the arguments has gradients of zero. */
+/** The gradients of a value; zeros when it depends on none of the arguments. */
 function gradientsFrom(
   value: NDArray,
   xs: readonly NDArray[],

@@ -2,20 +2,20 @@ import { variable } from '../language/build.js';
 import type { Expr, Kernel, Stmt, Var } from '../language/nodes.js';
 import { mapStmt, substitution, visitStmts, withBody } from '../language/visit.js';
 
-/** A variable of the same type and name that is nothing else's. */
+/** A new variable of the same type and name. */
 export function sibling(original: Var, lanes: number = original.type.lanes): Var {
   return variable(original.name, original.type.scalar, lanes);
 }
 
 /**
- * A copy of a statement in which every variable it binds is a new one, and free variables are replaced
- * as given. Whoever duplicates code makes such copies, so that a variable is bound in one place only.
+ * A copy of a statement with fresh bound variables; free variables are replaced as given. Used wherever code
+ * is duplicated, so that a variable is bound in one place only.
  */
 export function copyStmt(stmt: Stmt, replace: ReadonlyMap<Var, Expr> = new Map()): Stmt {
   const names = new Map<Var, Expr>(replace);
   let expr = substitution(names);
   const bind = (bound: Var): Var => {
-    // What was remembered about a variable that gets a second binding no longer holds.
+    // Facts about a variable that gets a second binding no longer hold.
     if (names.has(bound)) expr = substitution(names);
     const fresh = sibling(bound);
     names.set(bound, fresh);
@@ -36,8 +36,8 @@ export function copyStmt(stmt: Stmt, replace: ReadonlyMap<Var, Expr> = new Map()
 }
 
 /**
- * The kernel with every variable bound in one place only. The IR allows disjoint scopes to bind one
- * variable; passes that remember facts about variables start with this.
+ * The kernel with every variable bound in one place only. The IR allows disjoint scopes to bind one variable;
+ * passes that collect facts about variables start with this.
  */
 export function separateBindings(kernel: Kernel): Kernel {
   const bound = new Set<Var>();

@@ -3,8 +3,8 @@ import type { Expr, Stmt, Var } from '../language/nodes.js';
 import { mapStmt, ownExprs, variablesOf, visitStmts } from '../language/visit.js';
 
 /**
- * Removes locals that nothing outside their own assignments depends on, and the `for` loops and
- * branches that are empty without them. A `while` stays: it might never end.
+ * Removes locals that nothing outside their own assignments depends on, and the `for` loops and branches that
+ * become empty. A `while` stays: it might never end.
  */
 export function removeDeadLocals(body: Stmt): Stmt {
   const feeds = new Map<Var, Expr[]>();
@@ -19,7 +19,7 @@ export function removeDeadLocals(body: Stmt): Stmt {
   });
   if (feeds.size === 0) return body;
   const live = new Set<Var>(variablesOf(roots));
-  // A set visits what is added while it is walked.
+  // A set visits elements that are added during the iteration.
   for (const variable of live) {
     const values = feeds.get(variable);
     if (values !== undefined) for (const read of variablesOf(values)) live.add(read);

@@ -6,25 +6,25 @@ import {
   constantValue,
   multiply,
   type Polynomial,
-  zero,
+  zeroPolynomial,
 } from './polynomial.js';
 
-/** How many steps one proof may take before it is given up. */
-const patience = 64;
+/** Step limit of one proof. */
+const maxSteps = 64;
 
-/** Which inequalities of i32 expressions hold, because loop variables lie between their bounds. */
+/** Inequalities of i32 expressions that follow from the bounds of loop variables. */
 export class Facts extends Intervals {
-  /** True if `p >= 0` follows, over the integers, from what is known. False decides nothing. */
+  /** True if `p >= 0` follows, over the integers, from known facts. False decides nothing. */
   isNonNegative(p: Polynomial): boolean {
     const known = this.nonEmptyLoops(p);
-    let left = patience;
+    let left = maxSteps;
     const prove = (q: Polynomial): boolean => {
       if (this.span(q, known).min >= 0) return true;
       if (constantValue(q) !== null || left-- <= 0) return false;
       const split = this.#splitDeepest(q);
       if (split === null) return false;
       const { atom, factor, rest } = split;
-      const sign = prove(factor) ? 1 : prove(addScaled(zero, factor, -1)) ? -1 : 0;
+      const sign = prove(factor) ? 1 : prove(addScaled(zeroPolynomial, factor, -1)) ? -1 : 0;
       if (sign === 0) return false;
       return this.#bounds(atom, factor, sign, prove, known).some((all) =>
         all.every((bound) => prove(addScaled(rest, bound, 1))),
@@ -37,7 +37,7 @@ export class Facts extends Intervals {
     return this.isNonNegative(addScaled(p, constantPolynomial(1), -1));
   }
 
-  /** Writes `p` as `factor * atom + rest` with the deepest atom that something is known of. */
+  /** Writes `p` as `factor * atom + rest` with the deepest atom that has known facts. */
   #splitDeepest(p: Polynomial): { atom: Expr; factor: Polynomial; rest: Polynomial } | null {
     let atom: Expr | null = null;
     for (const { atoms } of p.values()) {
@@ -47,7 +47,7 @@ export class Facts extends Intervals {
       }
     }
     if (atom === null) return null;
-    let [factor, rest] = [zero, zero];
+    let [factor, rest] = [zeroPolynomial, zeroPolynomial];
     for (const term of p.values()) {
       const at = term.atoms.indexOf(atom);
       const others = at < 0 ? term.atoms : term.atoms.filter((_, i) => i !== at);
@@ -66,8 +66,8 @@ export class Facts extends Intervals {
   }
 
   /**
-   * Ways to bound `factor * atom` from below, given the sign of the factor. Each way is one bound, or
-   * several of which the least counts.
+   * Lower bounds of `factor * atom`, given the sign of the factor. Each alternative is one bound, or several
+   * of which the least counts.
    */
   #bounds(
     atom: Expr,
@@ -96,8 +96,10 @@ export class Facts extends Intervals {
       (known.get(String(this.numberOf(atom))) ?? 0) >= 1;
     if (!positive && !this.#dividesCleanly(atom.a, atom.b, prove)) return [];
     if (atom.op === 'rem')
-      return sign > 0 ? [[zero]] : [[times(addScaled(b, constantPolynomial(1), -1))], [times(a)]];
-    const ways = [[times(sign > 0 ? zero : a)]];
+      return sign > 0
+        ? [[zeroPolynomial]]
+        : [[times(addScaled(b, constantPolynomial(1), -1))], [times(a)]];
+    const ways = [[times(sign > 0 ? zeroPolynomial : a)]];
     if (divisor !== null && [...factor.values()].every((t) => t.coefficient % divisor === 0)) {
       // a - divisor + 1 <= divisor * atom <= a
       const scaled: Polynomial = new Map(
@@ -118,7 +120,7 @@ export class Facts extends Intervals {
     return addScaled(end, constantPolynomial(whole ? loop.step : 1), -1);
   }
 
-  /** Whether `0 <= a` and `1 <= b`, so that truncation is rounding down. */
+  /** True when `0 <= a` and `1 <= b`, so that truncation equals floor. */
   #dividesCleanly(a: Expr, b: Expr, prove: (p: Polynomial) => boolean): boolean {
     return (
       this.isExact(a) &&

@@ -1,12 +1,10 @@
 import type { BinaryOp, Buffer, Expr, ExprType, UnaryOp, Var } from '../language/nodes.js';
 import { children } from '../language/visit.js';
 
-/**
- * Makes structurally equal expressions one object, so that identity decides equality: hash consing.
- */
+/** Hash consing: makes structurally equal expressions one object, so that identity decides equality. */
 export class Interner {
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
-  /** By a hash of operation and operands; on a collision, at the next free number. */
+  /** By a hash of operation and operands; with open addressing. */
   readonly #known: Map<number, Expr> = new Map();
 
   /** The one object equal to `expr`, whose operands must be interned already. */
@@ -29,7 +27,7 @@ export class Interner {
     return expr;
   }
 
-  /** A number that is this object's own; earlier objects have smaller ones. */
+  /** A unique number of an object; earlier objects have smaller ones. */
   number(of: Expr | Buffer | Var): number {
     let number = this.#numbers.get(of);
     if (number === undefined) this.#numbers.set(of, (number = this.#numbers.size));
@@ -42,7 +40,7 @@ export function haveSameElements<T>(a: readonly T[], b: readonly T[]): boolean {
   return a.length === b.length;
 }
 
-/** A hash that another number was added to; 31 bits, which engines hold without allocation. */
+/** Combines a hash with a number; 31 bits, which engines hold without allocation. */
 export function mixed(hash: number, number: number): number {
   const product = Math.imul(hash ^ number, 0x9e3779b1);
   return (product ^ (product >>> 15)) >> 1;
@@ -58,15 +56,15 @@ const codes: Readonly<Record<UnaryOp | BinaryOp | Exclude<Expr['kind'], 'unary' 
 const scalars: Readonly<Record<ExprType['scalar'], number>> = { f32: 1, f64: 2, i32: 3, i64: 4, bool: 5 }; // prettier-ignore
 
 /**
- * A number for the kind, operation and type of a node: all of what it does that is not an operand, the
- * value of a constant, the buffer of a load or the lane of an extract. At least 512.
+ * A number for the kind, operation and type of a node: everything except operands, the value of a constant,
+ * the buffer of a load and the lane of an extract. At least 512.
  */
 export function operationCode(expr: Expr): number {
   const code = codes[expr.kind === 'unary' || expr.kind === 'binary' ? expr.op : expr.kind];
   return code + 64 * scalars[expr.type.scalar] + 512 * expr.type.lanes;
 }
 
-/** Equal for operations that `isSameOperation` calls the same. */
+/** Equal for operations that are the same by `isSameOperation`. */
 export function operationHash(expr: Expr): number {
   const code = operationCode(expr);
   if (expr.kind === 'const') return mixed(code, valueHash(expr.value));
@@ -75,11 +73,11 @@ export function operationHash(expr: Expr): number {
 
 function valueHash(value: number | bigint): number {
   if (typeof value === 'bigint') return Number(BigInt.asIntN(31, value));
-  // Small fractions and large exponents both leave something in the low 32 bits of one of these.
+  // Small fractions and large exponents both affect the low 32 bits of one of these.
   return (value | 0) ^ ((value * 0x10000001) | 0) ^ ((value * 2 ** -31) | 0);
 }
 
-/** Whether two nodes do the same with their operands, whatever those are. Not for variables. */
+/** True when two nodes perform the same operation, regardless of operands. Not for variables. */
 export function isSameOperation(a: Expr, b: Expr): boolean {
   if (a.kind !== b.kind || a.type !== b.type) return false;
   switch (a.kind) {

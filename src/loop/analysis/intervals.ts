@@ -1,4 +1,4 @@
-import { greater, hull, type Interval, lesser, times } from '../../base/interval.js';
+import { maxInterval, hull, type Interval, minInterval, times } from '../../base/interval.js';
 import { storageBytes } from '../language/build.js';
 import type { Expr, For, Load, Var } from '../language/nodes.js';
 import {
@@ -11,7 +11,7 @@ import {
   multiply,
   type NumberOf,
   type Polynomial,
-  zero,
+  zeroPolynomial,
 } from './polynomial.js';
 import { children, visitNew } from '../language/visit.js';
 
@@ -23,15 +23,15 @@ interface Traits {
 const least = -(2 ** 31);
 const greatest = 2 ** 31 - 1;
 const anything: Interval = { min: least, max: greatest };
-/** Larger polynomials are kept as they were written. */
+/** Term limit: larger polynomials are kept as they were written. */
 const mostTerms = 24;
-/** Nor do indices multiply more than a few sizes; powers of one, squared again and again, are no indices. */
+/** Factor limit: indices multiply only a few sizes; repeated squares are not indices. */
 const mostFactors = 8;
 
 /**
- * Which polynomials i32 expressions are, and between which numbers they lie, both ends included. Expressions
- * must be interned, and a variable must be bound in one place only. Everything known of an expression holds
- * wherever it is evaluated: an expression that mentions a loop variable is inside that loop.
+ * Polynomials and intervals of i32 expressions, both ends included. Expressions must be interned, and a
+ * variable must be bound in one place only. Facts about an expression hold wherever it is evaluated: an
+ * expression that mentions a loop variable is inside that loop.
  */
 export class Intervals {
   protected readonly numberOf: NumberOf;
@@ -48,15 +48,15 @@ export class Intervals {
     this.#params = new Set(params);
   }
 
-  /** Tells of a loop, before anything inside it is asked about. Its bounds must be interned. */
+  /** Registers a loop, before anything inside it is queried. Its bounds must be interned. */
   enterLoop(loop: For, depth: number): void {
     this.loops.set(loop.variable, loop);
     this.#traits.set(loop.variable, { depth, readsMemory: false });
   }
 
   /**
-   * Tells of a local; `value`, when it is never assigned, bounds it. One that is assigned holds data: it
-   * is a sum or the state of a scan, never an index.
+   * Registers a local; `value`, when it is never assigned, bounds it. One that is assigned holds data: it is
+   * a sum or the state of a scan, never an index.
    */
   enterLocal(local: Var, depth: number, value: Expr | null): void {
     this.#traits.set(local, { depth, readsMemory: value === null || this.readsMemory(value) });
@@ -64,7 +64,7 @@ export class Intervals {
       this.#ranges.set(local, this.interval(value));
   }
 
-  /** In how deep a loop an expression changes; 0 for what depends on parameters only. */
+  /** Depth of the innermost loop in which an expression changes; 0 when it depends on parameters only. */
   depth(expr: Expr): number {
     return this.#traitsOf(expr).depth;
   }
@@ -99,16 +99,16 @@ export class Intervals {
   #expand(expr: Expr): Polynomial | null {
     if (expr.kind === 'const') return constantPolynomial(Number(expr.value));
     if (expr.kind === 'unary' && expr.op === 'neg')
-      return addScaled(zero, this.polynomial(expr.x), -1);
+      return addScaled(zeroPolynomial, this.polynomial(expr.x), -1);
     if (expr.kind !== 'binary' || expr.a.type.scalar !== 'i32') return null;
     const { op, a, b } = expr;
     if (op === 'shl' && b.kind === 'const')
-      return addScaled(zero, this.polynomial(a), 1 << Number(b.value));
+      return addScaled(zeroPolynomial, this.polynomial(a), 1 << Number(b.value));
     if (op !== 'add' && op !== 'sub' && op !== 'mul') return null;
     const [p, q] = [this.polynomial(a), this.polynomial(b)];
     if (op === 'mul') {
       if (p.size * q.size > mostTerms || degree(p) + degree(q) > mostFactors) return null;
-      // Products of data would become more multiplications when multiplied out.
+      // Multiplying out products of data would add multiplications.
       const scaled = constantValue(p) !== null || constantValue(q) !== null;
       if (!scaled && this.readsMemory(expr)) return null;
       return multiply(p, q, this.numberOf);
@@ -117,7 +117,7 @@ export class Intervals {
     return addScaled(p, q, op === 'add' ? 1 : -1);
   }
 
-  /** Where a scalar i32 expression certainly lies. */
+  /** Interval of a scalar i32 expression. */
   interval(expr: Expr): Interval {
     let interval = this.#intervals.get(expr);
     if (interval === undefined) {
@@ -130,7 +130,7 @@ export class Intervals {
     return interval;
   }
 
-  /** Where a polynomial lies, given lower bounds of some of its monomials. */
+  /** Interval of a polynomial, given lower bounds of some of its monomials. */
   protected span(p: Polynomial, known: ReadonlyMap<string, number> = new Map()): Interval {
     let [min, max] = [0, 0];
     for (const [key, { coefficient, atoms }] of p) {
@@ -169,15 +169,15 @@ export class Intervals {
     const [x, y] = [this.#promised(a), this.#promised(b)];
     switch (op) {
       case 'min':
-        return lesser(x, y);
+        return minInterval(x, y);
       case 'max':
-        return greater(x, y);
+        return maxInterval(x, y);
       case 'div':
         if (y.min < 1) return anything;
         if (y.max !== y.min) return x.min >= 0 ? { min: 0, max: x.max } : anything;
         return { min: Math.trunc(x.min / y.min), max: Math.trunc(x.max / y.min) };
       case 'rem': {
-        // Whatever the divisor, the remainder has the dividend's sign and is no larger.
+        // For any divisor, the remainder has the dividend's sign and is no larger.
         if (y.min < 1) return { min: Math.min(x.min, 0), max: Math.max(x.max, 0) };
         return {
           min: x.min >= 0 ? 0 : Math.max(x.min, 1 - y.max),
@@ -203,7 +203,7 @@ export class Intervals {
     }
   }
 
-  /** Like `interval`, for an operand of a division or comparison, where an index has not overflowed. */
+  /** `interval` for an operand of a division or comparison, where an index has not overflowed. */
   #promised(expr: Expr): Interval {
     const known = this.interval(expr);
     if (known !== anything) return known;
@@ -214,8 +214,8 @@ export class Intervals {
   }
 
   /**
-   * Whether the polynomial, computed without wrapping, is what a divided or compared expression is
-   * worth: it is an index, for which the author promised so, or it cannot leave the range of i32.
+   * True when the polynomial, computed without wrapping, equals a divided or compared expression: it is an
+   * index, for which the author promised that, or it cannot leave the range of i32.
    */
   isExact(expr: Expr): boolean {
     const p = this.polynomial(expr);
@@ -237,7 +237,7 @@ export class Intervals {
     return this.#isIndex(this.polynomial(atom.a)) && this.#isIndex(this.polynomial(atom.b));
   }
 
-  /** Lower bounds of monomials: inside a loop its end lies above its begin. */
+  /** Lower bounds of monomials: inside a loop its end is greater than its begin. */
   protected nonEmptyLoops(p: Polynomial): ReadonlyMap<string, number> {
     const known = new Map<string, number>();
     const seen = new Set<For>();

@@ -3,32 +3,32 @@ import * as e from '../language/build.js';
 import type { Expr } from '../language/nodes.js';
 
 /**
- * Integer polynomials over i32 expressions. Addition and multiplication of i32 form the ring of
- * integers modulo 2^32, so collecting terms is exact whatever wraps; coefficients are kept in int32.
+ * Integer polynomials over i32 expressions. Addition and multiplication of i32 form the ring of integers
+ * modulo 2^32, so collecting terms is exact even with wrapping; coefficients are kept in int32.
  */
-export interface Term {
+export interface PolynomialTerm {
   readonly coefficient: number;
   /** The factors, by number; a power repeats its atom. Empty for the constant term. */
   readonly atoms: readonly Expr[];
 }
 
 /** By the key of the monomial; the key of the constant term is empty. No coefficient is zero. */
-export type Polynomial = ReadonlyMap<string, Term>;
+export type Polynomial = ReadonlyMap<string, PolynomialTerm>;
 
-/** Numbers that tell interned expressions apart. */
+/** Unique numbers of interned expressions. */
 export type NumberOf = (atom: Expr) => number;
 
-export const zero: Polynomial = new Map();
+export const zeroPolynomial: Polynomial = new Map();
 
 export function constantPolynomial(value: number): Polynomial {
-  return value === 0 ? zero : new Map([['', { coefficient: value | 0, atoms: [] }]]);
+  return value === 0 ? zeroPolynomial : new Map([['', { coefficient: value | 0, atoms: [] }]]);
 }
 
 export function atomPolynomial(atom: Expr, numberOf: NumberOf): Polynomial {
   return new Map([[String(numberOf(atom)), { coefficient: 1, atoms: [atom] }]]);
 }
 
-/** Whether the polynomial of an expression is the expression itself: there was nothing to take apart. */
+/** True when the polynomial of an expression is the expression itself. */
 export function isAtom(p: Polynomial, atom: Expr): boolean {
   return p.size === 1 && p.values().next().value!.atoms[0] === atom;
 }
@@ -40,7 +40,7 @@ export function constantValue(p: Polynomial): number | null {
   return p.size === 1 && constant !== undefined ? constant.coefficient : null;
 }
 
-/** The most factors of a term. */
+/** The greatest number of factors of a term. */
 export function degree(p: Polynomial): number {
   let most = 0;
   for (const { atoms } of p.values()) most = Math.max(most, atoms.length);
@@ -59,7 +59,7 @@ export function addScaled(p: Polynomial, q: Polynomial, factor: number): Polynom
 }
 
 export function multiply(p: Polynomial, q: Polynomial, numberOf: NumberOf): Polynomial {
-  let product: Polynomial = zero;
+  let product: Polynomial = zeroPolynomial;
   for (const left of p.values()) {
     for (const right of q.values()) {
       product = addScaled(
@@ -78,7 +78,11 @@ function monomial(atoms: Expr[], numberOf: NumberOf): Polynomial {
 }
 
 /** `a / b` when the monomial `b` divides the monomial `a` with an integer coefficient, else null. */
-export function divideTerm(a: Term, b: Term, numberOf: NumberOf): Polynomial | null {
+export function divideTerm(
+  a: PolynomialTerm,
+  b: PolynomialTerm,
+  numberOf: NumberOf,
+): Polynomial | null {
   const coefficient = a.coefficient / b.coefficient;
   if (!Number.isInteger(coefficient)) return null;
   const atoms = [...a.atoms];
@@ -87,13 +91,13 @@ export function divideTerm(a: Term, b: Term, numberOf: NumberOf): Polynomial | n
     if (at < 0) return null;
     atoms.splice(at, 1);
   }
-  return addScaled(zero, monomial(atoms, numberOf), coefficient);
+  return addScaled(zeroPolynomial, monomial(atoms, numberOf), coefficient);
 }
 
 /**
- * The polynomial as an expression: `outermost + ... + innermost + constant`, where `depthOf` says in
- * how deep a loop an atom changes. Invariant sums and products thus come first and can be hoisted,
- * and the constant comes last, where memory instructions take it for free.
+ * The polynomial as an expression: `outermost + ... + innermost + constant`, where `depthOf` is the depth of
+ * the innermost loop in which an atom changes. Invariant sums and products thus come first and can be
+ * hoisted, and the constant comes last, where memory instructions absorb it.
  */
 export function toExpr(p: Polynomial, depthOf: (atom: Expr) => number, numberOf: NumberOf): Expr {
   const constant = p.get('')?.coefficient ?? 0;

@@ -1,7 +1,7 @@
 import type { Expr, Var } from '../language/nodes.js';
 import { children } from '../language/visit.js';
 
-/** Whether an operation could be undefined: an integer division by what may be 0 or -1. */
+/** True for an operation that may be undefined: an integer division by a possible 0 or -1. */
 export function mayTrap(expr: Expr): boolean {
   if (expr.kind !== 'binary' || (expr.op !== 'div' && expr.op !== 'rem')) return false;
   const { scalar } = expr.type;
@@ -11,7 +11,7 @@ export function mayTrap(expr: Expr): boolean {
   return divisor === 0 || divisor === -1;
 }
 
-/** Remembers which expressions keep their worth wherever their variables are in scope. */
+/** Cache of expressions whose values do not change while their variables are in scope. */
 export class Purity {
   readonly #assigned: ReadonlySet<Var>;
   readonly #constant: Map<Expr, boolean> = new Map();
@@ -34,7 +34,7 @@ export class Purity {
     return answer;
   }
 
-  /** Constant, and may be evaluated where the program would not have. */
+  /** Constant, and may be evaluated speculatively. */
   isHarmless(expr: Expr): boolean {
     let answer = this.#harmless.get(expr);
     if (answer === undefined) {

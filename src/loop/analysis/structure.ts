@@ -1,47 +1,47 @@
 import { operationCode } from './intern.js';
-import type { Buffer, Const, Expr, Kernel, Stmt, Storage, Var } from '../language/nodes.js';
+import type { Buffer, Const, Expr, Kernel, Stmt, ElementKind, Var } from '../language/nodes.js';
 import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
 
 /**
- * A string that two kernels have in common only if they do the same to their parameters in the same way:
- * all that it leaves out is names. Linear in the distinct nodes of the kernel. It tells apart whether an
- * expression that occurs twice is one object, which the same lowering does in the same way each time.
- * Null for a kernel that calls others.
+ * A string that is equal for two kernels only if they do the same to their parameters in the same way: all
+ * but names is encoded. Linear in the distinct nodes of the kernel. It distinguishes whether an expression
+ * that occurs twice is one object, which a lowering does in the same way each time. Null for a kernel that
+ * calls others, or whose ranges have not been divided.
  */
 export function structureOf(kernel: Kernel): string | null {
   return new StructureWriter().write(kernel);
 }
 
-/** What kernels have in common that differ only in the values of scalar i32 constants. */
+/** Structure of kernels up to the values of scalar i32 constants. */
 export interface Skeleton {
-  /** Like a structure, without those values. */
+  /** The structure without those values. */
   readonly text: string;
-  /** The constants left out, in an order that kernels of one skeleton have in common. */
+  /** The omitted constants, in an order that kernels of one skeleton share. */
   readonly constants: readonly Const[];
 }
 
-/** The skeleton of a kernel; null for one that calls others. */
+/** The skeleton of a kernel; null where its structure is. */
 export function skeletonOf(kernel: Kernel): Skeleton | null {
   const constants: Const[] = [];
   const text = new StructureWriter(constants).write(kernel);
   return text === null ? null : { text, constants };
 }
 
-const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
+const storages: Readonly<Record<ElementKind, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
 const modes = { serial: 1, vector: 2, unroll: 3 } as const;
-/** Below the codes of expressions, so that one can tell from an item's first number what follows. */
+/** Below the codes of expressions, so that an item's first number tells what follows. */
 const heads = {
   end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9, barrier: 10,
 } as const; // prettier-ignore
 
 /**
- * Writes a kernel as numbers that could be read back. Variables, buffers and expressions are numbered in
- * order of appearance; each is written once, before what refers to it.
+ * Encodes a kernel as numbers that could be decoded. Variables, buffers and expressions are numbered in order
+ * of appearance; each is written once, before its first use.
  */
 class StructureWriter {
   readonly #units: number[] = [];
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
-  /** Receives the scalar i32 constants in the place of their values, unless it is null. */
+  /** Receives the scalar i32 constants in place of their values, unless it is null. */
   readonly #leftOut: Const[] | null;
 
   constructor(leftOut: Const[] | null = null) {
@@ -69,9 +69,9 @@ class StructureWriter {
     return number;
   }
 
-  /** False when there is a call in it. */
+  /** False when there is a call or a range in it. */
   #stmt(stmt: Stmt): boolean {
-    if (stmt.kind === 'call') return false;
+    if (stmt.kind === 'call' || stmt.kind === 'parallel') return false;
     const operands = ownExprs(stmt);
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
@@ -118,7 +118,7 @@ class StructureWriter {
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** In pieces, since a call takes only so many arguments. */
+/** In pieces, since the number of arguments of a call is limited. */
 function textOf(units: readonly number[]): string {
   let text = '';
   for (let at = 0; at < units.length; at += 4096) {

@@ -9,33 +9,33 @@ import {
   UndefinedDivision,
 } from '../language/scalar.js';
 import { children, visitExprs } from '../language/visit.js';
-import { type Frame, outOfBounds, type Value } from './frame.js';
+import { type Frame, outOfBounds, type LaneValue } from './frame.js';
 
 export type Code<T> = (frame: Frame) => T;
 type ScalarCode = Code<Lane>;
 type VectorCode = Code<readonly Lane[]>;
 
-/** Where a kernel keeps its locals and buffers. */
-export interface Slots {
+/** Slots of a kernel's locals and buffers. */
+export interface FrameSlots {
   readonly kernel: string;
   local(variable: Var): number;
   buffer(buffer: Buffer): number;
-  /** A slot that nothing else uses. */
+  /** An unused slot. */
   temporary(): number;
 }
 
 /**
- * Compiles an expression to a closure. Everything in an expression is evaluated, once: a shared
- * sub-expression is computed first and kept in a slot, so the cost is that of the DAG, not the tree.
+ * Compiles an expression to a closure. Every subexpression is evaluated once: a shared one is computed first
+ * and kept in a slot, so the cost is that of the DAG, not the tree.
  */
-export function compileExpr(root: Expr, slots: Slots): Code<Value> {
+export function compileExpr(root: Expr, slots: FrameSlots): Code<LaneValue> {
   const uses = new Map<Expr, number>([[root, 1]]);
   const order: Expr[] = [];
   visitExprs([root], (expr) => {
     for (const child of children(expr)) uses.set(child, (uses.get(child) ?? 0) + 1);
     order.push(expr);
   });
-  const compiled = new Map<Expr, Code<Value>>();
+  const compiled = new Map<Expr, Code<LaneValue>>();
   const compiler = new Compiler(slots, (expr) => {
     const code = compiled.get(expr);
     if (code === undefined) throw new InternalError('loop IR: an operand was not compiled');
@@ -67,10 +67,10 @@ function splat(lane: Lane, lanes: number): Lane[] {
 }
 
 class Compiler {
-  readonly #slots: Slots;
-  readonly #operand: (expr: Expr) => Code<Value>;
+  readonly #slots: FrameSlots;
+  readonly #operand: (expr: Expr) => Code<LaneValue>;
 
-  constructor(slots: Slots, operand: (expr: Expr) => Code<Value>) {
+  constructor(slots: FrameSlots, operand: (expr: Expr) => Code<LaneValue>) {
     this.#slots = slots;
     this.#operand = operand;
   }

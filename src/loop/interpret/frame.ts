@@ -1,23 +1,23 @@
 import { DeviceError } from '../../base/errors.js';
 import { storageBytes } from '../language/build.js';
-import type { Buffer, Storage } from '../language/nodes.js';
+import type { Buffer, ElementKind } from '../language/nodes.js';
 import type { Lane } from '../language/scalar.js';
 
 /** A vector, or one lane. */
-export type Value = Lane | readonly Lane[];
+export type LaneValue = Lane | readonly Lane[];
 
 type View =
   Float32Array | Float64Array | Int32Array | BigInt64Array | Int8Array | Uint8Array | Uint16Array;
 
 /** One memory, seen as elements of each kind. */
-export type Memory = Readonly<Record<Storage, View>>;
+export type MemoryViews = Readonly<Record<ElementKind, View>>;
 
-const memories = new WeakMap<ArrayBufferLike, Memory>();
+const memories = new WeakMap<ArrayBufferLike, MemoryViews>();
 
-export function memoryOf(bytes: ArrayBufferLike): Memory {
+export function memoryOf(bytes: ArrayBufferLike): MemoryViews {
   let memory = memories.get(bytes);
   if (memory === undefined || memory.u8.length !== bytes.byteLength) {
-    const whole = (storage: Storage): number =>
+    const whole = (storage: ElementKind): number =>
       Math.floor(bytes.byteLength / storageBytes(storage));
     memory = {
       f32: new Float32Array(bytes, 0, whole('f32')),
@@ -33,13 +33,20 @@ export function memoryOf(bytes: ArrayBufferLike): Memory {
   return memory;
 }
 
+/** One of the threads of a team, by its number. */
+export interface Member {
+  readonly index: number;
+  readonly count: number;
+}
+
 /** One activation of a kernel. */
 export interface Frame {
-  readonly memory: Memory;
-  /** Locals and remembered shared sub-expressions, by slot. */
-  readonly values: Value[];
-  /** Where each buffer starts, in its own elements, by slot. */
+  readonly memory: MemoryViews;
+  /** Locals and shared subexpressions, by slot. */
+  readonly values: LaneValue[];
+  /** Start of each buffer, in its own elements, by slot. */
   readonly bases: number[];
+  readonly member: Member;
 }
 
 /** The first element of a buffer, from its byte address. */

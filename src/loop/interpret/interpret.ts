@@ -1,6 +1,6 @@
 import { ArgumentError, DeviceError } from '../../base/errors.js';
 import { compileKernel } from './statements.js';
-import { memoryOf } from './frame.js';
+import { type Member, memoryOf } from './frame.js';
 import type { Module } from '../language/nodes.js';
 
 const op = 'interpret';
@@ -8,6 +8,9 @@ const op = 'interpret';
 /**
  * Runs a kernel of a module: the oracle, and the definition of what the loop IR means. Arguments for
  * buffers are byte addresses into `memory`, aligned to their element; numbers are little endian.
+ *
+ * Of parallel ranges it runs the stretches of one `member` of a team: a team has run once each member has, one after
+ * the other in any order, with private memory of its own.
  *
  * Every operation rounds as its type says (`scalar.ts`), lane by lane. The bounds of a `for` are
  * evaluated once, before the first iteration. A `DeviceError` that names kernel and buffer reports an
@@ -19,6 +22,7 @@ export function interpret(
   memory: ArrayBufferLike,
   kernel: string,
   args: readonly number[],
+  member?: Member,
 ): void {
   const found = module.kernels.find((candidate) => candidate.name === kernel);
   if (found === undefined) {
@@ -54,5 +58,5 @@ export function interpret(
         return args[i];
     }
   });
-  compileKernel(found)(memoryOf(memory), lanes);
+  compileKernel(found)(memoryOf(memory), lanes, member);
 }

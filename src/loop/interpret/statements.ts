@@ -1,10 +1,21 @@
 import { InternalError } from '../../base/errors.js';
 import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.js';
 import type { Lane } from '../language/scalar.js';
-import { type Code, compileExpr, type Slots } from './expressions.js';
-import { baseElement, type Frame, type Memory, outOfBounds, type Value } from './frame.js';
+import { stretchOf } from '../language/team.js';
+import { type Code, compileExpr, type FrameSlots } from './expressions.js';
+import {
+  baseElement,
+  type Frame,
+  type Member,
+  type MemoryViews,
+  outOfBounds,
+  type LaneValue,
+} from './frame.js';
 
-export type Runnable = (memory: Memory, args: readonly Value[]) => void;
+export type Runnable = (memory: MemoryViews, args: readonly LaneValue[], member?: Member) => void;
+
+/** One thread that runs everything. */
+const alone: Member = { index: 0, count: 1 };
 
 const compiled = new WeakMap<Kernel, Runnable>();
 
@@ -17,7 +28,7 @@ export function compileKernel(kernel: Kernel): Runnable {
 
 function compileFresh(kernel: Kernel): Runnable {
   const slots = new KernelSlots(kernel.name);
-  const receive = kernel.params.map((param): ((frame: Frame, value: Value) => void) => {
+  const receive = kernel.params.map((param): ((frame: Frame, value: LaneValue) => void) => {
     if (param.kind === 'buffer') {
       const slot = slots.bind(param);
       return (frame, value) => {
@@ -30,14 +41,14 @@ function compileFresh(kernel: Kernel): Runnable {
     };
   });
   const run = compileStmt(kernel.body, slots);
-  return (memory, args) => {
-    const frame: Frame = { memory, values: [], bases: [] };
+  return (memory, args, member = alone) => {
+    const frame: Frame = { memory, values: [], bases: [], member };
     receive.forEach((give, i) => give(frame, args[i]));
     run(frame);
   };
 }
 
-class KernelSlots implements Slots {
+class KernelSlots implements FrameSlots {
   readonly kernel: string;
   readonly #locals: Map<Var, number> = new Map();
   readonly #buffers: Map<Buffer, number> = new Map();
@@ -71,7 +82,7 @@ class KernelSlots implements Slots {
   }
 }
 
-function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
+function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
   const scalar = (expr: Expr): Code<Lane> => compileExpr(expr, slots) as Code<Lane>;
   switch (stmt.kind) {
     case 'block': {
@@ -91,6 +102,17 @@ function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
           frame.values[slot] = i;
           body(frame);
         }
+      };
+    }
+    case 'parallel': {
+      const [from, to] = [slots.local(stmt.from), slots.local(stmt.to)];
+      const [begin, end] = [scalar(stmt.begin), scalar(stmt.end)];
+      const { step } = stmt;
+      const body = compileStmt(stmt.body, slots);
+      return (frame) => {
+        const range = { begin: begin(frame) as number, end: end(frame) as number };
+        [frame.values[from], frame.values[to]] = stretchOf(range, step, frame.member);
+        body(frame);
       };
     }
     case 'while': {
@@ -128,6 +150,7 @@ function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
         callee(
           frame.memory,
           args.map((arg) => arg(frame)),
+          frame.member,
         );
       };
     }
@@ -135,7 +158,7 @@ function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
 }
 
 /** Lanes are stored in order: where two lanes meet one element, the later one stays. */
-function compileStore({ buffer, index, value }: Store, slots: Slots): Code<void> {
+function compileStore({ buffer, index, value }: Store, slots: FrameSlots): Code<void> {
   const slot = slots.buffer(buffer);
   const { storage } = buffer;
   const write = (frame: Frame, at: number, lane: Lane): void => {

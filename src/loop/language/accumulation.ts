@@ -1,4 +1,4 @@
-import type { Assign, Binary, Expr } from './nodes.js';
+import type { Assign, BinaryExpr, Expr } from './nodes.js';
 
 /** `sum = sum + a * b`. */
 export interface Accumulation {
@@ -7,9 +7,9 @@ export interface Accumulation {
 }
 
 /**
- * The factors of a product of floats that an assignment adds to the variable it assigns, else null. This
- * alone may round once where a target fuses multiplication and addition (decision 28): every printer that
- * does so asks here, so that all of them agree on what an accumulation is.
+ * The factors of a product of floats that an assignment adds to the variable it assigns, else null. Only this
+ * may round once where a target fuses multiplication and addition (decision 28): every printer that does so
+ * uses this function, so that all of them agree.
  */
 export function accumulationOf({ variable, value }: Assign): Accumulation | null {
   const { scalar } = variable.type;
@@ -19,6 +19,6 @@ export function accumulationOf({ variable, value }: Assign): Accumulation | null
   return value.b === variable && isProduct(value.a) ? value.a : null;
 }
 
-function isProduct(expr: Expr): expr is Binary {
+function isProduct(expr: Expr): expr is BinaryExpr {
   return expr.kind === 'binary' && expr.op === 'mul';
 }

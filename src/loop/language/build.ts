@@ -1,11 +1,11 @@
 import { InternalError } from '../../base/errors.js';
 import type {
-  Assign, Barrier, Binary, BinaryOp, Block, Buffer, Call, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
-  Scalar, Stmt, Storage, Store, UnaryOp, Var, While,
+  Assign, Barrier, BinaryExpr, BinaryOp, BlockStmt, Buffer, CallStmt, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
+  Parallel, Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While,
 } from './nodes.js'; // prettier-ignore
 
 /** An expression, or a number that becomes a constant of the type its neighbors have. */
-export type Operand = Expr | number | bigint;
+export type ExprOperand = Expr | number | bigint;
 
 /** By scalar kind and lane count. */
 const types: Readonly<Record<Scalar, ExprType[]>> = {
@@ -27,13 +27,13 @@ export function scalarBytes(scalar: Scalar): number {
 }
 
 /** The compute type that elements of a storage kind load as. */
-export function loadedScalar(storage: Storage): Scalar {
+export function loadedScalar(storage: ElementKind): Scalar {
   return storage === 'i8' || storage === 'u8' || storage === 'u16' ? 'i32' : storage;
 }
 
-const bytesOfStorage: Readonly<Record<Storage, number>> = { f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2 }; // prettier-ignore
+const bytesOfStorage: Readonly<Record<ElementKind, number>> = { f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2 }; // prettier-ignore
 
-export function storageBytes(storage: Storage): number {
+export function storageBytes(storage: ElementKind): number {
   return bytesOfStorage[storage];
 }
 
@@ -63,8 +63,12 @@ export function variable(name: string, scalar: Scalar, lanes: number = 1): Var {
   return { kind: 'var', type: exprType(scalar, lanes), name };
 }
 
-export function buffer(name: string, storage: Storage): Buffer {
-  return { kind: 'buffer', name, storage };
+export function buffer(
+  name: string,
+  storage: ElementKind,
+  { isPrivate = false }: Partial<Pick<Buffer, 'isPrivate'>> = {},
+): Buffer {
+  return { kind: 'buffer', name, storage, isPrivate };
 }
 
 /** `x` with the given lane count: a scalar is broadcast, a vector must already fit. */
@@ -89,7 +93,7 @@ const bitwise: ReadonlySet<BinaryOp> = new Set(['and', 'or', 'xor']);
 const integerOnly: ReadonlySet<BinaryOp> = new Set(['rem', 'shl', 'shr', 'shrU', ...bitwise]);
 
 /** Both operands must have one scalar type; a scalar meets a vector by broadcasting. */
-export function binary(op: BinaryOp, left: Operand, right: Operand): Binary {
+export function binary(op: BinaryOp, left: ExprOperand, right: ExprOperand): BinaryExpr {
   const [a, b] = matched(op, left, right);
   const { scalar, lanes } = a.type;
   if (scalar === 'bool' && !bitwise.has(op) && op !== 'eq' && op !== 'ne') refuse(`${op} of bool`);
@@ -97,7 +101,7 @@ export function binary(op: BinaryOp, left: Operand, right: Operand): Binary {
   return { kind: 'binary', type: comparisons.has(op) ? exprType('bool', lanes) : a.type, op, a, b };
 }
 
-function matched(what: string, left: Operand, right: Operand): [Expr, Expr] {
+function matched(what: string, left: ExprOperand, right: ExprOperand): [Expr, Expr] {
   let a = left;
   let b = right;
   if (typeof a !== 'object') {
@@ -109,25 +113,25 @@ function matched(what: string, left: Operand, right: Operand): [Expr, Expr] {
   return [broadcast(a, lanes), broadcast(b, lanes)];
 }
 
-export const add = (a: Operand, b: Operand): Expr => binary('add', a, b);
-export const sub = (a: Operand, b: Operand): Expr => binary('sub', a, b);
-export const mul = (a: Operand, b: Operand): Expr => binary('mul', a, b);
-export const div = (a: Operand, b: Operand): Expr => binary('div', a, b);
-export const rem = (a: Operand, b: Operand): Expr => binary('rem', a, b);
-export const min = (a: Operand, b: Operand): Expr => binary('min', a, b);
-export const max = (a: Operand, b: Operand): Expr => binary('max', a, b);
-export const and = (a: Operand, b: Operand): Expr => binary('and', a, b);
-export const or = (a: Operand, b: Operand): Expr => binary('or', a, b);
-export const xor = (a: Operand, b: Operand): Expr => binary('xor', a, b);
-export const shl = (a: Operand, b: Operand): Expr => binary('shl', a, b);
-export const shr = (a: Operand, b: Operand): Expr => binary('shr', a, b);
-export const shrU = (a: Operand, b: Operand): Expr => binary('shrU', a, b);
-export const eq = (a: Operand, b: Operand): Expr => binary('eq', a, b);
-export const ne = (a: Operand, b: Operand): Expr => binary('ne', a, b);
-export const lt = (a: Operand, b: Operand): Expr => binary('lt', a, b);
-export const le = (a: Operand, b: Operand): Expr => binary('le', a, b);
-export const gt = (a: Operand, b: Operand): Expr => binary('gt', a, b);
-export const ge = (a: Operand, b: Operand): Expr => binary('ge', a, b);
+export const add = (a: ExprOperand, b: ExprOperand): Expr => binary('add', a, b);
+export const sub = (a: ExprOperand, b: ExprOperand): Expr => binary('sub', a, b);
+export const mul = (a: ExprOperand, b: ExprOperand): Expr => binary('mul', a, b);
+export const div = (a: ExprOperand, b: ExprOperand): Expr => binary('div', a, b);
+export const rem = (a: ExprOperand, b: ExprOperand): Expr => binary('rem', a, b);
+export const min = (a: ExprOperand, b: ExprOperand): Expr => binary('min', a, b);
+export const max = (a: ExprOperand, b: ExprOperand): Expr => binary('max', a, b);
+export const and = (a: ExprOperand, b: ExprOperand): Expr => binary('and', a, b);
+export const or = (a: ExprOperand, b: ExprOperand): Expr => binary('or', a, b);
+export const xor = (a: ExprOperand, b: ExprOperand): Expr => binary('xor', a, b);
+export const shl = (a: ExprOperand, b: ExprOperand): Expr => binary('shl', a, b);
+export const shr = (a: ExprOperand, b: ExprOperand): Expr => binary('shr', a, b);
+export const shrU = (a: ExprOperand, b: ExprOperand): Expr => binary('shrU', a, b);
+export const eq = (a: ExprOperand, b: ExprOperand): Expr => binary('eq', a, b);
+export const ne = (a: ExprOperand, b: ExprOperand): Expr => binary('ne', a, b);
+export const lt = (a: ExprOperand, b: ExprOperand): Expr => binary('lt', a, b);
+export const le = (a: ExprOperand, b: ExprOperand): Expr => binary('le', a, b);
+export const gt = (a: ExprOperand, b: ExprOperand): Expr => binary('gt', a, b);
+export const ge = (a: ExprOperand, b: ExprOperand): Expr => binary('ge', a, b);
 export const neg = (x: Expr): Expr => unary('neg', x);
 export const abs = (x: Expr): Expr => unary('abs', x);
 export const sqrt = (x: Expr): Expr => unary('sqrt', x);
@@ -137,7 +141,7 @@ export const trunc = (x: Expr): Expr => unary('trunc', x);
 export const nearest = (x: Expr): Expr => unary('nearest', x);
 export const not = (x: Expr): Expr => unary('not', x);
 
-export function select(condition: Expr, left: Operand, right: Operand): Expr {
+export function select(condition: Expr, left: ExprOperand, right: ExprOperand): Expr {
   if (condition.type.scalar !== 'bool') refuse(`select on ${show(condition.type)}`);
   const [a, b] = matched('select', left, right);
   const lanes = Math.max(condition.type.lanes, a.type.lanes);
@@ -167,7 +171,7 @@ export function bitcast(scalar: Scalar, x: Expr): Expr {
   return { kind: 'bitcast', type: exprType(scalar, x.type.lanes), x };
 }
 
-export function load(from: Buffer, index: Operand): Expr {
+export function load(from: Buffer, index: ExprOperand): Expr {
   const isWide = typeof index === 'object' && index.type === exprType('i64');
   const at = isWide ? index : asIndex(index);
   return {
@@ -178,13 +182,13 @@ export function load(from: Buffer, index: Operand): Expr {
   };
 }
 
-function asIndex(index: Operand): Expr {
+function asIndex(index: ExprOperand): Expr {
   const expr = typeof index === 'object' ? index : constant('i32', index);
   if (expr.type.scalar !== 'i32') refuse(`an index of type ${show(expr.type)}`);
   return expr;
 }
 
-export function ramp(base: Operand, stride: Operand, lanes: number): Expr {
+export function ramp(base: ExprOperand, stride: ExprOperand, lanes: number): Expr {
   const [start, step] = [asIndex(base), asIndex(stride)];
   if (start.type.lanes !== 1 || step.type.lanes !== 1 || lanes < 2)
     refuse('a ramp of vectors, or of one lane');
@@ -205,14 +209,14 @@ export function block(...statements: readonly Stmt[]): Stmt {
     if (isScope) body.push(stmt);
     else for (const inner of stmt.body) body.push(inner);
   }
-  return body.length === 1 ? body[0] : ({ kind: 'block', body } satisfies Block);
+  return body.length === 1 ? body[0] : ({ kind: 'block', body } satisfies BlockStmt);
 }
 
 /** A loop from `begin` to `end`; `body` receives the variable. */
 export function forLoop(
   name: string,
-  begin: Operand,
-  end: Operand,
+  begin: ExprOperand,
+  end: ExprOperand,
   body: (index: Var) => Stmt,
   options: { readonly step?: number; readonly mode?: For['mode'] } = {},
 ): For {
@@ -230,6 +234,20 @@ export function forLoop(
     mode: options.mode ?? 'serial',
     body: body(index),
   };
+}
+
+/** A range that is divided; `body` receives where a stretch of it begins and ends. */
+export function parallel(
+  begin: ExprOperand,
+  end: ExprOperand,
+  step: number,
+  body: (from: Var, to: Var) => Stmt,
+): Parallel {
+  if (!(Number.isInteger(step) && step > 0)) refuse(`stretches of ${step}`);
+  const [first, last] = [asIndex(begin), asIndex(end)];
+  if (first.type.lanes !== 1 || last.type.lanes !== 1) refuse('a range over vectors');
+  const [from, to] = [variable('from', 'i32'), variable('to', 'i32')];
+  return { kind: 'parallel', from, to, begin: first, end: last, step, body: body(from, to) };
 }
 
 export function whileLoop(condition: Expr, body: Stmt): While {
@@ -262,7 +280,7 @@ function checkLocal(local: Var, value: Expr): void {
     refuse(`${show(value.type)} given to ${local.name}, a ${show(local.type)}`);
 }
 
-export function store(to: Buffer, index: Operand, value: Expr): Store {
+export function store(to: Buffer, index: ExprOperand, value: Expr): Store {
   const at = asIndex(index);
   if (value.type.scalar !== loadedScalar(to.storage))
     refuse(`${show(value.type)} stored as ${to.storage}`);
@@ -270,7 +288,7 @@ export function store(to: Buffer, index: Operand, value: Expr): Store {
   return { kind: 'store', buffer: to, index: at, value: broadcast(value, at.type.lanes) };
 }
 
-export function call(callee: Kernel, args: readonly Expr[]): Call {
+export function call(callee: Kernel, args: readonly Expr[]): CallStmt {
   if (args.length !== callee.params.length)
     refuse(`${callee.name} takes ${callee.params.length} arguments, not ${args.length}`);
   callee.params.forEach((param, i) => {
@@ -283,7 +301,7 @@ export function call(callee: Kernel, args: readonly Expr[]): Call {
   return { kind: 'call', kernel: callee, args };
 }
 
-export function barrier(meeting: Buffer, thread: Operand, threads: Operand): Barrier {
+export function barrier(meeting: Buffer, thread: ExprOperand, threads: ExprOperand): Barrier {
   if (meeting.storage !== 'i32') refuse(`a barrier in a buffer of ${meeting.storage}`);
   const [own, all] = [asIndex(thread), asIndex(threads)];
   if (own.type.lanes !== 1 || all.type.lanes !== 1) refuse('a barrier of vectors');

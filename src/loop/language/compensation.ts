@@ -6,24 +6,24 @@ import type { Expr } from './nodes.js';
  * contracts it (decision 28), and no law of the loop IR reorders additions of floats.
  */
 
-/** A sum of two floats as it rounds, and what was rounded away. */
+/** A rounded sum of two floats, and the rounding error. */
 export interface RoundedSum {
   readonly sum: Expr;
-  /** To be added to the next term: what is kept apart rounds as well, and more with each addition. */
+  /** To be added to the next term: kept separately, it would be rounded as well, and more with each addition. */
   readonly error: Expr;
 }
 
 /**
  * `a + b` and its rounding error, from Dekker, "A floating-point technique for extending the available
- * precision", 1971. Exact where `|a| >= |b|`; elsewhere the error is off by one rounding of `b` at most. Beside an
- * infinity or NaN, which have none, the error is 0. Both operands are used several times, so they should be locals.
+ * precision", 1971. Exact where `|a| >= |b|`; elsewhere the error is off by one rounding of `b` at most.
+ * Beside an infinity or NaN the error is 0. Both operands are used several times, so they should be locals.
  */
 export function fastTwoSum(a: Expr, b: Expr): RoundedSum {
   const sum = e.add(a, b);
   return { sum, error: finiteOrZero(e.sub(b, e.sub(sum, a))) };
 }
 
-/** An infinity minus itself is not a number, and neither is a NaN. */
+/** An infinity minus itself is NaN, as is anything with a NaN. */
 function finiteOrZero(error: Expr): Expr {
   return e.select(e.eq(e.sub(error, error), 0), error, 0);
 }

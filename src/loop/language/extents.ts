@@ -3,11 +3,11 @@ import * as e from './build.js';
 import type { Expr, Var } from './nodes.js';
 
 /**
- * The sizes that one kernel needs. A static extent is a constant; every distinct symbolic one becomes
- * an i32 parameter whose value the caller works out, so kernels hold no arithmetic on sizes and what a
- * dimension means is defined in `base/dim/index.ts` alone.
+ * The sizes that one kernel needs. A static extent is a constant; every distinct symbolic one becomes an i32
+ * parameter whose value the caller computes, so kernels contain no size arithmetic, and the meaning of a
+ * dimension is defined in `base/dim/index.ts` alone.
  */
-export class Extents {
+export class ExtentParameters {
   readonly #params: Map<string, { readonly dim: DimExpr; readonly param: Var }> = new Map();
   readonly #dims: Map<Var, Dim> = new Map();
 
@@ -27,14 +27,14 @@ export class Extents {
     return dims.map((dim) => this.extent(dim));
   }
 
-  /** The parameters asked for so far, in that order. */
+  /** The parameters requested so far, in order. */
   get params(): readonly { readonly dim: DimExpr; readonly param: Var }[] {
     return [...this.#params.values()];
   }
 
   /**
-   * An i32 expression as a dimension over the symbols of the program; undefined where it depends on
-   * anything but sizes.
+   * An i32 expression as a dimension over the symbols of the program; undefined when it depends on anything
+   * but sizes.
    */
   dim(expr: Expr): Dim | undefined {
     if (expr.kind === 'const') return Number(expr.value);

@@ -10,7 +10,7 @@
 export type Scalar = 'f32' | 'f64' | 'i32' | 'i64' | 'bool';
 
 /** Element kinds of memory: `i8`, `u8`, `u16` load as i32 and store their low bits. */
-export type Storage = 'f32' | 'f64' | 'i32' | 'i64' | 'i8' | 'u8' | 'u16';
+export type ElementKind = 'f32' | 'f64' | 'i32' | 'i64' | 'i8' | 'u8' | 'u16';
 
 export interface ExprType {
   readonly scalar: Scalar;
@@ -51,14 +51,14 @@ export interface Var {
   readonly name: string;
 }
 
-export interface Unary {
+export interface UnaryExpr {
   readonly kind: 'unary';
   readonly type: ExprType;
   readonly op: UnaryOp;
   readonly x: Expr;
 }
 
-export interface Binary {
+export interface BinaryExpr {
   readonly kind: 'binary';
   readonly type: ExprType;
   readonly op: BinaryOp;
@@ -79,7 +79,7 @@ export interface Select {
  * A change of scalar type. Float to integer truncates, saturates, and maps NaN to 0; i64 to i32 keeps
  * the low bits; anything to bool is `x != 0`; bool to a number is 0 or 1.
  */
-export interface Cast {
+export interface CastExpr {
   readonly kind: 'cast';
   readonly type: ExprType;
   readonly x: Expr;
@@ -127,16 +127,18 @@ export interface Extract {
 }
 
 export type Expr =
-  | Const | Var | Unary | Binary | Select | Cast | Bitcast | Load | Ramp | Broadcast | Extract; // prettier-ignore
+  | Const | Var | UnaryExpr | BinaryExpr | Select | CastExpr | Bitcast | Load | Ramp | Broadcast | Extract; // prettier-ignore
 
 /** A parameter that points at memory. Distinct buffers of one kernel never overlap if one is written. */
 export interface Buffer {
   readonly kind: 'buffer';
   readonly name: string;
-  readonly storage: Storage;
+  readonly storage: ElementKind;
+  /** Memory that each member of a team has for itself, for the length of the kernel. */
+  readonly isPrivate: boolean;
 }
 
-export interface Block {
+export interface BlockStmt {
   readonly kind: 'block';
   readonly body: readonly Stmt[];
 }
@@ -153,6 +155,23 @@ export interface For {
   readonly end: Expr;
   readonly step: number;
   readonly mode: 'serial' | 'vector' | 'unroll';
+  readonly body: Stmt;
+}
+
+/**
+ * Divides `begin..end` among the members of the team that runs the kernel, in stretches of whole `step`s, and runs the
+ * body for the member's own: `from..to`, which may be empty. Alike ranges are divided alike wherever they are.
+ *
+ * Every member runs what stands outside of ranges, and members run at the same time, in any order: so shared memory is
+ * stored to inside of ranges only, each place by one stretch, and no stretch reads what another one stores.
+ */
+export interface Parallel {
+  readonly kind: 'parallel';
+  readonly from: Var;
+  readonly to: Var;
+  readonly begin: Expr;
+  readonly end: Expr;
+  readonly step: number;
   readonly body: Stmt;
 }
 
@@ -190,7 +209,7 @@ export interface Store {
 }
 
 /** Runs another kernel of the module. An argument for a buffer is its byte address, an unsigned i32 or an i64. */
-export interface Call {
+export interface CallStmt {
   readonly kind: 'call';
   readonly kernel: Kernel;
   readonly args: readonly Expr[];
@@ -208,7 +227,8 @@ export interface Barrier {
   readonly threads: Expr;
 }
 
-export type Stmt = Block | For | While | If | Declare | Assign | Store | Call | Barrier;
+export type Stmt =
+  BlockStmt | For | Parallel | While | If | Declare | Assign | Store | CallStmt | Barrier;
 
 export interface Kernel {
   readonly kind: 'kernel';

@@ -1,6 +1,6 @@
 import { FormatError } from '../../base/errors.js';
 import * as e from './build.js';
-import type { BinaryOp, Buffer, Expr, ExprType, For, Kernel, Module, Scalar, Stmt, Storage, UnaryOp, Var } from './nodes.js'; // prettier-ignore
+import type { BinaryOp, Buffer, Expr, ExprType, For, Kernel, Module, Scalar, Stmt, ElementKind, UnaryOp, Var } from './nodes.js'; // prettier-ignore
 import { infix, keywords } from './text.js';
 
 /** The module that `moduleText` wrote. A `FormatError` names the line that is not understood. */
@@ -19,7 +19,7 @@ export function parseKernel(text: string): Kernel {
 const token =
   /\s*(?:(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[Ld]?)|([A-Za-z_]\w*)|(#\d+)|(\.\.|>>>|<<|>>|[=!<>]=|[-+*/%&|^<>=(){}[\],:]))/y;
 const scalars: ReadonlySet<string> = new Set<Scalar>(['f32', 'f64', 'i32', 'i64', 'bool']);
-const storages: ReadonlySet<string> = new Set<Storage>([
+const storages: ReadonlySet<string> = new Set<ElementKind>([
   'f32', 'f64', 'i32', 'i64', 'i8', 'u8', 'u16',
 ]); // prettier-ignore
 const unaries: ReadonlySet<string> = new Set<UnaryOp>([
@@ -60,12 +60,14 @@ class Parser {
     const params = this.#list(')', () => {
       const param = this.#word();
       this.#expect(':');
+      const isPrivate = this.#skip('private');
       const type = this.#take();
       if (this.#skip('[')) {
         this.#expect(']');
         if (!storages.has(type)) this.#refuse(`storage ${type}`);
-        return this.#bind(e.buffer(param, type as Storage));
+        return this.#bind(e.buffer(param, type as ElementKind, { isPrivate }));
       }
+      if (isPrivate) this.#refuse(`a private ${type}`);
       const { scalar, lanes } = this.#type(type);
       return this.#bind(e.variable(param, scalar, lanes));
     });
@@ -107,6 +109,7 @@ class Parser {
       return this.#loop(mode);
     }
     if (this.#skip('for')) return this.#loop('serial');
+    if (this.#skip('parallel')) return this.#parallel();
     if (this.#skip('while')) return e.whileLoop(this.#condition(), this.#body());
     if (this.#skip('if')) {
       const condition = this.#condition();
@@ -142,6 +145,24 @@ class Parser {
     const loop = e.forLoop(name, begin, end, body, { step, mode });
     this.#names = outer;
     return loop;
+  }
+
+  #parallel(): Stmt {
+    const names = [this.#word()];
+    this.#expect('..');
+    names.push(this.#word());
+    this.#expect('in');
+    const begin = this.#expr();
+    this.#expect('..');
+    const end = this.#expr();
+    const step = this.#skip('step') ? Number(this.#take()) : 1;
+    const outer = new Map(this.#names);
+    const range = e.parallel(begin, end, step, (...ends) => {
+      ends.forEach((variable, k) => this.#names.set(names[k], variable));
+      return this.#body();
+    });
+    this.#names = outer;
+    return range;
   }
 
   #call(): Stmt {

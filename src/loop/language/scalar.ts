@@ -2,8 +2,8 @@ import { InternalError } from '../../base/errors.js';
 import type { BinaryOp, Scalar, UnaryOp } from './nodes.js';
 
 /**
- * What the operations mean on one lane. The interpreter computes with these functions and the
- * simplifier folds constants with them, so the two cannot disagree.
+ * Meaning of the operations on one lane. The interpreter computes with these functions and the simplifier
+ * folds constants with them, so the two cannot disagree.
  */
 
 /** One lane: bigint for i64, 0 or 1 for bool, a number otherwise (already rounded for f32). */
@@ -11,7 +11,7 @@ export type Lane = number | bigint;
 export type LaneUnary = (x: Lane) => Lane;
 export type LaneBinary = (a: Lane, b: Lane) => Lane;
 
-/** Thrown where the IR promises nothing: a zero divisor or an overflowing integer division. */
+/** Thrown where the IR leaves the result undefined: a zero divisor or an overflowing integer division. */
 export class UndefinedDivision extends Error {}
 
 const int32Min = -(2 ** 31);

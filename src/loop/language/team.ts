@@ -1,7 +1,7 @@
 import * as e from './build.js';
-import type { Expr } from './nodes.js';
+import type { Expr, Stmt } from './nodes.js';
 
-/** The threads that run one kernel together. */
+/** The threads that run one kernel together, the members of a team. */
 export interface Team {
   /** The number of this thread, from 0. */
   readonly index: Expr;
@@ -17,16 +17,11 @@ export function isAlone({ count }: Team): boolean {
 }
 
 /**
- * The part of `begin <= i < end` that falls to this thread: whole steps, one stretch for each thread,
+ * The part of `begin <= i < end` that falls to this thread, as a parallel range divides it: whole steps, one stretch for each thread,
  * every index in one of them, where `begin` is not beyond `end`. Where the parts are cut changes with the number of threads, so nothing that
  * is computed may depend on it.
  */
-export function shareOf(
-  team: Team,
-  begin: Expr,
-  end: Expr,
-  step: number,
-): { readonly begin: Expr; readonly end: Expr } {
+export function shareOf(team: Team, begin: Expr, end: Expr, step: number): LoopRange {
   if (isAlone(team)) return { begin, end };
   const { index, count } = team;
   const steps = e.div(e.add(e.sub(end, begin), step - 1), step);
@@ -35,6 +30,36 @@ export function shareOf(
   const cut = (thread: Expr): Expr =>
     e.min(e.add(begin, e.mul(e.add(e.mul(each, thread), e.min(thread, more)), step)), end);
   return { begin: cut(index), end: cut(e.add(index, 1)) };
+}
+
+/** Loop indices `begin <= i < end`. */
+export interface LoopRange {
+  readonly begin: Expr;
+  readonly end: Expr;
+}
+
+/** A range that is divided among those who run the kernel, or all of it. */
+export function overRange(
+  isDivided: boolean,
+  { begin, end }: LoopRange,
+  step: number,
+  body: (range: LoopRange) => Stmt,
+): Stmt {
+  if (!isDivided) return body({ begin, end });
+  return e.parallel(begin, end, step, (from, to) => body({ begin: from, end: to }));
+}
+
+/** The share of a member as numbers: what `shareOf` computes. */
+export function stretchOf(
+  { begin, end }: { readonly begin: number; readonly end: number },
+  step: number,
+  { index, count }: { readonly index: number; readonly count: number },
+): readonly [from: number, to: number] {
+  const steps = Math.max(0, Math.ceil((end - begin) / step));
+  const [each, more] = [Math.floor(steps / count), steps % count];
+  const cut = (member: number): number =>
+    Math.min(begin + (each * member + Math.min(member, more)) * step, end);
+  return [cut(index), cut(index + 1)];
 }
 
 /**

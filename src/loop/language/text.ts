@@ -17,7 +17,7 @@ export const infix: Readonly<Partial<Record<BinaryOp, readonly [symbol: string, 
 
 /** Words that cannot be names. */
 export const keywords: ReadonlySet<string> = new Set([
-  'kernel', 'for', 'in', 'step', 'vector', 'unroll', 'while', 'if', 'else', 'let', 'call', 'barrier',
+  'kernel', 'private', 'for', 'parallel', 'in', 'step', 'vector', 'unroll', 'while', 'if', 'else', 'let', 'call', 'barrier',
   'true', 'false', 'nan', 'inf', 'nan_d', 'inf_d',
 ]); // prettier-ignore
 
@@ -32,7 +32,7 @@ export function kernelText(kernel: Kernel): string {
   const printer = new Printer();
   const params = kernel.params.map((param) =>
     param.kind === 'buffer'
-      ? `${printer.name(param)}: ${param.storage}[]`
+      ? `${printer.name(param)}: ${param.isPrivate ? 'private ' : ''}${param.storage}[]`
       : `${printer.name(param)}: ${typeText(param.type)}`,
   );
   printer.line(`kernel ${kernel.name}(${params.join(', ')}) {`);
@@ -53,6 +53,10 @@ export function exprText(expr: Expr): string {
   const printer = new Printer();
   const [text] = printer.expressions([expr]);
   return printer.text + text;
+}
+
+function stepText({ step }: Pick<For, 'step'>): string {
+  return step === 1 ? '' : ` step ${step}`;
 }
 
 function typeText(type: ExprType): string {
@@ -101,6 +105,13 @@ class Printer {
         this.inside(stmt.body);
         this.line('}');
         break;
+      case 'parallel': {
+        const [from, to] = [this.name(stmt.from), this.name(stmt.to)];
+        this.line(`parallel ${from}..${to} in ${x}..${y}${stepText(stmt)} {`);
+        this.inside(stmt.body);
+        this.line('}');
+        break;
+      }
       case 'while':
         this.line(`while (${x}) {`);
         this.inside(stmt.body);
@@ -136,8 +147,7 @@ class Printer {
 
   #loopHead({ variable, step, mode }: For, begin: string, end: string): string {
     const prefix = mode === 'serial' ? '' : `${mode} `;
-    const suffix = step === 1 ? '' : ` step ${step}`;
-    return `${prefix}for ${this.name(variable)} in ${begin}..${end}${suffix}`;
+    return `${prefix}for ${this.name(variable)} in ${begin}..${end}${stepText({ step })}`;
   }
 
   /** The text of expressions that one statement evaluates; writes the lines they share first. */

@@ -1,5 +1,6 @@
 import { InternalError } from '../../base/errors.js';
-import type { Buffer, Expr, ExprType, Kernel, Module, Stmt, Var } from './nodes.js';
+import type { Buffer, Expr, ExprType, For, Kernel, Module, Parallel, Stmt, Var } from './nodes.js';
+import { problemOfRanges } from './verify-ranges.js';
 import { children, ownExprs, visitExprs, withChildren } from './visit.js';
 
 /**
@@ -12,7 +13,8 @@ import { children, ownExprs, visitExprs, withChildren } from './visit.js';
  * 5. conditions are scalar bool, bounds scalar i32, steps positive integers, and a local has the type
  *    of its values (passes copy statements without their constructors);
  * 6. a broadcast or ramp has at least two lanes, an operand has the lanes its user has;
- * 7. kernels of a module have different names, and call only kernels above them.
+ * 7. kernels of a module have different names, and call only kernels above them;
+ * 8. parallel ranges are as `problemOfRanges` wants them.
  *
  * An `InternalError` names the kernel and what it breaks.
  */
@@ -52,6 +54,8 @@ class Verifier {
       else this.#buffers.add(param);
     }
     this.#scoped(this.#kernel.body);
+    const problem = problemOfRanges(this.#kernel.body);
+    if (problem !== null) this.#refuse(problem);
   }
 
   #refuse(problem: string): never {
@@ -63,9 +67,9 @@ class Verifier {
     this.#scope.set(variable, how);
   }
 
-  #scoped(stmt: Stmt, loopVariable?: Var): void {
+  #scoped(stmt: Stmt, ...loopVariables: readonly Var[]): void {
     const outer = [...this.#scope.keys()];
-    if (loopVariable !== undefined) this.#bind(loopVariable, 'fixed');
+    for (const variable of loopVariables) this.#bind(variable, 'fixed');
     for (const inner of stmt.kind === 'block' ? stmt.body : [stmt]) this.#stmt(inner);
     if (this.#scope.size === outer.length) return;
     for (const bound of [...this.#scope.keys()].slice(outer.length)) this.#scope.delete(bound);
@@ -82,10 +86,12 @@ class Verifier {
         this.#scoped(stmt);
         break;
       case 'for':
-        this.#typed('a bound', stmt.begin.type, { scalar: 'i32', lanes: 1 });
-        this.#typed('a bound', stmt.end.type, { scalar: 'i32', lanes: 1 });
-        if (!(Number.isInteger(stmt.step) && stmt.step > 0)) this.#refuse(`step ${stmt.step}`);
+        this.#range(stmt);
         this.#scoped(stmt.body, stmt.variable);
+        break;
+      case 'parallel':
+        this.#range(stmt);
+        this.#scoped(stmt.body, stmt.from, stmt.to);
         break;
       case 'while':
       case 'if':
@@ -138,6 +144,12 @@ class Verifier {
       children(expr).map((child) => ({ ...child })),
     );
     this.#typed(`a ${expr.kind}`, again.type, expr.type);
+  }
+
+  #range({ begin, end, step }: Pick<For | Parallel, 'begin' | 'end' | 'step'>): void {
+    this.#typed('a bound', begin.type, { scalar: 'i32', lanes: 1 });
+    this.#typed('a bound', end.type, { scalar: 'i32', lanes: 1 });
+    if (!(Number.isInteger(step) && step > 0)) this.#refuse(`step ${step}`);
   }
 
   #buffer(buffer: Buffer): void {

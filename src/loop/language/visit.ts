@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 import * as e from './build.js';
-import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Module, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
+import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Parallel, Stmt, UnaryExpr, Var } from './nodes.js'; // prettier-ignore
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
@@ -72,7 +72,7 @@ export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
   }
 }
 
-function withOperand(expr: Unary | Cast | Bitcast | Broadcast | Extract, x: Expr): Expr {
+function withOperand(expr: UnaryExpr | CastExpr | Bitcast | Broadcast | Extract, x: Expr): Expr {
   switch (expr.kind) {
     case 'unary':
       return e.unary(expr.op, x);
@@ -166,6 +166,7 @@ export function ownExprs(stmt: Stmt): readonly Expr[] {
     case 'block':
       return [];
     case 'for':
+    case 'parallel':
       return [stmt.begin, stmt.end];
     case 'while':
     case 'if':
@@ -188,6 +189,7 @@ export function ownStmts(stmt: Stmt): readonly Stmt[] {
     case 'block':
       return stmt.body;
     case 'for':
+    case 'parallel':
     case 'while':
       return [stmt.body];
     case 'if':
@@ -247,6 +249,14 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
       if (body === stmt.body && index === stmt.variable && begin === stmt.begin && end === stmt.end)
         return stmt;
       return { ...stmt, variable: index, begin, end, body };
+    }
+    case 'parallel': {
+      const [begin, end] = [expr(stmt.begin), expr(stmt.end)];
+      const [from, to] = [variable(stmt.from), variable(stmt.to)];
+      const body = inside(stmt.body);
+      const isSame = begin === stmt.begin && end === stmt.end && body === stmt.body;
+      if (isSame && from === stmt.from && to === stmt.to) return stmt;
+      return { ...stmt, from, to, begin, end, body };
     }
     case 'while': {
       const condition = expr(stmt.condition);
@@ -317,6 +327,11 @@ export function assignedVariables(stmt: Stmt): ReadonlySet<Var> {
 /** The kernel with another body; the same object when the body is the same. */
 export function withBody(kernel: Kernel, body: Stmt): Kernel {
   return body === kernel.body ? kernel : e.kernel(kernel.name, kernel.params, body);
+}
+
+/** For code that is made for one thread: ranges have been divided by then (`optimize/divide.ts`). */
+export function refuseRange({ from, to }: Parallel): never {
+  throw new InternalError(`loop IR: the range ${from.name}..${to.name} has not been divided`);
 }
 
 /** For the end of a `switch` over kinds: a kind that is missing does not compile. */

@@ -3,15 +3,15 @@ import { optimize } from './optimize.js';
 import { structureOf } from '../analysis/structure.js';
 import type { VectorOptions } from './vectorize.js';
 
-/** About a megabyte of text, and some ten times as much in optimized kernels. */
+/** About a megabyte of text, and about ten times as much in optimized kernels. */
 const defaultCapacity = 2 ** 20;
 
 /**
  * Optimized kernels by structure, so that each structure is optimized once: the same operator on other
- * arrays, the steps of an unrolled loop, the layers of a network, a program that is traced again. A
- * kernel that differs from a known one in names only gets that one, with its names. Whatever was not
- * asked for longest goes first when the structures together exceed `capacity` characters. Kernels that
- * call others are not kept, since they would keep those beyond their time.
+ * arrays, the steps of an unrolled loop, the layers of a network, a program that is traced again. A kernel
+ * that differs from a known one in names only gets that one, with its names. Least recently used ones are
+ * evicted when the structures together exceed `capacity` characters. Kernels that call others are not cached,
+ * since they would retain those.
  */
 export class KernelCache {
   readonly #capacity: number;
@@ -47,7 +47,7 @@ export class KernelCache {
     this.#characters = 0;
   }
 
-  /** Drops the oldest until the rest fits, but never `latest`, which is in use. */
+  /** Evicts the oldest until the rest fits, but never `latest`, which is in use. */
   #evict(latest: string): void {
     for (const key of this.#kernels.keys()) {
       if (this.#characters <= this.#capacity || key === latest) return;

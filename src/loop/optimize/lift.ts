@@ -13,13 +13,12 @@ import {
 } from '../language/visit.js';
 
 /**
- * Makes one kernel of those that differ in sizes only: the i32 constants in which they differ become
- * parameters, and calls give the values. Law: a parameter, times the common divisor of the constants, is
- * worth what the constant was.
+ * Merges kernels that differ in sizes only: the i32 constants in which they differ become parameters, and
+ * calls pass the values. Law: a parameter, times the common divisor of the constants, equals the constant.
  *
- * Only where code for all sizes is as good as code for one. Kernels that choose their lanes themselves, such
- * as products, are the largest, so that a network of many sizes would spend most of its start on them, and
- * nothing in their innermost loops depends on a size. One flat loop is all the same as long as its length
+ * Only where symbolic code is as good as static code. Kernels that choose their lanes themselves, such as
+ * products, are the largest, so that a network of many sizes would spend most of its startup on them, and
+ * nothing in their innermost loops depends on a size. One flat loop is equally good as long as its length
  * certainly fills vectors; any other would lose what `vectorize` does with a known length.
  */
 export function liftConstants(module: Module): Module {
@@ -56,11 +55,11 @@ const mostLanes = 16;
 /** Kernels that are alike but for the values of constants. */
 interface Family {
   readonly members: { readonly kernel: Kernel; readonly skeleton: Skeleton }[];
-  /** What each constant that becomes a parameter must be a multiple of. */
+  /** Required divisor of each constant that becomes a parameter. */
   readonly wholes: number;
 }
 
-/** A kernel that serves several sizes, and what to call it with for one of them. */
+/** A kernel that serves several sizes, and the arguments for one of them. */
 interface Lifted {
   readonly kernel: Kernel;
   readonly values: readonly Const[];
@@ -69,13 +68,13 @@ interface Lifted {
 /** A parameter that takes the place of a constant in each member of a family. */
 interface Size {
   readonly param: Var;
-  /** The constant is so many times the parameter. */
+  /** The constant is this multiple of the parameter. */
   readonly unit: number;
   /** By member of the family. */
   readonly values: readonly number[];
 }
 
-/** What the constants that become parameters must be multiples of; null for a kernel that is to keep them. */
+/** Required divisor of the constants that become parameters; null for a kernel that keeps them. */
 function wholesOf({ body }: Kernel): number | null {
   const modes: For['mode'][] = [];
   visitStmts(body, (stmt) => {
@@ -85,7 +84,7 @@ function wholesOf({ body }: Kernel): number | null {
   return modes.length === 1 && modes[0] === 'vector' ? mostLanes : null;
 }
 
-/** Makes one kernel of a family, unless it would divide or shift by a parameter, or not fill its vectors. */
+/** Merges a family into one kernel, unless it would divide or shift by a parameter, or not fill its vectors. */
 function lift({ members, wholes }: Family, lifted: Map<Kernel, Lifted>): void {
   const [{ kernel, skeleton }] = members;
   const sizes = new Map<string, Size>();
@@ -118,7 +117,7 @@ function lift({ members, wholes }: Family, lifted: Map<Kernel, Lifted>): void {
   });
 }
 
-/** Divisions and shifts by constants are much cheaper, and more is known of them. */
+/** Divisions and shifts by constants are much cheaper, and better analyzable. */
 function dividesByOneOf(body: Stmt, constants: ReadonlyMap<Expr, Expr>): boolean {
   const roots: Expr[] = [];
   visitStmts(body, (stmt) => roots.push(...ownExprs(stmt)));

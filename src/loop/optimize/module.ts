@@ -5,9 +5,9 @@ import type { VectorOptions } from './vectorize.js';
 import { calledKernels, mapStmt, ownStmts, withBody } from '../language/visit.js';
 
 /**
- * Optimizes every kernel; calls go to the optimized callees. Callees of one structure become one
- * kernel, which may come from `cache` and then has the name that it got there. Kernels that no other
- * calls are what a module is for: they stay, under their own names.
+ * Optimizes every kernel; calls go to the optimized callees. Callees of one structure become one kernel,
+ * which may come from `cache` and then keeps its name there. Kernels that no other calls are the module's
+ * entry points: they stay, under their own names.
  */
 export function optimizeModule(
   module: Module,
@@ -40,8 +40,8 @@ export function optimizeModule(
 }
 
 /**
- * Whether a statement only calls kernels with constants, variables and what it loads from fixed places, in
- * loops and branches perhaps, as a `main` does, however long it is: there is nothing to improve in it.
+ * True for a statement that only calls kernels with constants, variables and loads from fixed addresses,
+ * possibly in loops and branches, as a `main` does: there is nothing to optimize.
  */
 function onlyCalls(stmt: Stmt): boolean {
   if (stmt.kind === 'call') return stmt.args.every(isAtHand);
@@ -57,7 +57,7 @@ function named(kernel: Kernel, name: string): Kernel {
   return kernel.name === name ? kernel : { ...kernel, name };
 }
 
-/** The names of a module. Kernels from elsewhere may come with a name that is taken here. */
+/** The names of a module. Kernels from the cache may have a name that is taken here. */
 class Names {
   readonly #taken: Set<string>;
 

@@ -1,27 +1,27 @@
 import type { Kernel } from '../language/nodes.js';
 import { share } from './share.js';
-import { simplify } from './simplify.js';
+import { simplifyKernel } from './simplify.js';
 import { unroll } from './unroll.js';
 import { vectorize, type VectorOptions } from './vectorize.js';
 
 export interface KernelPass {
   readonly name: string;
-  /** Gives the kernel itself back where there is nothing to do. */
+  /** Returns the kernel itself when nothing changes. */
   readonly run: (kernel: Kernel, options: VectorOptions) => Kernel;
-  /** Has nothing to do unless the pass before it changed something. */
+  /** Runs only if the pass before it changed something. */
   readonly afterChange?: boolean;
 }
 
 /** The passes over one kernel, in order. */
 const kernelPasses: readonly KernelPass[] = [
   { name: 'unroll', run: unroll },
-  { name: 'simplify', run: simplify },
+  { name: 'simplify', run: simplifyKernel },
   { name: 'vectorize', run: vectorize },
-  { name: 'simplify again', run: simplify, afterChange: true },
+  { name: 'simplify again', run: simplifyKernel, afterChange: true },
   { name: 'share', run: share },
 ];
 
-/** The kernel as the printers want it: straight, vectorized, simplified, nothing computed twice. */
+/** Optimizes a kernel for the printers: unrolled, vectorized, simplified, without common subexpressions. */
 export function optimize(kernel: Kernel, options: VectorOptions): Kernel {
   let current = kernel;
   let changed = true;

@@ -2,8 +2,15 @@ import { separateBindings } from '../analysis/bindings.js';
 import * as e from '../language/build.js';
 import { Interner } from '../analysis/intern.js';
 import type { Buffer, Expr, For, Kernel, Stmt, Var, While } from '../language/nodes.js';
-import { assignedVariables, children, ownStmts, visitNew, visitStmts, withBody } from '../language/visit.js'; // prettier-ignore
-import { emit, type Scope, scopeIn, type Value, ValueTable, type Version } from './values.js';
+import { assignedVariables, children, ownStmts, refuseRange, visitNew, visitStmts, withBody } from '../language/visit.js'; // prettier-ignore
+import {
+  emit,
+  type CodeScope,
+  scopeIn,
+  type NumberedValue,
+  ValueTable,
+  type Version,
+} from './values.js';
 
 /**
  * Gives a name to whatever is computed more than once or does not change in a loop, and computes it at the
@@ -19,7 +26,7 @@ export function share(kernel: Kernel): Kernel {
 
 /** What each mutable local and each buffer holds at one point of the program. */
 interface State {
-  readonly locals: Map<Var, Value>;
+  readonly locals: Map<Var, NumberedValue>;
   readonly memory: Map<Buffer, Version>;
 }
 
@@ -28,13 +35,13 @@ class Sharing {
   readonly #table: ValueTable = new ValueTable();
   readonly #assigned: ReadonlySet<Var>;
   /** Constants, parameters, loop variables, and locals that are never assigned. */
-  readonly #fixed: Map<Expr, Value> = new Map();
+  readonly #fixed: Map<Expr, NumberedValue> = new Map();
   readonly #constants: Interner = new Interner();
-  readonly #root: Scope = scopeIn(null, 'block');
+  readonly #root: CodeScope = scopeIn(null, 'block');
   #state: State = { locals: new Map(), memory: new Map() };
-  #scope: Scope = this.#root;
+  #scope: CodeScope = this.#root;
   /** Values of the expressions that the present statement evaluates. */
-  #numbered: Map<Expr, Value> = new Map();
+  #numbered: Map<Expr, NumberedValue> = new Map();
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel;
@@ -101,6 +108,9 @@ class Sharing {
         this.#change(stmt);
         break;
       }
+      case 'parallel':
+        refuseRange(stmt);
+        break;
       case 'for':
         this.#loop(stmt);
         break;
@@ -173,7 +183,7 @@ class Sharing {
 
   #while({ condition, body }: While): void {
     const outer = this.#scope;
-    let tested: Value;
+    let tested: NumberedValue;
     this.#inside(scopeIn(outer, 'condition'), () => {
       this.#change(body);
       tested = this.#used(condition);
@@ -186,7 +196,7 @@ class Sharing {
     outer.items.push(() => e.whileLoop(tested.expr, e.block(...emit(inside))));
   }
 
-  #inside(scope: Scope, run: () => void): Scope {
+  #inside(scope: CodeScope, run: () => void): CodeScope {
     const outer = this.#scope;
     this.#scope = scope;
     run();
@@ -210,20 +220,20 @@ class Sharing {
     this.#numbered = new Map();
   }
 
-  #used(expr: Expr): Value {
+  #used(expr: Expr): NumberedValue {
     const value = this.#value(expr);
     value.use(this.#scope);
     return value;
   }
 
-  #value(root: Expr): Value {
+  #value(root: Expr): NumberedValue {
     visitNew([root], this.#numbered, (expr) => {
       this.#numbered.set(expr, this.#compute(expr));
     });
     return this.#numbered.get(root)!;
   }
 
-  #compute(expr: Expr): Value {
+  #compute(expr: Expr): NumberedValue {
     if (expr.kind === 'var') return this.#state.locals.get(expr) ?? this.#fixed.get(expr)!;
     if (expr.kind === 'const') {
       const constant = this.#constants.intern(expr);

@@ -8,11 +8,11 @@ import { ExprSimplifier } from '../simplify/expressions.js';
 import { assignedVariables, mapStmt, withBody } from '../language/visit.js';
 
 /**
- * Rewrites every expression by the laws of `simplify/`, and removes what cannot matter: loops without
- * trips, branches not taken, locals never read. Locals that only rename an index or a condition are
- * replaced by what they stand for, so that index arithmetic is seen whole; `share` names parts again.
+ * Rewrites every expression by the laws of `simplify/`, and removes dead code: loops without trips, branches
+ * not taken, locals never read. Locals that only rename an index or a condition are inlined, so that index
+ * arithmetic is seen as a whole; `share` names parts again.
  */
-export function simplify(kernel: Kernel): Kernel {
+export function simplifyKernel(kernel: Kernel): Kernel {
   const separate = separateBindings(kernel);
   const body = new StmtSimplifier(separate).simplify(separate.body, 0);
   return withBody(kernel, removeDeadLocals(body));
@@ -68,7 +68,7 @@ class StmtSimplifier {
     return e.declare(variable, simple);
   }
 
-  /** Whether a local with this value is better replaced by it. */
+  /** True when a local with this value is better inlined. */
   #standsFor(value: Expr): boolean {
     if (value.kind === 'const') return true;
     if (value.kind === 'var') return this.#purity.isConstant(value);
@@ -90,7 +90,7 @@ class StmtSimplifier {
       if (facts.isPositive(length) && facts.isNonNegative(longest))
         return this.#onlyTrip(loop, begin, depth);
     }
-    // What bounds the variable must not change while the loop runs: else only the range is kept.
+    // The variable's bounds must be loop-invariant: otherwise only the range is kept.
     const known = { ...loop, begin: this.#lasting(begin), end: this.#lasting(end) };
     facts.enterLoop(known, depth + 1);
     const body = this.simplify(loop.body, depth + 1);

@@ -6,12 +6,12 @@ import { Purity } from '../analysis/purity.js';
 import { ExprSimplifier } from '../simplify/expressions.js';
 import { assignedVariables, mapStmt, visitStmts, withBody } from '../language/visit.js';
 
-/** Longer loops stay loops: the code would no longer fit the instruction cache. */
+/** Trip count limit: more code would not fit the instruction cache. */
 const mostTrips = 1024;
 
 /**
- * Turns loops of mode `unroll` whose number of trips is constant into straight-line code. Those whose
- * number is not, or is too large, become serial.
+ * Unrolls loops of mode `unroll` with a constant trip count. Those without one, or with too large a one,
+ * become serial.
  */
 export function unroll(kernel: Kernel): Kernel {
   if (!wantsUnrolling(kernel.body)) return kernel;
@@ -40,13 +40,13 @@ export function unroll(kernel: Kernel): Kernel {
       const index = exprs.simplify(add(loop.begin, trip * loop.step));
       return copyStmt(body, new Map([[loop.variable, index]]));
     });
-    // Bounds inside that depended on the variable may have become constant.
+    // Inner bounds that depended on the variable may have become constant.
     return block(...(wantsUnrolling(body) ? copies.map(visit) : copies));
   };
   return withBody(kernel, withoutUnrolling(visit(separate.body)));
 }
 
-/** What is left could not be unrolled, from no loop around it either. */
+/** The rest could not be unrolled, in no enclosing loop either. */
 function withoutUnrolling(stmt: Stmt): Stmt {
   const inner = mapStmt(stmt, { stmt: withoutUnrolling });
   return inner.kind === 'for' && inner.mode === 'unroll' ? { ...inner, mode: 'serial' } : inner;

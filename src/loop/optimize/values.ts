@@ -10,9 +10,9 @@ import { mapChildren } from '../language/visit.js';
  * at least one trip. `condition`: what a `while` tests; it holds no statements. `branch`: perhaps not
  * at all. `block`: whenever its parent does.
  */
-export interface Scope {
+export interface CodeScope {
   readonly kind: 'block' | 'branch' | 'loop' | 'preheader' | 'while' | 'condition';
-  readonly parent: Scope | null;
+  readonly parent: CodeScope | null;
   readonly depth: number;
   /** For a preheader: the loop certainly has a trip, so code may as well stand before it. */
   readonly certain: boolean;
@@ -24,10 +24,10 @@ export interface Scope {
 }
 
 export function scopeIn(
-  parent: Scope | null,
-  kind: Scope['kind'],
-  { certain = false, loops = 0 }: Partial<Pick<Scope, 'certain' | 'loops'>> = {},
-): Scope {
+  parent: CodeScope | null,
+  kind: CodeScope['kind'],
+  { certain = false, loops = 0 }: Partial<Pick<CodeScope, 'certain' | 'loops'>> = {},
+): CodeScope {
   return {
     kind,
     parent,
@@ -39,34 +39,34 @@ export function scopeIn(
   };
 }
 
-export function emit(scope: Scope): Stmt[] {
+export function emit(scope: CodeScope): Stmt[] {
   return scope.items.map((item) => item()).filter((stmt) => stmt !== null);
 }
 
 /** Where the present worth of a variable or buffer came to be. */
 export interface Version {
   readonly number: number;
-  readonly scope: Scope;
+  readonly scope: CodeScope;
 }
 
 /** Deeper expressions are cut by a name, for the sake of everything that recurses over expressions. */
 const deepest = 64;
 
 /** A distinct result: equal values are computed from equal operands in the same state of memory. */
-export class Value {
+export class NumberedValue {
   readonly number: number;
   /** A node with this operation; its own operands are replaced by `operands`. */
   readonly node: Expr;
-  readonly operands: readonly Value[];
+  readonly operands: readonly NumberedValue[];
   /** The outermost place that may compute it. */
-  readonly scope: Scope;
+  readonly scope: CodeScope;
   name: Var | null = null;
   /** How many unnamed operations deep the expression is. */
   readonly #height: number;
   #uses = 0;
   #expr: Expr | null = null;
 
-  constructor(number: number, node: Expr, operands: readonly Value[], scope: Scope) {
+  constructor(number: number, node: Expr, operands: readonly NumberedValue[], scope: CodeScope) {
     this.number = number;
     this.node = node;
     this.operands = operands;
@@ -93,7 +93,7 @@ export class Value {
   }
 
   /** Counts a use at a place; a second use, or one from inside another loop, gives it a name. */
-  use(from: Scope): void {
+  use(from: CodeScope): void {
     if (this.isFree) {
       for (const operand of this.operands) operand.use(from);
       return;
@@ -133,17 +133,17 @@ export class ValueTable {
     return this.#next++;
   }
 
-  leaf(node: Expr, scope: Scope): Value {
-    return new Value(this.freshNumber, node, [], scope);
+  leaf(node: Expr, scope: CodeScope): NumberedValue {
+    return new NumberedValue(this.freshNumber, node, [], scope);
   }
 
   /** The value of an operation that is reached at `here`; `memory` is the version a load reads. */
   find(
     node: Exclude<Expr, Var>,
-    operands: readonly Value[],
+    operands: readonly NumberedValue[],
     memory: Version | null,
-    here: Scope,
-  ): Value {
+    here: CodeScope,
+  ): NumberedValue {
     const candidates = this.#candidates(node, operands, memory);
     while (candidates.length > 0 && !candidates[candidates.length - 1].scope.open) candidates.pop();
     if (candidates.length > 0) return candidates[candidates.length - 1];
@@ -151,10 +151,10 @@ export class ValueTable {
     let base = rootOf(here);
     for (const { scope } of operands) if (scope.depth > base.depth) base = scope;
     if (memory !== null && memory.scope.depth > base.depth) base = memory.scope;
-    const probe = new Value(this.freshNumber, node, operands, base);
+    const probe = new NumberedValue(this.freshNumber, node, operands, base);
     const value = probe.isFree
       ? probe
-      : new Value(probe.number, node, operands, outermost(node, here, base));
+      : new NumberedValue(probe.number, node, operands, outermost(node, here, base));
     candidates.push(value);
     if (!value.isFree) {
       for (const operand of operands) operand.use(value.scope);
@@ -166,7 +166,11 @@ export class ValueTable {
   }
 
   /** Where the values of a computation are kept, the innermost scope last. */
-  #candidates(node: Expr, operands: readonly Value[], memory: Version | null): Value[] {
+  #candidates(
+    node: Expr,
+    operands: readonly NumberedValue[],
+    memory: Version | null,
+  ): NumberedValue[] {
     let hash = mixed(operationHash(node), memory?.number ?? -1);
     for (const operand of operands) hash = mixed(hash, operand.number);
     for (let known; (known = this.#known.get(hash)) !== undefined; hash = (hash + 1) | 0) {
@@ -177,7 +181,7 @@ export class ValueTable {
       )
         return known.values;
     }
-    const values: Value[] = [];
+    const values: NumberedValue[] = [];
     this.#known.set(hash, { node, operands, memory, values });
     return values;
   }
@@ -185,13 +189,13 @@ export class ValueTable {
 
 interface Computation {
   readonly node: Expr;
-  readonly operands: readonly Value[];
+  readonly operands: readonly NumberedValue[];
   /** What a load reads; null for everything else. */
   readonly memory: Version | null;
-  readonly values: Value[];
+  readonly values: NumberedValue[];
 }
 
-function rootOf(scope: Scope): Scope {
+function rootOf(scope: CodeScope): CodeScope {
   let root = scope;
   while (root.parent !== null) root = root.parent;
   return root;
@@ -204,7 +208,7 @@ function rootOf(scope: Scope): Scope {
  * is loaded or copied from a scalar stays behind a loop beside it, which would have to spare a register for
  * it: of sums that fill all registers one would live in memory, and every step wait for it (decision 44).
  */
-function outermost(node: Expr, here: Scope, base: Scope): Scope {
+function outermost(node: Expr, here: CodeScope, base: CodeScope): CodeScope {
   const isLoad = node.kind === 'load';
   const isRisky = isLoad || mayTrap(node);
   const isVector = (isLoad || node.kind === 'broadcast') && node.type.lanes > 1;

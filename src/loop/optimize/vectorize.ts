@@ -10,11 +10,11 @@ export interface VectorOptions {
 }
 
 /**
- * Turns loops of mode `vector` into a main loop whose iterations are lanes, and loops for the rest, of
- * narrower vectors where there are some, and of single elements. Whoever asks for `vector` promises that
- * iterations are independent. A loop that cannot be vectorized becomes serial: one with a `while`, a branch
- * or a nested bound that differs between lanes, a call, an assignment to a local from outside, a store to
- * one place from all lanes, or vectors.
+ * Turns loops of mode `vector` into a main loop whose iterations are lanes, and remainder loops, of narrower
+ * vectors where there are some, and of single elements. `vector` is a promise that iterations are
+ * independent. A loop that cannot be vectorized becomes serial: one with a `while`, a branch or a nested
+ * bound that differs between lanes, a call, an assignment to an outer local, a store to one address from all
+ * lanes, or vectors.
  */
 export function vectorize(kernel: Kernel, { vectorBytes }: VectorOptions): Kernel {
   const separate = separateBindings(kernel);
@@ -34,7 +34,7 @@ function vectorLoop(loop: For, vectorBytes: number, purity: Purity): Stmt | null
   const lanes = Math.floor(vectorBytes / varying.widestBytes(loop.body));
   if (lanes < 2) return null;
 
-  // Both loops read the bounds, and the first might change what they are computed from.
+  // Both loops read the bounds, and the first might change their operands.
   const saved: Stmt[] = [];
   const lasting = (bound: Expr): Expr => {
     if (purity.isHarmless(bound)) return bound;
@@ -54,16 +54,16 @@ function vectorLoop(loop: For, vectorBytes: number, purity: Purity): Stmt | null
     from = to;
   }
   if (isSame(from, end)) return e.block(...saved, ...parts);
-  // What was widened binds variables of its own, so the rest can keep the old ones.
+  // The widened body binds variables of its own, so the remainder can keep the old ones.
   return e.block(...saved, ...parts, { ...loop, begin: from, end, mode: 'serial' });
 }
 
-/** The narrowest registers that vectors have on every processor. */
+/** The narrowest vector registers of any processor. */
 const leastBytes = 16;
 
 /**
- * The numbers of lanes that iterations are done with, one after the other. Where their number is known, no
- * part of the rest is missing or done twice; where it is not, each form is more code, and a quarter is enough.
+ * The vector widths of the main and remainder loops, in order. With a static trip count, the remainder is
+ * covered exactly; otherwise each form is more code, and a quarter is enough.
  */
 function widths(lanes: number, laneBytes: number, areKnown: boolean): readonly number[] {
   const found = [lanes];
@@ -79,7 +79,7 @@ function isSame(a: Expr, b: Expr): boolean {
   return a.kind === 'const' && b.kind === 'const' && a.value === b.value;
 }
 
-/** Where the iterations end that fill vectors. */
+/** End of the iterations that fill vectors. */
 function lastFullVector(begin: Expr, end: Expr, lanes: number): Expr {
   if (begin.kind === 'const' && end.kind === 'const') {
     const [from, to] = [Number(begin.value), Number(end.value)];
@@ -124,7 +124,7 @@ function widen(loop: For, index: Var, lanes: number, varying: Varying): Stmt {
   return visit(loop.body);
 }
 
-/** Which variables and expressions differ between the iterations of a loop. */
+/** Variables and expressions that differ between the iterations of a loop. */
 class Varying {
   readonly #variables: Set<Var>;
   readonly #inside: Set<Var> = new Set();
@@ -158,7 +158,7 @@ class Varying {
     return this.#exprs.get(root)!;
   }
 
-  /** Looks at every expression, which `widestBytes` relies on. */
+  /** Visits every expression, which `widestBytes` relies on. */
   isVectorizable(body: Stmt): boolean {
     let possible = true;
     visitStmts(body, (stmt) => {

@@ -1,11 +1,11 @@
 import * as e from '../language/build.js';
 import type { Scalar } from '../language/nodes.js';
-import { hole, type Law, law } from './pattern.js';
+import { hole, type ExprLaw, law } from './pattern.js';
 
 const all: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64', 'bool'];
 
-/** A cast that loses nothing may be skipped on the way to a third type. */
-function through(from: Scalar, middle: Scalar): readonly Law[] {
+/** A lossless cast may be skipped on the way to a third type. */
+function through(from: Scalar, middle: Scalar): readonly ExprLaw[] {
   return all
     .filter((to) => to !== middle)
     .map((to) =>
@@ -19,7 +19,7 @@ function through(from: Scalar, middle: Scalar): readonly Law[] {
 }
 
 /** Laws of choices and of changes of type. */
-export const conversionLaws: readonly Law[] = [
+export const conversionLaws: readonly ExprLaw[] = [
   law('select-true', 'select(true, x, y) = x.', all, (x, y) => [
     e.select(e.constant('bool', 1), x, y),
     x,

@@ -1,7 +1,7 @@
 import * as e from '../language/build.js';
 import { Facts } from '../analysis/facts.js';
 import { Interner } from '../analysis/intern.js';
-import type { Binary, BinaryOp, Const, Expr, Kernel, Var } from '../language/nodes.js';
+import type { BinaryExpr, BinaryOp, Const, Expr, Kernel, Var } from '../language/nodes.js';
 import { binaryLane, bitcastLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../language/scalar.js'; // prettier-ignore
 import { children, exprMapper, mapChildren, visitNew } from '../language/visit.js';
 import { conversionLaws } from './conversions.js';
@@ -9,10 +9,10 @@ import { floatLaws } from './floats.js';
 import { type IndexContext, indexRules } from './indices.js';
 import { integerLaws } from './integers.js';
 import { laneRules } from './lanes.js';
-import { type Law, LawTable } from './pattern.js';
+import { type ExprLaw, LawTable } from './pattern.js';
 
 /** Every law that is a pair of patterns. */
-export const laws: readonly Law[] = [...floatLaws, ...integerLaws, ...conversionLaws];
+export const laws: readonly ExprLaw[] = [...floatLaws, ...integerLaws, ...conversionLaws];
 const table = new LawTable(laws);
 
 const mirrored: Readonly<Partial<Record<BinaryOp, BinaryOp>>> = {
@@ -134,7 +134,7 @@ function laneValue(expr: Expr, [x, y, z]: readonly Lane[]): Lane | null {
 }
 
 /** f(c, x) = g(x, c) for a commutative f = g, or a comparison f and its mirror image g. */
-function constantsRight(expr: Expr): Binary | null {
+function constantsRight(expr: Expr): BinaryExpr | null {
   if (expr.kind !== 'binary' || !isConstant(expr.a) || isConstant(expr.b)) return null;
   const op = mirrored[expr.op];
   return op === undefined ? null : e.binary(op, expr.b, expr.a);

@@ -1,10 +1,10 @@
 import * as e from '../language/build.js';
 import type { Scalar, UnaryOp } from '../language/nodes.js';
-import { hole, type Law, law, type Sides } from './pattern.js';
+import { hole, type ExprLaw, law, type Sides } from './pattern.js';
 
 const floats: readonly Scalar[] = ['f32', 'f64'];
 
-/** Whether c is a power of two whose reciprocal is a normal number too. */
+/** Predicate of powers of two whose reciprocals are normal numbers too. */
 function hasExactReciprocal(scalar: Scalar): (c: number | bigint) => boolean {
   const largest = scalar === 'f32' ? 126 : 1022;
   return (c) => {
@@ -16,7 +16,7 @@ function hasExactReciprocal(scalar: Scalar): (c: number | bigint) => boolean {
 const roundings: readonly UnaryOp[] = ['floor', 'ceil', 'trunc', 'nearest'];
 
 /** Laws of IEEE arithmetic: few of the laws of real numbers survive rounding, signed zeros and NaN. */
-export const floatLaws: readonly Law[] = [
+export const floatLaws: readonly ExprLaw[] = [
   law('times-one', 'x * 1 = x.', floats, (x) => [e.mul(x, 1), x]),
   law('over-one', 'x / 1 = x.', floats, (x) => [e.div(x, 1), x]),
   law('times-minus-one', 'x * -1 = -x.', floats, (x) => [e.mul(x, -1), e.neg(x)]),

@@ -1,6 +1,6 @@
 import * as e from '../language/build.js';
 import type { Facts } from '../analysis/facts.js';
-import type { Binary, Expr } from '../language/nodes.js';
+import type { BinaryExpr, Expr } from '../language/nodes.js';
 import {
   addScaled,
   constantPolynomial,
@@ -12,7 +12,7 @@ import {
   type NumberOf,
   type Polynomial,
   toExpr,
-  zero,
+  zeroPolynomial,
 } from '../analysis/polynomial.js';
 
 /** What the rules on indices work with. */
@@ -114,7 +114,7 @@ function joinDivisions(p: Polynomial, context: IndexContext): Polynomial {
 }
 
 function dividePolynomial(expr: Expr, context: IndexContext): Expr | null {
-  const { op, a, b } = expr as Binary;
+  const { op, a, b } = expr as BinaryExpr;
   const { facts, numberOf } = context;
   const [p, n] = [facts.polynomial(a), facts.polynomial(b)];
   if (n.size === 0 || !facts.isExact(a) || !facts.isExact(b)) return null;
@@ -135,7 +135,7 @@ function split(
   n: Polynomial,
   numberOf: NumberOf,
 ): [quotient: Polynomial, remainder: Polynomial] {
-  let [quotient, remainder] = [zero, p];
+  let [quotient, remainder] = [zeroPolynomial, p];
   const divisor = constantValue(n);
   if (divisor !== null && divisor > 0) {
     // Constants divide term by term, rounding down, so that the remainder of a constant is not negative.
@@ -159,7 +159,7 @@ function split(
 }
 
 function divideCommonFactor(expr: Expr, { facts, numberOf }: IndexContext): Expr | null {
-  const { a, b } = expr as Binary;
+  const { a, b } = expr as BinaryExpr;
   if (b.kind !== 'const' || !facts.isExact(a)) return null;
   const p = facts.polynomial(a);
   const constant = p.get('')?.coefficient ?? 0;
@@ -183,7 +183,7 @@ function divideCommonFactor(expr: Expr, { facts, numberOf }: IndexContext): Expr
 }
 
 function divideTwice(expr: Expr): Expr | null {
-  const { a, b } = expr as Binary;
+  const { a, b } = expr as BinaryExpr;
   if (a.kind !== 'binary' || a.op !== 'div') return null;
   if (a.b.kind !== 'const' || b.kind !== 'const') return null;
   const [inner, outer] = [Number(a.b.value), Number(b.value)];
@@ -192,7 +192,7 @@ function divideTwice(expr: Expr): Expr | null {
 }
 
 function remainderTwice(expr: Expr): Expr | null {
-  const { a, b } = expr as Binary;
+  const { a, b } = expr as BinaryExpr;
   if (a.kind !== 'binary' || a.op !== 'rem') return null;
   if (a.b.kind !== 'const' || b.kind !== 'const') return null;
   const [inner, outer] = [Number(a.b.value), Number(b.value)];
@@ -200,7 +200,7 @@ function remainderTwice(expr: Expr): Expr | null {
 }
 
 function decideComparison(expr: Expr, { facts }: IndexContext): Expr | null {
-  const { op, a, b } = expr as Binary;
+  const { op, a, b } = expr as BinaryExpr;
   const answer = (truth: boolean): Expr => e.constant('bool', truth ? 1 : 0);
   const difference = addScaled(facts.polynomial(b), facts.polynomial(a), -1);
   if (op === 'eq' || op === 'ne') {
@@ -208,7 +208,7 @@ function decideComparison(expr: Expr, { facts }: IndexContext): Expr | null {
     if (constant !== null) return answer((constant === 0) === (op === 'eq'));
   }
   if (!facts.isExact(a) || !facts.isExact(b)) return null;
-  const reversed = addScaled(zero, difference, -1);
+  const reversed = addScaled(zeroPolynomial, difference, -1);
   switch (op) {
     case 'lt':
     case 'ge':
@@ -226,10 +226,10 @@ function decideComparison(expr: Expr, { facts }: IndexContext): Expr | null {
 }
 
 function decideExtremum(expr: Expr, { facts }: IndexContext): Expr | null {
-  const { op, a, b } = expr as Binary;
+  const { op, a, b } = expr as BinaryExpr;
   if (!facts.isExact(a) || !facts.isExact(b)) return null;
   const difference = addScaled(facts.polynomial(b), facts.polynomial(a), -1);
   if (facts.isNonNegative(difference)) return op === 'min' ? a : b;
-  if (facts.isNonNegative(addScaled(zero, difference, -1))) return op === 'min' ? b : a;
+  if (facts.isNonNegative(addScaled(zeroPolynomial, difference, -1))) return op === 'min' ? b : a;
   return null;
 }

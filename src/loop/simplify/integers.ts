@@ -1,6 +1,6 @@
 import * as e from '../language/build.js';
 import type { BinaryOp, Scalar } from '../language/nodes.js';
-import { type Law, law } from './pattern.js';
+import { type ExprLaw, law } from './pattern.js';
 
 const integers: readonly Scalar[] = ['i32', 'i64'];
 const numbers: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64'];
@@ -15,7 +15,7 @@ const negations: readonly [BinaryOp, BinaryOp][] = [
 ];
 
 /** Laws of integers modulo a power of two, of bits, and of order. Constants stand on the right. */
-export const integerLaws: readonly Law[] = [
+export const integerLaws: readonly ExprLaw[] = [
   law('plus-zero', 'x + 0 = x.', integers, (x) => [e.add(x, 0), x]),
   law('minus-zero', 'x - 0 = x.', integers, (x) => [e.sub(x, 0), x]),
   law('minus-self', 'x - x = 0.', integers, (x, _, t) => [e.sub(x, x), e.constant(t, 0)]),

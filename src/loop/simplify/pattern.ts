@@ -6,7 +6,7 @@ import { children, substitution } from '../language/visit.js';
  * A law `left = right`, true for all values of its holes. Rewriting goes from left to right. A law
  * holds exactly, bit for bit but for the payload of NaN: a test tries each on random and edge values.
  */
-export interface Law {
+export interface ExprLaw {
   readonly name: string;
   /** In words, with the reason where it is not plain. */
   readonly law: string;
@@ -33,7 +33,7 @@ export function law(
   words: string,
   scalars: readonly Scalar[],
   sides: (x: Expr, y: Expr, t: Scalar) => readonly [left: Expr, right: Expr],
-): Law {
+): ExprLaw {
   return {
     name,
     law: words,
@@ -93,7 +93,7 @@ function mayMatch(patterns: readonly Expr[], operands: readonly Expr[]): boolean
  * seen before a law of it can match, since operands are simplified before what they are operands of.
  */
 export class LawTable {
-  readonly #laws: readonly Law[];
+  readonly #laws: readonly ExprLaw[];
   readonly #seen: Record<Scalar, boolean> = {
     f32: false,
     f64: false,
@@ -109,7 +109,7 @@ export class LawTable {
     bool: new Map(),
   };
 
-  constructor(laws: readonly Law[]) {
+  constructor(laws: readonly ExprLaw[]) {
     this.#laws = laws;
   }
 

@@ -1,14 +1,14 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkArgument, rule, type ValueRule } from '../../base/attributes/options.js';
+import { checkArgument, valueRule, type ValueRule } from '../../base/attributes/options.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { stack, take } from '../../ops/index.js';
 
 /** Numbered samples. */
 export interface Dataset<S> {
-  /** How many samples there are. */
+  /** Number of samples. */
   readonly length: number;
-  /** One sample; may be asynchronous. */
+  /** One sample, possibly asynchronous. */
   get(index: number): S | Promise<S>;
   /** Several samples as one batch, where that is cheaper than collating single ones. */
   batch?(indices: readonly number[]): S | Promise<S>;
@@ -19,11 +19,11 @@ export type ArrayRecord = NDArray | readonly NDArray[] | { readonly [name: strin
 
 const isArray = (value: unknown): value is NDArray => value instanceof NDArray;
 
-/** Not by `every`, which skips holes. */
+/** A loop over indices: `every` skips holes. */
 const areArrays = (values: readonly unknown[]): boolean =>
   Array.from(values, isArray).every(Boolean);
 
-const recordRule: ValueRule<ArrayRecord> = rule(
+const recordRule: ValueRule<ArrayRecord> = valueRule(
   'an array, a list of arrays, or an object of arrays',
   (value): value is ArrayRecord => {
     if (typeof value !== 'object' || value === null) return false;
@@ -31,15 +31,15 @@ const recordRule: ValueRule<ArrayRecord> = rule(
   },
 );
 
-const indicesRule: ValueRule<readonly number[]> = rule(
+const indicesRule: ValueRule<readonly number[]> = valueRule(
   'a list of integers',
   (value): value is readonly number[] =>
     Array.isArray(value) && Array.from(value, Number.isSafeInteger).every(Boolean),
 );
 
 /**
- * The dataset of the rows of arrays. A `ShapeError` for arrays of different lengths, and for scalars; an
- * `ArgumentError` for what holds no arrays.
+ * The rows of arrays as samples. A `ShapeError` for arrays of different lengths and for scalars; an
+ * `ArgumentError` for values without arrays.
  */
 export class ArrayDataset<R extends ArrayRecord> implements Dataset<R> {
   readonly length: number;
@@ -85,10 +85,10 @@ function mapArrays(record: ArrayRecord, f: (array: NDArray) => NDArray): ArrayRe
 }
 
 /**
- * Samples of arrays stacked along a new first axis.
+ * Stacks the arrays of samples along a new first axis.
  *
- * @throws ArgumentError for what is no list of such samples, and for samples with different names; ShapeError for
- * arrays of different shapes.
+ * @throws ArgumentError for values that are not such samples and for samples with different names; ShapeError
+ * for arrays of different shapes.
  */
 export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
   if (!Array.isArray(samples) || samples.length === 0) {
@@ -118,7 +118,7 @@ export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
   return batch as R;
 }
 
-/** The names of a record's arrays, in any order, as one text. */
+/** The names of a record's arrays as one text, in sorted order. */
 function namesOf(record: ArrayRecord): string {
   return isArray(record) ? '' : JSON.stringify(Object.keys(record ?? {}).sort());
 }

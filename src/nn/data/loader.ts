@@ -6,50 +6,50 @@ import {
   flag,
   integerFrom,
   type OptionRules,
-  rule,
+  valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
 import { type ArrayRecord, collate, type Dataset } from './dataset.js';
 import { shuffledOrder } from './shuffle.js';
 
-/** How a dataset becomes batches. */
+/** Options of `Loader`. */
 export interface LoaderOptions<S, B> {
   /** Samples in a batch; at least 1. */
   readonly batchSize: number;
-  /** A new order every epoch. Default false. */
+  /** Shuffle in every epoch. Default false. */
   readonly shuffle?: boolean;
-  /** Decides the orders: a whole number of 32 bits. Default 0. */
+  /** Seed of the shuffle: a whole number of 32 bits. Default 0. */
   readonly seed?: number;
-  /** Leave out a last, smaller batch. Default false. */
+  /** Skip a last, smaller batch. Default false. */
   readonly dropLast?: boolean;
-  /** How many batches are fetched ahead. Default 1. */
+  /** Batches to prefetch. Default 1. */
   readonly prefetch?: number;
   /** Joins samples. Default: stacks arrays, in lists and records too. */
   readonly collate?: (samples: readonly S[]) => B;
   /** Ends iteration with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Told after every batch that was handed out. */
+  /** Called after every batch that is handed out. */
   readonly progress?: (position: LoaderProgress) => void;
 }
 
-/** How far a loader has come. */
+/** Progress of a loader. */
 export interface LoaderProgress {
   /** Counted from 0. */
   readonly epoch: number;
-  /** Batches handed out in this epoch, and in all of it. */
+  /** Batches handed out in this epoch, and batches in an epoch. */
   readonly batch: number;
   readonly batches: number;
 }
 
-/** Where a loader stands: in which epoch, and how many batches of it were handed out. */
+/** Position of a loader: the epoch, and the batches of it that were handed out. */
 export interface LoaderState {
   readonly seed: number;
   readonly epoch: number;
   readonly batch: number;
 }
 
-/** The orders depend on 32 bits of a seed: two that wrap to the same would give the same. */
-export const seedRule: ValueRule<number> = rule(
+/** A 32-bit seed: two that wrap to the same 32 bits would give the same order. */
+export const seedRule: ValueRule<number> = valueRule(
   'a whole number from -2^31 to 2^32 - 1',
   (value): value is number =>
     Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 32,
@@ -61,8 +61,8 @@ const stateRules: OptionRules<LoaderState> = {
   batch: integerFrom(0),
 };
 
-/** By its form: there are places without the class, and several of it in others. */
-const signalRule = rule(
+/** Duck-typed: some environments lack the class, others have several. */
+const signalRule = valueRule(
   'an AbortSignal',
   (value): value is AbortSignal =>
     typeof value === 'object' &&
@@ -81,7 +81,7 @@ const rules: OptionRules<LoaderOptions<unknown, unknown>> = {
   progress: callable,
 };
 
-const datasetRule = rule(
+const datasetRule = valueRule(
   'an object with length and get',
   (value): value is Dataset<unknown> =>
     typeof value === 'object' &&
@@ -90,7 +90,7 @@ const datasetRule = rule(
     typeof (value as Dataset<unknown>).get === 'function',
 );
 
-/** Batches of a dataset: each `for await` runs through the rest of one epoch. */
+/** Batches of a dataset: each `for await` iterates over the rest of one epoch. */
 export class Loader<S, B = S> implements AsyncIterable<B> {
   readonly #dataset: Dataset<S>;
   readonly #options: LoaderOptions<S, B>;
@@ -113,12 +113,12 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
     return this.#options.dropLast === true ? Math.floor(batches) : Math.ceil(batches);
   }
 
-  /** Where the loader stands; batches that were fetched ahead do not count. */
+  /** The loader's position; prefetched batches do not count. */
   state(): LoaderState {
     return { seed: this.#seed, epoch: this.#epoch, batch: this.#batch };
   }
 
-  /** Goes to where another loader over the same dataset stood. */
+  /** Restores the position of another loader over the same dataset. */
   loadState(state: LoaderState): void {
     const op = 'Loader.loadState';
     checkOptions(op, state, stateRules);

@@ -1,7 +1,7 @@
 /**
- * The order of one epoch: a permutation that depends on the seed and the epoch only, so that a loader
- * can resume anywhere. Fisher-Yates over a 32-bit mixing generator (Steele, Lea and Flood's SplitMix,
- * 32-bit variant), apart from the arrays' generator: loading never disturbs a model's randomness.
+ * The order of one epoch: a permutation that depends on the seed and the epoch only, so that a loader can
+ * resume anywhere. Fisher-Yates over a 32-bit mixing generator (Steele, Lea and Flood's SplitMix, 32-bit
+ * variant), separate from the arrays' generator: loading never disturbs a model's randomness.
  */
 export function shuffledOrder(length: number, seed: number, epoch: number): Uint32Array {
   const order = Uint32Array.from({ length }, (_, i) => i);

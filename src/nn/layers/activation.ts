@@ -13,14 +13,14 @@ import { checkInput } from '../input.js';
 /** An elementwise function by its operator's name, or any function of one array. */
 export type Activation = ActivationName | ((x: NDArray) => NDArray);
 
-/** The operators that take one array and nothing else. */
+/** Names of operators that take exactly one array. */
 export type ActivationName = {
   [K in keyof typeof operators]: (typeof operators)[K] extends Unary ? K : never;
 }[keyof typeof operators];
 
 const byName: ReadonlyMap<string, unknown> = new Map(Object.entries(operators));
 
-/** What an activation may be. */
+/** Rule for activations. */
 export const activationRule: ValueRule<Activation> = {
   expected: 'the name of an operator of one array, such as relu, or a function',
   accepts: (value): value is Activation =>
@@ -28,12 +28,12 @@ export const activationRule: ValueRule<Activation> = {
   advise: (value) => nearestAdvice(value, activationNames()),
 };
 
-/** Those of functions of arrays. */
+/** Names of activations. */
 function activationNames(): readonly string[] {
   return [...byName].flatMap(([name, value]) => (typeof value === 'function' ? [name] : []));
 }
 
-/** The function that an activation names; null for none. */
+/** The function of an activation; null for none. */
 export function activationFunction(
   activation: Activation | null | undefined,
 ): ((x: NDArray) => NDArray) | null {
@@ -42,7 +42,7 @@ export function activationFunction(
   return byName.get(activation) as (x: NDArray) => NDArray;
 }
 
-/** Applies a function of one array, so that it can stand in a `Sequential`. */
+/** A block from a function of one array, for use in a `Sequential`. */
 export class Lambda extends HybridBlock {
   readonly #apply: (x: NDArray) => NDArray;
 

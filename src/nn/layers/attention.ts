@@ -18,13 +18,13 @@ import { LayerNorm } from './normalization.js';
 import { checkInput } from '../input.js';
 
 export interface AttentionOptions {
-  /** Where true, a query (row) may look at a key (column); broadcasts to (batch, heads, queries, keys). */
+  /** True where a query (row) may attend to a key (column); broadcasts to (batch, heads, queries, keys). */
   readonly mask?: NDArray;
-  /** Each position looks only at itself and what came before. Default false. */
+  /** Each position attends only to itself and earlier ones. Default false. */
   readonly causal?: boolean;
 }
 
-/** What the projections of `MultiHeadAttention` are. */
+/** Options of the projections of `MultiHeadAttention`. */
 export interface MultiHeadOptions {
   /** Default true. */
   readonly useBias?: boolean;
@@ -76,7 +76,7 @@ export class MultiHeadAttention extends HybridBlock {
   }
 }
 
-/** Refuses sizes that cannot be divided among the heads. */
+/** Refuses sizes that the number of heads does not divide. */
 function checkHeads(op: string, size: number, heads: number): void {
   checkSize(op, 'size', size);
   checkArgument(op, 'heads', heads, count);
@@ -108,7 +108,7 @@ const encoderRules: OptionRules<TransformerOptions> = {
   activation,
 };
 
-/** Self-attention and a two-layer perceptron, each behind layer norm with a residual (pre-norm form). */
+/** Self-attention and a two-layer perceptron, each after layer norm and with a residual (pre-norm form). */
 export class TransformerEncoderLayer extends HybridBlock {
   attention: MultiHeadAttention;
   inner: Dense;

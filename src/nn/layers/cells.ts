@@ -10,16 +10,16 @@ import { checkInput, checkStates } from '../input.js';
 import { activation, checkSize, inputSize } from './options.js';
 
 export interface CellOptions {
-  /** The size of one step's input; else taken from the first call. */
+  /** The size of one step's input; by default taken from the first call. */
   readonly inputs?: number;
 }
 
 /** @internal The rules of `CellOptions`. */
 export const cellRules: OptionRules<CellOptions> = { inputs: inputSize };
 
-/** A sequence of inputs as a cell sees it. */
+/** A sequence of inputs, prepared for a cell. */
 export interface Unrolled {
-  /** What the inputs contribute to the gates, for all steps: x with its last axis replaced. */
+  /** Contribution of the inputs to the gates, for all steps: x with its last axis replaced. */
   readonly inputs: NDArray;
   /** The states after one step, given its part of `inputs`. */
   readonly step: (inputs: NDArray, states: readonly NDArray[]) => NDArray[];
@@ -50,10 +50,10 @@ export abstract class Cell extends HybridBlock {
     this.stateBias = new Parameter({ shape: [rows] });
   }
 
-  /** How many arrays a state has. */
+  /** Number of arrays in a state. */
   abstract readonly stateCount: number;
 
-  /** The new states, given what input and state contribute to the gates. */
+  /** The new states, given the contributions of input and state to the gates. */
   protected abstract advance(
     fromInput: NDArray,
     fromState: NDArray,
@@ -79,8 +79,8 @@ export abstract class Cell extends HybridBlock {
   }
 
   /**
-   * Prepares the steps over a sequence x (..., inputs): whatever needs no state is computed here, at once
-   * for all steps.
+   * Prepares the steps over a sequence x (..., inputs): the part that needs no state is computed here, at
+   * once for all steps.
    */
   unroll(x: NDArray): Unrolled {
     checkInput(this, 'x', x);

@@ -3,7 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import {
   checkArgument,
   checkOptions,
-  either,
+  eitherRule,
   flag,
   oneOfValues,
   type OptionRules,
@@ -28,7 +28,7 @@ import {
 /** One number for every spatial axis, or one for each. */
 export type Extents = number | readonly number[];
 
-/** The geometry of a convolution, and what its parameters are. */
+/** Options of convolution layers: geometry and parameters. */
 export interface ConvolutionOptions {
   /** Default 1. */
   readonly strides?: Extents;
@@ -42,7 +42,7 @@ export interface ConvolutionOptions {
   readonly useBias?: boolean;
   /** Applied to the result. Default none. */
   readonly activation?: Activation | null;
-  /** Channels of the input; else taken from the first call. */
+  /** Channels of the input; by default taken from the first call. */
   readonly inputs?: number;
   /** Of the parameters. Default float32. */
   readonly dtype?: DType;
@@ -56,11 +56,11 @@ function extents(value: Extents, rank: number): readonly number[] {
   return typeof value === 'number' ? Array.from({ length: rank }, () => value) : value;
 }
 
-/** The rules of what all convolution layers take. */
+/** Rules of the options that all convolution layers take. */
 function rulesFor(axes: number): OptionRules<ConvolutionOptions> {
   return {
     strides: extentsRule(axes, 1),
-    padding: either(oneOfValues('same', 'valid'), extentsRule(axes, 0)),
+    padding: eitherRule(oneOfValues('same', 'valid'), extentsRule(axes, 0)),
     dilation: extentsRule(axes, 1),
     groups: count,
     useBias: flag,
@@ -71,7 +71,7 @@ function rulesFor(axes: number): OptionRules<ConvolutionOptions> {
   };
 }
 
-/** Refuses channels that groups do not divide evenly. */
+/** Refuses channels that the number of groups does not divide. */
 function checkDivides(
   op: string,
   name: string,
@@ -86,7 +86,7 @@ function checkDivides(
   });
 }
 
-/** What a convolution layer is made of beside its options. */
+/** Properties of a kind of convolution layer besides its options. */
 interface ConvolutionKind<O> {
   readonly op: string;
   readonly axes: number;
@@ -94,7 +94,7 @@ interface ConvolutionKind<O> {
   readonly rules: OptionRules<O>;
 }
 
-/** What all convolution layers share. Layout is (batch, channels, ...space). */
+/** Base class of convolution layers. Layout is (batch, channels, ...space). */
 abstract class Convolution<O extends ConvolutionOptions> extends HybridBlock {
   readonly channels: number;
   weight: Parameter;
@@ -216,7 +216,7 @@ export class Conv3d extends ForwardConvolution {
   }
 }
 
-/** What `ConvTranspose2d` takes besides what convolutions do. */
+/** Options of `ConvTranspose2d`. */
 export interface ConvTransposeOptions extends ConvolutionOptions {
   /** Rows and columns added at the end of the result. Default 0. */
   readonly outputPadding?: Extents;
@@ -229,7 +229,7 @@ const transposed: ConvolutionKind<ConvTransposeOptions> = {
   rules: { ...rulesFor(2), outputPadding: extentsRule(2, 0) },
 };
 
-/** The adjoint of `Conv2d`, which enlarges: (batch, inputs, h, w) to (batch, channels, h', w'). */
+/** Transposed convolution, the adjoint of `Conv2d`: (batch, inputs, h, w) to (batch, channels, h', w'). */
 export class ConvTranspose2d extends Convolution<ConvTransposeOptions> {
   constructor(channels: number, kernelSize: Extents, options: ConvTransposeOptions = {}) {
     super(channels, kernelSize, options, transposed);

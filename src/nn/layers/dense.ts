@@ -10,15 +10,15 @@ import { type Activation, activationFunction } from './activation.js';
 import { checkInput } from '../input.js';
 import { activation, checkSize, floatDType, initializer, inputSize } from './options.js';
 
-/** What `Dense` does besides multiplying, and what its parameters are. */
+/** Options of `Dense`. */
 export interface DenseOptions {
   /** Applied to the result. Default none. */
   readonly activation?: Activation | null;
   /** Default true. */
   readonly useBias?: boolean;
-  /** Treat all axes but the first as one. Default false: the last axis is multiplied. */
+  /** Flatten all axes but the first. Default false: the last axis is multiplied. */
   readonly flatten?: boolean;
-  /** The size of the input; else taken from the first call. */
+  /** The size of the input; by default taken from the first call. */
   readonly inputs?: number;
   /** Of the parameters. Default float32. */
   readonly dtype?: DType;

@@ -1,4 +1,4 @@
-import { checkArgument, rule, type ValueRule } from '../../base/attributes/options.js';
+import { checkArgument, valueRule, type ValueRule } from '../../base/attributes/options.js';
 import { isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import * as random from '../../front/arrays/random.js';
@@ -6,8 +6,8 @@ import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { HybridBlock } from '../block.js';
 import { checkInput } from '../input.js';
 
-/** The share of elements that are dropped. */
-export const dropoutRate: ValueRule<number> = rule(
+/** The fraction of elements that are dropped. */
+export const dropoutRate: ValueRule<number> = valueRule(
   'a probability, 0 <= rate < 1',
   (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
 );

@@ -7,7 +7,7 @@ import { Parameter } from '../parameter.js';
 import { checkInput } from '../input.js';
 import { checkSize, initializer } from './options.js';
 
-/** How the vectors begin. */
+/** Options of `Embedding`. */
 export interface EmbeddingOptions {
   /** Default normal numbers of variance 1. */
   readonly weightInit?: Initializer;

@@ -31,11 +31,11 @@ import { Parameter } from '../parameter.js';
 import { checkInput } from '../input.js';
 import { count } from './options.js';
 
-/** What `BatchNorm` normalizes, and how fast its statistics follow. */
+/** Options of `BatchNorm`. */
 export interface BatchNormOptions {
   /** The axis of the channels. Default 1. */
   readonly axis?: number;
-  /** The share of the old statistics that each training batch keeps. Default 0.9. */
+  /** The fraction of the old statistics that each training batch keeps. Default 0.9. */
   readonly momentum?: number;
   /** Added to the variance. Default 1e-5. */
   readonly epsilon?: number;
@@ -48,10 +48,10 @@ const batchNormRules: OptionRules<BatchNormOptions> = {
 };
 
 /**
- * Normalizes each channel by the statistics of the batch when training, and by the running ones
- * otherwise: `running = momentum * running + (1 - momentum) * batch`, where `batch` is the mean, and the
- * unbiased variance, which divides by one less than the number of elements. The batch itself is normalized
- * by the biased one. Source: Ioffe and Szegedy, ICML 2015.
+ * Normalizes each channel by the statistics of the batch when training, and by the running ones otherwise:
+ * `running = momentum * running + (1 - momentum) * batch`, where `batch` is the mean and the unbiased
+ * variance (divided by n - 1). The batch itself is normalized by the biased variance. Source: Ioffe and
+ * Szegedy, ICML 2015.
  */
 export class BatchNorm extends HybridBlock {
   gamma: Parameter = new Parameter({ shape: [null], init: ones });
@@ -79,7 +79,7 @@ export class BatchNorm extends HybridBlock {
 
   override forward(given: NDArray): NDArray {
     checkInput(this, 'x', given);
-    // Statistics and the running ones are float32 for floats of 16 bits.
+    // Batch and running statistics are float32 for 16-bit floats.
     const x = isNarrowFloat(given.dtype) ? given.astype('float32') : given;
     const channels = this.#axis < 0 ? this.#axis + x.ndim : this.#axis;
     const axes = Array.from({ length: x.ndim }, (_, axis) => axis);
@@ -101,7 +101,7 @@ export class BatchNorm extends HybridBlock {
     const update = (running: Parameter, batch: NDArray): void => {
       const kept = running.value.mul(this.#momentum);
       const moved = kept.add(batch.reshape(running.value.shape).mul(1 - this.#momentum));
-      // They stay float32 beside float64.
+      // The running statistics stay float32 for float64 inputs.
       running.assign(moved.astype(running.dtype));
     };
     pause(() => {
@@ -112,7 +112,7 @@ export class BatchNorm extends HybridBlock {
 }
 
 /**
- * What turns the biased variance of a channel into the unbiased one: n / (n - 1). Where only a running graph
+ * Bessel's correction n / (n - 1), which makes the variance of a channel unbiased. Where only a running graph
  * knows n, a single element, which has no variance, leaves it zero.
  */
 function bessel(x: NDArray, axes: readonly number[]): number | NDArray {
@@ -132,7 +132,7 @@ function bessel(x: NDArray, axes: readonly number[]): number | NDArray {
   return div(count, maximum(sub(count, 1), 1));
 }
 
-/** What the other normalizing layers share. */
+/** Options of the other normalization layers. */
 export interface NormOptions {
   /** Added to the variance. Default 1e-5. */
   readonly epsilon?: number;

@@ -7,7 +7,7 @@ import {
   integerFrom,
   oneOfValues,
   orNull,
-  rule,
+  valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
 import { type Activation, activationRule } from './activation.js';
@@ -22,9 +22,9 @@ import type { Initializer } from '../initializer.js';
 export const count: ValueRule<number> = integerFrom(1);
 
 /**
- * Refuses what is no size of a parameter.
+ * Refuses a value that is not a size of a parameter.
  *
- * @throws ShapeError for a number that is none, ArgumentError for anything else.
+ * @throws ShapeError for a number that is not a size, ArgumentError for anything else.
  */
 export function checkSize(op: string, name: string, value: unknown): void {
   if (typeof value !== 'number') checkArgument(op, name, value, count);
@@ -36,16 +36,16 @@ export function checkSize(op: string, name: string, value: unknown): void {
   });
 }
 
-/** The size of an input, which may have none. */
+/** The size of an input, which may be empty. */
 export const inputSize: ValueRule<number> = integerFrom(0);
 
 /** The dtype of parameters that are trained. */
-export const floatDType: ValueRule<DType> = rule(
+export const floatDType: ValueRule<DType> = valueRule(
   'one of float32, float64, float16, bfloat16',
   (value): value is DType => isDType(value) && isFloat(value),
 );
 
-/** What makes first values. */
+/** Rule for initializers. */
 export const initializer: ValueRule<Initializer> = callable as ValueRule<Initializer>;
 
 /** The order of the axes of sequences. */
@@ -54,10 +54,10 @@ export const sequenceLayout: ValueRule<'NTC' | 'TNC'> = oneOfValues('NTC', 'TNC'
 /** An activation, or none. */
 export const activation: ValueRule<Activation | null> = orNull(activationRule);
 
-/** An integer for all of so many spatial axes, or one for each. */
+/** One integer for all spatial axes, or one for each. */
 export function extentsRule(axes: number, least: number): ValueRule<number | readonly number[]> {
   const isExtent = integerFrom(least).accepts;
-  return rule(
+  return valueRule(
     `${integerFrom(least).expected}, or ${axes} of them, one a spatial axis`,
     (value): value is number | readonly number[] =>
       Array.isArray(value) ? value.length === axes && value.every(isExtent) : isExtent(value),

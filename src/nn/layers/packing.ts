@@ -10,23 +10,23 @@ import {
   argsort, countedPositions, extents, greater, iota, reshape, sum, take, takeAdjoint,
 } from '../../ops/index.js'; // prettier-ignore
 
-/** How many steps each example of a batch has: an integer array of shape (batch), or plain numbers. */
+/** Number of steps of each example of a batch: an integer array of shape (batch), or plain numbers. */
 export type Lengths = NDArray | readonly number[];
 
 /**
- * The examples of a batch sorted by length, the longest first: at every step it is the leading ones that
- * go on. States and sequences have their examples along axis 1.
+ * A batch sorted by decreasing length: at every step the leading examples are the active ones. States and
+ * sequences have their examples along axis 1.
  */
 export interface Packing {
-  /** How many examples each step has: (time). */
+  /** Number of active examples at each step: (time). */
   readonly counts: NDArray;
-  /** Brings examples into the sorted order. */
+  /** Permutes examples into the sorted order. */
   readonly enter: (x: NDArray) => NDArray;
-  /** Brings examples back into the order they came in. */
+  /** Permutes examples back into their original order. */
   readonly leave: (x: NDArray) => NDArray;
-  /** The steps that exist of a sorted sequence (time, batch, channels): (steps, channels). */
+  /** Packs a sorted sequence (time, batch, channels) into its valid steps: (steps, channels). */
   readonly list: (sequence: NDArray) => NDArray;
-  /** Puts what was computed of such a list in its places, with zeros in the others. */
+  /** Unpacks a result of such steps, with zeros as padding. */
   readonly place: (steps: NDArray) => NDArray;
 }
 
@@ -57,18 +57,18 @@ export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
   };
 }
 
-/** What errors call a length, and what it counts. */
+/** Words of error messages: the name of a length, and what it counts. */
 export interface LengthWords {
   readonly what: string;
   readonly unit: string;
 }
 
 /**
- * Lengths as an array. Elements that are known are checked here, before anything is computed; what only
- * a running graph knows counts as the nearest possible length.
+ * Lengths as an array. Known elements are checked here, before anything is computed; elements that only a
+ * running graph knows are clamped to the valid range.
  *
- * @throws DTypeError for lengths that are no integers, ShapeError for another number of them than there
- * are examples, ArgumentError for negative lengths and for those beyond the end.
+ * @throws DTypeError for lengths that are not integers, ShapeError when their number is not the number of
+ * examples, ArgumentError for negative lengths and for those beyond the end.
  */
 export function checkedLengths(
   op: string,

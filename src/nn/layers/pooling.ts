@@ -7,7 +7,7 @@ import type { Extents } from './convolution.js';
 import { checkInput } from '../input.js';
 import { extentsRule } from './options.js';
 
-/** Where the windows of a pool lie. */
+/** Options of pooling layers. */
 export interface PoolOptions {
   /** Default: the pool size. */
   readonly strides?: Extents;
@@ -15,7 +15,7 @@ export interface PoolOptions {
   readonly padding?: Extents;
 }
 
-/** What becomes of each window of (batch, channels, height, width). */
+/** Reduction of each window of (batch, channels, height, width). */
 abstract class Pool2d extends HybridBlock {
   readonly #pool: (x: NDArray) => NDArray;
 

@@ -8,22 +8,22 @@ import type { Packing } from './packing.js';
 export interface RecurrenceOptions {
   /** The states before the first step, each (batch, size). */
   readonly states: readonly NDArray[];
-  /** Which steps exist; all of them when null. */
+  /** Valid steps; null when all are valid. */
   readonly packing: Packing | null;
-  /** Whether the last step comes first. Outputs keep their places. */
+  /** True to run from the last step to the first. Outputs keep their positions. */
   readonly isReverse: boolean;
 }
 
 export interface Recurrence {
-  /** (time, batch, size), zero where an example has no step. */
+  /** (time, batch, size), zero for steps that are padding. */
   readonly outputs: NDArray;
-  /** Each example's after its last step. */
+  /** States of each example after its last step. */
   readonly states: readonly NDArray[];
 }
 
 /**
- * Runs a cell over a time-major sequence, or over what a packing lists of one. What the inputs contribute
- * is one product over all steps: putting its rows back in their places costs little beside it.
+ * Runs a cell over a time-major sequence, or over the packed steps of one. The contribution of the inputs is
+ * one product over all steps: unpacking its rows costs little in comparison.
  */
 export function runCell(
   cell: Cell,
@@ -31,7 +31,7 @@ export function runCell(
   { states, packing, isReverse }: RecurrenceOptions,
 ): Recurrence {
   const { inputs, step } = cell.unroll(x);
-  // A loop keeps the dtypes of its states, so they start with those that steps give.
+  // A loop keeps the dtypes of its states, so the initial ones get the dtype that steps return.
   const begin = states.map((state) => state.astype(inputs.dtype));
   const order = { reverse: isReverse };
   const [outputs, ends] =
@@ -54,7 +54,7 @@ export function runCell(
   return { outputs, states: ends };
 }
 
-/** A step of the leading examples only; the others keep their states and have outputs of zeros. */
+/** A step of the leading examples only; the others keep their states and output zeros. */
 function leadingStep(
   step: (inputs: NDArray, states: readonly NDArray[]) => NDArray[],
   row: NDArray,

@@ -6,7 +6,7 @@ import {
   flag,
   integerFrom,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
@@ -29,11 +29,11 @@ import { checkedLengths, type Lengths, type Packing, packingOf } from './packing
 import { runCell } from './recurrence.js';
 
 export interface RecurrentOptions extends CellOptions {
-  /** How many layers are stacked, each reading the outputs of the one before. Default 1. */
+  /** Number of stacked layers, each reading the outputs of the one before. Default 1. */
   readonly layers?: number;
-  /** Whether each layer also reads from the last step to the first; outputs lie side by side. Default false. */
+  /** Also run each layer from the last step to the first, and concatenate the outputs. Default false. */
   readonly bidirectional?: boolean;
-  /** What share of the outputs between layers is dropped in training. Default 0. */
+  /** Dropout rate between layers in training. Default 0. */
   readonly dropout?: number;
   /** The axes of sequences: batch, time, channels, or time first. Default NTC. */
   readonly layout?: 'NTC' | 'TNC';
@@ -41,32 +41,32 @@ export interface RecurrentOptions extends CellOptions {
 
 const rules: OptionRules<RecurrentOptions> = {
   ...cellRules,
-  // Each has a cell of its own, made at once.
+  // Bounded, since each layer allocates a cell.
   layers: integerFrom(1, 10_000),
   bidirectional: flag,
   dropout: dropoutRate,
   layout: sequenceLayout,
 };
 
-/** What a recurrent layer may be given beside the sequences. */
+/** Optional inputs of a recurrent layer. */
 export interface RecurrentInputs {
-  /** The states before the first step, as the layer returns them: zeros unless given. */
+  /** The states before the first step, as the layer returns them. Default: zeros. */
   readonly states?: readonly NDArray[] | undefined;
-  /** How many steps each example has; what follows is padding. All steps unless given. */
+  /** Number of steps of each example; the rest is padding. Default: all steps. */
   readonly lengths?: Lengths | undefined;
 }
 
-/** What states and lengths have to be is checked where sizes are known. */
-const anything = rule('a value', (value): value is never => value !== undefined);
+/** Any value: states and lengths are checked later, where sizes are known. */
+const anything = valueRule('a value', (value): value is never => value !== undefined);
 
 /**
- * Recurrent cells run over sequences: `call(x, { states, lengths })` returns the outputs of the last layer,
- * (batch, time, size * directions) or time first as `layout` says, and the states after the last step,
- * each of shape (layers * directions, batch, size) with the directions of a layer next to each other.
+ * Recurrent cells over sequences: `call(x, { states, lengths })` returns the outputs of the last layer,
+ * (batch, time, size * directions) or time first as `layout` says, and the states after the last step, each
+ * of shape (layers * directions, batch, size) with the directions of a layer adjacent.
  *
- * With `lengths`, what stands in the padding reaches nothing: outputs there are zero, the final states are
- * those of each example's last step, and the reverse direction starts there. Examples are sorted by
- * length, and each step computes only those that have it. A length of 0 leaves the state as it is.
+ * With `lengths`, padding has no influence: outputs there are zero, the final states are those of each
+ * example's last step, and the reverse direction starts there. Examples are sorted by length, and each step
+ * computes only the active ones. A length of 0 leaves the state unchanged.
  *
  * The parameters are those of cells: `cells.0.inputWeight` of the first layer, `reverseCells.0.inputWeight`
  * of its other direction.
@@ -110,12 +110,13 @@ export abstract class RecurrentLayer extends HybridBlock {
     const [x, given] = args as readonly [NDArray, RecurrentInputs?];
     if (given?.lengths === undefined) return super.call(...args);
     checkInput(this, 'x', x);
-    // Here elements can be looked at, and plain numbers become data that a graph takes any of.
+    // Checked outside of `forward`, where elements can be read; plain numbers become an input array, so that
+    // a graph accepts any lengths.
     const lengths = this.#checkedLengths(given.lengths, x);
     return super.call(...([x, { ...given, lengths }] as unknown as typeof args));
   }
 
-  /** @throws ShapeError for sequences or states that do not have the shape they must have. */
+  /** @throws ShapeError for sequences or states of a wrong shape. */
   override forward(x: NDArray, given: RecurrentInputs = {}): [outputs: NDArray, states: NDArray[]] {
     checkInput(this, 'x', x);
     checkOptions<RecurrentInputs>(this.constructor.name, given, {
@@ -145,7 +146,7 @@ export abstract class RecurrentLayer extends HybridBlock {
     return [packing.leave(outputs), ends.map((state) => packing.leave(state))];
   }
 
-  /** The layers one after the other on time-major sequences. */
+  /** Runs the layers in order on time-major sequences. */
   #run(
     x: NDArray,
     begin: readonly NDArray[],
@@ -240,7 +241,7 @@ export interface RNNOptions extends RecurrentOptions, RNNCellOptions {}
 
 const rnnRules: OptionRules<RNNOptions> = { ...rules, activation };
 
-/** Elman's network over sequences; states are [h]. See `RecurrentLayer` and `RNNCell`. */
+/** Elman network over sequences; states are [h]. See `RecurrentLayer` and `RNNCell`. */
 export class RNN extends RecurrentLayer {
   constructor(size: number, options: RNNOptions = {}) {
     const own = options?.activation === undefined ? {} : { activation: options.activation };

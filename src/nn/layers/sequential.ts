@@ -5,10 +5,10 @@ import { checkArgument } from '../../base/attributes/options.js';
 import { Block, HybridBlock } from '../block.js';
 import { type Activation, activationRule, Lambda } from './activation.js';
 
-/** Anything that maps one array to one. */
+/** A block that maps one array to one array. */
 export type Layer = Block & { call(x: NDArray): NDArray };
 
-/** Runs layers one after the other; a function or an activation's name stands for itself. */
+/** Runs layers in order. Functions and names of activations are accepted as layers. */
 export class Sequential extends HybridBlock {
   layers: Layer[];
 

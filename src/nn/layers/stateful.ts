@@ -17,7 +17,7 @@ export interface StatefulOptions extends CellOptions {
 
 const rules: OptionRules<StatefulOptions> = { ...cellRules, layout: sequenceLayout };
 
-/** The arguments of a layer's cell, after checking those of the layer. */
+/** The arguments of a layer's cell; checks those of the layer. */
 function checked(
   op: string,
   size: number,
@@ -28,11 +28,11 @@ function checked(
   return [size, options.inputs === undefined ? {} : { inputs: options.inputs }];
 }
 
-/** What a stateful layer carries from call to call, for one batch size. */
+/** State that a stateful layer carries from call to call, for one batch size. */
 export class CarriedState extends Block {
-  /** The output of the last step. */
+  /** The output of the last step, h. */
   readonly h: Parameter;
-  /** The memory of an LSTM. */
+  /** The cell state of an LSTM, c. */
   readonly c: Parameter | null;
 
   constructor(h: Parameter, c: Parameter | null) {
@@ -65,31 +65,31 @@ export class CarriedState extends Block {
     }
   }
 
-  /** The states as they are at this point, also for a backward pass that comes after their update. */
+  /** The current states, which a later backward pass can read even after their update. */
   override forward(): NDArray[] {
     return this.values.map(({ value }) => value.detach());
   }
 }
 
-/** Of so many batch sizes the states are kept, so that graphs that were captured with them stay valid. */
+/** Number of batch sizes whose states are kept, so that graphs captured with them stay valid. */
 const capacity = 16;
 
 /**
- * A recurrent layer that goes on where its last call ended. `call(x)` takes one step (batch, channels) or
- * a sequence (see `layout`) and returns the outputs of the same layout. The states after it are written
- * to parameters that no gradient reaches: gradients flow through all steps of one call, never into the
- * calls before it. The states are saved with the other parameters.
+ * A recurrent layer that continues from the states of its last call. `call(x)` takes one step (batch,
+ * channels) or a sequence (see `layout`) and returns outputs of the same layout. The final states are written
+ * to parameters without gradient: gradients flow through all steps of one call, never into earlier calls. The
+ * states are saved with the other parameters.
  */
 abstract class StatefulLayer extends HybridBlock {
   readonly size: number;
   cell: LSTMCell | GRUCell;
-  /** Replaced when the batch size changes, which graphs of hybridized blocks notice. */
+  /** Replaced when the batch size changes, which invalidates graphs of hybridized blocks. */
   state: CarriedState;
   readonly #isTimeFirst: boolean;
   readonly #states: Map<number, CarriedState> = new Map();
-  /** The captures that have reset the states. */
+  /** Captures that have reset the states. */
   readonly #resetIn: WeakSet<Capture> = new WeakSet();
-  /** What parameters hold at points of captured code at which they are known to be zero. */
+  /** Parameter values that are known to be zero at points of captured code. */
   readonly #cleared: WeakSet<NDArray> = new WeakSet();
 
   constructor(cell: LSTMCell | GRUCell, { layout = 'NTC' }: StatefulOptions) {
@@ -101,8 +101,8 @@ abstract class StatefulLayer extends HybridBlock {
   }
 
   /**
-   * @throws ShapeError for another rank, and for another batch size than the state has: `resetState()`
-   * comes before a change of the batch.
+   * @throws ShapeError for another rank, and for a batch size other than the state's: call `resetState()`
+   * before changing the batch size.
    */
   override forward(x: NDArray): NDArray {
     checkInput(this, 'x', x);
@@ -125,7 +125,7 @@ abstract class StatefulLayer extends HybridBlock {
     return zeros(this.#isTimeFirst ? [0, batch, this.size] : [batch, 0, this.size]);
   }
 
-  /** Starts anew from states of zeros, with whatever batch size comes next. */
+  /** Resets the states to zeros; the next call may have any batch size. */
   resetState(): void {
     const trace = currentTrace();
     if (trace !== null) this.#resetIn.add(trace);
@@ -147,7 +147,7 @@ abstract class StatefulLayer extends HybridBlock {
     if (this.state.batch !== null && this.state.batch !== batch) this.#changeBatch(batch);
     if (!this.#states.has(batch)) {
       this.state.begin(batch);
-      // Captured code that resets before this state exists resets it in its replays.
+      // If captured code resets before this state exists, its replays reset it.
       const trace = currentTrace();
       if (trace !== null && this.#resetIn.has(trace)) this.#clear(this.state.values);
       if (this.#states.size >= capacity) this.#states.delete(this.#states.keys().next().value!);
@@ -157,8 +157,8 @@ abstract class StatefulLayer extends HybridBlock {
   }
 
   /**
-   * A state of zeros says nothing of the past, so it can give way to one for another batch size. That is
-   * told from the elements: captured code runs again without this layer's knowing.
+   * A state of zeros carries no history, so it may be replaced by one for another batch size. Decided by the
+   * elements, because captured code replays without this layer's knowledge.
    */
   #changeBatch(batch: number): void {
     const before = this.state;
@@ -170,8 +170,8 @@ abstract class StatefulLayer extends HybridBlock {
         advice: 'call resetState() before going on with another batch',
       });
     }
-    // The parameters of a size stay the same for functions that have captured them. The block around them
-    // is new, so that blocks capture again, and find out when a reset has been forgotten.
+    // Functions that captured the parameters of a batch size keep them. The block around them is new, so that
+    // blocks recapture and detect a missing reset.
     const { h, c } = this.#states.get(batch) ?? this.#freshState();
     this.state = new CarriedState(h, c);
   }
@@ -197,7 +197,7 @@ abstract class StatefulLayer extends HybridBlock {
   }
 }
 
-/** What a parameter's array stands for at this point, captured updates included. */
+/** The current value of a parameter's array, captured updates included. */
 function currentValue({ value }: Parameter): NDArray {
   return currentTrace()?.current(value) ?? value;
 }

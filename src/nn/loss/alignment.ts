@@ -8,7 +8,7 @@ import { typeToString } from '../../ir/program.js';
 import { cast } from '../../ops/index.js';
 import { checkedLengths, type Lengths, type LengthWords } from '../layers/packing.js';
 
-/** The arguments of `ctc` beside logits and labels. */
+/** Options of `ctc` that concern the alignment of logits and labels. */
 export interface AlignmentOptions {
   readonly inputLengths?: Lengths | undefined;
   readonly labelLengths?: Lengths | undefined;
@@ -16,7 +16,7 @@ export interface AlignmentOptions {
   readonly isTimeFirst: boolean;
 }
 
-/** Lengths of each example, int32; null where nothing is padding. */
+/** Lengths of each example, int32; null without padding. */
 export interface AlignmentLengths {
   readonly steps: NDArray | null;
   readonly count: NDArray | null;
@@ -25,8 +25,8 @@ export interface AlignmentLengths {
 const op = 'ctc';
 
 /**
- * Refuses logits and labels that do not belong together. Elements that are known are looked at here;
- * those of captured code when it runs, by the operators that read them.
+ * Refuses logits and labels whose shapes do not match. Known elements are checked here; those of captured
+ * code at run time, by the operators that read them.
  */
 export function checkedAlignment(
   logits: NDArray,
@@ -86,7 +86,7 @@ function checkLabels(labels: NDArray, logits: NDArray, batchAxis: number): void 
       advice: "make them with { dtype: 'int32' }",
     });
   }
-  // Sizes that are one symbol are equal without being read.
+  // Identical symbols are equal without reading their values.
   const isSameBatch = (): boolean =>
     sameDim(shape[0], logits.type.shape[batchAxis]) || labels.shape[0] === logits.shape[batchAxis];
   if (shape.length === 2 && isSameBatch()) return;
@@ -98,7 +98,7 @@ function checkLabels(labels: NDArray, logits: NDArray, batchAxis: number): void 
   });
 }
 
-/** Refuses labels that are no classes, as far as labels and their lengths are known. */
+/** Refuses labels that are not classes, as far as labels and their lengths are known. */
 function checkClasses(
   { elements, type }: NDArray,
   count: NDArray | null,

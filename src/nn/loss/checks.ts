@@ -5,12 +5,12 @@ import { NDArray } from '../../front/core/ndarray.js';
 
 const array: ValueRule<NDArray> = instanceOf('an array', NDArray);
 
-/** Refuses predictions and targets that are no arrays. */
+/** Refuses predictions and targets that are not arrays. */
 export function checkArrays(op: string, arrays: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(arrays)) checkArgument(op, name, value, array);
 }
 
-/** Refuses predictions and targets of different shapes, and what is no array. */
+/** Refuses predictions and targets of different shapes, and values that are not arrays. */
 export function checkSameShape(op: string, predictions: NDArray, targets: NDArray): void {
   checkArrays(op, { predictions, targets });
   if (sameSizes(predictions.type.shape, predictions, targets)) return;
@@ -21,7 +21,7 @@ export function checkSameShape(op: string, predictions: NDArray, targets: NDArra
   });
 }
 
-/** Refuses labels that are not one for each row of classes along an axis of the logits. */
+/** Refuses labels whose shape is not that of the logits without the class axis. */
 export function checkLabelShape(op: string, logits: NDArray, labels: NDArray, axis: number): void {
   const rows = logits.type.shape.toSpliced(axis, 1);
   const isSame = (dim: Dim, at: number): boolean =>
@@ -47,14 +47,14 @@ export function classAxis(op: string, logits: NDArray, axis: number): number {
   });
 }
 
-/** Sizes that are one symbol are equal without being read. */
+/** Compares sizes; identical symbols are equal without reading their values. */
 function sameSizes(shape: readonly Dim[], a: NDArray, b: NDArray): boolean {
   const isSame = (dim: Dim, axis: number): boolean =>
     sameDim(dim, b.type.shape[axis]) || a.shape[axis] === b.shape[axis];
   return shape.length === b.ndim && shape.every(isSame);
 }
 
-/** The same refusal in the name of the loss, where an operator that it is made of has refused. */
+/** Renames an error of an operator that the loss is made of to the loss. */
 export function inNameOf<R>(op: string, operator: string, make: () => R): R {
   try {
     return make();

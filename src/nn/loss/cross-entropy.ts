@@ -3,11 +3,11 @@ import { type DType, isFloat } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import {
   checkOptions,
-  either,
+  eitherRule,
   instanceOf,
   integer,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import { array } from '../../front/arrays/creation.js';
 import { NDArray } from '../../front/core/ndarray.js';
@@ -17,18 +17,18 @@ import {
   squeeze, sum, take, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkArrays, checkLabelShape, checkSameShape, classAxis, inNameOf } from './checks.js';
-import { inFloat32, isNarrow } from './precision.js';
+import { lossInFloat32, isNarrowLoss } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
-/** What `softmaxCrossEntropy` takes besides. */
+/** Options of `softmaxCrossEntropy`. */
 export interface CrossEntropyOptions extends LossOptions {
   /** The axis of `logits` that holds the classes. Default -1. */
   readonly axis?: number;
-  /** Moves this share of each target's probability to the uniform distribution. Default 0. */
+  /** The fraction of each target's probability that is moved to the uniform distribution. Default 0. */
   readonly labelSmoothing?: number;
   /**
-   * The label of examples that do not count: they add nothing to the loss and have no gradient. It may be
-   * a class or not. Of integer labels only. Default none.
+   * The label of ignored examples: they add nothing to the loss and have no gradient. May or may not be a
+   * class. For integer labels only. Default none.
    */
   readonly ignoreIndex?: number;
   /** A weight for each class. Default 1 for all. */
@@ -40,14 +40,14 @@ const op = 'softmaxCrossEntropy';
 const rules: OptionRules<CrossEntropyOptions> = {
   ...lossRules,
   axis: integer,
-  labelSmoothing: rule(
+  labelSmoothing: valueRule(
     'a number, 0 <= labelSmoothing < 1',
     (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
   ),
   ignoreIndex: integer,
-  weight: either(
+  weight: eitherRule(
     instanceOf('an array', NDArray),
-    rule(
+    valueRule(
       'a list of numbers, one for each class',
       (value): value is readonly number[] =>
         Array.isArray(value) && value.every((each) => typeof each === 'number'),
@@ -56,15 +56,15 @@ const rules: OptionRules<CrossEntropyOptions> = {
 };
 
 /**
- * The cross-entropy of softmax(logits) against integer labels (shape of logits without the class axis)
- * or against probabilities (shape of logits).
+ * The cross-entropy of softmax(logits) against integer labels (shape of logits without the class axis) or
+ * against probabilities (shape of logits).
  *
- * The mean is over the examples that count, each as often as the weight of its label says: it divides by
- * the sum of those weights, as in PyTorch. Of probabilities it divides by the number of examples. Where no
- * example counts, the mean of nothing is NaN, and gradients are zero.
+ * The mean is weighted: the sum over examples that are not ignored is divided by the sum of the weights of
+ * their labels, as in PyTorch; for probabilities, by the number of examples. If every example is ignored, the
+ * mean is NaN and gradients are zero.
  *
- * @throws ArgumentError for a label that is no class, with the first such label and its place: eagerly, and
- * when captured code runs whose labels are inputs; ShapeError for targets or weights of other shapes.
+ * @throws ArgumentError for a label that is not a class, with the first such label and its position: eagerly,
+ * and when captured code runs whose labels are inputs; ShapeError for targets or weights of other shapes.
  */
 export function softmaxCrossEntropy(
   logits: NDArray,
@@ -73,7 +73,8 @@ export function softmaxCrossEntropy(
 ): NDArray {
   checkArrays(op, { logits, targets });
   checkOptions(op, options, rules);
-  if (isNarrow(logits, targets)) return inFloat32(softmaxCrossEntropy, logits, targets, options);
+  if (isNarrowLoss(logits, targets))
+    return lossInFloat32(softmaxCrossEntropy, logits, targets, options);
   const axis = classAxis(op, logits, options.axis ?? -1);
   const weight = weightOf(options.weight, logits, axis);
   const logProbabilities = logSoftmax(logits, axis);
@@ -112,7 +113,7 @@ function againstLabels(
 ): NDArray {
   checkLabelShape(op, logProbabilities, labels, axis);
   const classes = extentsOf(logProbabilities)[axis];
-  const positions = inNameOf(op, 'classPosition', () =>
+  const positions = inNameOf(op, classPosition.declaration.name, () =>
     classPosition(labels, classes, { ignoreIndex: ignoreIndex ?? null }),
   );
   const counts = ignoreIndex === undefined ? null : greaterEqual(positions, 0);
@@ -125,12 +126,12 @@ function againstLabels(
     const share = labelSmoothing / logProbabilities.shape[axis];
     losses = add(mul(losses, 1 - labelSmoothing), mul(all, share));
   }
-  // Last, so that nothing of what does not count has a gradient, whatever it is divided by.
+  // Last, so that ignored examples have no gradient, whatever the divisor.
   if (counts !== null) losses = where(counts, losses, 0);
   if (reduction === 'none' || reduction === 'sum' || (counts === null && own === null)) {
     return reduce(losses, { reduction: reduction ?? 'mean' });
   }
-  // As many as a 16-bit float cannot count.
+  // Counted in a wider dtype: a 16-bit float cannot represent large counts.
   const wide = widened(losses.dtype);
   const shares = own === null ? cast(counts!, wide) : cast(own, wide);
   const total = sum(own === null || counts === null ? shares : where(counts, shares, 0));
@@ -141,7 +142,7 @@ function widened(dtype: DType): DType {
   return dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
 }
 
-/** The weights of the classes, in the dtype of the logits; null where there are none. */
+/** The class weights in the dtype of the logits; null when there are none. */
 function weightOf(
   given: CrossEntropyOptions['weight'],
   logits: NDArray,
@@ -162,7 +163,7 @@ function weightOf(
   return cast(weight, isFloat(logits.dtype) ? logits.dtype : 'float32');
 }
 
-/** Log-probabilities, each times the weight of its class. */
+/** Log-probabilities, multiplied by the class weights. */
 function weighted(x: NDArray, weight: NDArray | null, axis: number): NDArray {
   if (weight === null) return x;
   const others = x.ndim - 1 - axis;

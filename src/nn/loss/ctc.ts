@@ -1,5 +1,5 @@
 import type { Dim } from '../../base/dim/index.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/attributes/options.js';
+import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
@@ -14,20 +14,20 @@ import { checkArrays } from './checks.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 export interface CTCOptions extends LossOptions {
-  /** How many steps each example has; what follows is padding. All steps unless given. */
+  /** Number of steps of each example; the rest is padding. Default: all steps. */
   readonly inputLengths?: Lengths | undefined;
-  /** How many labels each example has; what follows is padding. All labels unless given. */
+  /** Number of labels of each example; the rest is padding. Default: all labels. */
   readonly labelLengths?: Lengths | undefined;
-  /** The class that stands for no label. Default 0. */
+  /** The class of the blank. Default 0. */
   readonly blank?: number;
-  /** Whether labels that do not fit into their steps cost nothing, rather than Infinity. Default false. */
+  /** Replace infinite losses, of labels that do not fit into their steps, by zero. Default false. */
   readonly zeroInfinity?: boolean;
   /** The axes of `logits`: batch, time, classes, or time first. Default NTC. */
   readonly layout?: 'NTC' | 'TNC';
 }
 
-/** What these are is looked at beside the arrays that they belong to. */
-const anything = rule('a value', (value): value is unknown => value !== undefined);
+/** Any value: lengths are checked together with the arrays that they belong to. */
+const anything = valueRule('a value', (value): value is unknown => value !== undefined);
 
 const rules: OptionRules<CTCOptions> = {
   ...lossRules,
@@ -40,21 +40,21 @@ const rules: OptionRules<CTCOptions> = {
 
 /**
  * Connectionist temporal classification: -log of the probability that the steps of a sequence spell its
- * labels, in whatever alignment. Each step names a class; steps in a row that name the same class count
- * once, and blanks do not count.
+ * labels, in any alignment. Each step emits a class; adjacent steps that emit the same class count once, and
+ * blanks do not count.
  *
  * `logits` (batch, time, classes) are not normalized: `logSoftmax` over the classes is part of the loss.
- * `labels` (batch, most) are integers, with anything in the padding: what stands there, here or in
- * `logits`, reaches nothing. Half precision is computed in float32, which the loss then has.
+ * `labels` (batch, most) are integers. Padding, in labels or in `logits`, has no influence. Half precision is
+ * computed in float32, which is then the dtype of the loss.
  *
- * `mean` is the mean over examples, as for every loss here. PyTorch divides each loss by the number of
- * labels before; use `none` for that.
+ * `mean` is the mean over examples, as for every loss here. PyTorch divides each loss by its number of labels
+ * first; use `none` for that.
  *
  * Labels that do not fit, with a blank between equal ones, cost Infinity and have no gradient.
  *
- * @throws ShapeError, DTypeError or ArgumentError for arrays that are no such logits, labels or lengths,
- * for labels that are the blank or no class, and for lengths beyond the end. Captured code takes numbers
- * of steps that only a running graph knows for the nearest possible ones.
+ * @throws ShapeError, DTypeError or ArgumentError for arrays that are not such logits, labels or lengths, for
+ * labels that are the blank or not a class, and for lengths beyond the end. Captured code clamps lengths that
+ * only a running graph knows to the valid range.
  *
  * Source: Graves et al., Connectionist Temporal Classification, ICML 2006, section 4.1.
  */
@@ -71,7 +71,7 @@ export function ctc(logits: NDArray, labels: NDArray, options: CTCOptions = {}):
   const [, most] = extentsOf(labels);
   const { steps, count } = lengths;
   const isStep = steps && expandDims(swapaxes(isWithin(steps, time), 0, 1), 2);
-  // Masked before all else: a NaN of the padding would be one in its gradient.
+  // Masked first: a NaN in the padding would be a NaN in its gradient.
   const logs = logSoftmax(isStep === null ? x : where(isStep, x, 0));
   const classes = classesOf(labels, count && isWithin(count, most), blank);
   const likelihoods = likelihoodsOf({
@@ -89,34 +89,34 @@ export function ctc(logits: NDArray, labels: NDArray, options: CTCOptions = {}):
 }
 
 interface Lattice {
-  /** The logarithms of the probabilities of a blank at each step: (time, batch, 1). */
+  /** Log-probabilities of the blank at each step: (time, batch, 1). */
   readonly blanks: NDArray;
-  /** Those of each label: (time, batch, most). */
+  /** Log-probabilities of each label at each step: (time, batch, most). */
   readonly marks: NDArray;
   /** (batch, most) */
   readonly classes: NDArray;
-  /** Which steps exist, all where null: (time, batch, 1). */
+  /** Mask of valid steps; null when all are: (time, batch, 1). */
   readonly isStep: NDArray | null;
 }
 
 /**
  * For every k from 0 to `most`, the logarithm of the probability that the steps spell the first k labels:
- * (batch, most + 1). It is the sum over alignments that end with a blank, `gap`, and over those that end
- * with the k-th label, `mark`; the paper's extended labels hold them in turn.
+ * (batch, most + 1). It is the sum over alignments that end with a blank, `gap`, and over those that end with
+ * the k-th label, `mark`; the paper's extended labels interleave the two.
  */
 function likelihoodsOf({ blanks, marks, classes, isStep }: Lattice): NDArray {
-  // There is no label before the first, so no step can name it.
+  // There is no label before the first, so no step can emit it.
   const emissions = pad(marks, [[0, 0], [0, 0], [1, 0]], { value: -Infinity }); // prettier-ignore
   const own = pad(classes, beforeEach, { value: -1 });
   const isRepeated = equal(own, shift(own, -1));
   const impossible = fill<NDArray>(extentsOf(classes), -Infinity, blanks.dtype);
-  // Before the first step, nothing is spelled for certain.
+  // Before the first step, the empty prefix has probability 1.
   const begin = [0, -Infinity].map((value) => pad(impossible, beforeEach, { value }));
   const rows = [blanks, emissions, ...(isStep === null ? [] : [isStep])];
   const [, [gap, mark]] = foreach(
     ([blank, emission, ...isStep]: NDArray[], [gap, mark]: NDArray[]) => {
       const either = logaddexp(gap, mark);
-      // The next label follows anything, but a blank only where it is the same again.
+      // A label may follow directly; equal adjacent labels need a blank between them.
       const onward = shift(where(isRepeated, gap, either), 1);
       const after = [add(either, blank), add(logaddexp(mark, onward), emission)];
       if (isStep.length === 0) return [[], after];
@@ -130,12 +130,12 @@ function likelihoodsOf({ blanks, marks, classes, isStep }: Lattice): NDArray {
 
 const beforeEach = [[0, 0], [1, 0]]; // prettier-ignore
 
-/** Which of so many positions lie within each length: (batch, extent). */
+/** Mask of the positions within each length: (batch, extent). */
 function isWithin(lengths: NDArray, extent: Dim): NDArray {
   return less(iota<NDArray>(extent, { dtype: 'int32' }), expandDims(lengths, 1));
 }
 
-/** The classes of labels, and blanks in place of padding, as positions along the classes. */
+/** Labels as indices of classes, with blanks in place of padding. */
 function classesOf(labels: NDArray, isLabel: NDArray | null, blank: number): NDArray {
   const whole = cast(labels, 'int32');
   const isClass = logicalAnd(greaterEqual(whole, 0), notEqual(whole, blank));
@@ -144,8 +144,8 @@ function classesOf(labels: NDArray, isLabel: NDArray | null, blank: number): NDA
 }
 
 /**
- * What only a running graph knows is refused there by the operators that take positions. For them a
- * negative one would count from the end, unless it lies before every axis.
+ * Invalid labels that only a running graph sees are refused by the operators that take indices. A negative
+ * index would count from the end, so it is replaced by one out of range.
  */
 function orNowhere(isPosition: NDArray, positions: NDArray): NDArray {
   return where(isPosition, positions, -(2 ** 31));

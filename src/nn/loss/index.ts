@@ -4,14 +4,14 @@ import {
   flag,
   integer,
   type OptionRules,
-  positive,
+  positiveNumber,
 } from '../../base/attributes/options.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import {
   abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkSameShape } from './checks.js';
-import { inFloat32, isNarrow } from './precision.js';
+import { lossInFloat32, isNarrowLoss } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 export { type CrossEntropyOptions, softmaxCrossEntropy } from './cross-entropy.js';
@@ -21,7 +21,7 @@ export type { LossOptions } from './reduction.js';
 /** The mean squared error. */
 export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
   checkOptions('mse', options, lossRules);
-  if (isNarrow(predictions, targets)) return inFloat32(mse, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets)) return lossInFloat32(mse, predictions, targets, options);
   checkSameShape('mse', predictions, targets);
   return reduce(square(sub(predictions, targets)), options);
 }
@@ -29,23 +29,24 @@ export function mse(predictions: NDArray, targets: NDArray, options: LossOptions
 /** The mean absolute error. */
 export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
   checkOptions('l1', options, lossRules);
-  if (isNarrow(predictions, targets)) return inFloat32(l1, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets)) return lossInFloat32(l1, predictions, targets, options);
   checkSameShape('l1', predictions, targets);
   return reduce(abs(sub(predictions, targets)), options);
 }
 
-/** What `huber` takes besides. */
+/** Options of `huber`. */
 export interface HuberOptions extends LossOptions {
-  /** Where the loss turns from quadratic to linear; above 0. Default 1. */
+  /** The point where the loss turns from quadratic to linear; above 0. Default 1. */
   readonly delta?: number;
 }
 
-const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positive };
+const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positiveNumber };
 
 /** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
 export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
   checkOptions('huber', options, huberRules);
-  if (isNarrow(predictions, targets)) return inFloat32(huber, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets))
+    return lossInFloat32(huber, predictions, targets, options);
   checkSameShape('huber', predictions, targets);
   const delta = options.delta ?? 1;
   const error = sub(predictions, targets);
@@ -54,23 +55,23 @@ export function huber(predictions: NDArray, targets: NDArray, options: HuberOpti
   return reduce(losses, options);
 }
 
-/** What `binaryCrossEntropy` takes besides. */
+/** Options of `binaryCrossEntropy`. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
-  /** Whether predictions are logits (default) rather than probabilities. */
+  /** True (the default) when predictions are logits, false when they are probabilities. */
   readonly fromLogits?: boolean;
 }
 
 const binaryRules: OptionRules<BinaryCrossEntropyOptions> = { ...lossRules, fromLogits: flag };
 
-/** The cross-entropy of independent yes-or-no predictions, stable for large logits. */
+/** The cross-entropy of independent binary predictions, stable for large logits. */
 export function binaryCrossEntropy(
   predictions: NDArray,
   targets: NDArray,
   options: BinaryCrossEntropyOptions = {},
 ): NDArray {
   checkOptions('binaryCrossEntropy', options, binaryRules);
-  if (isNarrow(predictions, targets)) {
-    return inFloat32(binaryCrossEntropy, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets)) {
+    return lossInFloat32(binaryCrossEntropy, predictions, targets, options);
   }
   checkSameShape('binaryCrossEntropy', predictions, targets);
   if (options.fromLogits ?? true) {
@@ -81,14 +82,14 @@ export function binaryCrossEntropy(
     );
     return reduce(losses, options);
   }
-  // The logarithm is cut off where float32 would make it infinite, as PyTorch does.
+  // The logarithm is clamped where float32 would make it infinite, as in PyTorch.
   const bounded = (p: NDArray): NDArray => maximum(log(p), -100);
   const yes = mul(targets, bounded(predictions));
   const no = mul(sub(1, targets), bounded(sub(1, predictions)));
   return reduce(neg(add(yes, no)), options);
 }
 
-/** What `kl` takes besides. */
+/** Options of `kl`. */
 export interface KlOptions extends LossOptions {
   /** The axis of the distributions. Default -1. */
   readonly axis?: number;
@@ -97,12 +98,13 @@ export interface KlOptions extends LossOptions {
 const klRules: OptionRules<KlOptions> = { ...lossRules, axis: integer };
 
 /**
- * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities;
- * a target of zero contributes nothing, and one that is no probability makes the loss NaN.
+ * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities; a
+ * target of zero contributes nothing, and an invalid probability makes the loss NaN.
  */
 export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
   checkOptions('kl', options, klRules);
-  if (isNarrow(logPredictions, targets)) return inFloat32(kl, logPredictions, targets, options);
+  if (isNarrowLoss(logPredictions, targets))
+    return lossInFloat32(kl, logPredictions, targets, options);
   checkSameShape('kl', logPredictions, targets);
   const isNone = equal(targets, 0);
   const safe = where(isNone, 1, targets);

@@ -8,14 +8,17 @@ function dtypeOf(predictions: NDArray, targets: NDArray): NDArray['dtype'] {
     : predictions.dtype;
 }
 
-/** Whether a loss on these has 16 bits, so that it is computed `inFloat32`. What are no arrays, the loss refuses. */
-export function isNarrow(predictions: NDArray, targets: NDArray): boolean {
+/**
+ * True when a loss of these operands has 16 bits, so that it is computed `inFloat32`. Values that are not
+ * arrays are refused later, by the loss.
+ */
+export function isNarrowLoss(predictions: NDArray, targets: NDArray): boolean {
   const areArrays = predictions instanceof NDArray && targets instanceof NDArray;
   return areArrays && isNarrowFloat(dtypeOf(predictions, targets));
 }
 
-/** A loss of 16-bit floats, which overflow where they are squared or added up: in float32, rounded once. */
-export function inFloat32<O>(
+/** Computes a loss of 16-bit floats, whose squares and sums overflow, in float32, and rounds once. */
+export function lossInFloat32<O>(
   loss: (predictions: NDArray, targets: NDArray, options: O) => NDArray,
   predictions: NDArray,
   targets: NDArray,

@@ -1,9 +1,9 @@
 import { oneOfValues, type OptionRules } from '../../base/attributes/options.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 
-/** What every loss function takes. */
+/** Options of every loss function. */
 export interface LossOptions {
-  /** `mean` over all examples (default), their `sum`, or `none`: one loss an example. */
+  /** `mean` over all examples (default), their `sum`, or `none`: one loss for each example. */
   readonly reduction?: 'mean' | 'sum' | 'none';
 }
 
@@ -12,7 +12,7 @@ export const lossRules: OptionRules<LossOptions> = {
   reduction: oneOfValues('mean', 'sum', 'none'),
 };
 
-/** What a loss function returns of the losses of all examples. */
+/** Reduces the losses of all examples as the options say. */
 export function reduce(losses: NDArray, options: LossOptions): NDArray {
   if (options.reduction === 'none') return losses;
   return options.reduction === 'sum' ? losses.sum() : losses.mean();

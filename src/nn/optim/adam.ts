@@ -10,7 +10,7 @@ import {
   type UpdateContext,
 } from './optimizer.js';
 
-/** What `Adam` and `AdamW` takes besides what every optimizer does. */
+/** Options of `Adam` and `AdamW`. */
 export interface AdamOptions extends OptimizerOptions {
   /** Decay of the mean of gradients. Default 0.9. */
   readonly beta1?: number;
@@ -41,12 +41,12 @@ export class Adam extends Optimizer {
     this.#epsilon = options.epsilon ?? 1e-8;
   }
 
-  /** The corrections for starting from zero moments. */
+  /** Bias corrections of the moments, which start from zero. */
   protected override hyperparameters(updates: NDArray): readonly NDArray[] {
     return [this.#beta1, this.#beta2].map((beta) => pow(beta, updates).neg().add(1).reciprocal());
   }
 
-  /** The weight before the step, with whatever weight decay takes off it. */
+  /** The weight before the step, after decoupled weight decay. */
   protected decayed(weight: NDArray, _rate: NDArray): NDArray {
     return weight;
   }
@@ -77,7 +77,7 @@ export class AdamW extends Adam {
   }
 }
 
-/** Whatever is no object is left for the check of options. */
+/** Adds the default decay; a value that is not an object is left for the check of options. */
 function withDecay(options: AdamOptions): AdamOptions {
   const isObject = typeof options === 'object' && options !== null && !Array.isArray(options);
   return isObject && options.weightDecay === undefined

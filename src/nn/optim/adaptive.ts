@@ -9,7 +9,7 @@ import {
   type UpdateContext,
 } from './optimizer.js';
 
-/** What `RMSProp` takes besides what every optimizer does. */
+/** Options of `RMSProp`. */
 export interface RMSPropOptions extends OptimizerOptions {
   /** Decay of the mean of squared gradients. Default 0.99. */
   readonly decay?: number;
@@ -47,7 +47,7 @@ export class RMSProp extends Optimizer {
   }
 }
 
-/** What `Adagrad` takes besides what every optimizer does. */
+/** Options of `Adagrad`. */
 export interface AdagradOptions extends OptimizerOptions {
   /** Added to the root of the sum. Default 1e-10. */
   readonly epsilon?: number;
@@ -77,9 +77,9 @@ export class Adagrad extends Optimizer {
   }
 }
 
-/** What `Lion` takes besides what every optimizer does. */
+/** Options of `Lion`. */
 export interface LionOptions extends OptimizerOptions {
-  /** Share of the momentum in the direction of a step. Default 0.9. */
+  /** Weight of the momentum in the direction of a step. Default 0.9. */
   readonly beta1?: number;
   /** Decay of the momentum. Default 0.99. */
   readonly beta2?: number;

@@ -1,25 +1,25 @@
 import { wideFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkArgument, rule } from '../../base/attributes/options.js';
+import { checkArgument, valueRule } from '../../base/attributes/options.js';
 import * as autograd from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import { isNewGradient, replaceGradient } from '../../front/dispatch/values.js';
 import { minimum, sqrt } from '../../ops/index.js';
 import type { Parameter } from '../parameter.js';
-import { checkParameters } from './optimizer.js';
+import { checkParameterMap } from './optimizer.js';
 import { anyStep } from './used.js';
 
-const length = rule(
+const length = valueRule(
   'a number above 0',
   (value): value is number => typeof value === 'number' && value > 0,
 );
 
 /**
- * Scales all gradients that no step has used yet by one factor so that their common Euclidean norm is at
- * most `maxNorm`. Returns the norm before, of float32 at least. Source: Pascanu, Mikolov and Bengio, ICML
+ * Scales all gradients that no step has used yet by one factor so that their common Euclidean norm is at most
+ * `maxNorm`. Returns the norm before clipping, in float32 or wider. Source: Pascanu, Mikolov and Bengio, ICML
  * 2013.
  *
- * @throws ArgumentError for another norm than a number above 0, and where no backward pass has written a
+ * @throws ArgumentError for a norm that is not a number above 0, and when no backward pass has written a
  * gradient since the last step.
  */
 export function clipGlobalNorm(
@@ -27,7 +27,7 @@ export function clipGlobalNorm(
   maxNorm: number,
 ): NDArray {
   const op = 'clipGlobalNorm';
-  checkParameters(op, parameters);
+  checkParameterMap(op, parameters);
   checkArgument(op, 'maxNorm', maxNorm, length);
   const trained = [...parameters.values()].filter(
     (each) => each.isInitialized && isNewGradient(each.value, anyStep),

@@ -6,10 +6,10 @@ import {
   callable,
   checkArgument,
   checkOptions,
-  either,
+  eitherRule,
   nonNegative,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import * as autograd from '../../front/autograd/index.js';
 import {
@@ -25,46 +25,44 @@ import { array, zeros } from '../../front/arrays/creation.js';
 import { GradientUser } from '../../front/core/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
 import { nameArray } from '../../front/options/names.js';
-import { NDArray } from '../../front/core/ndarray.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
+import { type OptimizerState, readState } from './state.js';
 import { anyStep } from './used.js';
 
 /** A learning rate, or a function from the number of steps taken so far to one. */
 export type LearningRate = number | ((step: number) => number);
 
-/** What every optimizer takes. */
+/** Options of every optimizer. */
 export interface OptimizerOptions {
-  /** By how much of the direction of a step weights move. */
+  /** Scale of the step. */
   readonly learningRate: LearningRate;
-  /** The share of each weight added to its gradient (or, in AdamW and Lion, taken off directly). Default 0. */
+  /**
+   * The fraction of each weight that is added to its gradient (in AdamW and Lion: subtracted from the
+   * weight). Default 0.
+   */
   readonly weightDecay?: number;
 }
 
-const schedule = rule<(step: number) => number>(
+const schedule = valueRule<(step: number) => number>(
   'a function from the number of steps to such a number',
   (value): value is (step: number) => number => callable.accepts(value),
 );
-const learningRateRule: ValueRule<LearningRate> = either(nonNegative, schedule);
+const learningRateRule: ValueRule<LearningRate> = eitherRule(nonNegative, schedule);
 
 /** A number from 0 up to but not including 1: the decay of a running mean. */
-export const decayRule: ValueRule<number> = rule(
+export const decayRule: ValueRule<number> = valueRule(
   'a number of at least 0 and below 1',
   (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
 );
 
-/** What is accepted as options of every optimizer. */
+/** Rules of the options of every optimizer. */
 export const optimizerRules: OptionRules<OptimizerOptions> = {
   learningRate: learningRateRule,
   weightDecay: nonNegative,
 };
-
-/** Everything that a checkpoint keeps of an optimizer. */
-export interface OptimizerState {
-  readonly arrays: ReadonlyMap<string, NDArray>;
-  readonly steps: number;
-}
 
 /** What the update of one parameter reads, and what it yields. */
 export interface UpdateContext {
@@ -72,40 +70,40 @@ export interface UpdateContext {
   readonly weight: NDArray;
   /** Its gradient, of the same dtype. */
   readonly grad: NDArray;
-  /** The optimizer's state for this parameter, by slot. */
+  /** The optimizer's state for this parameter, in the order of its slots. */
   readonly slots: readonly NDArray[];
-  /** What changes from step to step, as rank-0 float32 arrays: first the learning rate. */
+  /** Hyperparameters that change from step to step, as rank-0 float32 arrays: first the learning rate. */
   readonly hyper: readonly NDArray[];
 }
 
 /**
- * Moves parameters along their gradients, using each gradient once: a parameter whose gradient no backward
- * pass has written since the last step stays as it is, and so does its state. Weights of float16 and
- * bfloat16 are updated in float32, which their state has as well, and rounded once.
+ * Updates parameters from their gradients, using each gradient once: a parameter whose gradient no backward
+ * pass has written since the last step keeps its value and its state. Weights of float16 and bfloat16 are
+ * updated in float32, which is also the dtype of their state, and rounded once.
  *
- * The update of all parameters is captured code: a step is one
- * compiled program that works on the parameters in place, or part of the program of whatever function it
- * is called in. The number of steps is state of that program, the learning rate an input of it.
+ * The update of all parameters is captured code: a step is one compiled program that works on the parameters
+ * in place, or part of the program of the function it is called in. The number of steps is state of that
+ * program, the learning rate an input of it.
  */
 export abstract class Optimizer {
   readonly parameters: ReadonlyMap<string, Parameter>;
   protected readonly weightDecay: number;
   readonly #state: Map<Parameter, readonly NDArray[]> = new Map();
   readonly #count: NDArray = countArray('steps', 0n);
-  /** How many updates each parameter has had; null where nothing depends on it. */
+  /** Update count of each parameter; null when nothing depends on it. */
   readonly #updates: NDArray | null;
   readonly #user: GradientUser;
   readonly #update: () => void = hybridize(() => this.#updateAll(), { verify: 'off' });
   /** The learning rates of the steps of one call, in order; usually there is one. */
   readonly #rates: HostNumber[] = [];
-  /** How many steps a trace has taken so far. */
+  /** Steps taken so far in each trace. */
   readonly #traced: WeakMap<Capture, number> = new WeakMap();
   #learningRate: LearningRate;
 
   /**
-   * @param rules What is accepted as options, so that others are refused. Default: no option is.
-   * @throws ArgumentError for parameters that are no map of parameters or none of which is trained, and for
-   * options that there are not or that have no such values.
+   * @param rules Accepted options; others are refused. Default: none.
+   * @throws ArgumentError for parameters that are not a map of parameters or none of which is trained, and
+   * for invalid options.
    */
   constructor(
     parameters: ReadonlyMap<string, Parameter>,
@@ -113,7 +111,7 @@ export abstract class Optimizer {
     rules?: OptionRules<OptimizerOptions>,
   ) {
     const op = new.target.name;
-    checkParameters(op, parameters);
+    checkParameterMap(op, parameters);
     if (rules !== undefined) checkOptions(op, options, rules);
     checkArgument(op, 'learningRate', options.learningRate, learningRateRule);
     if (options.weightDecay !== undefined) {
@@ -136,20 +134,20 @@ export abstract class Optimizer {
     this.#updates = counts ? countArray('updates', new BigInt64Array(this.parameters.size)) : null;
   }
 
-  /** How many zero-filled arrays of its own shape each parameter needs. */
+  /** Names of the state arrays of each parameter, which have its shape and start at zero. */
   protected abstract readonly slotNames: readonly string[];
 
   /** The new weight, then the new slots. Written in operators. */
   protected abstract update(context: UpdateContext): readonly NDArray[];
 
-  /** The gradient with coupled weight decay. */
+  /** The gradient plus coupled weight decay. */
   protected slope(weight: NDArray, grad: NDArray): NDArray {
     return this.weightDecay === 0 ? grad : grad.add(weight.mul(this.weightDecay));
   }
 
   /**
-   * What `hyper` holds beyond the learning rate, for all parameters at once: elementwise, of a float64
-   * array with the number of updates of each parameter, this one included.
+   * Entries of `hyper` after the learning rate, for all parameters at once: elementwise functions of a
+   * float64 array with the update count of each parameter, this step included.
    */
   protected hyperparameters(_updates: NDArray): readonly NDArray[] {
     return [];
@@ -167,17 +165,17 @@ export abstract class Optimizer {
     this.#learningRate = rate;
   }
 
-  /** The number of steps taken; one that found nothing new to do was none. */
+  /** The number of steps taken. A step without new gradients does not count. */
   get steps(): number {
     return Number(this.#count.item());
   }
 
   /**
-   * Updates every parameter whose gradient a backward pass has written since the last step; the others stay
-   * as they are, with their state. Nothing happens where there is none.
+   * Updates every parameter whose gradient a backward pass has written since the last step; the others keep
+   * their value and state. Without new gradients nothing happens.
    *
    * @throws ArgumentError, before anything changes, if no backward pass has written any gradient yet.
-   * @throws UnsupportedError in captured code, where only the data tells whether a gradient is new.
+   * @throws UnsupportedError in captured code, if only the data decides whether a gradient is new.
    */
   step(): void {
     if (this.#toUpdate().size > 0) return autograd.pause(() => this.#update());
@@ -189,7 +187,7 @@ export abstract class Optimizer {
     });
   }
 
-  /** The parameters with a gradient that no step has used, by their position among all. */
+  /** The parameters with an unused gradient, by their position among all. */
   #toUpdate(): ReadonlyMap<number, Parameter> {
     const found = new Map<number, Parameter>();
     let at = 0;
@@ -203,7 +201,7 @@ export abstract class Optimizer {
   }
 
   #updateAll(): void {
-    // Hyperparameters that are fields: of optimizers that users write, and by those who write JavaScript.
+    // Fields that are hyperparameters: of user-defined optimizers, and in JavaScript.
     noteFields(this);
     const toUpdate = this.#toUpdate();
     const rate = hostNumber(this.#nextRate());
@@ -225,7 +223,7 @@ export abstract class Optimizer {
     this.#count.assign(this.#count.add(1));
   }
 
-  /** The hyperparameters that depend on the number of updates, for all parameters. Counts the updates. */
+  /** The hyperparameters that depend on the update count, for all parameters. Increments the counts. */
   #sharedHyper(toUpdate: ReadonlyMap<number, Parameter>): readonly NDArray[] {
     if (this.#updates === null) return [];
     const all = this.parameters.size;
@@ -281,8 +279,8 @@ export abstract class Optimizer {
   }
 
   /**
-   * Everything a checkpoint needs: the slots by `parameter/slot`, and the number of steps. For a parameter
-   * that has not been part of all of them, `parameter/updates` counts its own.
+   * State for a checkpoint: the slots by `parameter/slot`, and the number of steps. A parameter that missed
+   * some of the steps has its own count, `parameter/updates`.
    */
   state(): OptimizerState {
     const { steps } = this;
@@ -307,7 +305,7 @@ export abstract class Optimizer {
   }
 
   /**
-   * Takes back what `state` gave.
+   * Restores the result of `state`.
    *
    * @throws FormatError if anything is missing or of another type. Nothing changes then.
    */
@@ -321,7 +319,7 @@ export abstract class Optimizer {
     this.#updates?.assign(array(BigInt64Array.from(counts)));
   }
 
-  /** @internal Refuses what `loadState` refuses. */
+  /** @internal Throws the errors of `loadState` without loading. */
   checkState(state: OptimizerState): void {
     const op = `${this.constructor.name}.loadState`;
     const { arrays, steps } = readState(op, state);
@@ -366,27 +364,10 @@ export abstract class Optimizer {
   }
 }
 
-/** Refuses what has not the form of a state. */
-function readState(op: string, state: unknown): OptimizerState {
-  const refuse = (actual: string): FormatError =>
-    new FormatError('this is no state of an optimizer', {
-      op,
-      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
-      actual,
-    });
-  if (typeof state !== 'object' || state === null) throw refuse(describe(state));
-  const { arrays } = state as OptimizerState;
-  if (!(arrays instanceof Map)) throw refuse(`arrays: ${describe(arrays)}`);
-  for (const [name, slot] of arrays as ReadonlyMap<unknown, unknown>) {
-    if (!(slot instanceof NDArray)) throw refuse(`${describe(name)}: ${describe(slot)}`);
-  }
-  return state as OptimizerState;
-}
-
 /** The name of the number of updates in saved state, beside the names of slots. */
 const updatesName = 'updates';
 
-/** A number of steps, or several, as state that captured code can count on. */
+/** One or several step counts as state that captured code can increment. */
 function countArray(name: string, start: bigint | BigInt64Array): NDArray {
   const count = outsideCapture(() => array(start));
   count.pin();
@@ -394,8 +375,8 @@ function countArray(name: string, start: bigint | BigInt64Array): NDArray {
   return count;
 }
 
-/** Refuses what is no map of parameters. */
-export function checkParameters(op: string, parameters: unknown): void {
+/** Refuses a value that is not a map of parameters. */
+export function checkParameterMap(op: string, parameters: unknown): void {
   const isMap = parameters instanceof Map;
   if (isMap && [...parameters.values()].every((each) => each instanceof Parameter)) return;
   throw new ArgumentError('these are no parameters', {

@@ -2,7 +2,7 @@ import {
   callable,
   checkArgument,
   checkOptions,
-  either,
+  eitherRule,
   integerFrom,
   nonNegative,
 } from '../../base/attributes/options.js';
@@ -48,10 +48,10 @@ export function cosine(rate: number, options: CosineOptions): Schedule {
   };
 }
 
-/** Rises linearly to where `after` begins, over `steps`. */
+/** Rises linearly, over `steps`, to the initial rate of `after`. */
 export function warmup(steps: number, after: Schedule | number): Schedule {
   checkArgument('warmup', 'steps', steps, count);
-  checkArgument('warmup', 'after', after, either(nonNegative, callable));
+  checkArgument('warmup', 'after', after, eitherRule(nonNegative, callable));
   const rest = typeof after === 'number' ? (): number => after : after;
   return (step) => (step < steps ? (rest(0) * (step + 1)) / steps : rest(step - steps));
 }

@@ -9,9 +9,9 @@ import {
   type UpdateContext,
 } from './optimizer.js';
 
-/** What `SGD` takes besides what every optimizer does. */
+/** Options of `SGD`. */
 export interface SGDOptions extends OptimizerOptions {
-  /** The share of the last step that is kept. Default 0. */
+  /** The fraction of the last step that is kept. Default 0. */
   readonly momentum?: number;
   /** Nesterov's form of momentum. Default false. */
   readonly nesterov?: boolean;

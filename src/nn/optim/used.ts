@@ -1,4 +1,4 @@
 import { GradientUser } from '../../front/core/gradient-use.js';
 
-/** Uses every gradient that the step of any optimizer uses. */
+/** Gradient user shared by clipping: a gradient that the step of any optimizer used counts as used. */
 export const anyStep: GradientUser = new GradientUser('clipGlobalNorm');

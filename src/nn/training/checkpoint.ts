@@ -1,5 +1,5 @@
 import { FormatError, named } from '../../base/errors.js';
-import { bytesRule, checkArgument, instanceOf, rule } from '../../base/attributes/options.js';
+import { bytesRule, checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
 import { JsonReader } from '../../base/attributes/reader.js';
 import {
   decodeSafetensors,
@@ -14,7 +14,7 @@ import { Optimizer } from '../optim/optimizer.js';
 import { assignMapped } from '../parameter-map.js';
 import { fromFileTensors, parameterTensors, toFileTensor } from '../persistence.js';
 
-/** What a checkpoint holds; the random state always goes along. */
+/** Contents of a checkpoint; the random state is always included. */
 export interface Checkpoint {
   readonly net: Block;
   readonly optimizer?: Optimizer;
@@ -44,10 +44,10 @@ const ungroup = (
     ),
   );
 
-/** What belongs together in a checkpoint, if it is that. */
+/** The validated checkpoint. */
 function checked(op: string, checkpoint: Checkpoint): Checkpoint {
   checkArgument(op, 'checkpoint', checkpoint, anyCheckpoint);
-  // Objects with more in them are fine: what belongs to a run is often kept in one.
+  // Extra fields are accepted: users often keep everything about a run in one object.
   const { net, optimizer, loader } = checkpoint;
   checkArgument(op, 'net', net, instanceOf('a block', Block));
   if (optimizer !== undefined) {
@@ -57,12 +57,12 @@ function checked(op: string, checkpoint: Checkpoint): Checkpoint {
   return checkpoint;
 }
 
-const anyCheckpoint = rule(
+const anyCheckpoint = valueRule(
   'an object with net and, where there are any, optimizer and loader',
   (value): value is Checkpoint => typeof value === 'object' && value !== null,
 );
 
-const loaderRule = rule(
+const loaderRule = valueRule(
   'an object with state and loadState, as a Loader is',
   (value): value is NonNullable<Checkpoint['loader']> =>
     typeof value === 'object' &&
@@ -101,12 +101,12 @@ function encode(op: string, checkpoint: Checkpoint): Uint8Array {
   });
 }
 
-/** Takes back what `encodeCheckpoint` gave: the run goes on as if it had not been interrupted. */
+/** Restores the result of `encodeCheckpoint`: training continues as if it had not been interrupted. */
 export function decodeCheckpoint(bytes: Uint8Array, checkpoint: Checkpoint): void {
   restore('decodeCheckpoint', bytes, checkpoint);
 }
 
-/** @param op On whose behalf, for messages. */
+/** @param op Public function, for messages. */
 function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
   const { net, optimizer, loader } = checked(op, checkpoint);
   checkArgument(op, 'bytes', bytes, bytesRule);
@@ -143,7 +143,7 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
     const { seed, counter } = metadata.random;
     change(() => random.setState({ seed: BigInt(seed), counter: BigInt(counter) }), () => random.setState(drawn)); // prettier-ignore
     change(() => loader?.loadState(metadata.loader!), () => loader?.loadState(position!)); // prettier-ignore
-    // Before parameters change, unless they get their sizes from the file.
+    // Checked before parameters change, unless they get their sizes from the file.
     if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
     else undo.unshift(...[...parameters.values()].map((parameter) => parameter.remember()));
     assignMapped(op, parameters, fromFileTensors(ungroup('net', file.tensors)));
@@ -185,7 +185,7 @@ function readMetadata(op: string, text: string | undefined): Metadata {
   return metadata as Metadata;
 }
 
-/** Refuses fields of other forms, before any of them is used. */
+/** Refuses malformed fields before any of them is used. */
 function readFields(op: string, metadata: object): void {
   try {
     const root = new JsonReader(metadata, 'the metadata of the checkpoint');
@@ -208,14 +208,14 @@ function readFields(op: string, metadata: object): void {
   }
 }
 
-/** Writes parameters, optimizer, random state and loader position to one safetensors file, whole or not at all. */
+/** Atomically writes parameters, optimizer, random state and loader position to one safetensors file. */
 export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   await replaceFile('saveCheckpoint', path, encode('saveCheckpoint', checkpoint));
 }
 
 /**
- * Reads what `saveCheckpoint` wrote; training then continues bit for bit.
- * @throws FormatError for a file that is no checkpoint, or one of another version.
+ * Loads a checkpoint; training then continues bit for bit.
+ * @throws FormatError for a file that is not a checkpoint, or of another version.
  */
 export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   const op = 'loadCheckpoint';

@@ -1,4 +1,4 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import type { Tensor } from '../../ir/types.js';
 import { mul } from '../elementwise/arithmetic.js';
@@ -11,19 +11,19 @@ import { sum } from '../reduction/sum.js';
 import type { Label } from './equation.js';
 import { matmul } from './matmul.js';
 
-/** An array whose axes have names. */
-export interface Term<T extends Tensor> {
+/** An array with labeled axes. */
+export interface LabeledTensor<T extends Tensor> {
   readonly x: T;
-  /** Distinct, one an axis. */
+  /** Distinct, one for each axis. */
   readonly labels: readonly Label[];
 }
 
 /**
- * The sum of products over all labels that `output` lacks, pair by pair: each product sums out at once
- * what nothing else needs. A size of 1 meets any other.
+ * The sum of products over all labels that `output` lacks, pair by pair: each product sums over labels that
+ * nothing else needs. A size of 1 broadcasts.
  */
 export function contractTerms<T extends Tensor>(
-  terms: readonly Term<T>[],
+  terms: readonly LabeledTensor<T>[],
   output: readonly Label[],
 ): T {
   const rest = new Terms(droppedOnes(terms), output);
@@ -36,23 +36,24 @@ export function contractTerms<T extends Tensor>(
 }
 
 /**
- * Terms that are still to be multiplied, in their order. What a product costs depends on the labels of its
- * factors only, so terms of the same labels are kept together: of these there are few, however many terms.
+ * Terms that are still to be multiplied, in order. The cost of a product depends on its factors' labels only,
+ * so terms are grouped by labels: there are few groups, however many terms.
  */
 class Terms<T extends Tensor> {
   readonly #output: ReadonlySet<Label>;
-  /** By labels, in whatever order these are. */
+  /** Keyed by the set of labels. */
   readonly #groups: Map<string, Group<T>> = new Map();
-  /** How many terms have a label. */
+  /** Number of terms with a label. */
   readonly #uses: Map<Label, number> = new Map();
   #next = 0;
-  /** How many there are. */
+  /** Number of terms. */
   size = 0;
 
-  constructor(terms: readonly Term<T>[], output: readonly Label[]) {
+  constructor(terms: readonly LabeledTensor<T>[], output: readonly Label[]) {
     this.#output = new Set(output);
     for (const { labels } of terms) this.#count(labels, 1);
-    // What only one of them has, and nobody wants, is summed out first. Products leave no such label.
+    // Labels that only one term has, and the output lacks, are summed out first. Products leave no such
+    // label.
     const isShared = (label: Label): boolean => (this.#uses.get(label) ?? 0) > 1;
     const summed =
       terms.length < 2
@@ -64,7 +65,7 @@ class Terms<T extends Tensor> {
     for (const term of summed) this.put(term);
   }
 
-  put(term: Term<T>): void {
+  put(term: LabeledTensor<T>): void {
     const key = [...term.labels].sort().join();
     let group = this.#groups.get(key);
     if (group === undefined) {
@@ -75,24 +76,24 @@ class Terms<T extends Tensor> {
     this.size++;
   }
 
-  /** The labels that some other term or the output wants. */
-  needed(without: readonly Term<T>[]): Set<Label> {
-    // Those are taken out already.
+  /** The labels that some other term or the output needs. */
+  needed(without: readonly LabeledTensor<T>[]): Set<Label> {
+    // Those terms are already removed.
     const labels = new Set(without.flatMap((term) => term.labels));
     return new Set([...labels].filter((label) => this.#isWanted(label, 0)));
   }
 
-  /** Takes out the only term. */
-  takeLast(): Term<T> {
+  /** Removes the only term. */
+  takeLast(): LabeledTensor<T> {
     return this.#take([...this.#groups.values()].find((group) => count(group) > 0)!);
   }
 
   /**
-   * Takes out the pair whose product takes the fewest axes to go through, then the one that leaves the
-   * fewest; the first of equals. Sizes do not count: an order that changed with them would change the last
-   * bits between a program of static and one of symbolic dimensions.
+   * Removes the pair whose product iterates over the fewest axes, then the one that leaves the fewest; the
+   * first of equals. Sizes do not count: an order that depended on them would change the last bits between a
+   * program of static and one of symbolic dimensions.
    */
-  takeCheapest(): readonly [Term<T>, Term<T>] {
+  takeCheapest(): readonly [LabeledTensor<T>, LabeledTensor<T>] {
     const groups = [...this.#groups.values()].filter((group) => count(group) > 0);
     let best: readonly [Group<T>, Group<T>] = [groups[0], groups[0]];
     let least: readonly number[] = [Infinity];
@@ -108,7 +109,7 @@ class Terms<T extends Tensor> {
     return [this.#take(a), this.#take(b)];
   }
 
-  /** Axes to go through, axes that stay, and the places of the two in the order of all. */
+  /** Axes to iterate over, axes that remain, and the positions of both in the order of all. */
   #costOf(a: Group<T>, b: Group<T>): readonly number[] {
     const joined = new Set([...a.labels, ...b.labels]);
     let kept = 0;
@@ -124,7 +125,7 @@ class Terms<T extends Tensor> {
     return this.#output.has(label) || (this.#uses.get(label) ?? 0) > besides;
   }
 
-  #take(group: Group<T>): Term<T> {
+  #take(group: Group<T>): LabeledTensor<T> {
     const { term } = group.queue[group.first++];
     this.#count(term.labels, -1);
     this.size--;
@@ -136,10 +137,10 @@ class Terms<T extends Tensor> {
   }
 }
 
-/** Terms of the same labels, in their order; those before `first` are taken. */
+/** Terms with the same labels, in order; those before `first` are removed. */
 interface Group<T extends Tensor> {
   readonly labels: ReadonlySet<Label>;
-  readonly queue: { readonly term: Term<T>; readonly at: number }[];
+  readonly queue: { readonly term: LabeledTensor<T>; readonly at: number }[];
   first: number;
 }
 
@@ -147,19 +148,19 @@ function count({ queue, first }: Group<Tensor>): number {
   return queue.length - first;
 }
 
-/** The place of its first term. */
+/** The position of its first term. */
 function head({ queue, first }: Group<Tensor>): number {
   return queue[first].at;
 }
 
-/** The lexicographic order. */
+/** Lexicographic order. */
 function isLess(a: readonly number[], b: readonly number[]): boolean {
   const at = a.findIndex((value, k) => value !== b[k]);
   return at >= 0 && a[at] < b[at];
 }
 
-/** The term without its diagonals' second axes: distinct labels from possibly repeated ones. */
-export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[]): Term<T> {
+/** Replaces diagonals by one axis: distinct labels from possibly repeated ones. */
+export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[]): LabeledTensor<T> {
   const second = labels.findIndex((label, axis) => labels.indexOf(label) < axis);
   if (second < 0) return { x, labels };
   const first = labels.indexOf(labels[second]);
@@ -167,8 +168,10 @@ export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[])
   return withoutRepeats(diagonal(x, 0, first, second), [...others, labels[second]]);
 }
 
-/** Terms without those axes of size 1 that another term has longer: broadcasting is leaving them out. */
-function droppedOnes<T extends Tensor>(terms: readonly Term<T>[]): readonly Term<T>[] {
+/** Drops axes of size 1 that are longer in another term, which broadcasts them. */
+function droppedOnes<T extends Tensor>(
+  terms: readonly LabeledTensor<T>[],
+): readonly LabeledTensor<T>[] {
   const longer = new Set(
     terms.flatMap((term) => term.labels.filter((label) => extentOf(term, label) !== 1)),
   );
@@ -185,12 +188,15 @@ function droppedOnes<T extends Tensor>(terms: readonly Term<T>[]): readonly Term
   });
 }
 
-function extentOf({ x, labels }: Term<Tensor>, label: Label): Dim {
+function extentOf({ x, labels }: LabeledTensor<Tensor>, label: Label): Dim {
   return x.type.shape[labels.indexOf(label)];
 }
 
-/** The sum over what is not needed, in the same dtype. */
-function summedOut<T extends Tensor>(term: Term<T>, wanted: ReadonlySet<Label>): Term<T> {
+/** Sums over the labels that are not needed, in the same dtype. */
+function summedOut<T extends Tensor>(
+  term: LabeledTensor<T>,
+  wanted: ReadonlySet<Label>,
+): LabeledTensor<T> {
   const axes = term.labels.flatMap((label, axis) => (wanted.has(label) ? [] : [axis]));
   if (axes.length === 0) return term;
   return {
@@ -199,8 +205,12 @@ function summedOut<T extends Tensor>(term: Term<T>, wanted: ReadonlySet<Label>):
   };
 }
 
-/** Two terms multiplied; labels that only they have and nothing needs are summed over. */
-function product<T extends Tensor>(a: Term<T>, b: Term<T>, wanted: ReadonlySet<Label>): Term<T> {
+/** Multiplies two terms and sums over labels that only they have and nothing needs. */
+function product<T extends Tensor>(
+  a: LabeledTensor<T>,
+  b: LabeledTensor<T>,
+  wanted: ReadonlySet<Label>,
+): LabeledTensor<T> {
   const shared = a.labels.filter((label) => b.labels.includes(label));
   const batch = shared.filter((label) => wanted.has(label));
   const inner = shared.filter((label) => !wanted.has(label));
@@ -216,7 +226,7 @@ function product<T extends Tensor>(a: Term<T>, b: Term<T>, wanted: ReadonlySet<L
   if (rows.length === 0 && columns.length === 0) {
     const order = [...batch, ...inner];
     const { dtype } = a.x.type;
-    // Products of narrow floats are rounded once, when they have been added up.
+    // Products of narrow floats are rounded once, after the summation.
     const sumDType = isFloat(dtype) ? wideDType(dtype) : dtype;
     const [left, right] = [a, b].map((term) => inDType(arranged(term, order), sumDType));
     const sum = summedOut({ x: mul(left, right), labels: order }, wanted);
@@ -233,9 +243,9 @@ const inDType = <T extends Tensor>(x: T, dtype: DType): T =>
 const alone = (label: Label): readonly Label[] => [label];
 const nothing = (): readonly Label[] => [];
 
-/** The term with its axes in the order of the groups, each group as one axis; none is an axis of 1. */
+/** Permutes axes into groups, each flattened to one axis; an empty group is an axis of 1. */
 function grouped<T extends Tensor>(
-  term: Term<T>,
+  term: LabeledTensor<T>,
   ...groups: readonly (readonly (readonly Label[])[])[]
 ): T {
   const axes = groups.flat();
@@ -243,12 +253,12 @@ function grouped<T extends Tensor>(
   if (axes.every((group) => group.length === 1)) return ordered;
   return reshape(
     ordered,
-    axes.map((group) => sizeOf(group.map((label) => extentOf(term, label)))),
+    axes.map((group) => elementCount(group.map((label) => extentOf(term, label)))),
   );
 }
 
-/** The array with its axes in this order. */
-function arranged<T extends Tensor>({ x, labels }: Term<T>, order: readonly Label[]): T {
+/** Permutes the axes into this order. */
+function arranged<T extends Tensor>({ x, labels }: LabeledTensor<T>, order: readonly Label[]): T {
   const axes = order.map((label) => labels.indexOf(label));
   return axes.every((from, to) => from === to) ? x : transpose(x, axes);
 }

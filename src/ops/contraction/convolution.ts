@@ -20,8 +20,7 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { checkShape, shapeToString } from '../declare/infer.js';
-import { convLoops, convWeightGradientLoops } from './convolution-loops.js';
-import { convTransposeLoops } from './conv-transpose-loops.js';
+import { convNest, convTransposeNest, convWeightGradientNest } from './convolution-nests.js';
 import {
   checkChannels,
   checkGroups,
@@ -31,7 +30,7 @@ import {
   type PerAxis,
   positions,
   reach,
-  shapeOfInput,
+  inputShape,
   type WindowOptions,
   windowsOf,
 } from './window.js';
@@ -47,7 +46,7 @@ import { zerosLike } from '../movement/fill.js';
  */
 
 export interface ConvOptions extends WindowOptions {
-  /** Channels are split into this many groups that do not see each other. Default 1. */
+  /** Number of channel groups, each convolved separately. Default 1. */
   readonly groups?: number;
 }
 
@@ -95,8 +94,8 @@ export const conv: OperatorFunction<Conv, false> = operator({
   attributes: { ...shared, padding: attr.list(attr.dims) },
   method: false,
   call: (x, w, options = {}) => {
-    const spatial = shapeOfInput(x, 'conv').slice(2);
-    const kernel = shapeOfInput(w, 'conv').slice(2);
+    const spatial = inputShape(x, 'conv').slice(2);
+    const kernel = inputShape(w, 'conv').slice(2);
     const [groups] = perAxis('conv', 'groups', options.groups ?? 1, 1);
     return {
       inputs: [x, w],
@@ -124,7 +123,7 @@ export const conv: OperatorFunction<Conv, false> = operator({
     needs[0] ? convTranspose(g!, w, { ...options, size: x.type.shape.slice(2) }) : null,
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
   ],
-  lowering: { kind: 'kernel', kernel: convLoops, divides: true },
+  lowering: { kind: 'kernel', kernel: convNest },
   onnx: ({ onnx, inputs: [x, w], inputTypes: [type], attributes }) => {
     const { strides, padding, dilation, groups } = attributes;
     const [before, after] = [0, 1].map((end) => padding.map((ends) => ends[end]));
@@ -170,8 +169,8 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
   attributes: { ...shared, before: attr.dims, size: attr.dims },
   method: false,
   call: (x, w, options = {}) => {
-    const count = shapeOfInput(x, 'convTranspose').slice(2);
-    const kernel = shapeOfInput(w, 'convTranspose').slice(2);
+    const count = inputShape(x, 'convTranspose').slice(2);
+    const kernel = inputShape(w, 'convTranspose').slice(2);
     const [groups] = perAxis('convTranspose', 'groups', options.groups ?? 1, 1);
     return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
   },
@@ -210,7 +209,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
       needs[1] ? convWeightGradient(g!, x, { ...options, padding, kernel }) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: convTransposeLoops, divides: true },
+  lowering: { kind: 'kernel', kernel: convTransposeNest },
   onnx: ({ onnx, inputs, inputTypes, outputTypes: [type], attributes }) => {
     const { strides, dilation, groups, before, size } = attributes;
     const [count, kernel] = inputTypes.map(({ shape }) => shape.slice(2));
@@ -223,7 +222,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
     if (pads.every((pad) => isStatic(pad) && pad >= 0)) {
       return onnx.node('ConvTranspose', inputs, { ...windows, pads: pads.filter(isStatic) });
     }
-    // All of it, of which a part is taken, or which is too little.
+    // The complete result, to be cropped or extended.
     const whole = onnx.node('ConvTranspose', inputs, windows);
     const axes = onnx.ints(size.map((_, axis) => axis + 2));
     const ends = before.map((start, axis) => addDim(start, size[axis]));
@@ -273,7 +272,7 @@ export const convWeightGradient: OperatorFunction<
   call: (x, g, options) => {
     const op = 'convWeightGradient';
     const { kernel } = options;
-    const { padding, ...windows } = windowsOf(op, options, shapeOfInput(x, op).slice(2), kernel);
+    const { padding, ...windows } = windowsOf(op, options, inputShape(x, op).slice(2), kernel);
     const [groups] = perAxis(op, 'groups', options.groups ?? 1, 1);
     return {
       inputs: [x, g],
@@ -307,9 +306,9 @@ export const convWeightGradient: OperatorFunction<
       needs[1] ? conv(x, g!, { ...options, padding }) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: convWeightGradientLoops, divides: true },
+  lowering: { kind: 'kernel', kernel: convWeightGradientNest },
   onnx: {
-    // Batch and channels change places, and so do strides and dilation.
+    // Batch and channels are exchanged, and so are strides and dilation.
     composed: ({ inputs: [x, g], outputTypes: [{ shape }], attributes }) => {
       const { before, kernel, strides, dilation, groups } = attributes;
       const [batch, channels, ...size] = x.type.shape;
@@ -370,7 +369,7 @@ function overAxes<O>(
   };
 }
 
-/** A border of zeros, whose widths may depend on sizes. */
+/** Zero padding with widths that may depend on sizes. */
 function withZeros(
   onnx: OnnxWriter,
   x: OnnxValue,
@@ -391,7 +390,7 @@ function withZeros(
   }, x);
 }
 
-/** Where the result begins, and how large it is. */
+/** Offset and size of the result. */
 function placement(
   options: ConvTransposeOptions,
   count: Shape,

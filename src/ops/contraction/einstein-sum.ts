@@ -3,9 +3,9 @@ import type { Dim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import {
   checkArgument,
-  either,
+  eitherRule,
   integerFrom,
-  rule,
+  valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
 import type { Tensor } from '../../ir/types.js';
@@ -22,16 +22,16 @@ import { diagonalAdjoint } from '../movement/diagonal.js';
 import { reshape } from '../movement/reshape.js';
 import { broadcastTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
-import { contractTerms, type Term, withoutRepeats } from './contract-terms.js';
+import { contractTerms, type LabeledTensor, withoutRepeats } from './contract-terms.js';
 import { type Equation, type Label, readEquation } from './equation.js';
-import { shapeOfInput } from './window.js';
+import { inputShape } from './window.js';
 
 /**
- * Einstein's summation: the products of the operands' elements, summed over every axis that the output
- * lacks. `einsum('ij,jk->ik', a, b)` is a matrix product, `'ii->i'` a diagonal, `'bhqd,bhkd->bhqk'`
- * attention's scores. A letter names an axis, twice in one operand its diagonal; `...` stands for any
- * axes, which broadcast; an extent of 1 meets any other; without `->` the output is the ellipsis and
- * every letter that occurs once, alphabetically. As NumPy's, dtypes promote and stay what they are.
+ * Einstein summation: the products of the operands' elements, summed over every axis that the output lacks.
+ * `einsum('ij,jk->ik', a, b)` is a matrix product, `'ii->i'` a diagonal, `'bhqd,bhkd->bhqk'` attention
+ * scores. A letter names an axis, twice in one operand its diagonal; `...` stands for any axes, which
+ * broadcast, as extents of 1 do; without `->` the output is the ellipsis and every letter that occurs once,
+ * alphabetically. As in NumPy, dtypes are promoted, and sums keep the promoted dtype.
  *
  * Throws an `ArgumentError` for a malformed equation and a `ShapeError` where operands do not fit it.
  */
@@ -98,13 +98,13 @@ function readFor(equation: string, inputs: readonly Tensor[]): Equation {
 function termsOf<T extends Tensor>(
   operands: readonly (readonly Label[])[],
   inputs: readonly T[],
-): readonly Term<T>[] {
+): readonly LabeledTensor<T>[] {
   return inputs.map((x, i) => withoutRepeats(x, operands[i]));
 }
 
 /**
- * The sum is linear in each operand, so its gradient is another sum of products: the output's gradient
- * takes the operand's place. Axes that the operand alone had, or had stretched, are repeated or summed.
+ * The sum is linear in each operand, so its gradient is another sum of products, with the output's gradient
+ * in the operand's place. Axes that only the operand has are repeated, broadcast ones summed.
  */
 function operandGradient<T extends Tensor>(
   { operands, output }: Equation,
@@ -145,9 +145,9 @@ function ontoDiagonals<T extends Tensor>(
   return diagonalAdjoint(inner, shape, 0, first, second);
 }
 
-const pairedAxes: ValueRule<number | readonly [readonly number[], readonly number[]]> = either(
+const pairedAxes: ValueRule<number | readonly [readonly number[], readonly number[]]> = eitherRule(
   integerFrom(0),
-  rule(
+  valueRule(
     'two lists of integers',
     (value): value is readonly [readonly number[], readonly number[]] =>
       Array.isArray(value) && value.length === 2 && attr.list(attr.ints).accepts(value),
@@ -155,8 +155,8 @@ const pairedAxes: ValueRule<number | readonly [readonly number[], readonly numbe
 );
 
 /**
- * The sums of products over axes of both: their number (the last ones of `x`, the first of `y`), or two
- * lists that are taken in pairs. The result has the other axes of `x`, then those of `y`. Default 2.
+ * Contraction of axes of both operands: their number (the last ones of `x`, the first of `y`), or two lists
+ * of axes to pair. The result has the other axes of `x`, then those of `y`. Default 2.
  */
 export function tensordot<T extends Tensor = DefaultTensor>(
   x: Input<T>,
@@ -165,7 +165,7 @@ export function tensordot<T extends Tensor = DefaultTensor>(
 ): T {
   const op = 'tensordot';
   checkArgument(op, 'axes', axes, pairedAxes);
-  const ranks = [x, y].map((operand) => shapeOfInput(operand, op).length);
+  const ranks = [x, y].map((operand) => inputShape(operand, op).length);
   const refuse = (actual: string): ArgumentError =>
     new ArgumentError('the axes do not pair up', {
       op,
@@ -190,11 +190,11 @@ export function tensordot<T extends Tensor = DefaultTensor>(
 }
 
 /**
- * NumPy's `dot`: of vectors their inner product, of matrices their product, with a scalar `mul`; else the
- * sums over the last axis of `x` and the one before the last of `y` (or its only one).
+ * NumPy's `dot`: the inner product of vectors, the product of matrices, `mul` with a scalar; otherwise the
+ * contraction of the last axis of `x` and the second to last of `y` (or its only one).
  */
 export const dot: Binary = (x, y) => {
-  const [left, right] = [x, y].map((operand) => shapeOfInput(operand, 'dot').length);
+  const [left, right] = [x, y].map((operand) => inputShape(operand, 'dot').length);
   if (left === 0 || right === 0) return mul(x, y);
   return tensordot(x, y, [[left - 1], [Math.max(right - 2, 0)]]);
 };

@@ -3,10 +3,10 @@ import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape } from '../../ir/types.js';
 import { shapeToString } from '../declare/infer.js';
 
-/** An axis's name: a letter, or for the axes behind an ellipsis `.` and their number from the right. */
+/** An axis label: a letter, or for the axes of an ellipsis `.` and their number from the right. */
 export type Label = string;
 
-/** An equation whose ellipses are spelt out for given operands. */
+/** An equation with its ellipses expanded for given operands. */
 export interface Equation {
   /** The labels of each operand's axes. */
   readonly operands: readonly (readonly Label[])[];
@@ -16,11 +16,11 @@ export interface Equation {
 }
 
 /**
- * Reads `"ij,jk->ik"` for operands of these shapes. A letter twice in one operand takes a diagonal;
- * `...` stands for any axes, aligned from the right; without `->` the output is the ellipsis, then every
- * letter that occurs once, alphabetically.
+ * Parses `"ij,jk->ik"` for operands of these shapes. A letter twice in one operand takes a diagonal; `...`
+ * stands for any axes, aligned from the right; without `->` the output is the ellipsis, then every letter
+ * that occurs once, alphabetically.
  *
- * Throws an `ArgumentError` for what is not an equation, and a `ShapeError` where ranks or extents do
+ * Throws an `ArgumentError` for text that is not an equation, and a `ShapeError` where ranks or extents do
  * not fit it; `op` names the operator in them.
  */
 export function readEquation(op: string, text: string, shapes: readonly Shape[]): Equation {

@@ -1,4 +1,4 @@
-import { type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { type Batching, rowShape } from '../declare/batch.js';
 import { cast } from '../elementwise/conversion.js';
@@ -7,9 +7,9 @@ import { sum } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
 
 /**
- * Matrix products of rows as one product. Where one side is the same for all rows, the axis of the rows
- * goes to the rows of the other side: T products of `[m, k]` by `[k, n]` are one of `[T*m, k]` by `[k, n]`.
- * Where the sum over all rows is wanted, it goes to the summed axis: `[m, T*k]` by `[T*k, n]`.
+ * Batching rule: matrix products of rows as one product. Where one side is invariant, the row axis joins the
+ * rows of the other side: T products of `[m, k]` by `[k, n]` are one of `[T*m, k]` by `[k, n]`. Where the sum
+ * over all rows is wanted, it joins the summed axis: `[m, T*k]` by `[T*k, n]`.
  */
 export function batchedProduct(product: Binary): Batching {
   const rows: Batching['rows'] = (context) => {
@@ -19,7 +19,7 @@ export function batchedProduct(product: Binary): Batching {
     const shape: Shape = [length, ...outputTypes[0].shape];
     if (!isBatched[1] && right.length <= 2) {
       const { shape: all } = x.type;
-      const matrix = reshape(x, [sizeOf(all.slice(0, -1)), all.at(-1)!]);
+      const matrix = reshape(x, [elementCount(all.slice(0, -1)), all.at(-1)!]);
       return [reshape(product(matrix, y), shape)];
     }
     if (!isBatched[0] && left.length <= 2 && right.length <= 2) {
@@ -53,7 +53,7 @@ export function batchedProduct(product: Binary): Batching {
       if (left.length > 2 || right.length > 2) return overRows(rows(context)[0]);
       const [m, k] = left;
       const inner = mulDim(length, k);
-      // Row by row the left side is often a transposition itself, and the two are none.
+      // For each row the left side is often a transposition itself, and the two cancel.
       const matrix = reshape(swapaxes(reshape(x, [length, m, k]), 1, 2), [inner, m]);
       const found = product(swapaxes(matrix, 0, 1), reshape(y, [inner, right[1]]));
       return reshape(found, outputTypes[0].shape);

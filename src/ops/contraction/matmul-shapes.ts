@@ -1,14 +1,19 @@
 import { ShapeError } from '../../base/errors.js';
-import { equal, type Require, requireNow, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, requireNow, words } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { broadcastShapes, shapeToString } from '../declare/infer.js';
 
-/** The type of `x y`; a `ShapeError` for operands that cannot be multiplied. */
-export function inferProduct(x: TensorType, y: TensorType, require: Require): TensorType {
+/** The type of `x y`; a `ShapeError` of `op` for operands that cannot be multiplied. */
+export function inferProduct(
+  op: string,
+  x: TensorType,
+  y: TensorType,
+  require: Require,
+): TensorType {
   for (const { shape } of [x, y]) {
     if (shape.length === 0) {
       throw new ShapeError('an operand has rank 0', {
-        op: 'matmul',
+        op,
         expected: 'arrays of rank 1 or more',
         actual: `${shapeToString(x.shape)} and ${shapeToString(y.shape)}`,
         advice: 'multiply by a scalar with mul',
@@ -17,14 +22,14 @@ export function inferProduct(x: TensorType, y: TensorType, require: Require): Te
   }
   const [left, right] = [rowsShape(x.shape), columnsShape(y.shape)];
   const [inner, wanted] = [left.at(-1)!, right.at(-2)!];
-  require(equal(inner, wanted), () => ({
+  require(equalSizes(inner, wanted), () => ({
     error: 'shape',
-    op: 'matmul',
+    op,
     problem: words`the inner extents differ`,
     expected: words`${inner} rows on the right, as the left has ${inner} columns`,
     actual: words`${x.shape} and ${y.shape}`,
   }));
-  const full = productShape(left, right, require);
+  const full = productShape(op, left, right, require);
   const shape = full.filter(
     (_, axis) =>
       !(axis === full.length - 2 && x.shape.length === 1) &&
@@ -39,9 +44,14 @@ export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...s
 export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
 
 /** The result's shape for operands of rank 2 or more. Without `require` what it states has been required before. */
-export function productShape(left: Shape, right: Shape, require: Require = requireNow): Shape {
+export function productShape(
+  op: string,
+  left: Shape,
+  right: Shape,
+  require: Require = requireNow,
+): Shape {
   return [
-    ...broadcastShapes('matmul', [left.slice(0, -2), right.slice(0, -2)], require),
+    ...broadcastShapes(op, [left.slice(0, -2), right.slice(0, -2)], require),
     left.at(-2)!,
     right.at(-1)!,
   ];

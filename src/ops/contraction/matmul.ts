@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import type { Attribute } from '../../base/attributes/attribute.js';
-import { type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, sameDim, elementCount } from '../../base/dim/index.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -16,7 +16,7 @@ import { reshape, swapaxes } from '../movement/index.js';
 import { turnedFrom } from '../movement/transpose.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
-import { productLoops } from './matmul-loops.js';
+import { productNest } from './matmul-nest.js';
 import { batchedProduct } from './matmul-rows.js';
 import { columnsShape, inferProduct, isShared, productShape, rowsShape } from './matmul-shapes.js';
 
@@ -34,9 +34,9 @@ export const matmul: OperatorFunction<Binary> = operator({
   family: 'contraction',
   attributes: {},
   call: (x, y) => ({ inputs: [x, y], attributes: {} }),
-  infer: ({ inputs: [x, y], require }) => [inferProduct(x, y, require)],
+  infer: ({ inputs: [x, y], require }) => [inferProduct('matmul', x, y, require)],
   gradient: (call) => productGradients(call, { left: false, right: false }),
-  lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true, divides: true, keeps: 1 },
+  lowering: { kind: 'kernel', kernel: productNest, readsAnyOrder: true, keeps: 1 },
   onnx: 'MatMul',
   batch: batchedProduct((x, y) => matmul(x, y)),
   // The transpose of a product is that of the transposes in the other order.
@@ -58,16 +58,16 @@ export const matmul: OperatorFunction<Binary> = operator({
   ],
 });
 
-/** Which operands have their last two axes exchanged. */
+/** Operands whose last two axes are swapped. */
 const sides: { readonly left: Attribute<boolean>; readonly right: Attribute<boolean> } = {
   left: attr.bool,
   right: attr.bool,
 };
 
 /**
- * The product of matrices of which one or both are exchanged in their last two axes: nobody ever makes the
- * exchanged ones. It saves calls that run one by one the memory and the time for them, which for the weight of a
- * layer are those of another gradient; what is compiled as a whole looks through a transposition by itself.
+ * Matrix product with one or both operands transposed, without materializing the transpose. It saves calls
+ * that run one by one the memory and time of a transposition, for the weight of a layer once for each
+ * gradient; compiled programs look through transpositions anyway.
  */
 export const turnedProduct: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, y: Input<T>, sides: Sides) => T,
@@ -80,6 +80,7 @@ export const turnedProduct: OperatorFunction<
   call: (x, y, { left, right }) => ({ inputs: [x, y], attributes: { left, right } }),
   infer: ({ inputs: [x, y], attributes: { left, right }, require }) => [
     inferProduct(
+      'matmul',
       { dtype: x.dtype, shape: turnedIf(left, x.shape) },
       { dtype: y.dtype, shape: turnedIf(right, y.shape) },
       require,
@@ -107,12 +108,12 @@ function byTransposing<T extends Tensor>({ inputs: [x, y], attributes }: Expansi
 const turnedIf = (turned: boolean, shape: Shape): Shape =>
   turned ? [...shape.slice(0, -2), ...shape.slice(-2).reverse()] : shape;
 
-/** `x y`, the operands that `sides` name with their last two axes exchanged. */
+/** `x y`, with the last two axes of the operands in `sides` swapped. */
 function product<T extends Tensor>(x: T, y: T, { left, right }: Sides): T {
   return left || right ? turnedProduct(x, y, { left, right }) : matmul(x, y);
 }
 
-/** The gradients of `product(x, y, sides)`; a vector on a side that is not turned is a row or a column. */
+/** The gradients of `product(x, y, sides)`; a vector on a side that is not transposed is a row or a column. */
 function productGradients<T extends Tensor>(
   { inputs: [x, y], grads: [g], needs }: GradientContext<T, unknown>,
   sides: Sides,
@@ -120,7 +121,7 @@ function productGradients<T extends Tensor>(
   const left = asRows(x);
   const rows = turnedIf(sides.left, left.type.shape);
   const right = sides.right ? y : withRows(asColumns(y), rows.at(-1)!);
-  const head = reshape(g!, productShape(rows, turnedIf(sides.right, right.type.shape)));
+  const head = reshape(g!, productShape('matmul', rows, turnedIf(sides.right, right.type.shape)));
   return [
     needs[0] ? reshape(leftGradient(left, right, head, sides), x.type.shape) : null,
     needs[1] ? reshape(rightGradient(left, right, head, sides), y.type.shape) : null,
@@ -135,8 +136,8 @@ function leftGradient<T extends Tensor>(x: T, y: T, g: T, { left, right }: Sides
 }
 
 /**
- * With one right matrix the sum over the batch is part of the product itself: all rows of all batch
- * entries are one long inner axis, and no product a batch entry is ever stored.
+ * With one right matrix the sum over the batch is part of the product: all rows of all batch entries form one
+ * long inner axis, and no product per batch entry is stored.
  */
 function rightGradient<T extends Tensor>(x: T, y: T, g: T, { left, right }: Sides): T {
   const flat = isShared(y.type.shape) && (!left || x.type.shape.length === 2);
@@ -149,14 +150,14 @@ function rightGradient<T extends Tensor>(x: T, y: T, g: T, { left, right }: Side
 
 function flattened<T extends Tensor>(x: T): T {
   const { shape } = x.type;
-  return reshape(x, [sizeOf(shape.slice(0, -1)), shape.at(-1)!]);
+  return reshape(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
 }
 
 const asRows = <T extends Tensor>(x: T): T =>
   x.type.shape.length === 1 ? reshape(x, rowsShape(x.type.shape)) : x;
 const asColumns = <T extends Tensor>(x: T): T =>
   x.type.shape.length === 1 ? reshape(x, columnsShape(x.type.shape)) : x;
-/** The inner extent under the name that the left has for it: the two may be equal only as is required. */
+/** The inner extent as the left operand states it: the two may be equal only by a requirement. */
 const withRows = <T extends Tensor>(x: T, rows: Dim): T =>
   sameDim(x.type.shape.at(-2)!, rows)
     ? x

@@ -21,13 +21,13 @@ import { slidingWindows, slidingWindowsAdjoint } from './sliding-windows.js';
 import {
   checkPoolPadding,
   checkSpatialAxes,
-  type Ends,
+  type PaddingPair,
   endsFor,
   perAxis,
   type PerAxis,
   positions,
   reach,
-  shapeOfInput,
+  inputShape,
   type SizedWindows,
   windowAttributes,
   type WindowOptions,
@@ -36,16 +36,16 @@ import {
 import { windowCounts } from './window-counts.js';
 
 export interface PoolOptions extends WindowOptions {
-  /** Also take windows that begin inside the padded input and end beyond it. Default false. */
+  /** Also use windows that begin inside the padded input and end beyond it. Default false. */
   readonly ceilMode?: boolean;
 }
 
 export interface AvgPoolOptions extends Omit<PoolOptions, 'dilation'> {
-  /** Whether padding counts among the elements that are averaged. Default true. */
+  /** Count padding among the averaged elements. Default true. */
   readonly countIncludePad?: boolean;
 }
 
-/** `f(x, kernelSize, options?)`; `strides` are the kernel size unless said. */
+/** `f(x, kernelSize, options?)`; `strides` default to the kernel size. */
 export type Pool<O> = <T extends Tensor = DefaultTensor>(
   x: Input<T>,
   kernelSize: PerAxis,
@@ -53,8 +53,8 @@ export type Pool<O> = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * The greatest element of every window over the spatial axes of `[N, C, ...size]`; padding never wins.
- * The gradient goes to the first greatest element of a window, in row-major order.
+ * The maximum of every window over the spatial axes of `[N, C, ...size]`; padding never wins. The gradient
+ * goes to the first maximum of a window, in row-major order.
  */
 export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
   name: 'maxPool',
@@ -109,8 +109,8 @@ function column(count: number, trailing: number): HostValue {
 }
 
 /**
- * The mean of every window over the spatial axes of `[N, C, ...size]`. With `countIncludePad` a window
- * over padding counts its zeros; what `ceilMode` adds beyond the padding never counts, as in PyTorch.
+ * The mean of every window over the spatial axes of `[N, C, ...size]`. With `countIncludePad` the zeros of
+ * the padding count; the extra padding of `ceilMode` never does, as in PyTorch.
  */
 export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
   name: 'avgPool',
@@ -147,7 +147,7 @@ export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
   },
   onnx: ({ onnx, inputs: [x], attributes: { beyond, countIncludePad, ...sized } }) => {
     const windows = windowsInOnnx(sized);
-    // What lies beyond the padding never counts; ONNX knows only one kind of it.
+    // Extra padding never counts; ONNX has only one kind of padding.
     const isPadded = beyond.every((extra) => isStatic(extra) && extra <= 0);
     if (windows === null || !isPadded || sized.dilation.some((step) => step !== 1)) return null;
     const { dilations: _, ...rest } = windows;
@@ -188,7 +188,7 @@ function overAxes<O>(name: string, axes: number, pool: Pool<O>): Pool<O> {
 }
 
 interface PoolWindows extends SizedWindows {
-  /** What `ceilMode` adds after the padding; negative where windows leave elements over. */
+  /** Extra padding of `ceilMode`; negative where windows leave elements over. */
   readonly beyond: readonly Dim[];
 }
 
@@ -198,9 +198,9 @@ function poolWindows(
   kernelSize: PerAxis,
   options: PoolOptions,
 ): PoolWindows {
-  checkSpatialAxes(op, Math.max(shapeOfInput(x, op).length - 2, 1), x);
+  checkSpatialAxes(op, Math.max(inputShape(x, op).length - 2, 1), x);
 
-  const size = shapeOfInput(x, op).slice(2);
+  const size = inputShape(x, op).slice(2);
   const kernel = perAxis(op, 'kernelSize', kernelSize, size.length);
   const windows = windowsOf(op, { ...options, strides: options.strides ?? kernel }, size, kernel);
   const { strides, padding, dilation } = windows;
@@ -218,9 +218,9 @@ function poolWindows(
   return { kernel, ...windows, beyond };
 }
 
-/** The windows with their padding stretched over what `ceilMode` adds. */
+/** The windows with the extra padding of `ceilMode` added to theirs. */
 function covering({ kernel, strides, padding, dilation, beyond }: PoolWindows): SizedWindows {
-  const stretched = padding.map(([before, after], axis): Ends => [
+  const stretched = padding.map(([before, after], axis): PaddingPair => [
     before,
     addDim(after, beyond[axis]),
   ]);
@@ -237,7 +237,7 @@ function pooledShape(op: string, shape: Shape, windows: SizedWindows, require: R
   return [...shape.slice(0, 2), ...places];
 }
 
-/** `slidingWindows` of windows that are given in full. */
+/** `slidingWindows` with complete attributes. */
 function windowsIn<T extends Tensor>(
   x: T,
   { kernel, strides, padding, dilation }: SizedWindows,
@@ -246,12 +246,12 @@ function windowsIn<T extends Tensor>(
   return slidingWindows(x, kernel, { strides, padding, dilation, outside });
 }
 
-/** The axes of `slidingWindows`'s result that run within a window. */
+/** Axes of the result of `slidingWindows` that run within a window. */
 function windowAxes({ kernel }: SizedWindows): readonly number[] {
   return kernel.map((_, axis) => axis + 2);
 }
 
-/** Windows as attributes of ONNX; null where padding depends on sizes, or holds whole windows. */
+/** Windows as ONNX attributes; null where padding depends on sizes, or contains whole windows. */
 function windowsInOnnx({
   kernel,
   strides,
@@ -269,7 +269,7 @@ function windowsInOnnx({
   return { kernel_shape: kernel, strides, dilations: dilation, pads: pads.filter(isStatic) };
 }
 
-/** How many elements each mean is over: one number where it is the same everywhere. */
+/** Number of elements in each mean: one number where it is the same for all windows. */
 function divisorOf<T extends Tensor>(
   x: T,
   attributes: PoolWindows & { readonly countIncludePad: boolean },

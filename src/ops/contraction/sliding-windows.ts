@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim, type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import { addDim, type Dim, sameDim, elementCount } from '../../base/dim/index.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -21,7 +21,7 @@ import {
   perAxis,
   type PerAxis,
   positions,
-  shapeOfInput,
+  inputShape,
   type SizedWindows,
   windowAttributes,
   type WindowOptions,
@@ -34,15 +34,15 @@ import { slice } from '../movement/slice.js';
 import { cumsum } from '../reduction/cumulative.js';
 
 export interface SlidingWindowsOptions extends WindowOptions {
-  /** What stands outside the input: zeros, or the lowest value of the dtype. Default `zero`. */
+  /** Padding value: zero, or the lowest value of the dtype. Default `zero`. */
   readonly outside?: 'zero' | 'lowest';
 }
 
 /**
  * Every window over the last axes of `x`: `[..., ...size]` becomes `[..., ...kernel, ...count]`, where
- * element `[..., r, q]` is `x[..., q * strides + r * dilation - padding]`. `kernelSize` has one integer an
- * axis, or is one integer for all axes but the first two. Nothing is copied where the result is
- * consumed at once: a pool is a reduction over this, a convolution a product with it (im2col).
+ * element `[..., r, q]` is `x[..., q * strides + r * dilation - padding]`. `kernelSize` is one integer for
+ * each axis, or one for all axes but the first two. Nothing is copied where the consumer is fused: a pool is
+ * a reduction over this, a convolution a product with it (im2col).
  */
 export const slidingWindows: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -58,7 +58,7 @@ export const slidingWindows: OperatorFunction<
   operands: 'keep',
   call: (x, kernelSize, options = {}) => {
     const op = 'slidingWindows';
-    const shape = shapeOfInput(x, op);
+    const shape = inputShape(x, op);
     const axes = typeof kernelSize === 'number' ? Math.max(shape.length - 2, 0) : kernelSize.length;
     const kernel = perAxis(op, 'kernelSize', kernelSize, axes);
     const spatial = shape.slice(Math.max(shape.length - axes, 0));
@@ -124,7 +124,7 @@ export const slidingWindows: OperatorFunction<
 
 /**
  * The adjoint of `slidingWindows`: `[..., ...kernel, ...count]` becomes `[..., ...size]`, each element the
- * sum over all windows that hold it (col2im). What lies outside is dropped.
+ * sum over all windows that contain it (col2im). Elements of the padding are dropped.
  */
 export const slidingWindowsAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, size: readonly Dim[], windows: SizedWindows) => T,
@@ -184,11 +184,11 @@ export const slidingWindowsAdjoint: OperatorFunction<
     },
   },
   onnx: {
-    // Elements are numbered from 1; what is outside of the array has number 0, and is dropped.
+    // Elements are numbered from 1; number 0 marks padding, which is dropped.
     composed: ({ inputs: [x], attributes: { size, kernel, ...windows } }) => {
       const lead = x.type.shape.slice(0, x.type.shape.length - 2 * kernel.length);
       const shape = [...lead, ...size];
-      const count = sizeOf(shape);
+      const count = elementCount(shape);
       const ones = onesLike(x, { shape: [count], dtype: 'int64' });
       const places = slidingWindows(reshape(cumsum(ones, 0), shape), kernel, windows);
       const nothing = zerosLike(x, { shape: [addDim(count, 1)] });
@@ -222,7 +222,7 @@ export const slidingWindowsAdjoint: OperatorFunction<
   ],
 });
 
-/** The axes before the last `count`, and those. */
+/** Splits off the last `count` axes. */
 function split(op: string, shape: Shape, count: number): readonly [Shape, Shape] {
   if (shape.length < count || count === 0) {
     throw new ShapeError('the rank does not fit', {
@@ -235,13 +235,13 @@ function split(op: string, shape: Shape, count: number): readonly [Shape, Shape]
 }
 
 interface Source {
-  /** Whether the element lies in the input; null where that is certain. */
+  /** Condition that the element lies in the input; null where that is certain. */
   readonly inside: Expr | null;
   /** Its index, clamped into the input. */
   readonly at: readonly Expr[];
 }
 
-/** Where element `[..., r, q]` of all windows comes from. */
+/** Source of element `[..., r, q]` of all windows. */
 function source(
   { kernel, strides, padding, dilation }: SizedWindows,
   index: readonly Expr[],

@@ -3,9 +3,9 @@ import type { Expr, Ramp } from '../../loop/language/nodes.js';
 import { divisor } from '../loops.js';
 
 /**
- * The index along each axis of the element at row-major position `flat`. Axes of the constant extent 1
- * cost nothing, and neither does a space with one longer axis. Some index has the lanes of `flat` in any
- * case, so that code for more positions than there are can be built, though never run.
+ * The index along each axis of the element at row-major position `flat`. Axes of the constant extent 1 cost
+ * nothing, and neither does a space with one longer axis. Some index has the lanes of `flat` in any case, so
+ * that code for positions out of range can be built, though never run.
  */
 export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
   const row = extents.findLast((extent) => !isOne(extent));
@@ -29,7 +29,7 @@ export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
 }
 
 /**
- * Whether lanes at row-major positions of a space never leave a row of this length: they are neighbors
+ * True when lanes at row-major positions of a space never leave a row of this length: they are contiguous
  * and, as a contraction promises, start at a multiple of their number.
  */
 export function staysInRow(position: Expr, length: number): position is Ramp {

@@ -15,9 +15,9 @@ import { computeScalar } from '../declare/lowering.js';
 import { checkWindows, positions, type SizedWindows, windowAttributes } from './window.js';
 
 /**
- * How many places of each (undilated) window lie in the input or within `margin` of it: what the mean
- * of a padded window is over. `x` gives size and dtype, its elements do not matter; the result has one
- * element a window, without batch and channels.
+ * Number of elements of each (undilated) window that lie in the input or within `margin` of it: the divisor
+ * of the mean of a padded window. `x` gives size and dtype, its elements are not read; the result has one
+ * element for each window, without batch and channels.
  */
 export const windowCounts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(

@@ -14,16 +14,16 @@ import { shapeToString } from '../declare/infer.js';
 export type PerAxis = number | readonly number[];
 
 /**
- * Zeros around the spatial axes: a number for both ends of all axes, a number for both ends of each
- * axis, a pair `[before, after]` for each axis, `'valid'` for none, or `'same'` for as many as make the
- * result `ceil(size / stride)` long (the odd one goes after). Numbers are at least 0; a negative end of a
- * pair leaves out so many elements instead.
+ * Zeros around the spatial axes: a number for both ends of all axes, a number for both ends of each axis, a
+ * pair `[before, after]` for each axis, `'valid'` for none, or `'same'` for as many as make the result
+ * `ceil(size / stride)` long (the odd one goes after). Numbers are at least 0; a negative end of a pair crops
+ * so many elements instead.
  */
 export type Padding = PerAxis | readonly (readonly Dim[])[] | 'same' | 'valid';
 
-/** How windows move over the spatial axes. */
+/** Geometry of sliding windows over the spatial axes. */
 export interface WindowOptions {
-  /** How far a window moves from one position to the next. Default 1. */
+  /** Distance between neighboring windows. Default 1. */
   readonly strides?: PerAxis;
   /** Zeros around the input. Default 0. */
   readonly padding?: Padding;
@@ -32,12 +32,12 @@ export interface WindowOptions {
 }
 
 /** Padding before and after one axis, a pair. */
-export type Ends = readonly Dim[];
+export type PaddingPair = readonly Dim[];
 
-/** Where windows are, in full. */
+/** Geometry of windows, with defaults filled in. */
 export interface Windows {
   readonly strides: readonly number[];
-  readonly padding: readonly Ends[];
+  readonly padding: readonly PaddingPair[];
   readonly dilation: readonly number[];
 }
 
@@ -46,7 +46,7 @@ export interface SizedWindows extends Windows {
   readonly kernel: readonly number[];
 }
 
-/** How `SizedWindows` travel. */
+/** Attributes of `SizedWindows`. */
 export const windowAttributes: {
   readonly [K in keyof SizedWindows]: attr.Attribute<SizedWindows[K]>;
 } = {
@@ -56,7 +56,7 @@ export const windowAttributes: {
   dilation: attr.ints,
 };
 
-/** Refuses windows that do not say everything of each axis: where they come from outside, attributes do not. */
+/** Refuses windows without an entry for each axis: attributes may come from a file. */
 export function checkWindows(
   op: string,
   windows: SizedWindows,
@@ -77,11 +77,11 @@ export function checkWindows(
 }
 
 /** The shape of an operand before it is an array. */
-export function shapeOfInput(input: Input<Tensor>, op: string): Shape {
+export function inputShape(input: Input<Tensor>, op: string): Shape {
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
 }
 
-/** A count an axis, all integers of at least `least`. */
+/** One integer of at least `least` for each axis. */
 export function perAxis(
   op: string,
   name: string,
@@ -136,7 +136,7 @@ function explicitPadding(
   op: string,
   padding: Exclude<Padding, 'same'>,
   axes: number,
-): readonly Ends[] {
+): readonly PaddingPair[] {
   const wrong = (): ArgumentError =>
     new ArgumentError('padding is not acceptable', {
       op,
@@ -146,7 +146,7 @@ function explicitPadding(
   if (padding === 'valid') return Array.from({ length: axes }, () => [0, 0]);
   const list = typeof padding === 'number' ? Array.from({ length: axes }, () => padding) : padding;
   if (!Array.isArray(list) || list.length !== axes) throw wrong();
-  return list.map((entry: number | readonly Dim[]): Ends => {
+  return list.map((entry: number | readonly Dim[]): PaddingPair => {
     if (typeof entry === 'number' && entry < 0) throw wrong();
     const ends = typeof entry === 'number' ? [entry, entry] : entry;
     if (!attr.dims.accepts(ends) || ends.length !== 2) throw wrong();
@@ -155,8 +155,8 @@ function explicitPadding(
 }
 
 /**
- * Refuses padding of a pool that could hold a whole window, which would then have no element: numbers are
- * at most half of what a window spans, as in PyTorch, and each end of a pair is less than that.
+ * Refuses padding of a pool that could contain a whole window, which would then have no element: numbers are
+ * at most half of a window's extent, as in PyTorch, and each end of a pair is less than the extent.
  */
 export function checkPoolPadding(
   op: string,
@@ -180,19 +180,19 @@ export function checkPoolPadding(
   });
 }
 
-/** How many input elements one window spans. */
+/** Extent of a dilated window. */
 export function reach(kernel: Dim, dilation: number): Dim {
   return addDim(mulDim(subDim(kernel, 1), dilation), 1);
 }
 
 /**
- * How many windows fit: `floor((size + padding - reach) / stride) + 1`. A `ShapeError` where a window is
- * larger than the padded input; only an empty input may have none.
+ * Number of windows: `floor((size + padding - reach) / stride) + 1`. A `ShapeError` where a window is larger
+ * than the padded input; only an empty input may have none.
  */
 export function positions(
   op: string,
   size: Dim,
-  [before, after]: Ends,
+  [before, after]: PaddingPair,
   kernel: Dim,
   stride: number,
   dilation: number,
@@ -215,9 +215,9 @@ export function positions(
 }
 
 /**
- * The ends that give exactly `count` windows on `size` elements, with `before` given; `after` may be
- * negative, which ignores elements at the end. Divides exactly whatever the symbols, so that inference
- * gives `count` itself back.
+ * The padding that gives exactly `count` windows on `size` elements, with `before` given; a negative `after`
+ * ignores elements at the end. The division is exact for all symbols, so that inference returns `count`
+ * itself.
  */
 export function endsFor(
   size: Dim,
@@ -226,14 +226,14 @@ export function endsFor(
   count: Dim,
   stride: number,
   dilation: number,
-): Ends {
+): PaddingPair {
   const covered = addDim(mulDim(subDim(count, 1), stride), reach(kernel, dilation));
   return [before, subDim(covered, addDim(size, before))];
 }
 
 /** Refuses an input of another rank than `axes` spatial axes need. */
 export function checkSpatialAxes(op: string, axes: number, x: Input<Tensor>): void {
-  const shape = shapeOfInput(x, op);
+  const shape = inputShape(x, op);
   if (shape.length === axes + 2) return;
   throw new ShapeError('the rank does not fit', {
     op,
@@ -263,7 +263,7 @@ export function checkChannels(op: string, x: Shape, w: Shape, groups: number): v
   checkGroups(op, w[0], groups, actual);
 }
 
-/** Refuses an extent that the groups do not divide evenly. */
+/** Refuses an extent that the number of groups does not divide. */
 export function checkGroups(op: string, extent: Dim, groups: number, actual: string): void {
   if (sameDim(mulDim(floorDivDim(extent, groups), groups), extent)) return;
   throw new ShapeError('the groups do not divide the channels', {

@@ -2,7 +2,7 @@ import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
-import { dimsOf, equal, requireAt, words } from '../../ir/requirement.js';
+import { dimsOf, equalSizes, requireAt, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 
 /*
@@ -10,16 +10,16 @@ import type { TensorType } from '../../ir/types.js';
  * its operands. A region's symbols are its own; they stand for the sizes of what it is called with.
  */
 
-/** The output types of a region on operands of these types, in the dimensions of its surroundings. */
+/** Result of a region's inference on operands: output types in the dimensions of the enclosing program. */
 export interface Instance {
   readonly types: readonly TensorType[];
-  /** What became of the region's symbols; those that it introduces itself are not among them. */
+  /** Binding of the region's symbols; symbols that it introduces itself are absent. */
   readonly dims: ReadonlyMap<string, Dim>;
   /** The sizes in `types` that the data of a run of the region decides. */
   readonly own: ReadonlySet<string>;
 }
 
-/** Which outputs of a region there must be, counted and refused by name. */
+/** The region at an index; refuses an operator without it. */
 export function regionAt(op: string, regions: readonly Program[], index: number): Program {
   const region = regions[index];
   if (region === undefined)
@@ -27,8 +27,8 @@ export function regionAt(op: string, regions: readonly Program[], index: number)
   return region;
 }
 
-/** Binds a region to its operands, and demands of their sizes what it requires of its own. */
-export function instanceOf(
+/** Binds a region to its operands, and states its requirements on their sizes. */
+export function bindRegion(
   op: string,
   region: Program,
   operands: readonly TensorType[],
@@ -39,7 +39,7 @@ export function instanceOf(
     const isKnown = dimsOf(requirement).every((dim) =>
       [...symbolsOf(dim)].every((name) => dims.has(name)),
     );
-    // What speaks of sizes that the region's own data decides is settled where these are known.
+    // Requirements on sizes that the region's own data decides are checked where these are known.
     if (isKnown) requireAt(requirement, dims, require);
   }
   const types = region.outputs.map(({ value }) => value.type);
@@ -53,8 +53,8 @@ export function instanceOf(
 }
 
 /**
- * Sizes that a region introduces, under names that the surroundings do not have: they are no sizes of
- * theirs, whatever they are called.
+ * Fresh names for the sizes that a region introduces: they differ from all sizes of the enclosing program,
+ * whatever their names.
  */
 function ownSizes(
   types: readonly TensorType[],
@@ -73,7 +73,7 @@ function ownSizes(
   return own;
 }
 
-/** What is said where it takes an iteration to know the sizes of a result. */
+/** The error for a result whose sizes only an iteration reveals. */
 export function undecidedSizes(op: string, what: string, type: TensorType): ShapeError {
   return new ShapeError(`${what} has a size that the data of each iteration decides`, {
     op,
@@ -84,8 +84,8 @@ export function undecidedSizes(op: string, what: string, type: TensorType): Shap
 }
 
 /**
- * The types of the rows that iterations give. Sizes that the data of each decides are new ones of the surroundings:
- * all iterations must agree on them, which is checked while they run.
+ * The types of the rows of all iterations. Sizes that the data of an iteration decides become fresh sizes of
+ * the enclosing program: all iterations must agree on them, which is checked at run time.
  */
 export function agreedRows(
   { types, own }: Instance,
@@ -104,7 +104,7 @@ export function agreedRows(
     shape: shape.map((dim) => {
       const size = substituteDim(dim, agreed);
       if (!isOwnSize(size, own)) return size;
-      // It does not follow from the sizes of rows: it is one itself.
+      // A size that is not derivable from others is fresh itself.
       if (!agreed.has(String(dim))) agreed.set(String(dim), fresh('size'));
       return agreed.get(String(dim))!;
     }),
@@ -116,8 +116,8 @@ function isOwnSize(dim: Dim, own: ReadonlySet<string>): boolean {
 }
 
 /**
- * Demands that a state leaves an iteration as it entered; `what` names it. Sizes that the data of an iteration
- * decides (`own`) are checked when it has.
+ * Requires that a state keeps its type in an iteration; `what` names it. Sizes that the data of an iteration
+ * decides (`own`) are checked at run time.
  */
 export function checkState(
   op: string,
@@ -137,7 +137,7 @@ export function checkState(
   if (before.shape.length !== after.shape.length) throw changedShape(op, what, before, after);
   before.shape.forEach((dim, axis) => {
     if (sameDim(dim, after.shape[axis]) || isOwnSize(after.shape[axis], own)) return;
-    const condition = equal(dim, after.shape[axis]);
+    const condition = equalSizes(dim, after.shape[axis]);
     if (condition === false) throw changedShape(op, what, before, after);
     require(condition, () => ({
       error: 'shape',
@@ -158,7 +158,7 @@ function changedShape(op: string, what: string, before: TensorType, after: Tenso
   });
 }
 
-/** Refuses what is not one truth value. */
+/** Refuses a condition that is not a single bool. */
 export function checkPredicate(op: string, what: string, { dtype, shape }: TensorType): void {
   if (dtype !== 'bool') {
     throw new DTypeError(`${what} is not a truth value`, {
@@ -188,7 +188,7 @@ export function checkCount(op: string, what: string, expected: number, actual: n
   });
 }
 
-/** The one size of the first axes of the data, which `names` name. */
+/** The common size of the first axes of the data; `names` names the data in errors. */
 export function lengthOf(
   op: string,
   data: readonly TensorType[],
@@ -214,7 +214,7 @@ export function lengthOf(
   const length = data[0].shape[0];
   data.forEach(({ shape }, k) => {
     if (sameDim(shape[0], length)) return;
-    require(equal(shape[0], length), () => ({
+    require(equalSizes(shape[0], length), () => ({
       error: 'shape',
       op,
       problem: words`${names[k]} has another length`,

@@ -10,14 +10,14 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare/declare.js';
-import { checkCount, checkPredicate, instanceOf, regionAt } from './body.js';
+import { checkCount, checkPredicate, bindRegion, regionAt } from './body.js';
 
 const op = 'cond';
 const attributes = {} as const;
 
 /**
- * Runs one of two programs, which take the same operands and give results of the same dtypes and ranks.
- * Where their sizes differ, the result's is a new dimension.
+ * Runs one of two programs, which take the same operands and return results of the same dtypes and ranks.
+ * Where their sizes differ, the result has a fresh dimension.
  */
 export const cond: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -57,10 +57,10 @@ function condGradient<T extends Tensor>({
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const types = captures.map(({ type }) => type);
   const looseIn = (branch: Program): readonly (readonly number[])[] => {
-    const { types: made, dims } = instanceOf(op, branch, types, requireNow);
+    const { types: made, dims } = bindRegion(op, branch, types, requireNow);
     return made.map(({ shape }, k) =>
       shape.flatMap((dim, axis) => {
-        // A size that the branch itself introduces takes whatever the gradient has.
+        // A size that the branch itself introduces takes the gradient's size.
         const isOwn = [...symbolsOf(branch.outputs[k].value.type.shape[axis])].some(
           (name) => !dims.has(name),
         );
@@ -98,7 +98,7 @@ function inferCond({ inputs, regions, fresh, require }: InferContext): readonly 
   checkPredicate(op, 'the predicate', predicate);
   const [then, otherwise] = branches.map((branch) => {
     checkCount(op, 'operands of a branch', branch.inputs.length, captures.length);
-    return instanceOf(op, branch, captures, require);
+    return bindRegion(op, branch, captures, require);
   });
   checkCount(op, 'results of the branches', then.types.length, otherwise.types.length);
   // Sizes that vary together in both branches are one dimension of the results.
@@ -133,7 +133,7 @@ function inferCond({ inputs, regions, fresh, require }: InferContext): readonly 
   });
 }
 
-/** Whether a size is one of the surroundings, rather than one that a branch introduces. */
+/** True for a size of the enclosing program, false for one that a branch introduces. */
 function isKnown(dim: Dim, dims: ReadonlyMap<string, Dim>): boolean {
   const outside = new Set<string>();
   for (const value of dims.values()) symbolsOf(value, outside);

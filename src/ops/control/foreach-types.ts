@@ -2,30 +2,31 @@ import { DTypeError, ShapeError } from '../../base/errors.js';
 import { type InferContext, typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../declare/lowering.js';
-import { agreedRows, checkCount, checkState, instanceOf, lengthOf, regionAt } from './body.js';
-
-const op = 'foreach';
+import { agreedRows, checkCount, checkState, bindRegion, lengthOf, regionAt } from './body.js';
 
 /** The types of the stacked results, then of the last states. */
-export function inferForeach({
-  inputs,
-  attributes: { data, states, counted },
-  regions,
-  fresh,
-  require,
-}: InferContext & {
-  readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'>;
-}): readonly TensorType[] {
+export function inferForeach(
+  op: string,
+  {
+    inputs,
+    attributes: { data, states, counted },
+    regions,
+    fresh,
+    require,
+  }: InferContext & {
+    readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'>;
+  },
+): readonly TensorType[] {
   const body = regionAt(op, regions, 0);
   checkCount(op, 'operands', body.inputs.length + Number(counted), inputs.length);
   const rows = inputs.slice(0, data);
   const names = rows.map((_, k) => `data ${k}`);
   const length = lengthOf(op, rows, names, require);
-  if (counted) checkRowCount(inputs[inputs.length - 1]);
+  if (counted) checkRowCount(op, inputs[inputs.length - 1]);
   const operands = inputs
     .slice(0, body.inputs.length)
     .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
-  const instance = instanceOf(op, body, operands, require);
+  const instance = bindRegion(op, body, operands, require);
   const { types, own } = instance;
   const outputs = body.outputs.length - states;
   const stacked = agreedRows(instance, outputs, fresh);
@@ -37,7 +38,7 @@ export function inferForeach({
   });
 }
 
-function checkRowCount({ dtype, shape }: TensorType): void {
+function checkRowCount(op: string, { dtype, shape }: TensorType): void {
   if (dtype !== 'int32') {
     throw new DTypeError('the number of rows is no int32', {
       op,

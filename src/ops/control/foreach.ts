@@ -19,15 +19,15 @@ import { inferForeach } from './foreach-types.js';
 export type { LoopSave } from '../declare/backward.js';
 
 const attributes = {
-  /** How many operands are iterated over: they come first. */
+  /** Number of operands to iterate over, which come first. */
   data: attr.int,
-  /** How many operands follow that are carried from one iteration to the next. */
+  /** Number of loop-carried operands, which follow. */
   states: attr.int,
   /** Iterates from the last row to the first; stacked results stay in the order of the data. */
   reverse: attr.bool,
-  /** Whether the last operand says how many leading rows are iterated over. */
+  /** True when the last operand is the number of leading rows to iterate over. */
   counted: attr.bool,
-  /** What is kept of each iteration for a backward pass. */
+  /** Policy for values saved for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
 } as const;
 
@@ -36,20 +36,20 @@ export interface ForeachOperands<T extends Tensor> {
   /** Iterated over along their first axes, which have one size. At least one. */
   readonly data: readonly T[];
   readonly states: readonly T[];
-  /** What every iteration reads. */
+  /** Values that every iteration reads. */
   readonly captures: readonly T[];
-  /** How many leading rows are iterated over, an int32 array of one element; all when absent. */
+  /** Number of leading rows to iterate over, an int32 array of one element; all when absent. */
   readonly count?: T | undefined;
-  /** From the last row to the first. Default false. */
+  /** Iterate from the last row to the first. Default false. */
   readonly reverse?: boolean;
   /** Default `auto`. */
   readonly save?: LoopSave;
 }
 
 /**
- * Runs `body` for each row of the data. Its inputs are the slices, then the states, then the captures;
- * its outputs are the rows of the stacked results, then the new states. Gives the stacked results, then
- * the final states. Rows of results that are not iterated over are zero.
+ * Runs `body` for each row of the data. Its inputs are the slices, then the states, then the captures; its
+ * outputs are the rows of the stacked results, then the new states. Returns the stacked results, then the
+ * final states. Rows beyond `count` are zero.
  */
 export const foreach: OperatorFunction<
   <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[],
@@ -72,7 +72,7 @@ export const foreach: OperatorFunction<
     },
     regions: [body],
   }),
-  infer: (context) => inferForeach(context),
+  infer: (context) => inferForeach('foreach', context),
   gradient: <T extends Tensor>(
     context: GradientContext<T, AttributesOf<typeof attributes>>,
   ): readonly (T | null)[] => foreachGradient(context),
@@ -83,7 +83,7 @@ export const foreach: OperatorFunction<
       states,
       reverse,
       counted,
-      isFrugal: save === 'none',
+      preferRecompute: save === 'none',
     }),
   },
   samples: [],
@@ -123,17 +123,17 @@ function foreachGradient<T extends Tensor>({
   return [...found.data, ...found.states, ...found.captures, ...(counted ? [null] : [])];
 }
 
-/** What a loop has read and made, in the world of the gradients. */
+/** Inputs and results of a loop, as values of the gradient's program. */
 export interface FinishedLoop<T extends Tensor> {
   readonly data: readonly T[];
-  /** The states it began with. */
+  /** The initial states. */
   readonly first: readonly T[];
   readonly captures: readonly T[];
-  /** The stacked results, the further ones behind them. */
+  /** The stacked results, followed by the saved rows. */
   readonly rows: readonly T[];
   readonly rowGrads: readonly (T | null)[];
   readonly stateGrads: readonly (T | null)[];
-  /** How many rows there are beside padding; all when absent. */
+  /** Number of valid rows; all when absent. */
   readonly count?: T | undefined;
   readonly reverse: boolean;
   readonly save: LoopSave;
@@ -141,12 +141,12 @@ export interface FinishedLoop<T extends Tensor> {
 
 export interface LoopGradients<T extends Tensor> {
   readonly data: readonly (T | null)[];
-  /** Of the first states. */
+  /** Gradients of the initial states. */
   readonly states: readonly (T | null)[];
   readonly captures: readonly (T | null)[];
 }
 
-/** Goes back through a loop. */
+/** Runs the backward loop. */
 export function runBackward<T extends Tensor>(
   { backward, saved, reads, flows, gives }: LoopBackward,
   loop: FinishedLoop<T>,
@@ -179,7 +179,7 @@ export function runBackward<T extends Tensor>(
   };
 }
 
-/** The states that iterations began with, given those they ended with, which are rows. */
+/** The states at the start of each iteration, from the rows of those at its end. */
 function statesBefore<T extends Tensor>(first: T, rows: T, reverse: boolean): T {
   const length = rows.type.shape[0];
   const start = expandDims<T>(first, 0);

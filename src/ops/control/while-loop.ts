@@ -17,7 +17,7 @@ import {
   checkCount,
   checkPredicate,
   checkState,
-  instanceOf,
+  bindRegion,
   regionAt,
 } from './body.js';
 import { type LoopSave, runBackward } from './foreach.js';
@@ -25,20 +25,23 @@ import { type LoopSave, runBackward } from './foreach.js';
 const op = 'whileLoop';
 
 const attributes = {
-  /** How many operands are carried from one iteration to the next: they come first. */
+  /** Number of loop-carried operands, which come first. */
   states: attr.int,
-  /** After so many iterations the loop ends whatever the condition says; null: never. */
+  /** Iteration limit; null for none. */
   limit: attr.optional(attr.dim),
-  /** Whether stacked results have `limit` rows, zero beyond the iterations, instead of one for each. */
+  /**
+   * True when stacked results have `limit` rows, zero beyond the iterations, instead of one for each
+   * iteration.
+   */
   padded: attr.bool,
-  /** What is kept of each iteration for a backward pass. */
+  /** Policy for values saved for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
 } as const;
 
-/** The operands of a loop that a condition ends. */
+/** The operands of a while loop. */
 export interface WhileOperands<T extends Tensor> {
   readonly states: readonly T[];
-  /** What every iteration reads. */
+  /** Values that every iteration reads. */
   readonly captures: readonly T[];
   /** Default null: none. */
   readonly limit?: Dim | null;
@@ -49,9 +52,9 @@ export interface WhileOperands<T extends Tensor> {
 }
 
 /**
- * Runs `body` as long as `condition` holds. Both take the states, then the captures; the condition gives
- * one bool, the body the rows of the stacked results, then the new states. Gives the stacked results,
- * the final states, and the number of iterations.
+ * Runs `body` as long as `condition` holds. Both take the states, then the captures; the condition returns
+ * one bool, the body the rows of the stacked results, then the new states. Returns the stacked results, the
+ * final states, and the number of iterations.
  */
 export const whileLoop: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -136,17 +139,17 @@ function whileGradient<T extends Tensor>({
   return [...found.states, ...found.captures];
 }
 
-/** Rows of the same loop run again: there are as many of them, which their types do not say. */
+/** Rows of a rerun of the same loop: their number equals that of the original, which their types do not show. */
 function asMany<T extends Tensor>(rows: T, as: T): T {
   const [length] = as.type.shape;
   const { shape } = rows.type;
   return sameDim(shape[0], length) ? rows : reshape<T>(rows, [length, ...shape.slice(1)]);
 }
 
-/** The most bytes that a loop without stacked results may be given for rows that it may never reach. */
+/** Byte limit of padding rows for a loop without stacked results. */
 const paddingBytes = 1 << 24;
 
-/** Whether what backward reads is stacked in as many rows as there can be, not in as many as there are. */
+/** True when saved rows are padded to the iteration limit instead of having the number of iterations. */
 function isWorthPadding({ rowBytes }: LoopBackward, limit: Dim | null): boolean {
   return typeof limit === 'number' && rowBytes * limit <= paddingBytes;
 }
@@ -170,9 +173,9 @@ function inferWhile({
       actual: 'none',
     });
   }
-  const [predicate] = instanceOf(op, condition, inputs, require).types;
+  const [predicate] = bindRegion(op, condition, inputs, require).types;
   checkPredicate(op, 'the condition', predicate);
-  const instance = instanceOf(op, body, inputs, require);
+  const instance = bindRegion(op, body, inputs, require);
   const outputs = body.outputs.length - states;
   const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
   const { own } = instance;

@@ -2,31 +2,31 @@ import type { Dim } from '../../base/dim/index.js';
 import type { Attributes } from '../../base/attributes/schema.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 
-/** A call in a loop that is to be made once for all rows. */
+/** A call in a loop that is to be batched over all rows. */
 export interface BatchContext<T extends Tensor, A = Attributes> {
-  /** Those that differ from row to row have a further first axis; at least one does. */
+  /** Operands; those that differ between rows have an additional first axis, at least one does. */
   readonly inputs: readonly T[];
   readonly isBatched: readonly boolean[];
-  /** What the call gives for one row. */
+  /** The result types of the call for one row. */
   readonly outputTypes: readonly TensorType[];
-  /** How many rows there are; may be 0. */
+  /** Number of rows, possibly 0. */
   readonly length: Dim;
   readonly attributes: A;
 }
 
 /**
- * How calls on rows become one call on all of them. Where nothing is declared, operators that work element
- * by element on what broadcasting aligns, and views, have rules of their own; any other stays in its loop.
+ * Batching rule of an operator: calls on rows become one call on all of them. Without a declaration,
+ * broadcasting elementwise operators and views have default rules; others stay in their loop.
  */
 export interface Batching<A = Attributes> {
   /**
-   * The results of all rows along a further first axis: each element is what the call gives for its row,
-   * up to the order in which sums are taken.
+   * The results of all rows along an additional first axis, equal to those of the calls up to the order of
+   * summation.
    */
   rows<T extends Tensor>(context: BatchContext<T, A>): readonly T[];
-  /** Whether the call on sums is the sum of the calls, so that it need only be made once. Default false. */
+  /** True when the call on sums is the sum of the calls, so that one call suffices. Default false. */
   readonly isLinear?: boolean;
-  /** The sum over all rows of the only result, where there is a better way than stacking and adding. */
+  /** The sum over all rows of the only result, where there is a cheaper way than stacking and adding. */
   total?<T extends Tensor>(context: BatchContext<T, A>): T;
 }
 

@@ -4,40 +4,40 @@ import type { KaonError } from '../../base/errors.js';
 import type { Attributes } from '../../base/attributes/schema.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 
-/** The integers from `least` to `most`, where there is one, and `except`. */
-export interface Accepted {
+/** The integers from `least` to `most`, if any, and `except`. */
+export interface AcceptedElements {
   readonly least: Dim;
   readonly most: Dim | null;
   readonly except: number | null;
 }
 
 /** An element that is not accepted. */
-export interface Foreign {
+export interface RefusedElement {
   readonly element: number;
   /** Its row-major position. */
   readonly at: number;
   /** The shape of the operand, with symbols where sizes are not known. */
   readonly shape: Shape;
-  /** The greatest element that would be accepted; null where there is none. */
+  /** The greatest accepted element; null where there is none. */
   readonly most: number | null;
 }
 
 /**
- * Says which elements make sense, above all positions within an axis. A kernel cannot throw, so it must stay in
- * bounds whatever it reads: elements are checked before it runs, or by what runs beside it.
+ * Constraint on the elements of an operand, above all on indices within an axis. A kernel cannot throw, so it
+ * must stay in bounds for any elements; they are checked before it runs, or by a watch during the run.
  */
 export interface ElementCheck<A = Attributes> {
-  /** The operand that is looked at. */
+  /** The operand that is checked. */
   readonly operand: number;
-  /** What its elements may be, in calls on operands of these types; null for any. */
-  accepts(types: readonly TensorType[], attributes: A): Accepted | null;
-  /** What is wrong with an element. */
-  refusal(foreign: Foreign, attributes: A): KaonError;
+  /** Accepted elements in calls on operands of these types; null for any. */
+  accepts(types: readonly TensorType[], attributes: A): AcceptedElements | null;
+  /** The error for an element. */
+  refusal(foreign: RefusedElement, attributes: A): KaonError;
 }
 
 /**
- * By result, the number of elements along an axis that its elements are positions of, from 0 on; null for results
- * that are no positions.
+ * By result, the extent of the axis that its elements index, from 0 on; null for results that are not
+ * indices.
  */
 export type Positions<A = Attributes> = (
   types: readonly TensorType[],
@@ -45,11 +45,11 @@ export type Positions<A = Attributes> = (
 ) => readonly (Dim | null)[];
 
 /**
- * Refuses elements, row-major, of the operand that a check looks at.
+ * Refuses elements of the checked operand, given in row-major order.
  *
- * @param types Those of the operands, with numbers for sizes; where what is accepted depends on others, nothing is
- * refused.
- * @throws what the check says of the first element that is not accepted.
+ * @param types Types of the operands, with static sizes; where acceptance depends on unknown sizes, nothing
+ * is refused.
+ * @throws the check's error for the first element that is not accepted.
  */
 export function refuseElements<A = Attributes>(
   check: ElementCheck<A>,

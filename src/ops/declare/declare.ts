@@ -1,12 +1,11 @@
-import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../../base/dtype.js';
-import { describe } from '../../base/attributes/attribute.js';
-import { type Dim, DimExpr } from '../../base/dim/index.js';
+import type { DType, WeakKind } from '../../base/dtype.js';
+import type { Dim, DimExpr } from '../../base/dim/index.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { checkOptionNames } from '../../base/attributes/options.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../../base/attributes/schema.js';
 import type { InferContext, Operator, Program } from '../../ir/program.js';
 import { Value } from '../../ir/program.js';
-import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
+import { hostConstant, type HostValue } from '../../ir/host.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
 import type {
   BackwardAfter,
@@ -17,7 +16,9 @@ import type {
 } from './backward.js';
 import type { Batching } from './batch.js';
 import type { ElementCheck, Positions } from './check.js';
+import { castValue, conversionOperator, operandDTypes, withSizesAsArrays } from './convert.js';
 import { checkShape } from './infer.js';
+import { readCall } from './read-call.js';
 import type { Known, OnSizes } from '../known/facets.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
@@ -25,19 +26,19 @@ import type { OnnxMapping } from './onnx.js';
 import { type Calls, defaultPrecision, inFloat32, type Precision } from './precision.js';
 
 /**
- * What the front floor adds to the operators' types: augment this interface with
- * `{ array: NDArray; host: ... }` and every operator function accepts and returns it.
+ * Extension point for the front floor: augment this interface with `{ array: NDArray; host: ... }`, and every
+ * operator function accepts and returns it.
  */
 // eslint-disable-next-line typescript/no-empty-object-type -- filled in by declaration merging
 export interface Frontend {}
 
-/** The array type that an operator returns when no operand says otherwise. */
+/** The default array type of results, when no operand determines it. */
 export type DefaultTensor = Frontend extends { array: infer A extends Tensor } ? A : Tensor;
 
-/** An operand: an array, or plain data, or a size of captured code, which become one. */
+/** An operand: an array, or plain data or a size of captured code, which are converted to arrays. */
 export type Input<T extends Tensor = DefaultTensor> = T | HostValue | DimExpr;
 
-/** What a user's arguments mean. */
+/** Operands and attributes of a call, parsed from the user's arguments. */
 export interface Call<A = Attributes> {
   readonly inputs: readonly Input<Tensor>[];
   readonly attributes: A;
@@ -47,29 +48,29 @@ export interface Call<A = Attributes> {
 export interface GradientContext<T extends Tensor, A> {
   readonly inputs: readonly T[];
   readonly outputs: readonly T[];
-  /** The gradients of the outputs; null where nothing flows. Never all null. */
+  /** The gradients of the outputs; null where there is none. Never all null. */
   readonly grads: readonly (T | null)[];
   readonly attributes: A;
-  /** Which inputs need a gradient; the others' entries are ignored. */
+  /** Inputs that need a gradient; the entries of others are ignored. */
   readonly needs: readonly boolean[];
   readonly regions: readonly Program[];
-  /** The backward program of a region that has run on the inputs at hand; `flows` marks its outputs. */
+  /** The backward program of a region that has run on these inputs; `flows` marks outputs with gradients. */
   backwardAfter(region: Program, wrt: readonly boolean[], flows: readonly boolean[]): BackwardAfter;
-  /** The way back through a loop; null where no gradient reaches what needs one. */
+  /** The backward loop; null when no gradient reaches an input that needs one. */
   backwardOfLoop(step: LoopStep): LoopBackward | null;
-  /** The way back through one of two branches; null where no gradient reaches what needs one. */
+  /** The backward branches; null when no gradient reaches an input that needs one. */
   backwardOfBranches(branches: Branches): BranchBackward | null;
 }
 
-/** The gradients of the inputs in order, each of its input's type; null where none flows. */
+/** The gradients of the inputs in order, each of its input's type; null for none. */
 export type Gradient<A = Attributes> = <T extends Tensor>(
   context: GradientContext<T, A>,
 ) => readonly (T | null)[];
 
 /**
- * The dtypes that a call's operands are converted to before anything else sees them.
- * `promote`: all to their common dtype. `float`: the same, and integers to float32. `keep`: as they
- * are; plain data takes the dtype of the arrays beside it. A function decides each operand's.
+ * Conversion of operands before inference. `promote`: all to their common dtype. `float`: the same, and
+ * integers to float32. `keep`: unchanged; plain data takes the dtype of the arrays beside it. A function
+ * decides for each operand.
  */
 export type Conversion =
   | 'promote'
@@ -81,21 +82,21 @@ export type Conversion =
 export interface SampleArray {
   readonly kind: 'array';
   readonly shape: readonly (number | string)[];
-  /** float32 unless said. Tests of gradients run it in float64. */
+  /** Default float32. Tests of gradients use float64. */
   readonly dtype: DType;
-  /** Values are drawn uniformly from here; integers include both ends. */
+  /** Bounds of uniformly drawn values; inclusive for integers. */
   readonly low: number;
   readonly high: number;
-  /** Given values instead of random ones, for indices and the like. */
+  /** Fixed values instead of random ones, for indices and the like. */
   readonly values?: readonly number[];
 }
 
-/** One way to call an operator, as the user would; `SampleArray`s stand for arrays. */
+/** A sample call of an operator, as users write it; `SampleArray`s stand for arrays. */
 export interface Sample {
   readonly args: readonly unknown[];
-  /** The least size of named extents, 0 unless said. */
+  /** The least size of named extents. Default 0. */
   readonly least?: Readonly<Record<string, number>>;
-  /** False where a kink or a tie makes finite differences meaningless; the comment says which. */
+  /** False where a kink or tie makes finite differences meaningless; a comment says which. */
   readonly differentiable?: boolean;
 }
 
@@ -108,9 +109,9 @@ export function tensor(
 }
 
 /**
- * The dimensions that `infer` asked `fresh` for, in that order, as the elements of int32 or int64 arrays
- * one after the other. Written in operators: a program runs this first, binds the sizes, and then runs
- * the operator's lowering like that of any other, with memory planned for them.
+ * The dimensions that `infer` requested by `fresh`, in that order, as the elements of int32 or int64 arrays
+ * one after the other. Written in operators: a program runs this first, binds the sizes, and then runs the
+ * operator's lowering with static sizes and planned memory.
  */
 export type Measure<A = Attributes> = <T extends Tensor>(context: {
   readonly inputs: readonly T[];
@@ -118,22 +119,19 @@ export type Measure<A = Attributes> = <T extends Tensor>(context: {
 }) => readonly T[];
 
 /**
- * The only result with its last two axes exchanged, made from operands in another order with fewer calls that
- * change orders than the result and then its transposition take; null where there is none. Sums may be rounded
- * otherwise.
+ * Rewrite of a transposition of the last two axes of the only result: the transposed result from other
+ * operands, with fewer reordering calls than the result and a transposition take; null where there is none.
+ * Sums may round differently.
  */
 export type Turned = (inputs: readonly Value[]) => Value | null;
 
-/** A call that is to be written in other operators. */
+/** A call that is to be expanded into other operators. */
 export interface Expansion<T extends Tensor, A> {
   readonly inputs: readonly T[];
   readonly attributes: A;
 }
 
-/**
- * The calls that programs, captured ones too, hold in the place of a call: it only saves work where calls run one
- * by one.
- */
+/** Expansion of the call in programs, captured ones included: the operator only saves work in eager calls. */
 export type InPrograms<A = Attributes> = <T extends Tensor>(call: Expansion<T, A>) => readonly T[];
 
 export type Family =
@@ -148,56 +146,56 @@ export type Family =
   | 'dynamic'
   | 'structure';
 
-/** Everything there is to know of one operator. Each facet is mandatory or says aloud that it does not apply. */
+/** The complete declaration of one operator. Each facet is mandatory or explicitly not applicable. */
 export interface Declaration<S extends AttributeSchema = AttributeSchema> extends Operator {
   readonly name: string;
   readonly family: Family;
   readonly attributes: S;
-  /** `one` result is returned bare, `list` as an array, names as a record. */
+  /** `one` result is returned as itself, `list` as an array, names as a record. */
   readonly results: 'one' | 'list' | readonly string[];
-  /** Whether arrays have it as a method, with the array as first argument. */
+  /** True when arrays have it as a method, with the array as first argument. */
   readonly method: boolean;
   readonly operands: Conversion;
   infer(context: InferContext): readonly TensorType[];
   readonly check?: ElementCheck<AttributesOf<S>>;
   readonly measure?: Measure<AttributesOf<S>>;
-  /** Whether the results depend on the operands' types only, whatever their elements. */
+  /** True when the results depend on the operands' types only, not on their elements. */
   readonly readsTypesOnly?: boolean;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
-  /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
+  /** True when the gradient is a user's function, whose errors stay unchanged. */
   readonly isUsersGradient?: boolean;
   readonly lowering: Lowering<AttributesOf<S>>;
-  /** How it is written in ONNX where the lowering does not say it. */
+  /** ONNX facet, where the lowering does not determine it. */
   readonly onnx?: OnnxMapping<AttributesOf<S>>;
   readonly batch?: Batching<AttributesOf<S>>;
   readonly turned?: Turned;
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
   readonly known?: Known<AttributesOf<S>>;
   readonly onSizes?: OnSizes;
-  /** The size that the only element is, where the call is nothing else. */
+  /** Facet of an operator whose only element is a size. */
   readonly size?: (attributes: AttributesOf<S>) => Dim;
   readonly positions?: Positions<AttributesOf<S>>;
-  /** What calls with one result are equal to, most useful first; none when absent. */
+  /** Rewrite laws of calls with one result, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
 }
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** Where an operator takes options. */
+/** Position and names of the options argument. */
 export interface OptionNames {
   readonly at: number;
   readonly names: readonly string[];
 }
 
-/** What an operator's file writes down; the rest of `Declaration` has defaults. */
+/** Fields that an operator's file declares; the rest of `Declaration` has defaults. */
 export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly name: string;
   readonly family: Family;
   readonly attributes: S;
-  /** Turns the user's arguments into operands and attributes; applies defaults, refuses nonsense. */
+  /** Parses the user's arguments into operands and attributes; applies defaults, refuses invalid ones. */
   call(...args: Parameters<F>): Call<AttributesOf<S>>;
-  /** Which argument holds options, counted from 0, and their names. Default: none does. */
+  /** Index of the options argument, and the option names. Default: no options. */
   readonly options?: OptionNames;
   /** Default `one`. */
   readonly results?: Declaration['results'];
@@ -216,19 +214,19 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
-  /** Default what the lowering says: see `OnnxMapping`. */
+  /** Default: derived from the lowering, see `OnnxMapping`. */
   readonly onnx?: OnnxMapping<AttributesOf<S>>;
-  /** Default that of operators that broadcast, and of views; none for any other. */
+  /** Default: the rules of broadcasting operators and views; none for others. */
   readonly batch?: Batching<AttributesOf<S>>;
   /** Default none. */
   readonly turned?: Turned;
   /** Default none: programs hold its calls. */
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
-  /** Default what the lowering says, where that is one of points, a view or a reduction. */
+  /** Default: derived from point, view and reduction lowerings. */
   readonly known?: Known<AttributesOf<S>>;
   /** Default none. */
   readonly onSizes?: OnSizes;
-  /** Default none: it is more than a size, whatever its dtype. */
+  /** Default none: the operator is not a size. */
   readonly size?: (attributes: AttributesOf<S>) => Dim;
   /** Default none. */
   readonly positions?: Positions<AttributesOf<S>>;
@@ -240,15 +238,15 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
 }
 
 /**
- * A function that users call, and its declaration. An operator with `method: false` says so in `M` too,
- * since the types of array methods are derived from it.
+ * An operator function with its declaration. An operator with `method: false` says so in `M` too, since the
+ * types of array methods are derived from it.
  */
 export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = OnPlainData<F> &
   F & { readonly declaration: Declaration & { readonly method: M } };
 
 /**
- * The operator called on plain data alone. It stands first, since inference would take a number for a
- * candidate of the operator's own type parameter, and give up on it.
+ * Signature for calls on plain data alone. It stands first, since inference would take a number for a
+ * candidate of the operator's own type parameter, and fail.
  */
 type OnPlainData<F extends AnyFunction> = (
   ...args: PlainData<Parameters<F>>
@@ -268,7 +266,7 @@ type Defaulted<X> = X extends Tensor
     ? { [K in keyof X]: Defaulted<X[K]> }
     : X;
 
-/** Runs a call whose operands are arrays of the front floor, or only plain data. */
+/** Runs a call on arrays of the front floor, or on plain data. */
 export type Invoke = (declaration: Declaration, call: Call) => readonly Tensor[];
 
 let invokeFront: Invoke = (declaration) => {
@@ -277,7 +275,7 @@ let invokeFront: Invoke = (declaration) => {
   );
 };
 
-/** The front floor hands its dispatch down here. Returns the one that was in place. */
+/** Installs the front floor's dispatch. Returns the previous one. */
 export function installFrontend(invoke: Invoke): Invoke {
   const previous = invokeFront;
   invokeFront = invoke;
@@ -285,8 +283,8 @@ export function installFrontend(invoke: Invoke): Invoke {
 }
 
 /**
- * Declares an operator and makes the function that users call. Called on program values it appends to
- * their program; called on arrays it goes to the front floor's dispatch.
+ * Declares an operator and creates its public function. Called on program values it appends to their program;
+ * called on arrays it goes to the front floor's dispatch.
  */
 export function operator<F extends AnyFunction, S extends AttributeSchema>(
   spec: Spec<F, S> & { readonly method: false },
@@ -304,7 +302,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     ...spec,
     infer: (context: Parameters<typeof spec.infer>[0]) => {
       const types = spec.infer(context);
-      // Attributes may hold any numbers; what symbols leave open, operators require themselves.
+      // Attributes may hold any numbers; conditions on symbols are stated by the operators themselves.
       for (const { shape } of types) checkShape(spec.name, shape);
       return types;
     },
@@ -332,28 +330,6 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
   return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
 }
 
-/**
- * The meaning of arguments. What checks refuse has a message of its own; arguments of quite another form,
- * such as null in the place of options, may not even get that far.
- */
-function readCall<A extends readonly unknown[], C>(
-  op: string,
-  read: (...args: A) => C,
-  args: A,
-): C {
-  try {
-    return read(...args);
-  } catch (cause) {
-    if (!(cause instanceof TypeError || cause instanceof RangeError)) throw cause;
-    throw new ArgumentError('these arguments cannot be read', {
-      op,
-      expected: 'arguments of the forms that its declaration names',
-      actual: args.map(describe).join(', ') || 'no arguments',
-      cause,
-    });
-  }
-}
-
 function invokeSymbolic(declaration: Declaration, given: Call, program: Program): readonly Value[] {
   const call = withSizesAsArrays(declaration, given);
   const dtypes = operandDTypes(declaration, call);
@@ -378,7 +354,7 @@ function invokeSymbolic(declaration: Declaration, given: Call, program: Program)
   );
 }
 
-/** Calls of an operator, and conversions for it, on whatever tensors it is given. */
+/** Calls of an operator, with conversions for it, on any kind of tensor. */
 function callsOf(declaration: Declaration): Calls {
   return {
     convert<T extends Tensor>(x: T, dtype: DType): T {
@@ -397,60 +373,4 @@ function callsOf(declaration: Declaration): Calls {
       return made as readonly Tensor[] as readonly T[];
     },
   };
-}
-
-let castDeclaration: Declaration | undefined;
-
-/** The operator that conversions use; called once, by its own declaration's file. */
-export function useForConversion(cast: Declaration): void {
-  castDeclaration = cast;
-}
-
-/** The declaration that converts to the dtype in its attribute `dtype`. */
-export function conversionOperator(): Declaration {
-  if (castDeclaration === undefined) throw new InternalError('no operator converts dtypes');
-  return castDeclaration;
-}
-
-function castValue(value: Value, dtype: DType): Value {
-  return value.program.append(conversionOperator(), [value], { dtype })[0];
-}
-
-let sizeAsArray: SizeAsArray | undefined;
-
-/** A size as an array of rank 0; `like` is an array of the same program or capture, null where there is none. */
-export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
-
-/** How sizes become operands; called once, by the file of the operator that does it. */
-export function useForSizes(convert: SizeAsArray): void {
-  sizeAsArray = convert;
-}
-
-/** A call whose operands are arrays and plain data: sizes count as whole numbers. */
-export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
-  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
-  const dtypes = operandDTypes(declaration, call);
-  const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
-  const inputs = call.inputs.map((input, i) =>
-    input instanceof DimExpr ? sizeAsArray!(input, dtypes[i], like) : input,
-  );
-  return { ...call, inputs };
-}
-
-/** The dtype each operand of a call must have. */
-export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
-  const kinds = call.inputs.map((input) => {
-    if (input instanceof Tensor) return input.type.dtype;
-    return input instanceof DimExpr ? 'weak-int' : describeHost(input, declaration.name).kind;
-  });
-  const { operands } = declaration;
-  if (typeof operands === 'function') return operands(kinds, call.attributes);
-  if (kinds.length === 0) return [];
-  if (operands === 'keep') {
-    let fallback: DType | undefined;
-    return kinds.map((kind) => (isWeak(kind) ? (fallback ??= promoteAll(kinds)) : kind));
-  }
-  const common = promoteAll(kinds);
-  const wanted = operands === 'float' && !isFloat(common) ? 'float32' : common;
-  return kinds.map(() => wanted);
 }

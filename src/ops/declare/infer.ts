@@ -5,7 +5,7 @@ import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { InferContext } from '../../ir/program.js';
 import {
   atLeast,
-  equal,
+  equalSizes,
   joinedWords,
   type Refusal,
   type Require,
@@ -14,7 +14,7 @@ import {
 } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 
-/** Shape arithmetic that the operators' inference shares. `op` names the operator in errors. */
+/** Shape arithmetic of type inference. `op` names the operator in errors. */
 
 /** `[2, n]`. */
 export function shapeToString(shape: Shape): string {
@@ -22,8 +22,8 @@ export function shapeToString(shape: Shape): string {
 }
 
 /**
- * NumPy's broadcasting. A symbol stretches a literal 1 and meets itself, and what can be 1 only when it is: that they
- * are equal is required.
+ * NumPy's broadcasting. A symbol meets a literal 1 or itself; two sizes that can be 1 only together are
+ * required to be equal.
  */
 export function broadcastShapes(op: string, shapes: readonly Shape[], require: Require): Shape {
   const rank = Math.max(0, ...shapes.map((shape) => shape.length));
@@ -43,8 +43,8 @@ export function broadcastShapes(op: string, shapes: readonly Shape[], require: R
     for (const shape of shapes) {
       const dim = shape[axis - rank + shape.length] ?? 1;
       if (dim === 1 || sameDim(dim, extent)) continue;
-      if (extent !== 1) require(areOneTogether(dim, extent) && equal(dim, extent), different);
-      // The simpler of two names for one size.
+      if (extent !== 1) require(areOneTogether(dim, extent) && equalSizes(dim, extent), different);
+      // Prefers the simpler of two equal sizes.
       if (extent === 1 || minimumOf(extent) !== null) extent = dim;
     }
     result.push(extent);
@@ -52,13 +52,13 @@ export function broadcastShapes(op: string, shapes: readonly Shape[], require: R
   return result;
 }
 
-/** Whether neither of two sizes can be 1 when the other is not. */
+/** True when neither of two sizes can be 1 unless the other is. */
 function areOneTogether(a: Dim, b: Dim): boolean {
   if (boundsOf(a).min > 1 && boundsOf(b).min > 1) return true;
   return isLimited(a, b) || isLimited(b, a);
 }
 
-/** Whether `a` is the lesser of `b` and something that is more than 1. */
+/** True when `a` is the minimum of `b` and a size greater than 1. */
 function isLimited(a: Dim, b: Dim): boolean {
   const minimum = minimumOf(a);
   if (minimum === null) return false;
@@ -68,7 +68,7 @@ function isLimited(a: Dim, b: Dim): boolean {
   );
 }
 
-/** An axis from -rank to rank - 1 as one from 0 to rank - 1. */
+/** Normalizes an axis from -rank to rank - 1 to one from 0 to rank - 1. */
 export function normalizeAxis(op: string, axis: number, rank: number): number {
   if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
     throw new ShapeError(`axis ${describe(axis)} does not exist`, {
@@ -97,7 +97,7 @@ export function normalizeAxes(
   return list.toSorted((a, b) => a - b);
 }
 
-/** @throws ShapeError where a shape has another rank than one that is wanted. */
+/** @throws ShapeError when the rank of a shape is not the wanted one. */
 export function checkRank(op: string, shape: Shape, wanted: Shape): void {
   if (shape.length === wanted.length) return;
   throw new ShapeError('the shapes have different ranks', {
@@ -113,7 +113,7 @@ export function reducedShape(shape: Shape, axes: readonly number[], keepdims: bo
   return shape.filter((_, axis) => !axes.includes(axis));
 }
 
-/** Inference of an elementwise operator: the first operand's dtype, or the one given. */
+/** Inference of an elementwise operator: broadcast shape, with the first operand's dtype or the given one. */
 export function inferElementwise(
   op: string,
   dtype?: TensorType['dtype'],

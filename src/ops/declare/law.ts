@@ -5,23 +5,26 @@ import type { TensorType } from '../../ir/types.js';
 import type { Declaration, SampleArray } from './declare.js';
 
 /**
- * What an operator's calls are equal to: one law of algebra that makes a program smaller or cheaper. A
- * law must hold bit by bit, for NaN (whose payload does not count), infinities, both zeros, wrapping
- * integers and extents of 0 and 1, since compiling must not change a result. It need not hold for
- * gradients: programs are simplified after they were differentiated.
+ * Algebraic law of an operator: a rewrite that makes a program smaller or cheaper. A law must hold bit by
+ * bit, for NaN (whose payload does not count), infinities, both zeros, wrapping integers and extents of 0 and
+ * 1, since compiling must not change a result. It need not hold for gradients: programs are simplified after
+ * differentiation.
  */
 export interface Law<A = Attributes> {
   /** Unique within the operator. */
   readonly name: string;
   /** The equation in one line of mathematics or NumPy, with its condition. */
   readonly law: string;
-  /** Calls that the law turns into something else; the tests of laws run them. */
+  /** Calls that the law rewrites; the law tests run them. */
   readonly cases: readonly LawCase[];
-  /** What the call is equal to, made of other operators' calls and of the same type; null where the law does not apply. */
+  /**
+   * The equal value, built from other operators' calls and of the same type; null where the law does not
+   * apply.
+   */
   apply(call: LawCall<A>): Value | null;
 }
 
-/** A call in a program, of which all that it reads is already as simple as can be. */
+/** A call whose operands are already simplified. */
 export interface LawCall<A = Attributes> {
   readonly inputs: readonly Value[];
   readonly attributes: A;
@@ -29,10 +32,10 @@ export interface LawCall<A = Attributes> {
   readonly type: TensorType;
 }
 
-/** A small program whose last call a law applies to. */
+/** A small program; the law applies to its last call. */
 export interface LawCase {
   readonly arrays: readonly SampleArray[];
-  /** The dtypes in which the arrays that are not bool are tried; as they are when absent. */
+  /** Dtypes in which arrays that are not bool are tested; unchanged when absent. */
   readonly dtypes?: readonly DType[];
   build(...values: readonly Value[]): Value;
 }
@@ -50,7 +53,7 @@ export const floatDTypes: readonly DType[] = ['float32', 'float64', 'float16', '
 export const integerDTypes: readonly DType[] = ['int8', 'uint8', 'int32', 'int64'];
 export const numericDTypes: readonly DType[] = [...floatDTypes, ...integerDTypes];
 
-/** The call that makes a value, if it is one of this operator. */
+/** The call that defines a value, if it is one of this operator. */
 export function callOf(
   value: Value,
   { declaration }: { readonly declaration: Declaration },
@@ -60,7 +63,7 @@ export function callOf(
   return { inputs: value.program.operands(value.node), attributes: node.attributes };
 }
 
-/** For operators that commute: what a rule says of the operands in this order, or in the other one. */
+/** Applies a rule of a commutative operator to both orders of the operands. */
 export function inEitherOrder(
   [x, y]: readonly Value[],
   rule: (x: Value, y: Value) => Value | null,

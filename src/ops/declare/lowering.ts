@@ -5,12 +5,11 @@ import type { Tensor, TensorType } from '../../ir/types.js';
 import { i32 } from '../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
-import type { Team } from '../../loop/language/team.js';
 
 /**
- * How an operator becomes loops. The compiler decides where values live and what is fused; an operator
- * only says what its elements are. Index expressions are i32, one per axis, scalars or vectors of lanes;
- * every function here must accept both, which the constructors of the loop IR give for free.
+ * Lowering of an operator to loops. The compiler decides where values live and what is fused; an operator
+ * only defines its elements. Index expressions are i32, one per axis, scalars or vectors of lanes; every
+ * function here must accept both, as the constructors of the loop IR do.
  *
  * An index handed to `Access.at` must be in bounds even where a `select` discards the element.
  */
@@ -23,7 +22,7 @@ export type Lowering<A = Attributes> =
   | Decomposition<A>
   | ControlLowering<A>;
 
-/** An operand as it can be read: from memory, or computed on the fly by what was fused before it. */
+/** A readable operand: in memory, or computed on the fly by fused producers. */
 export interface Access {
   readonly dtype: DType;
   readonly shape: readonly Expr[];
@@ -33,7 +32,7 @@ export interface Access {
   readonly buffer: Buffer | null;
 }
 
-/** A result as it can be written: to memory, or through what was fused behind it. */
+/** A writable result: in memory, or consumed by fused consumers. */
 export interface Sink {
   readonly dtype: DType;
   readonly shape: readonly Expr[];
@@ -48,9 +47,9 @@ export interface PointContext<A> {
   readonly inputs: readonly Access[];
   readonly inputTypes: readonly TensorType[];
   readonly outputType: { readonly dtype: DType; readonly shape: readonly Expr[] };
-  /** The index of the element that is asked for. */
+  /** The index of the result element. */
   readonly index: readonly Expr[];
-  /** The value of a dimension that an attribute holds, i32. */
+  /** The value of a dimension of an attribute, i32. */
   extent(dim: Dim): Expr;
 }
 
@@ -65,10 +64,7 @@ export interface PointLowering<A> {
 /** The elements in row-major order are the input's; only the shape changes. Costs nothing. */
 export interface ViewLowering {
   readonly kind: 'view';
-  /**
-   * True when what reads through the view belongs where it stands in the program: no earlier. Default
-   * false.
-   */
+  /** True when reads through the view must not move before its position in the program. Default false. */
   readonly isBarrier?: boolean;
 }
 
@@ -78,31 +74,25 @@ export interface InlineLowering {
 }
 
 /**
- * Runs its regions any number of times, or one of them. What runs a program asks this, never which
- * operator it is; the operators' declarations say what the operands and results mean.
+ * Runs its regions any number of times, or one of them. Executors use this form, never the operator's name;
+ * the operators' declarations define the operands and results.
  */
 export type ControlLowering<A> =
   | { readonly kind: 'foreach'; loop(attributes: A): ForeachForm }
   | { readonly kind: 'while'; loop(attributes: A): WhileForm }
   | { readonly kind: 'branch' };
 
-/**
- * Operands: data, states, what each iteration reads, the count if there is one. The operator has
- * attributes of these names.
- */
+/** Operands: data, states, captures, the count if there is one. The operator has attributes of these names. */
 export interface ForeachForm {
   readonly data: number;
   readonly states: number;
   readonly reverse: boolean;
   readonly counted: boolean;
-  /** Whether memory that grows with the rows is dearer than time. */
-  readonly isFrugal: boolean;
+  /** Prefer recomputation to memory that grows with the number of rows. */
+  readonly preferRecompute: boolean;
 }
 
-/**
- * Operands: states, what each iteration reads. Regions: condition, body. The operator has attributes of
- * these names.
- */
+/** Operands: states, captures. Regions: condition, body. The operator has attributes of these names. */
 export interface WhileForm {
   readonly states: number;
   readonly limit: Dim | null;
@@ -113,13 +103,13 @@ export interface ReduceContext<A> {
   readonly attributes: A;
   readonly inputDType: DType;
   readonly outputDTypes: readonly DType[];
-  /** How many elements fall into one result; i32. */
+  /** Number of elements that are folded into one result; i32. */
   readonly count: Expr;
 }
 
 /**
- * Folds the first input over axes. The state is one or more scalars; folding is associative up to
- * rounding, so that the compiler may keep several partial states (lanes, unrolled copies, threads).
+ * Folds the first input over axes. The state is one or more scalars; folding is associative up to rounding,
+ * so that the compiler may keep several partial states (lanes, unrolled copies, threads).
  */
 export interface ReduceLowering<A> {
   readonly kind: 'reduce';
@@ -149,84 +139,82 @@ export interface KernelContext<A> {
   /** The value of a dimension of an attribute or a type, i32. */
   extent(dim: Dim): Expr;
   readonly target: Target;
-  /** Who runs the kernel: more than one thread only where it `divides` its results. */
-  readonly team: Team;
+  /** True when several threads run the kernel, which then divides its results by parallel ranges (`overRange`). */
+  readonly isDivided: boolean;
   /**
-   * Temporary memory of at least `length` elements, uninitialized, for the length of the kernel; each
-   * thread has its own.
+   * Scratch memory of at least `length` elements, uninitialized, for the duration of the kernel; each thread
+   * has its own.
    */
   scratch(name: string, dtype: DType, length: Expr): Buffer;
   /**
-   * Keeps what is made of the operand alone that the kernel `keeps` something of, so that it need not be made again
-   * while that stays the same; null where it is another one each time.
+   * Allocator of memory for data derived from the operand that the kernel `keeps`, so that it is reused while
+   * the operand stays the same; null where the operand changes in every run.
    */
-  readonly keeper: Keeper | null;
+  readonly keeper: PackedAllocator | null;
 }
 
-/** Gives memory that outlives a run of a kernel. */
-export interface Keeper {
-  /** Whether something is kept in every run: the kernel is called in a loop in which the operand stays the same. */
+/** Allocator of memory that outlives a run of a kernel. */
+export interface PackedAllocator {
+  /** True when data is kept in every run: the kernel is called in a loop with an invariant operand. */
   readonly isCertain: boolean;
-  /** To be asked for once. */
-  keep(name: string, dtype: DType, room: KeptRoom): Kept;
+  /** To be called once. */
+  keep(name: string, dtype: DType, room: PackedSize): PackedMemory;
 }
 
-/** Elements of kept memory. */
-export interface KeptRoom {
-  /** All that is kept. */
+/** Sizes of kept memory, in elements. */
+export interface PackedSize {
+  /** Size for all of the data. */
   readonly whole: number;
-  /** What a thread needs at least, where nothing is kept. */
+  /** Size that a thread needs at least, when nothing is kept. */
   readonly part: number;
 }
 
-/** Memory in which a kernel finds what it made there in an earlier run. */
-export interface Kept {
-  /** The same for all threads, where something is kept; else each has its own. */
+/** Memory in which a kernel finds data from an earlier run. */
+export interface PackedMemory {
+  /** Shared by all threads when data is kept; otherwise per thread. */
   readonly buffer: Buffer;
   /** An i32, one of `keptStates`. */
   readonly state: Expr;
-  /** As its keeper says. */
+  /** Copied from its keeper. */
   readonly isCertain: boolean;
 }
 
-/** What a kernel finds in kept memory. */
-export const keptStates = {
+/** States of kept memory. */
+export const packedStates = {
   /** There is room for a part, which is lost when the kernel ends. */
   nothing: 0,
-  /** There is room for everything, which has yet to be made. */
+  /** There is room for all of the data, which has yet to be computed. */
   empty: 1,
-  /** Everything is there. */
+  /** All of the data is there. */
   full: 2,
 } as const;
 
 /**
- * How many operands one kernel takes. Engines limit the parameters of a function to a thousand, and a kernel
- * that treats each operand in code of its own takes long to compile.
+ * Most operands of one kernel. Engines limit the parameters of a function to a thousand, and a kernel with
+ * separate code for each operand takes long to compile.
  */
 export const mostOperands = 512;
 
-/** A loop nest of its own, for what is neither a point nor a reduction. Must write every element. */
+/**
+ * A custom loop nest, for operators that are neither points nor reductions. `kernel` is the definition: it runs on devices
+ * that have no kernel for the operator (`kernels.ts`), and must write every element. The compiler relies on the other
+ * facets for the kernels of all devices.
+ */
 export interface KernelLowering<A> {
   readonly kind: 'kernel';
   /**
-   * True when the kernel adapts to the order in which its operands lie, and reads each element about
-   * once: then a transposition or another rearrangement before it is not carried out but looked
-   * through. Default false.
+   * True when kernels adapt to the memory order of their operands, and read each element about once: then a
+   * transposition or another rearrangement before them is not materialized but read through. Default false.
    */
   readonly readsAnyOrder?: boolean;
   /**
-   * The operand that the one result may lie over, if nothing else reads it: where both are one buffer, the
-   * kernel writes only what differs. None when absent.
+   * The operand whose buffer the one result may reuse, if nothing else reads it: where both are one buffer,
+   * the kernel writes only the elements that differ. None when absent.
    */
   readonly overwrites?: number;
-  /**
-   * True when each thread of the team stores only its share of the results (`shareOf`), on every path, and
-   * no result depends on where shares are cut. Otherwise one thread runs the kernel alone. Default false.
-   */
-  readonly divides?: boolean;
-  /** The operand of which the kernel may `keep` what it makes. None when absent. */
+  /** The operand from which the kernel may `keep` derived data. None when absent. */
   readonly keeps?: number;
-  /** Calls of fewer operands that stand for a call of more than `mostOperands`. None when absent. */
+  /** Splits a call of more than `mostOperands` into calls of fewer. None when absent. */
   divided?<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
   kernel(context: KernelContext<A>): Stmt;
 }
@@ -237,13 +225,13 @@ export interface DecomposeContext<T extends Tensor, A> {
   readonly outputTypes: readonly TensorType[];
 }
 
-/** Written in other operators. */
+/** Expansion into other operators. */
 export interface Decomposition<A> {
   readonly kind: 'decompose';
   decompose<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
 }
 
-/** The compute type in which elements of a dtype are handled. */
+/** The compute type of a dtype's elements. */
 export function computeScalar(dtype: DType): Scalar {
   switch (dtype) {
     case 'float64':

@@ -11,12 +11,12 @@ import type { DecomposeContext, Lowering } from './lowering.js';
  */
 
 /**
- * In which precision the decomposition and the gradient of an operator compute for floats of 16 bits:
- * `float32`, or `own`, which is right where elements are moved and compared, or where a kernel has done all.
+ * Precision in which the decomposition and the gradient of an operator compute for 16-bit floats: `float32`,
+ * or `own`, which is right where elements are moved and compared, or where a kernel does all the work.
  */
 export type Precision = 'float32' | 'own';
 
-/** The precision of operators that do not say. */
+/** The default precision of operators. */
 export function defaultPrecision(family: Family, { kind }: Lowering): Precision {
   const isComputed =
     family === 'elementwise' ||
@@ -25,15 +25,15 @@ export function defaultPrecision(family: Family, { kind }: Lowering): Precision 
   return isComputed ? 'float32' : 'own';
 }
 
-/** How operators are called on either kind of tensor. */
+/** Calls of operators on either kind of tensor. */
 export interface Calls {
-  /** The elements as another dtype; the tensor itself where that is its own. */
+  /** Converts to another dtype; the tensor itself when it has that dtype. */
   convert<T extends Tensor>(x: T, dtype: TensorType['dtype']): T;
-  /** The results of the operator at hand, on operands of another dtype than were given. */
+  /** The results of the current operator on operands of another dtype. */
   again<T extends Tensor>(inputs: readonly T[], attributes: Attributes): readonly T[];
 }
 
-/** The lowering and the gradient of an operator, computing in float32 what has 16 bits. */
+/** Makes the lowering and the gradient of an operator compute 16-bit floats in float32. */
 export function inFloat32(
   { lowering, gradient }: Pick<Declaration, 'lowering' | 'gradient'>,
   calls: Calls,
@@ -66,7 +66,7 @@ function gradientInFloat32(rule: Gradient, calls: Calls): Gradient {
     const made = rule({
       ...context,
       ...wide,
-      // What was rounded is computed again, where a rule asks for it at all.
+      // The rounded results are recomputed in float32, if a rule reads them.
       outputs: lazily(outputs, (_, k) => (again ??= calls.again(wide.inputs, attributes))[k]),
       grads: grads.map((grad) => grad && calls.convert(grad, wideFloat(grad.type.dtype))),
     });
@@ -86,7 +86,7 @@ function widenedType({ dtype, shape }: TensorType): TensorType {
   return { dtype: wideFloat(dtype), shape };
 }
 
-/** A list whose entries are made when they are looked at. */
+/** A list whose entries are computed at first access. */
 function lazily<T>(list: readonly T[], make: (entry: T, k: number) => T): readonly T[] {
   const result: T[] = [];
   list.forEach((entry, k) => {

@@ -15,48 +15,50 @@ import { resolveRange } from '../movement/range.js';
 import { reshape } from '../movement/reshape.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { dynamicSlice } from './dynamic-slice.js';
-import { extents, knownSizes, sizesOf } from './extents.js';
+import { extents, knownSizes, sizesFromElements } from './extents.js';
 
 /*
  * Arrays among the indices of `slice`: one is a position whose place only the data knows, two are a range
  * whose length only the data decides.
  */
 
-/** An end of a range. */
+/** A bound of a range. */
 export type RangeBound = Dim | null | undefined | Tensor;
 
-/** A range that an array takes part in. */
+/** A range of which some parts are arrays. */
 export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
 
 /** The one position of `x` along an axis that an array holds; the axis is dropped. */
-export function takeOne<T extends Tensor>(x: T, index: T, axis: number): T {
-  return take(x, oneInteger(index), { axis });
+export function takeOne<T extends Tensor>(op: string, x: T, index: T, axis: number): T {
+  return take(x, oneInteger(op, index), { axis });
 }
 
 /** A position that an array holds, where captured code knows it. */
-export function knownPosition(index: Tensor): Dim | undefined {
-  return knownBound(index, false) ?? undefined;
+export function knownPosition(op: string, index: Tensor): Dim | undefined {
+  return knownBound(op, index, false) ?? undefined;
 }
 
 /** A range that an array takes part in, where captured code knows its bounds. */
-export function knownRange([start, stop, step = 1]: ArrayRange):
-  readonly [Dim | null, Dim | null, number] | undefined {
-  const [from, to] = [knownBound(start, false), knownBound(stop, false)];
+export function knownRange(
+  op: string,
+  [start, stop, step = 1]: ArrayRange,
+): readonly [Dim | null, Dim | null, number] | undefined {
+  const [from, to] = [knownBound(op, start, false), knownBound(op, stop, false)];
   return from === undefined || to === undefined ? undefined : [from, to, step];
 }
 
 /** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
-export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: number): T {
+export function takeRange<T extends Tensor>(op: string, x: T, range: ArrayRange, axis: number): T {
   const [start, stop, step = 1] = range;
   if (!Number.isSafeInteger(step) || step === 0) {
     throw new ArgumentError('this is not a step', {
-      op: 'slice',
+      op,
       expected: 'an integer other than 0',
       actual: String(step),
     });
   }
   const extent = x.type.shape[axis];
-  const [from, to] = [knownBound(start, true), knownBound(stop, true)];
+  const [from, to] = [knownBound(op, start, true), knownBound(op, stop, true)];
   const isNumber = (bound: Dim | null | undefined): boolean =>
     bound === null || typeof bound === 'number';
   if (isNumber(from) && isNumber(to) && isStatic(extent)) {
@@ -70,21 +72,22 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
       axis,
     );
   }
-  const { first, count } = resolved<T>(range as ArrayRange, step, extent, x);
-  const [length] = sizesOf(count, () => extents(count, { most: [extent] }).type.shape);
+  const { first, count } = resolved<T>(op, range as ArrayRange, step, extent, x);
+  const [length] = sizesFromElements(count, () => extents(count, { most: [extent] }).type.shape);
   return step === 1
     ? dynamicSlice(x, first, [length], axis)
     : strided(x, first, step, length, axis);
 }
 
-/** Every `step`-th sub-array from `first` on. */
+/** Every `step`-th sub-array, starting with `first`. */
 function strided<T extends Tensor>(x: T, first: T, step: number, length: Dim, axis: number): T {
   const numbers = sub(cumsum(fullLike(first, 1, { shape: [length] }), 0), 1);
   return take(x, add(mul(numbers, step), first), { axis, mode: 'valid' });
 }
 
-/** Where a range begins and how long it is, as `resolveRange` says of numbers. */
+/** Start and length of a range, as `resolveRange` computes them for numbers. */
 function resolved<T extends Tensor>(
+  op: string,
   [start, stop]: ArrayRange,
   step: number,
   extent: Dim,
@@ -96,7 +99,7 @@ function resolved<T extends Tensor>(
   const within = (bound: RangeBound, otherwise: T): T => {
     if (bound === null || bound === undefined) return otherwise;
     const isCounted = typeof bound !== 'number' || bound < 0;
-    const at = bound instanceof Tensor ? cast(oneInteger(bound as T), 'int64') : number(bound);
+    const at = bound instanceof Tensor ? cast(oneInteger(op, bound as T), 'int64') : number(bound);
     const placed = isCounted ? where(less(at, 0), add(at, whole), at) : at;
     return maximum(minimum(placed, most), least);
   };
@@ -108,22 +111,22 @@ function resolved<T extends Tensor>(
 }
 
 /** A bound as a size or an end, where that is known; undefined otherwise. */
-function knownBound(bound: RangeBound, eagerly: boolean): Dim | null | undefined {
+function knownBound(op: string, bound: RangeBound, eagerly: boolean): Dim | null | undefined {
   if (bound === null || bound === undefined) return null;
   if (!(bound instanceof Tensor)) return bound;
-  const [known] = knownSizes(oneInteger(bound), eagerly) ?? [];
+  const [known] = knownSizes(oneInteger(op, bound), eagerly) ?? [];
   // A symbolic bound counts from the front, an element from where its sign says.
   return known === undefined || isStatic(known) || boundsOf(known).min >= 0 ? known : undefined;
 }
 
 /** An integer array of one element, of rank 0. */
-function oneInteger<T extends Tensor>(array: T): T {
+function oneInteger<T extends Tensor>(op: string, array: T): T {
   const { dtype, shape } = array.type;
   if (kindOf(dtype) === 'int' && shape.every((dim) => dim === 1)) {
     return shape.length === 0 ? array : reshape(array, []);
   }
   throw new ArgumentError('this array is not an index', {
-    op: 'slice',
+    op,
     expected: 'an array of one integer',
     actual: `${dtype}${shapeToString(shape)}`,
     advice: 'to select by an array of positions use take, by an array of booleans booleanMask',

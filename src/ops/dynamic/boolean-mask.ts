@@ -1,7 +1,7 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import { equal, type Require, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, words } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -18,10 +18,10 @@ import { asRows } from './onnx.js';
 import { countedPositions, rowsAt, rowsBack } from './positions.js';
 
 /**
- * The parts of `x` where `mask` is true, in row-major order: the mask covers the leading axes, in whose
- * place stands one axis of as many elements as are true. A mask of rank 0 puts a new axis of 1 or 0
- * elements in front. A `DTypeError` for a mask of another dtype than bool, a `ShapeError` where its
- * extents are not those of the leading axes.
+ * The sub-arrays of `x` where `mask` is true, in row-major order: the mask covers the leading axes, which
+ * become one axis with as many elements as are true. A mask of rank 0 adds a leading axis of 1 or 0 elements.
+ * A `DTypeError` for a mask that is not bool, a `ShapeError` where its extents are not those of the leading
+ * axes.
  */
 export const booleanMask: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, mask: Input<T>) => T
@@ -50,7 +50,7 @@ export const booleanMask: OperatorFunction<
   },
   onnx: ({ onnx, inputs: [x, mask], inputTypes: [type, { shape }] }) => {
     const rows = shape.length === 1 ? x : onnx.reshape(x, asRows(type.shape, shape.length));
-    const marks = shape.length === 1 ? mask : onnx.reshape(mask, [sizeOf(shape)]);
+    const marks = shape.length === 1 ? mask : onnx.reshape(mask, [elementCount(shape)]);
     return onnx.node('Compress', [rows, marks], { axis: 0 });
   },
   samples: [
@@ -80,7 +80,7 @@ function checkMask(x: TensorType, mask: TensorType, require: Require): void {
     });
   }
   mask.shape.forEach((dim, axis) => {
-    require(equal(dim, x.shape[axis]), () => ({
+    require(equalSizes(dim, x.shape[axis]), () => ({
       error: 'shape',
       op,
       problem: words`the mask does not fit axis ${String(axis)} of the array`,

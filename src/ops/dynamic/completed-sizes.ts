@@ -17,9 +17,8 @@ import { sizeOperands } from './extents.js';
 import { writeExtents } from './onnx.js';
 
 /**
- * The sizes of an array of `count` elements where -1 stands for one that is left open: it becomes what
- * the others leave. Several all become that, and then give another number of elements. int32 or int64 of
- * rank 1 and known length.
+ * The sizes of an array of `count` elements with -1 replaced by the inferred size. Several -1 all become the
+ * same, and then give another number of elements. int32 or int64 of rank 1 and known length.
  */
 export const completedSizes: OperatorFunction<
   <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T,
@@ -60,8 +59,8 @@ export const completedSizes: OperatorFunction<
 });
 
 /**
- * Like `extents`, of sizes in which -1 stands for what the others leave of `count` elements. An operator
- * of its own, so that arrays of one number of elements that are given one shape have one shape.
+ * `extents` with -1 for an inferred size of `count` elements. An operator of its own, so that arrays of the
+ * same number of elements reshaped to the same sizes have the same shape.
  */
 export const openExtents: OperatorFunction<
   <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T,

@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { atLeast, equal, type Require, words } from '../../ir/requirement.js';
+import { atLeast, equalSizes, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -12,7 +12,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { checkIndexDType, indexDType, shapeOfInput } from '../indexing/position.js';
+import { checkIndexDType, indexDType, shapeOfOperand } from '../indexing/position.js';
 import { checkShape, normalizeAxis, shapeToString } from '../declare/infer.js';
 import type { Access } from '../declare/lowering.js';
 import { clamped } from '../loops.js';
@@ -36,9 +36,9 @@ interface Placed {
 }
 
 /**
- * The block of `x` that begins at `start` and has extents of `sizes` along `axes` (default all) and all of
+ * The block of `x` that starts at `start` and has extents of `sizes` along `axes` (default all) and all of
  * `x` along the others. `start` is an integer array of one element for each of these axes; for one axis,
- * given as a number, of rank 0. Negative starts count from the end; the block is moved until it lies
+ * given as a number, of rank 0. Negative starts count from the end; the block is clamped so that it lies
  * within `x`. A `ShapeError` where it is larger than `x`.
  */
 export const dynamicSlice: OperatorFunction<
@@ -108,8 +108,8 @@ export const dynamicSlice: OperatorFunction<
 });
 
 /**
- * `x` with `update` in the place of the block of its extents that begins at `start`: see `dynamicSlice`.
- * Along axes that are not among `axes` (default all) the two have the same extents.
+ * `x` with `update` written over the block of its extents that starts at `start`: see `dynamicSlice`. Along
+ * axes that are not among `axes` (default all) both have the same extents.
  */
 export const updateSlice: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -128,7 +128,7 @@ export const updateSlice: OperatorFunction<
   },
   call: (x, update, start, axes) => ({
     inputs: [x, update, start],
-    attributes: { axes: axisList(axes, shapeOfInput('updateSlice', x).length) },
+    attributes: { axes: axisList(axes, shapeOfOperand('updateSlice', x).length) },
   }),
   infer: ({ inputs: [x, update, start], attributes: { axes }, require }) => {
     const op = 'updateSlice';
@@ -143,7 +143,7 @@ export const updateSlice: OperatorFunction<
     checkRoom(op, x.shape, update.shape, require);
     x.shape.forEach((dim, axis) => {
       if (along.includes(axis)) return;
-      require(equal(dim, update.shape[axis]), () => ({
+      require(equalSizes(dim, update.shape[axis]), () => ({
         error: 'shape',
         op,
         problem: words`the update does not fit axis ${String(axis)}`,
@@ -212,7 +212,7 @@ function axisList(axes: PlacedAxes | undefined, count: number): readonly number[
   return axes ?? Array.from({ length: count }, (_, axis) => axis);
 }
 
-/** The axes that are placed stand in front while ScatterND writes there. */
+/** The placed axes come first while ScatterND writes. */
 function writeUpdate(call: OnnxCall<Placed>): OnnxValue {
   const { onnx, inputs, inputTypes } = call;
   const [x, update, start] = inputs;
@@ -241,7 +241,7 @@ function writeUpdate(call: OnnxCall<Placed>): OnnxValue {
   );
 }
 
-/** The axes of the start, from 0 on; refuses a start that does not say where a block begins. */
+/** The normalized axes of the start; refuses a start of a wrong dtype or shape. */
 function checkStart(
   op: string,
   { shape }: TensorType,
@@ -265,7 +265,7 @@ function checkStart(
   });
 }
 
-/** Demands that a block is not larger than what it is a part of. */
+/** Requires that a block is not larger than its array. */
 function checkRoom(op: string, shape: Shape, block: Shape, require: Require): void {
   shape.forEach((dim, axis) => {
     require(atLeast(dim, block[axis]), () => ({
@@ -278,7 +278,7 @@ function checkRoom(op: string, shape: Shape, block: Shape, require: Require): vo
   });
 }
 
-/** Where a block begins along each axis, i32; null for axes along which it is not placed. */
+/** Start of a block along each axis, i32; null for axes along which it is not placed. */
 function offsetsOf(
   op: string,
   shape: readonly Expr[],

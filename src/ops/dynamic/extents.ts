@@ -14,19 +14,18 @@ import {
 import { shapeToString } from '../declare/infer.js';
 import { writeExtents } from './onnx.js';
 
-/** The most axes that a result may have by the length of a vector: a size costs nothing, an axis does. */
+/** Limit of a result's rank that is the length of a vector: unlike a size, each axis costs. */
 export const mostAxes = 256;
 
 export interface ExtentsOptions {
-  /** For each size the most it can be, null where nobody knows. Default unknown. */
+  /** Upper bound of each size, null for unknown. Default unknown. */
   readonly most?: readonly (Dim | null)[];
 }
 
 /**
- * An array whose shape the elements of `sizes` are: what makes dimensions of data. Nobody reads its own
- * elements, which are false, so it takes no memory. `sizes` is an integer array, of rank 1 with as many
- * elements as the result has axes or of rank 0 for one axis; negative ones are refused when they are
- * known.
+ * An array whose shape is given by the elements of `sizes`: the source of data-dependent dimensions. Its own
+ * elements are false and never read, so it takes no memory. `sizes` is an integer array, of rank 1 with one
+ * element for each axis or of rank 0 for one axis; negative ones are refused when they are known.
  */
 export const extents: OperatorFunction<
   <T extends Tensor = DefaultTensor>(sizes: Input<T>, options?: ExtentsOptions) => T,
@@ -86,36 +85,36 @@ export const extents: OperatorFunction<
   ],
 });
 
-/** Narrow integers are converted to int32 where they are sizes. */
+/** Narrow integers are converted to int32 when they are sizes. */
 export function sizeOperands([kind]: readonly (DType | WeakKind)[]): readonly DType[] {
   const dtype = promoteAll([kind]);
   return [dtype === 'int8' || dtype === 'uint8' ? 'int32' : dtype];
 }
 
 /**
- * The elements of an array of sizes that the code at hand may know, null for the others; null where it knows none.
- * `eagerly` those of arrays that are there, which another call may find with others.
+ * The known elements of an array of sizes, null for the others; null when none is known. `eagerly` includes
+ * elements of computed arrays, which may differ in another call.
  */
 export type ReadSizes = (sizes: Tensor, eagerly: boolean) => readonly (Dim | null)[] | null;
 
 let readSizes: ReadSizes = () => null;
 
-/** The front floor says which arrays are read when they are given as sizes. */
+/** Installs the front floor's knowledge of elements. */
 export function installSizes(read: ReadSizes): void {
   readSizes = read;
 }
 
-/** The elements of an array of sizes, where all may be known. */
+/** The elements of an array of sizes, where all are known. */
 export function knownSizes(sizes: Tensor, eagerly: boolean = true): readonly Dim[] | null {
   const known = readSizes(sizes, eagerly);
   return known === null || known.includes(null) ? null : (known as readonly Dim[]);
 }
 
 /**
- * The elements of an integer array as dimensions: those that may be known as they are, new ones elsewhere, which
- * `decide` gives. It is asked for all of them, and only where it has to be.
+ * The elements of an integer array as dimensions: known ones as they are, fresh ones elsewhere, from
+ * `decide`, which is called at most once and for all of them.
  */
-export function sizesOf(
+export function sizesFromElements(
   sizes: Tensor,
   decide: () => readonly Dim[] = () => extents(sizes).type.shape,
 ): readonly Dim[] {
@@ -123,7 +122,7 @@ export function sizesOf(
   if (known?.includes(null) === false) return known as readonly Dim[];
   return decide().map((dim, k) => {
     const size = known?.[k] ?? dim;
-    // What is negative stands for something else, or is refused when all is known.
+    // A negative element has another meaning, or is refused when all are known.
     return boundsOf(size).min < 0 ? dim : size;
   });
 }

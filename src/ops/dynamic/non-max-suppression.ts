@@ -3,7 +3,7 @@ import { describe } from '../../base/attributes/attribute.js';
 import { boundsOf, minDim } from '../../base/dim/index.js';
 import { type DType, isFloat, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { equal, type Require, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, words } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
@@ -24,11 +24,11 @@ import { sum } from '../reduction/sum.js';
 import { countedPositions } from './positions.js';
 
 export interface SuppressionOptions {
-  /** A box goes where it overlaps a kept one by more than this share of their union. Default 0.5. */
+  /** Suppress a box whose overlap with a kept one exceeds this fraction of their union. Default 0.5. */
   readonly iouThreshold?: number;
-  /** Only boxes with a higher score are looked at. Default -Infinity. */
+  /** Least score, exclusive. Default -Infinity. */
   readonly scoreThreshold?: number;
-  /** No more boxes than this are kept. Default all. */
+  /** Most boxes to keep. Default all. */
   readonly maxOutputSize?: number;
 }
 
@@ -75,10 +75,7 @@ const asFloat = (kind: DType | WeakKind): DType => {
   return isFloat(dtype) ? dtype : 'float32';
 };
 
-/**
- * Goes through boxes in an order of their numbers and says of each whether it is kept: bool, by place in
- * the order. See `nonMaxSuppression`.
- */
+/** Mask of the kept boxes, visited in a given order: bool, by position in the order. See `nonMaxSuppression`. */
 export const keptBoxes: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     boxes: Input<T>,
@@ -125,7 +122,7 @@ export const keptBoxes: OperatorFunction<
   ],
 });
 
-/** A rectangle, and how large it is. */
+/** A rectangle with its area. */
 interface Box {
   readonly top: Expr;
   readonly left: Expr;
@@ -136,7 +133,7 @@ interface Box {
 
 const sides = ['top', 'left', 'bottom', 'right', 'area'] as const;
 
-/** Compares each box with those kept before it, whose sides lie side by side in memory. */
+/** Compares each box with the kept ones before it, whose sides are contiguous in memory. */
 function keepLoops(context: KernelContext<SuppressionAttributes>): Stmt {
   const [boxes, scores, order] = context.inputs;
   const [sink] = context.outputs;
@@ -204,7 +201,7 @@ function areaOf({ top, left, bottom, right }: Omit<Box, 'area'>): Expr {
   return e.mul(e.sub(bottom, top), e.sub(right, left));
 }
 
-/** Whether two boxes share more than this part of their union; one without an area shares nothing. */
+/** True when the intersection of two boxes exceeds a fraction of their union; false for empty boxes. */
 function overlap(a: Box, b: Box, threshold: number): Expr {
   const height = e.max(e.sub(e.min(a.bottom, b.bottom), e.max(a.top, b.top)), 0);
   const width = e.max(e.sub(e.min(a.right, b.right), e.max(a.left, b.left)), 0);
@@ -214,9 +211,9 @@ function overlap(a: Box, b: Box, threshold: number): Expr {
 }
 
 /**
- * The numbers of the boxes that stay when each box that overlaps a better one too much is left out:
- * int64, by descending score, equal ones in their order. `boxes` is (n, 4): the coordinates `y1, x1, y2,
- * x2` of two opposite corners, whichever. `scores` is (n); one that is NaN is never kept.
+ * The indices of the boxes that remain after suppressing each box that overlaps a better one too much: int64,
+ * by descending score, equal ones in their order. `boxes` is (n, 4): the coordinates `y1, x1, y2, x2` of two
+ * opposite corners in any order. `scores` is (n); a NaN score is never kept.
  */
 export const nonMaxSuppression: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -290,7 +287,7 @@ export const nonMaxSuppression: OperatorFunction<
   ],
 });
 
-/** All boxes by descending score, and which of them are kept. */
+/** All boxes by descending score, and the mask of kept ones. */
 function sweep<T extends Tensor>(
   boxes: T,
   scores: T,
@@ -322,7 +319,7 @@ function checkBoxes(op: string, boxes: TensorType, each: TensorType, require: Re
       actual: shapeToString(each.shape),
     });
   }
-  require(equal(each.shape[0], count), () => ({
+  require(equalSizes(each.shape[0], count), () => ({
     error: 'shape',
     op,
     problem: words`boxes and scores do not pair up`,

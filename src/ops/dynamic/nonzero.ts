@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { boundsOf, sizeOf } from '../../base/dim/index.js';
+import { boundsOf, elementCount } from '../../base/dim/index.js';
 import type { SizeBounds } from '../../ir/program.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -21,8 +21,8 @@ import { type ShapeArgument, shapeList } from '../signatures.js';
 import { countedPositions } from './positions.js';
 
 /**
- * Positions in the flattened form of an array of a shape as indices along its axes: int64, the shape of
- * `positions` and behind it one entry for each axis. Positions are 0 or more and not checked.
+ * Multi-dimensional indices from flat positions in an array of a shape: int64, the shape of `positions`
+ * followed by one axis for the indices. Positions are 0 or more and not checked.
  */
 export const unravelIndex: OperatorFunction<
   <T extends Tensor = DefaultTensor>(positions: Input<T>, shape: ShapeArgument) => T,
@@ -61,20 +61,20 @@ export const unravelIndex: OperatorFunction<
   ],
 });
 
-/** The range of the number of elements of a mask that are true. */
+/** Bounds of the number of true elements of a mask. */
 export function countBounds(shape: Shape): SizeBounds {
-  const most = sizeOf(shape);
+  const most = elementCount(shape);
   return { min: 0, max: boundsOf(most).max, most };
 }
 
-/** Whether elements are other than 0; NaN is, -0 is not. */
+/** True where elements are not 0; NaN is true, -0 is false. */
 function truth<T extends Tensor>(x: T): T {
   return x.type.dtype === 'bool' ? x : notEqual(x, 0);
 }
 
 /**
- * The indices of the elements that are not 0, in row-major order: int64 of shape (count, rank). NaN is
- * not 0, -0 is. Of rank 0 the result is of shape (1, 0) or (0, 0). Any dtype.
+ * The indices of the elements that are not 0, in row-major order: int64 of shape (count, rank). NaN is not 0,
+ * -0 is. Of rank 0 the result is of shape (1, 0) or (0, 0). Any dtype.
  */
 export const nonzero: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T> =
   operator({
@@ -98,7 +98,7 @@ export const nonzero: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Inp
     },
     onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }] }) => {
       const truths = onnx.cast(x, 'bool');
-      // Of a scalar NonZero gives no index: one along an axis that is cut off.
+      // NonZero of a scalar gives no index, so an axis is added and its index dropped.
       const marked = shape.length > 0 ? truths : onnx.reshape(truths, [1]);
       const indices = onnx.transpose(onnx.node('NonZero', [marked], {}, 'int64'), [1, 0]);
       if (shape.length > 0) return indices;

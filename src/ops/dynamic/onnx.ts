@@ -1,4 +1,4 @@
-import { addDim, boundsOf, type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { addDim, boundsOf, type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { normalizeAxis } from '../declare/infer.js';
@@ -12,7 +12,7 @@ export function writeNumbers(onnx: OnnxWriter, count: Dim): OnnxValue {
   return onnx.node('Range', [start, onnx.size(count), step]);
 }
 
-/** Zeros, or another element, of a shape. */
+/** A filled array of a shape, with zeros or another element. */
 function writeFilled(
   onnx: OnnxWriter,
   dtype: TensorType['dtype'],
@@ -22,14 +22,14 @@ function writeFilled(
   return onnx.node('Expand', [onnx.scalar(dtype, value), sizes]);
 }
 
-/** Where elements of a mask of rank 1 are true, int64. */
+/** Indices of the true elements of a mask of rank 1, int64. */
 export function writeMarked(onnx: OnnxWriter, mask: OnnxValue): OnnxValue {
   return onnx.node('Squeeze', [onnx.node('NonZero', [mask], {}, 'int64'), onnx.ints([0])]);
 }
 
 /**
- * Every position of `counts` (int64, rank 1) as often as it says there, int64: all of them, or exactly
- * `rows`. Each count leaves a mark where its run begins; the marks so far tell whose run it is.
+ * Every index of `counts` (int64, rank 1), repeated `counts[i]` times, int64: all of them, or exactly `rows`.
+ * Each count marks the start of its run; the running sum of the marks identifies the run.
  */
 export function writeRepeated(
   onnx: OnnxWriter,
@@ -54,25 +54,25 @@ export function writeRepeated(
   return onnx.node('Where', [isReal, positions, zero]);
 }
 
-/** The leading elements, as many as `rows`; where there are fewer, the rest is 0. */
+/** The leading `rows` elements; zero-padded where there are fewer. */
 export function writeLeading(onnx: OnnxWriter, x: OnnxValue, rows: Dim): OnnxValue {
   const room = onnx.sizes([rows]);
   const long = onnx.node('Concat', [x, writeFilled(onnx, 'int64', 0, room)], { axis: 0 });
   return onnx.node('Slice', [long, onnx.ints([0]), room, onnx.ints([0])]);
 }
 
-/** Of rows without repetitions in lexicographic order, int64. */
+/** Distinct rows in lexicographic order, int64. */
 export interface DistinctRows {
-  /** Where each occurs first. */
+  /** Index of the first occurrence. */
   readonly index: OnnxValue;
-  /** Which of them each row is. */
+  /** Number of the distinct row that equals each row. */
   readonly inverse: OnnxValue;
   readonly counts: OnnxValue;
 }
 
 /**
- * The different rows of `x` (rank 2), by Unique. That compares NaN with nothing, so that each float goes
- * with whether it is one; and onnxruntime breaks down over rows of width 0, so that none is.
+ * The distinct rows of `x` (rank 2), by Unique. NaN is unequal to itself there, so each float is paired with
+ * an is-NaN flag; and onnxruntime fails for rows of width 0, so none has it.
  */
 export function writeDistinctRows(onnx: OnnxWriter, x: OnnxValue, type: TensorType): DistinctRows {
   const { dtype, shape } = type;
@@ -97,13 +97,13 @@ function floatRows(onnx: OnnxWriter, x: OnnxValue, { dtype, shape }: TensorType)
   return onnx.reshape(pairs, [shape[0], mulDim(shape[1], 2)]);
 }
 
-/** Where a block begins along an axis, a number of rank 0. */
+/** Start of a block along an axis, of rank 0. */
 interface Place {
   readonly axis: number;
   readonly first: OnnxValue;
 }
 
-/** Where a block that an array places begins, as `dynamicSlice` says. */
+/** Starts of a block, with the semantics of `dynamicSlice`. */
 export function writePlaces(
   { onnx, attributes: { axes } }: OnnxCall<{ readonly axes: readonly number[] }>,
   start: OnnxValue,
@@ -123,14 +123,14 @@ export function writePlaces(
   });
 }
 
-/** The number of rows and what is in one of them, of an array whose leading axes count as one. */
+/** Number and size of rows when the leading axes are flattened. */
 export function asRows(shape: Shape, leading: number): Shape {
-  return [sizeOf(shape.slice(0, leading)), ...shape.slice(leading)];
+  return [elementCount(shape.slice(0, leading)), ...shape.slice(leading)];
 }
 
 /**
- * An array of nothing whose leading sizes are the elements of `sizes`, for these to be read off; and one of
- * that shape, should anybody want its elements.
+ * An array of no elements whose leading sizes are the elements of `sizes`, from which they are read; and one
+ * of the full shape, for readers of its elements.
  */
 export function writeExtents(onnx: OnnxWriter, sizes: OnnxValue, shape: Shape): OnnxValue {
   const wide = onnx.cast(sizes, 'int64');

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import { kindOf } from '../../base/dtype.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -25,9 +25,8 @@ import { writeLeading, writeMarked, writeRepeated } from './onnx.js';
  */
 
 /**
- * Every position `i` of `counts` (rank 1) repeated `counts[i]` times, in ascending order: int32, `rows`
- * elements. bool counts once or not at all, a negative count is none. Positions beyond `rows` are left
- * out; where there are fewer, the rest is 0.
+ * Every index `i` of `counts` (rank 1) repeated `counts[i]` times, in ascending order: int32, `rows`
+ * elements. bool counts as 0 or 1, a negative count as 0. Excess indices are dropped; missing ones are 0.
  */
 export const countedPositions: OperatorFunction<
   <T extends Tensor = DefaultTensor>(counts: Input<T>, rows: Dim) => T,
@@ -86,8 +85,8 @@ export const countedPositions: OperatorFunction<
 });
 
 /**
- * Stores every position where the next one found belongs; what is not marked is overwritten. So the loop
- * holds no branch that depends on the data, and it ends with the last row.
+ * Stores every index at the next free position; if unmarked, it is overwritten by the next. So the loop has
+ * no data-dependent branch, and it ends with the last row.
  */
 function marked(mask: Access, rowsFound: Buffer, rows: Expr): Stmt {
   const found = e.variable('found', 'i32');
@@ -114,7 +113,7 @@ function repeated(counts: Access, rowsFound: Buffer, rows: Expr): Stmt {
     e.declare(found, e.i32(0)),
     e.forLoop('at', 0, counts.shape[0], (at) => {
       const count = counts.at([at]);
-      // Compared before it is narrowed: a count of int64 may be more than any row.
+      // Compared before narrowing: an int64 count may exceed any number of rows.
       const left = e.cast(count.type.scalar, e.sub(rows, found));
       const taken = e.cast('i32', e.max(e.min(count, left), 0));
       return e.block(
@@ -127,13 +126,13 @@ function repeated(counts: Access, rowsFound: Buffer, rows: Expr): Stmt {
   );
 }
 
-/** The sub-arrays of `x` at positions along its leading axes, which count as one, in row-major order. */
+/** The sub-arrays of `x` at row-major positions along its flattened leading axes. */
 export function rowsAt<T extends Tensor>(x: T, positions: T, leading: number): T {
   const { shape } = x.type;
   return take(merged(x, leading, shape), positions, { axis: 0, mode: 'valid' });
 }
 
-/** The adjoint of `rowsAt`: zeros of a shape, and the rows of `g` added where they were taken from. */
+/** The adjoint of `rowsAt`: adds the rows of `g` to zeros of a shape, at the same positions. */
 export function rowsBack<T extends Tensor>(g: T, positions: T, leading: number, shape: Shape): T {
   const within = mergedShape(shape, leading);
   return reshape(takeAdjoint(g, positions, within, { axis: 0, mode: 'valid' }), shape);
@@ -144,5 +143,5 @@ function merged<T extends Tensor>(x: T, leading: number, shape: Shape): T {
 }
 
 function mergedShape(shape: Shape, leading: number): Shape {
-  return [sizeOf(shape.slice(0, leading)), ...shape.slice(leading)];
+  return [elementCount(shape.slice(0, leading)), ...shape.slice(leading)];
 }

@@ -1,8 +1,8 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { equal, words } from '../../ir/requirement.js';
+import { equalSizes, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -21,10 +21,10 @@ import { writeRepeated } from './onnx.js';
 import { countedPositions } from './positions.js';
 
 /**
- * Every element of `x` along an axis as many times in a row as `counts` says, an integer array of one
- * count for each, or of one for all; without an axis (or with null) the elements of the flattened `x`.
- * What `repeat` does with an array of counts. Negative counts are an `ArgumentError` where they are known,
- * and mean 0 where they are not.
+ * Repeats every element of `x` along an axis as many times as `counts` says, an integer array of one count
+ * for each, or of one for all; without an axis (or with null) the elements of the flattened `x`. The
+ * implementation of `repeat` with an array of counts. Negative counts are an `ArgumentError` where they are
+ * known, and mean 0 otherwise.
  */
 export const repeatEach: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, counts: Input<T>, axis?: number | null) => T,
@@ -41,7 +41,7 @@ export const repeatEach: OperatorFunction<
     checkIndexDType(op, counts.dtype);
     const [length, at] = along(x.shape, axis);
     const isOne = counts.shape.every((dim) => dim === 1);
-    require(isOne || (counts.shape.length === 1 && equal(counts.shape[0], length)), () => ({
+    require(isOne || (counts.shape.length === 1 && equalSizes(counts.shape[0], length)), () => ({
       error: 'shape',
       op,
       problem: words`counts and elements do not pair up`,
@@ -97,9 +97,9 @@ export const repeatEach: OperatorFunction<
   ],
 });
 
-/** The number of elements that are repeated, and their axis in what they are taken from. */
+/** Number of repeated elements, and their axis. */
 function along(shape: Shape, axis: number | null): readonly [Dim, number] {
-  if (axis === null) return [sizeOf(shape), 0];
+  if (axis === null) return [elementCount(shape), 0];
   const at = normalizeAxis('repeatEach', axis, shape.length);
   return [shape[at], at];
 }

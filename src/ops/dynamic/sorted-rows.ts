@@ -1,10 +1,10 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
-import { equal, words } from '../../ir/requirement.js';
+import { equalSizes, words } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt } from '../../loop/language/nodes.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -17,11 +17,10 @@ import { equal as equalTo, notEqual } from '../elementwise/comparison.js';
 import { maximum } from '../elementwise/extremum.js';
 import { logicalAnd, logicalOr } from '../elementwise/logic.js';
 import { checkIndexDType, indexDType, positionAt } from '../indexing/position.js';
-import { comesBefore, mergeSort } from '../indexing/sort-loops.js';
+import { rowRankNest } from '../indexing/order.js';
 import { take } from '../indexing/take.js';
 import { shapeToString } from '../declare/infer.js';
-import { computeScalar, type KernelContext } from '../declare/lowering.js';
-import { overAll, ravel, wideDType } from '../loops.js';
+import { overAll } from '../loops.js';
 import { onesLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { cumsum } from '../reduction/cumulative.js';
@@ -31,8 +30,8 @@ import { writeDistinctRows } from './onnx.js';
 /* The order of whole rows, and where in it a new row begins. */
 
 /**
- * The positions that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN counts as
- * the greatest value, as in `sort`.
+ * The indices that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN sorts last, as in
+ * `sort`.
  */
 export const argsortRows: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>) => T,
@@ -55,9 +54,9 @@ export const argsortRows: OperatorFunction<
     return [{ dtype: 'int64', shape: [shape[0]] }];
   },
   gradient: 'none',
-  lowering: { kind: 'kernel', kernel: (context) => sortRows(context) },
+  lowering: { kind: 'kernel', kernel: rowRankNest },
   onnx: ({ onnx, inputs: [x], inputTypes: [type] }) => {
-    // Equal rows have equal numbers, and of equal numbers TopK takes the first one first.
+    // Equal rows have equal numbers, and TopK returns equal elements in order.
     const { inverse } = writeDistinctRows(onnx, x, type);
     const all = onnx.sizes([type.shape[0]]);
     const smallestFirst = { axis: 0, largest: 0, sorted: 1 };
@@ -70,55 +69,9 @@ export const argsortRows: OperatorFunction<
   ],
 });
 
-function sortRows(context: KernelContext<unknown>): Stmt {
-  const [x] = context.inputs;
-  const [sink] = context.outputs;
-  const [length, width] = x.shape;
-  const [rows, columns] = context.inputTypes[0].shape;
-  const wide = wideDType(x.dtype);
-  // Rows are compared again and again, so they are worked out once.
-  const keys = context.scratch('keys', wide, e.mul(context.extent(rows), context.extent(columns)));
-  const positions = context.scratch('positions', 'int32', e.mul(context.extent(rows), 2));
-  const key = (row: Expr, column: Expr): Expr => e.load(keys, ravel([row, column], x.shape));
-  const column = e.variable('column', 'i32');
-  const isOpen = e.variable('isOpen', 'bool');
-  const first = e.variable('first', 'i32');
-  const second = e.variable('second', 'i32');
-  return e.block(
-    overAll(x.shape, (index) =>
-      e.store(keys, ravel(index, x.shape), e.cast(computeScalar(wide), x.at(index))),
-    ),
-    mergeSort({
-      length,
-      positions,
-      begin: () => e.block(),
-      decide: (takesRight, left, right) => {
-        const [before, behind] = [key(first, column), key(second, column)];
-        return e.block(
-          e.declare(first, e.load(positions, left)),
-          e.declare(second, e.load(positions, right)),
-          e.declare(column, e.i32(0)),
-          e.declare(isOpen, e.constant('bool', 1)),
-          e.assign(takesRight, e.constant('bool', 0)),
-          e.whileLoop(
-            e.and(isOpen, e.lt(column, width)),
-            e.block(
-              e.assign(takesRight, comesBefore(behind, before, false)),
-              e.assign(isOpen, e.not(e.or(takesRight, comesBefore(before, behind, false)))),
-              e.assign(column, e.add(column, 1)),
-            ),
-          ),
-        );
-      },
-      carry: () => e.block(),
-      finish: (i, at) => sink.store([i], e.cast('i64', e.load(positions, at))),
-    }),
-  );
-}
-
 /**
- * For every place in an order of the first axis of `x` whether another sub-array stands there than at the
- * place before: bool, the shape of `order`. NaNs equal one another. True at the first place.
+ * True at positions of an order of the first axis of `x` where the sub-array differs from the previous one:
+ * bool, the shape of `order`. NaNs are equal. True at the first position.
  */
 export const runStarts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, order: Input<T>) => T,
@@ -139,7 +92,7 @@ export const runStarts: OperatorFunction<
         actual: `${shapeToString(x.shape)} and ${shapeToString(order.shape)}`,
       });
     }
-    require(equal(order.shape[0], x.shape[0]), () => ({
+    require(equalSizes(order.shape[0], x.shape[0]), () => ({
       error: 'shape',
       op: 'runStarts',
       problem: words`the order does not fit axis 0`,
@@ -182,7 +135,7 @@ export const runStarts: OperatorFunction<
       const numbers = cumsum(onesLike(order, { dtype: 'int64' }), 0, { exclusive: true });
       const before = take(order, maximum(sub(numbers, 1), 0), { axis: 0, mode: 'valid' });
       const rowsAt = (places: typeof x): typeof x =>
-        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, sizeOf(rest)]);
+        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, elementCount(rest)]);
       const [here, last] = [rowsAt(order), rowsAt(before)];
       const isReal = logicalOr(equalTo(here, here), equalTo(last, last));
       const isNew = any(logicalAnd(notEqual(here, last), isReal), 1);
@@ -205,7 +158,7 @@ export const runStarts: OperatorFunction<
   ],
 });
 
-/** Whether two elements are not one value; NaN is one. */
+/** True when two elements differ; NaN equals itself. */
 function differ(a: Expr, b: Expr): Expr {
   const { scalar } = a.type;
   if (scalar !== 'f32' && scalar !== 'f64') return e.ne(a, b);

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { type Dim, isStatic, mulDim, sameDim, sameShape, subDim } from '../../base/dim/index.js';
-import { type Condition, equal, type Refusal, words } from '../../ir/requirement.js';
+import { type Condition, equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -19,8 +19,8 @@ import { broadcastTo, sumTo } from '../reduction/sum.js';
 import { minimum } from '../elementwise/extremum.js';
 
 /**
- * `x` stretched to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1
- * or the one that is wanted. `op` names the operator that wants it.
+ * `x` broadcast to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1 or
+ * the wanted one. `op` names the operator in errors.
  */
 export const stretchTo: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,
@@ -54,7 +54,7 @@ export const stretchTo: OperatorFunction<
     g!.type.shape.forEach((wanted, axis) => {
       const extent = shape[axis];
       if (isStatic(extent) || sameDim(extent, wanted)) return;
-      // Every element where the extent is the wanted one, and the first throughout where it is 1.
+      // Index of each element where the extent is the wanted one, 0 throughout where it is 1.
       const last = dimLike(x, subDim(extent, 1), { dtype: 'int64' });
       const ones = onesLike(x, { shape: [wanted], dtype: 'int64' });
       const positions = minimum(cumsum(ones, 0, { exclusive: true }), last);
@@ -94,8 +94,8 @@ export const stretchTo: OperatorFunction<
   samples: [{ args: [tensor([1, 3]), [2, 3], 'add'] }, { args: [tensor([2, 1]), [2, 0], 'add'] }],
 });
 
-/** Whether an extent is 1 or the one that is wanted. */
+/** Condition that an extent is 1 or the wanted one. */
 function fits(extent: Dim, wanted: Dim): Condition {
   if (extent === 1 || sameDim(extent, wanted)) return true;
-  return equal(mulDim(subDim(extent, wanted), subDim(extent, 1)), 0);
+  return equalSizes(mulDim(subDim(extent, wanted), subDim(extent, 1)), 0);
 }

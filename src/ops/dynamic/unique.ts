@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { boundsOf, type Dim, sizeOf } from '../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount } from '../../base/dim/index.js';
 import type { HostValue } from '../../ir/host.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
@@ -29,11 +29,11 @@ import { argsortRows, runStarts } from './sorted-rows.js';
 export interface UniqueOptions {
   /** The axis whose sub-arrays are compared; null, the default, compares single elements. */
   readonly axis?: number | null;
-  /** Also `index`: where each value occurs first, along the axis or in the flattened array. */
+  /** Also return `index`: the first occurrence of each value, along the axis or in the flattened array. */
   readonly returnIndex?: boolean;
-  /** Also `inverse`: which value each element (or sub-array) of the array is. */
+  /** Also return `inverse`: for each element (or sub-array), the number of its value. */
   readonly returnInverse?: boolean;
-  /** Also `counts`: how often each value occurs. */
+  /** Also return `counts`: the number of occurrences of each value. */
   readonly returnCounts?: boolean;
 }
 
@@ -47,7 +47,7 @@ type Asked<O> = {
   [K in keyof Parts]: K extends keyof O ? (true extends O[K] ? Parts[K] : never) : never;
 }[keyof Parts];
 
-/** The values alone, or a record of them and whatever else the options ask for. */
+/** The values alone, or a record of them and the requested results. */
 export type UniqueResult<T, O> = [Asked<O>] extends [never]
   ? T
   : { readonly [K in 'values' | Asked<O>]: T };
@@ -76,7 +76,7 @@ interface UniqueAttributes {
   readonly counts: boolean;
 }
 
-/** The values, then the other results that were asked for, in the order of the options. */
+/** The values, then the other requested results, in the order of the options. */
 const uniqueParts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, options?: UniqueOptions) => readonly T[]
 > = operator({
@@ -106,7 +106,7 @@ const uniqueParts: OperatorFunction<
     const { shape } = x.type;
     const along = { axis: axis ?? 0, mode: 'valid' } as const;
     return axis === null
-      ? [reshape(takeAdjoint(g, first, [sizeOf(shape)], along), shape)]
+      ? [reshape(takeAdjoint(g, first, [elementCount(shape)], along), shape)]
       : [takeAdjoint(g, first, shape, along)];
   },
   lowering: {
@@ -115,7 +115,7 @@ const uniqueParts: OperatorFunction<
       const count = outputTypes[0].shape[axisOf(x.type, axis)];
       const { order, starts } = grouped(x, axis);
       const index = firstOf(x, axis, count);
-      // Which value stands at each place of the order.
+      // Number of the value at each position of the order.
       const numbers = sub(cumsum(starts, 0), 1);
       const values = take(axis === null ? flatten(x) : x, index, {
         axis: axis ?? 0,
@@ -145,7 +145,7 @@ const uniqueParts: OperatorFunction<
     },
     { args: [tensor([3, 'n'], { dtype: 'bool' }), { axis: 1, returnInverse: true }] },
     { args: [tensor(['n', 3]), { axis: 0, returnIndex: true }] },
-    // Equal values: moving one of them makes them two.
+    // Equal values: perturbing one of them makes them two.
     {
       args: [tensor([7], { values: [2, NaN, -1, 2, NaN, 0, -0] }), { returnCounts: true }],
       differentiable: false,
@@ -154,13 +154,12 @@ const uniqueParts: OperatorFunction<
 });
 
 /**
- * The values of `x` without repetitions, sorted: flattened, or the sub-arrays along `axis` in
- * lexicographic order. NaNs equal one another and come last. With `returnIndex`, `returnInverse` or
- * `returnCounts` the result is a record `{ values, index, inverse, counts }` of what was asked for:
- * int64 arrays, `index` and `counts` as long as there are values, `inverse` of the shape of `x`, or with
- * an axis as long as that. Any dtype.
+ * The distinct values of `x`, sorted: flattened, or the sub-arrays along `axis` in lexicographic order. NaNs
+ * are equal and sort last. With `returnIndex`, `returnInverse` or `returnCounts` the result is a record `{
+ * values, index, inverse, counts }` of the requested results: int64 arrays, `index` and `counts` with one
+ * element for each value, `inverse` of the shape of `x`, or with an axis of its length. Any dtype.
  *
- * The gradient of a value goes to where it occurs first.
+ * The gradient of a value goes to its first occurrence.
  */
 export const unique: Unique = Object.assign(
   (x: Input<Tensor>, options: UniqueOptions = {}): unknown => {
@@ -186,7 +185,7 @@ function writeUnique({
   const at = axisOf({ dtype, shape }, axis);
   const rest = shape.filter((_, k) => k !== at);
   const front = [at, ...shape.flatMap((_, k) => (k === at ? [] : [k]))];
-  const rows: Shape = axis === null ? [sizeOf(shape), 1] : [shape[at], sizeOf(rest)];
+  const rows: Shape = axis === null ? [elementCount(shape), 1] : [shape[at], elementCount(rest)];
   const ordered = axis === null ? x : onnx.transpose(x, front);
   const found = writeDistinctRows(onnx, onnx.reshape(ordered, rows), { dtype, shape: rows });
   const elements = axis === null ? onnx.reshape(x, [rows[0]]) : x;
@@ -199,7 +198,7 @@ function writeUnique({
   ];
 }
 
-/** Where the axis of different values stands in the result. */
+/** Axis of the distinct values in the result. */
 function axisOf({ shape }: TensorType, axis: number | null): number {
   return axis === null ? 0 : normalizeAxis('unique', axis, shape.length);
 }
@@ -210,7 +209,7 @@ function inferUnique({
   fresh,
 }: InferContext & { readonly attributes: UniqueAttributes }): readonly TensorType[] {
   const at = axisOf(x, axis);
-  const length: Dim = axis === null ? sizeOf(x.shape) : x.shape[at];
+  const length: Dim = axis === null ? elementCount(x.shape) : x.shape[at];
   const { min, max } = boundsOf(length);
   const count = fresh('count', { min: Math.min(Math.max(min, 0), 1), max, most: length });
   const type = (shape: Shape): TensorType => ({ dtype: 'int64', shape });
@@ -222,7 +221,7 @@ function inferUnique({
   ];
 }
 
-/** The order of what is compared, and where in it another value begins. */
+/** The sorting order, and the mask of positions where another value begins. */
 function grouped<T extends Tensor>(
   x: T,
   axis: number | null,
@@ -232,16 +231,16 @@ function grouped<T extends Tensor>(
   return { order, starts: runStarts(rows, order) };
 }
 
-/** What is compared, along the first of one or two axes. */
+/** The compared elements or sub-arrays, along the first of one or two axes. */
 function rowsOf<T extends Tensor>(x: T, axis: number | null): T {
   if (axis === null) return flatten(x);
   if (x.type.shape.length === 1) return x;
   const front = moveaxis(x, axis, 0);
   const [length, ...rest] = front.type.shape;
-  return reshape(front, [length, sizeOf(rest)]);
+  return reshape(front, [length, elementCount(rest)]);
 }
 
-/** Where each value occurs first: the order is stable. */
+/** Index of the first occurrence of each value: the order is stable. */
 function firstOf<T extends Tensor>(x: T, axis: number | null, count: Dim): T {
   const { order, starts } = grouped(x, axis);
   return take(order, countedPositions(starts, count), { axis: 0, mode: 'valid' });

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { sameShape } from '../../base/dim/index.js';
-import { equal, type Refusal, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -13,8 +13,8 @@ import { checkRank } from '../declare/infer.js';
 import { example } from '../declare/law.js';
 
 /**
- * `x` itself, whose sizes are required to be those of a shape: some of either are not known yet. `op` names
- * the operator that wants it.
+ * `x` itself, with the requirement that its sizes are those of a shape: some of either are not known yet.
+ * `op` names the operator in errors.
  */
 export const withSizes: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,
@@ -35,7 +35,7 @@ export const withSizes: OperatorFunction<
       expected: words`${shape}`,
       actual: words`${x.shape}`,
     });
-    shape.forEach((wanted, axis) => require(equal(x.shape[axis], wanted), refusal));
+    shape.forEach((wanted, axis) => require(equalSizes(x.shape[axis], wanted), refusal));
     return [{ dtype: x.dtype, shape }];
   },
   gradient: ({ inputs: [x], grads: [g], attributes: { op } }) => [withSizes(g!, x.type.shape, op)],

@@ -30,7 +30,7 @@ export type LeakyRelu = <T extends Tensor = DefaultTensor>(
   options?: { readonly slope?: number },
 ) => T;
 
-/** `x` above 0, `slope * x` elsewhere; the slope is 0.01 unless given. Integers become float32. */
+/** `x` above 0, `slope * x` elsewhere. The default slope is 0.01. Integers become float32. */
 export const leakyRelu: OperatorFunction<LeakyRelu> = operator({
   name: 'leakyRelu',
   options: { at: 1, names: ['slope'] },
@@ -56,7 +56,7 @@ export type Elu = <T extends Tensor = DefaultTensor>(
   options?: { readonly alpha?: number },
 ) => T;
 
-/** `x` above 0, `alpha * (exp(x) - 1)` elsewhere; alpha is 1 unless given. Integers become float32. */
+/** `x` above 0, `alpha * (exp(x) - 1)` elsewhere. The default alpha is 1. Integers become float32. */
 export const elu: OperatorFunction<Elu> = operator({
   name: 'elu',
   options: { at: 1, names: ['alpha'] },
@@ -83,8 +83,8 @@ export type Gelu = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * `x` times the probability that a standard normal number is below it (Hendrycks and Gimpel 2016): exact
- * unless `approximate` is `tanh`, the paper's cheaper form. Integers become float32.
+ * `x` times the standard normal distribution function of `x` (Hendrycks and Gimpel 2016): exact unless
+ * `approximate` is `tanh`, the paper's cheaper form. Integers become float32.
  */
 export const gelu: OperatorFunction<Gelu> = operator({
   name: 'gelu',
@@ -121,7 +121,7 @@ export const gelu: OperatorFunction<Gelu> = operator({
     },
   ),
   onnx: ({ onnx, inputs: [x], attributes }) => {
-    // Before opset 20 there is no operator for it, but runtimes know these nodes together.
+    // Before opset 20 there is no operator for it; runtimes fuse this pattern.
     if (onnx.opset >= 20) return onnx.node('Gelu', [x], attributes);
     if (attributes.approximate === 'tanh') return null;
     const scaled = onnx.node('Div', [x, onnx.scalar(x.dtype, Math.SQRT2)]);
@@ -137,19 +137,19 @@ export const gelu: OperatorFunction<Gelu> = operator({
 const cubic = 0.044715;
 const steepness = 1.5957691216057308;
 
-/** From here on the logistic function of the cubic is 0 or 1 in every format. */
+/** Bound from which the logistic function of the cubic is 0 or 1 in every format. */
 const saturation = 64;
 
-/** 2 sqrt(2 / pi), and 0.044715 of it, to twice the digits of a float64. */
+/** 2 sqrt(2 / pi), and 0.044715 of it, with twice the digits of a float64. */
 const exactSteepness: Constant = [steepness, -9.96930880910912e-17];
 const exactCubic: Constant = [0.07135481627260025, -6.175149918155315e-19];
 
-/** The probability that a standard normal number is below `x`. */
+/** The standard normal distribution function. */
 function normalCumulative<T extends Tensor>(x: T): T {
   return mul(erfc(mul(x, -Math.SQRT1_2)), 0.5);
 }
 
-/** The density of a standard normal number at `x`. */
+/** The standard normal density. */
 function normalDensity<T extends Tensor>(x: T): T {
   return mul(exp(mul(square(x), -0.5)), 1 / Math.sqrt(2 * Math.PI));
 }

@@ -14,7 +14,7 @@ import {
 import { logicalAnd } from './logic.js';
 import { scaledBy } from './format.js';
 import { withPlainForm } from './known.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { bothSides } from './samples.js';
 import { where } from './selection.js';
 import { sigmoid } from './sigmoid.js';
@@ -23,7 +23,7 @@ import { abs } from './sign.js';
 /** Activations without options; those with options are in `activation-options.ts`. */
 
 /** `max(x, 0)`, integers too. The gradient at 0 is 0. */
-export const relu: OperatorFunction<Unary> = unary({
+export const relu: OperatorFunction<Unary> = unaryOperator({
   name: 'relu',
   domain: 'number',
   value: (x) => e.max(x, 0),
@@ -33,7 +33,7 @@ export const relu: OperatorFunction<Unary> = unary({
 });
 
 /** `min(max(x, 0), 6)`, integers too. The gradient at 0 and 6 is 0. */
-export const relu6: OperatorFunction<Unary> = unary({
+export const relu6: OperatorFunction<Unary> = unaryOperator({
   name: 'relu6',
   domain: 'number',
   value: (x) => e.min(e.max(x, 0), 6),
@@ -42,11 +42,11 @@ export const relu6: OperatorFunction<Unary> = unary({
 });
 
 /** `x / (1 + abs(x))`. Integers become float32. */
-export const softsign: OperatorFunction<Unary> = unary({
+export const softsign: OperatorFunction<Unary> = unaryOperator({
   name: 'softsign',
   operands: 'float',
   value: (x) => {
-    // The same quotient in a form that survives infinities.
+    // An equivalent form that handles infinities.
     const inverse = e.div(1, e.abs(x));
     const far = e.div(e.select(e.gt(x, 0), e.constant(x.type.scalar, 1), -1), e.add(inverse, 1));
     return e.select(e.gt(e.abs(x), 1), far, e.div(x, e.add(e.abs(x), 1)));
@@ -57,7 +57,7 @@ export const softsign: OperatorFunction<Unary> = unary({
 });
 
 /** `x` times the hyperbolic tangent of `softplus(x)` (Misra 2019). Integers become float32. */
-export const mish: OperatorFunction<Unary> = unary({
+export const mish: OperatorFunction<Unary> = unaryOperator({
   name: 'mish',
   operands: 'float',
   value: (x) => {
@@ -67,7 +67,7 @@ export const mish: OperatorFunction<Unary> = unary({
     const dividend = e.add(e.add(e.add(excess, excess), square), 2);
     const n = scaledBy(dividend, powers);
     const isNegative = e.lt(x, 0);
-    // Below 0 the power of two comes last: what is denormal is rounded once.
+    // For negative x the power of two is applied last, so that denormals are rounded once.
     const tangent = e.div(e.select(isNegative, dividend, n), e.add(n, 2));
     const product = e.mul(e.max(x, leastArgument(x)), tangent);
     return withPlainForm(e.select(isNegative, scaledBy(product, powers), product), () => {
@@ -88,7 +88,7 @@ export const mish: OperatorFunction<Unary> = unary({
 });
 
 /** `relu6(x + 3) / 6`. Integers become float32. */
-export const hardSigmoid: OperatorFunction<Unary> = unary({
+export const hardSigmoid: OperatorFunction<Unary> = unaryOperator({
   name: 'hardSigmoid',
   operands: 'float',
   value: hardLogistic,
@@ -100,7 +100,7 @@ export const hardSigmoid: OperatorFunction<Unary> = unary({
 });
 
 /** `x * hardSigmoid(x)`. Integers become float32. */
-export const hardSwish: OperatorFunction<Unary> = unary({
+export const hardSwish: OperatorFunction<Unary> = unaryOperator({
   name: 'hardSwish',
   operands: 'float',
   value: (x) => e.select(e.le(x, -3), 0, e.mul(x, hardLogistic(x))),
@@ -108,7 +108,7 @@ export const hardSwish: OperatorFunction<Unary> = unary({
     const bent = add(mul(x, 1 / 3), 0.5);
     return where(insideBend(x), mul(g, bent), where(greater(x, 0), g, 0));
   },
-  // The slope is a float32 there.
+  // HardSwish has a float32 slope.
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('HardSwish', [x])),
   samples: [
     { args: [tensor(['n', 3], { low: -2.9, high: 2.9 })] },
@@ -117,14 +117,14 @@ export const hardSwish: OperatorFunction<Unary> = unary({
 });
 
 /** Scaled exponential units (Klambauer et al. 2017): `elu` with fixed scales. Integers become float32. */
-export const selu: OperatorFunction<Unary> = unary({
+export const selu: OperatorFunction<Unary> = unaryOperator({
   name: 'selu',
   operands: 'float',
   value: (x) =>
     e.select(e.gt(x, 0), e.mul(x, seluScale), e.mul(exponentialMinusOne(e.min(x, 0)), seluScale * seluAlpha)), // prettier-ignore
-  // From `x`: the result and its limit cancel.
+  // Computed from `x`: result and limit cancel.
   gradient: (g, x) => mul(g, where(greater(x, 0), seluScale, mul(decay(x), seluScale * seluAlpha))),
-  // The scales are float32 there.
+  // Selu has float32 scales.
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('Selu', [x])),
   samples: bothSides,
 });

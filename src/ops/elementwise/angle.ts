@@ -23,13 +23,13 @@ const chunks: readonly number[] = Array.from({ length: 46 }, (_, i) => {
   return Number(chunk) * 2 ** -(chunkBits + 2);
 });
 
-/** An angle as quarter turns and a rest. */
+/** An angle as quarter turns and a remainder. */
 export interface Angle {
   /** -2, -1, 0, 1 or 2 quarter turns, f64. */
   readonly quarter: Expr;
   /** Radians between -pi/4 and pi/4, f64. */
   readonly rest: Expr;
-  /** What rounding took from the rest, where that matters: f32 has digits to spare. */
+  /** Rounding error of the remainder; null for f32, which has digits to spare. */
   readonly error: Expr | null;
 }
 
@@ -58,13 +58,13 @@ export function splitAngle(x: Expr): Angle {
   return { quarter, rest: e.select(small, wide, rest), error: e.select(small, 0, error) };
 }
 
-/** 2 pi less its double. */
+/** 2 pi minus its double. */
 const turnError = 2.4492935982947064e-16;
 
-/** Splits an angle given in half turns, an f32 or f64 expression; nothing is multiplied by pi but the rest. */
+/** Splits an angle given in half turns, an f32 or f64 expression; only the remainder is multiplied by pi. */
 export function splitHalfTurns(x: Expr): Angle {
   const given = e.cast('f64', x);
-  // Beyond are even numbers, and infinity, of which there is no angle.
+  // Larger numbers are even, and infinity gives NaN.
   const wide = e.select(e.lt(e.abs(given), 2 ** 53), given, e.mul(given, 0));
   const quarters = e.nearest(e.mul(wide, 2));
   const fraction = e.sub(wide, e.mul(quarters, 0.5));
@@ -82,7 +82,7 @@ function dropTurns(turns: Expr): Expr {
   return e.sub(turns, e.nearest(turns));
 }
 
-/** Fractions of a turn that sum up to those of `x`, a number of 24 bits below 2^128. */
+/** Fractions of a turn whose sum is that of `x`, a number of 24 bits below 2^128. */
 function narrowTerms(x: Expr): readonly Expr[] {
   return chunks.slice(0, 8).map((chunk, i) => {
     const turns = e.mul(x, chunk * 2 ** (-chunkBits * i));
@@ -90,12 +90,12 @@ function narrowTerms(x: Expr): readonly Expr[] {
   });
 }
 
-/** The same for f64: of the chunks those are chosen that matter at the exponent of `x`. */
+/** `narrowTerms` for f64: selects the chunks that matter at the exponent of `x`. */
 function wideTerms(x: Expr): readonly Expr[] {
   const format = formatOf(x);
   const field = e.shrU(format.bitsOf(e.abs(x)), format.fraction);
   const exponent = e.sub(format.fromWhole(field), format.bias);
-  // Chunks before this one only make whole turns. The half keeps the product off whole numbers.
+  // Earlier chunks only give whole turns. The half keeps the product away from whole numbers.
   const skipped = e.max(e.floor(e.mul(e.sub(exponent, 53.5), 1 / chunkBits)), 0);
   const scaled = e.mul(x, format.powerOfTwo(e.mul(skipped, -chunkBits)));
   const high = format.fromBits(e.and(format.bitsOf(scaled), format.integer(-1n << 26n)));

@@ -11,11 +11,11 @@ import {
 } from '../declare/law.js';
 import { fullLike } from '../movement/fill.js';
 import type { Binary, Unary } from '../signatures.js';
-import { everywhere, isAll, isNeutralOfSum, stretched } from '../uniform.js';
-import { binary, unary } from './point.js';
+import { filledLike, isFilledWith, isNeutralOfSum, broadcastLike } from '../uniform.js';
+import { binaryOperator, unaryOperator } from './point.js';
 
-/** `x + y`, element by element. Of bool: whether either is true. */
-export const add: OperatorFunction<Binary> = binary({
+/** `x + y`, elementwise. For bool: logical or. */
+export const add: OperatorFunction<Binary> = binaryOperator({
   name: 'add',
   value: (x, y) => (x.type.scalar === 'bool' ? e.or(x, y) : e.add(x, y)),
   gradient: [(g) => g, (g) => g],
@@ -30,7 +30,7 @@ export const add: OperatorFunction<Binary> = binary({
         example([tensor([3])], (x) => add(x, fullLike(x, -0, { shape: [2, 3] }))),
       ],
       apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isNeutralOfSum(y) ? stretched(x, type) : null)),
+        inEitherOrder(inputs, (x, y) => (isNeutralOfSum(y) ? broadcastLike(x, type) : null)),
     },
     {
       name: 'plus-negative',
@@ -59,8 +59,8 @@ export const add: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** `x - y`, element by element. Not for bool. */
-export const sub: OperatorFunction<Binary> = binary({
+/** `x - y`, elementwise. Not for bool. */
+export const sub: OperatorFunction<Binary> = binaryOperator({
   name: 'sub',
   domain: 'number',
   value: (x, y) => e.sub(x, y),
@@ -70,7 +70,7 @@ export const sub: OperatorFunction<Binary> = binary({
       name: 'minus-zero',
       law: 'x - 0 = x, also for -0; but not x - -0 of floats',
       cases: [example([tensor(['n', 3])], (x) => sub(x, 0), numericDTypes)],
-      apply: ({ inputs: [x, y], type }) => (isAll(y, 0) ? stretched(x, type) : null),
+      apply: ({ inputs: [x, y], type }) => (isFilledWith(y, 0) ? broadcastLike(x, type) : null),
     },
     {
       name: 'minus-negative',
@@ -88,14 +88,14 @@ export const sub: OperatorFunction<Binary> = binary({
         example([tensor(['n', 3])], (x) => sub(-0, x), floatDTypes),
         example([tensor(['n', 3])], (x) => sub(0, x), integerDTypes),
       ],
-      apply: ({ inputs: [x, y], type }) => (isNeutralOfSum(x) ? stretched(neg(y), type) : null),
+      apply: ({ inputs: [x, y], type }) => (isNeutralOfSum(x) ? broadcastLike(neg(y), type) : null),
     },
     {
       name: 'minus-itself',
       law: 'x - x = 0 of integers; of floats NaN and infinities give NaN',
       cases: [example([tensor(['n', 3])], (x) => sub(x, x), integerDTypes)],
       apply: ({ inputs: [x, y], type }) =>
-        x === y && !isFloat(type.dtype) ? everywhere(0, type, x) : null,
+        x === y && !isFloat(type.dtype) ? filledLike(0, type, x) : null,
     },
   ],
   samples: [
@@ -105,8 +105,8 @@ export const sub: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** `x * y`, element by element. Of bool: whether both are true. */
-export const mul: OperatorFunction<Binary> = binary({
+/** `x * y`, elementwise. For bool: logical and. */
+export const mul: OperatorFunction<Binary> = binaryOperator({
   name: 'mul',
   value: (x, y) => (x.type.scalar === 'bool' ? e.and(x, y) : e.mul(x, y)),
   gradient: [(g, _x, y) => mul(g, y), (g, x) => mul(g, x)],
@@ -120,7 +120,7 @@ export const mul: OperatorFunction<Binary> = binary({
         example([tensor(['n', 3], { dtype: 'bool' })], (x) => mul(x, true)),
       ],
       apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isAll(y, 1) ? stretched(x, type) : null)),
+        inEitherOrder(inputs, (x, y) => (isFilledWith(y, 1) ? broadcastLike(x, type) : null)),
     },
     {
       name: 'times-minus-one',
@@ -129,7 +129,7 @@ export const mul: OperatorFunction<Binary> = binary({
         example([tensor(['n', 3])], (x) => mul(x, -1), [...floatDTypes, 'int8', 'int32', 'int64']),
       ],
       apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isAll(y, -1) ? stretched(neg(x), type) : null)),
+        inEitherOrder(inputs, (x, y) => (isFilledWith(y, -1) ? broadcastLike(neg(x), type) : null)),
     },
     {
       name: 'times-zero',
@@ -141,7 +141,7 @@ export const mul: OperatorFunction<Binary> = binary({
       apply: ({ inputs, type }) =>
         isFloat(type.dtype)
           ? null
-          : inEitherOrder(inputs, (x, y) => (isAll(y, 0) ? everywhere(0, type, x) : null)),
+          : inEitherOrder(inputs, (x, y) => (isFilledWith(y, 0) ? filledLike(0, type, x) : null)),
     },
     {
       name: 'negative-times-negative',
@@ -169,10 +169,10 @@ export const mul: OperatorFunction<Binary> = binary({
 });
 
 /**
- * `x / y`, element by element: true division. Integers become float32; a zero divisor gives an
- * infinity or NaN. See `floorDivide` for whole quotients.
+ * `x / y`, elementwise true division. Integers become float32; a zero divisor gives an infinity or NaN. See
+ * `floorDivide` for whole quotients.
  */
-export const div: OperatorFunction<Binary> = binary({
+export const div: OperatorFunction<Binary> = binaryOperator({
   name: 'div',
   operands: 'float',
   value: (x, y) => e.div(x, y),
@@ -182,13 +182,14 @@ export const div: OperatorFunction<Binary> = binary({
       name: 'over-one',
       law: 'x / 1 = x',
       cases: [example([tensor(['n', 3])], (x) => div(x, 1), floatDTypes)],
-      apply: ({ inputs: [x, y], type }) => (isAll(y, 1) ? stretched(x, type) : null),
+      apply: ({ inputs: [x, y], type }) => (isFilledWith(y, 1) ? broadcastLike(x, type) : null),
     },
     {
       name: 'over-minus-one',
       law: 'x / -1 = -x',
       cases: [example([tensor(['n', 3])], (x) => div(x, -1), floatDTypes)],
-      apply: ({ inputs: [x, y], type }) => (isAll(y, -1) ? stretched(neg(x), type) : null),
+      apply: ({ inputs: [x, y], type }) =>
+        isFilledWith(y, -1) ? broadcastLike(neg(x), type) : null,
     },
     {
       name: 'negative-over-negative',
@@ -208,7 +209,7 @@ export const div: OperatorFunction<Binary> = binary({
 });
 
 /** `-x`. Integers wrap: the least int8 is its own negative. Not for bool. */
-export const neg: OperatorFunction<Unary> = unary({
+export const neg: OperatorFunction<Unary> = unaryOperator({
   name: 'neg',
   domain: 'number',
   value: (x) => e.neg(x),
@@ -233,8 +234,8 @@ export const neg: OperatorFunction<Unary> = unary({
   samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n'], { dtype: 'int8' })] }],
 });
 
-/** `+x`: the elements as they are. Not for bool. */
-export const positive: OperatorFunction<Unary> = unary({
+/** `+x`: the elements unchanged. Not for bool. */
+export const positive: OperatorFunction<Unary> = unaryOperator({
   name: 'positive',
   domain: 'number',
   value: (x) => x,
@@ -251,7 +252,7 @@ export const positive: OperatorFunction<Unary> = unary({
 });
 
 /** `x * x`. */
-export const square: OperatorFunction<Unary> = unary({
+export const square: OperatorFunction<Unary> = unaryOperator({
   name: 'square',
   value: (x) => (x.type.scalar === 'bool' ? x : e.mul(x, x)),
   gradient: (g, x) => mul(mul(g, x), 2),
@@ -276,7 +277,7 @@ export const square: OperatorFunction<Unary> = unary({
 });
 
 /** `1 / x`. Integers become float32; 1 / 0 is infinite. */
-export const reciprocal: OperatorFunction<Unary> = unary({
+export const reciprocal: OperatorFunction<Unary> = unaryOperator({
   name: 'reciprocal',
   operands: 'float',
   value: (x) => e.div(1, x),
@@ -291,7 +292,7 @@ export const reciprocal: OperatorFunction<Unary> = unary({
 const radian = 180 / Math.PI;
 
 /** Degrees to radians. */
-export const deg2rad: OperatorFunction<Unary> = unary({
+export const deg2rad: OperatorFunction<Unary> = unaryOperator({
   name: 'deg2rad',
   operands: 'float',
   value: (x) => e.mul(x, 1 / radian),
@@ -300,7 +301,7 @@ export const deg2rad: OperatorFunction<Unary> = unary({
 });
 
 /** Radians to degrees. */
-export const rad2deg: OperatorFunction<Unary> = unary({
+export const rad2deg: OperatorFunction<Unary> = unaryOperator({
   name: 'rad2deg',
   operands: 'float',
   value: (x) => e.mul(x, radian),

@@ -10,8 +10,8 @@ import {
   type LawCase,
 } from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
-import { everywhere, isAll, stretched } from '../uniform.js';
-import { binary, unary } from './point.js';
+import { filledLike, isFilledWith, broadcastLike } from '../uniform.js';
+import { binaryOperator, unaryOperator } from './point.js';
 
 const samples: readonly Sample[] = [
   { args: [tensor(['n', 2], { dtype: 'int32', low: -99, high: 99 }), tensor([2], { dtype: 'uint8', low: 0, high: 255 })] },
@@ -35,18 +35,18 @@ const withZero = (words: string, build: LawCase['build']): Law => ({
   law: words,
   cases: [example(whole, build, integerDTypes)],
   apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isAll(y, 0) ? stretched(x, type) : null)),
+    inEitherOrder(inputs, (x, y) => (isFilledWith(y, 0) ? broadcastLike(x, type) : null)),
 });
 
 const shiftByZero = (words: string, build: LawCase['build']): Law => ({
   name: 'shift-by-zero',
   law: words,
   cases: [example(whole, build, integerDTypes)],
-  apply: ({ inputs: [x, y], type }) => (isAll(y, 0) ? stretched(x, type) : null),
+  apply: ({ inputs: [x, y], type }) => (isFilledWith(y, 0) ? broadcastLike(x, type) : null),
 });
 
 /** The bits set in both. Integers and bool. */
-export const bitwiseAnd: OperatorFunction<Binary> = binary({
+export const bitwiseAnd: OperatorFunction<Binary> = binaryOperator({
   name: 'bitwiseAnd',
   domain: 'integer or bool',
   value: (x, y) => e.and(x, y),
@@ -58,14 +58,14 @@ export const bitwiseAnd: OperatorFunction<Binary> = binary({
       law: 'x & 0 = 0',
       cases: [example(whole, (x) => bitwiseAnd(x, 0), integerDTypes)],
       apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isAll(y, 0) ? everywhere(0, type, x) : null)),
+        inEitherOrder(inputs, (x, y) => (isFilledWith(y, 0) ? filledLike(0, type, x) : null)),
     },
   ],
   samples,
 });
 
 /** The bits set in either. Integers and bool. */
-export const bitwiseOr: OperatorFunction<Binary> = binary({
+export const bitwiseOr: OperatorFunction<Binary> = binaryOperator({
   name: 'bitwiseOr',
   domain: 'integer or bool',
   value: (x, y) => e.or(x, y),
@@ -78,7 +78,7 @@ export const bitwiseOr: OperatorFunction<Binary> = binary({
 });
 
 /** The bits set in one but not the other. Integers and bool. */
-export const bitwiseXor: OperatorFunction<Binary> = binary({
+export const bitwiseXor: OperatorFunction<Binary> = binaryOperator({
   name: 'bitwiseXor',
   domain: 'integer or bool',
   value: (x, y) => e.xor(x, y),
@@ -89,14 +89,14 @@ export const bitwiseXor: OperatorFunction<Binary> = binary({
       name: 'xor-itself',
       law: 'x ^ x = 0',
       cases: [example(whole, (x) => bitwiseXor(x, x), integerDTypes)],
-      apply: ({ inputs: [x, y], type }) => (x === y ? everywhere(0, type, x) : null),
+      apply: ({ inputs: [x, y], type }) => (x === y ? filledLike(0, type, x) : null),
     },
   ],
   samples,
 });
 
 /** Every bit flipped. Integers and bool. */
-export const bitwiseNot: OperatorFunction<Unary> = unary({
+export const bitwiseNot: OperatorFunction<Unary> = unaryOperator({
   name: 'bitwiseNot',
   domain: 'integer or bool',
   value: (x) => e.not(x),
@@ -117,12 +117,12 @@ const shiftSamples: readonly Sample[] = [
   { args: [tensor(['n'], { dtype: 'uint8', low: 0, high: 255 }), 3] },
 ]; // prettier-ignore
 
-/** Hardware takes shift counts modulo the width; NumPy shifts everything out. Negative counts too. */
+/** Hardware takes shift counts modulo the width; NumPy shifts everything out, also for negative counts. */
 const withinWidth = (count: Expr): Expr =>
   e.and(e.ge(count, 0), e.lt(count, count.type.scalar === 'i64' ? 64 : 32));
 
 /** `x << y` of integers; a count of at least the width, or below 0, gives 0. */
-export const leftShift: OperatorFunction<Binary> = binary({
+export const leftShift: OperatorFunction<Binary> = binaryOperator({
   name: 'leftShift',
   domain: 'integer',
   value: (x, y) => e.select(withinWidth(y), e.shl(x, y), 0),
@@ -132,7 +132,7 @@ export const leftShift: OperatorFunction<Binary> = binary({
 });
 
 /** `x >> y` of integers, keeping the sign; a count of at least the width, or below 0, gives 0 or -1. */
-export const rightShift: OperatorFunction<Binary> = binary({
+export const rightShift: OperatorFunction<Binary> = binaryOperator({
   name: 'rightShift',
   domain: 'integer',
   value: (x, y) => e.shr(x, e.select(withinWidth(y), y, y.type.scalar === 'i64' ? 63 : 31)),

@@ -2,7 +2,7 @@ import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
 const samples: readonly Sample[] = [
   { args: [tensor([4], { values: [1, Infinity, -Infinity, NaN] })] },
@@ -12,8 +12,8 @@ const samples: readonly Sample[] = [
 const holdsFractions = (x: Expr): boolean => x.type.scalar === 'f32' || x.type.scalar === 'f64';
 const always = (x: Expr, value: 0 | 1): Expr => e.constant('bool', value, x.type.lanes);
 
-/** Whether the element is NaN. Never so for integers. */
-export const isNaN: OperatorFunction<Unary> = unary({
+/** True where an element is NaN; false for integers. */
+export const isNaN: OperatorFunction<Unary> = unaryOperator({
   name: 'isNaN',
   result: 'bool',
   value: (x) => (holdsFractions(x) ? e.ne(x, x) : always(x, 0)),
@@ -21,8 +21,8 @@ export const isNaN: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** Whether the element is neither NaN nor infinite. Always so for integers. */
-export const isFinite: OperatorFunction<Unary> = unary({
+/** True where an element is neither NaN nor infinite; true for integers. */
+export const isFinite: OperatorFunction<Unary> = unaryOperator({
   name: 'isFinite',
   result: 'bool',
   value: (x) => (holdsFractions(x) ? e.lt(e.abs(x), Infinity) : always(x, 1)),
@@ -30,8 +30,8 @@ export const isFinite: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** Whether the element is infinite, of either sign. Never so for integers. */
-export const isInf: OperatorFunction<Unary> = unary({
+/** True where an element is infinite, of either sign; false for integers. */
+export const isInf: OperatorFunction<Unary> = unaryOperator({
   name: 'isInf',
   result: 'bool',
   value: (x) => (holdsFractions(x) ? e.eq(e.abs(x), Infinity) : always(x, 0)),

@@ -5,10 +5,10 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import { example, integerDTypes, type Law, numericDTypes } from '../declare/law.js';
 import type { Binary } from '../signatures.js';
-import { everywhere } from '../uniform.js';
-import { binary } from './point.js';
+import { filledLike } from '../uniform.js';
+import { binaryOperator } from './point.js';
 
-/** Comparisons promote their operands, then compare. Whatever is compared with NaN is unequal. */
+/** Comparisons promote their operands, then compare. NaN is unequal to everything. */
 
 const samples: readonly Sample[] = [
   { args: [tensor(['n', 3]), tensor([3])] },
@@ -19,7 +19,7 @@ const samples: readonly Sample[] = [
 /** bool has no order in the loop IR; as numbers, false is less than true. */
 const ordered = (x: Expr): Expr => (x.type.scalar === 'bool' ? e.cast('i32', x) : x);
 
-/** What a comparison with itself says; of floats only where NaN says the same. */
+/** Laws of a comparison with itself; for floats only where NaN gives the same. */
 function ofItself(
   words: string,
   holds: boolean,
@@ -34,12 +34,12 @@ function ofItself(
       example([tensor(['n'], { dtype: 'bool' })], build),
     ],
     apply: ({ inputs: [x, y], type }) =>
-      x === y && (ofFloats || !isFloat(x.type.dtype)) ? everywhere(Number(holds), type, x) : null,
+      x === y && (ofFloats || !isFloat(x.type.dtype)) ? filledLike(Number(holds), type, x) : null,
   };
 }
 
-/** Whether `x === y`. */
-export const equal: OperatorFunction<Binary> = binary({
+/** True where `x === y`. */
+export const equal: OperatorFunction<Binary> = binaryOperator({
   name: 'equal',
   result: 'bool',
   value: (x, y) => e.eq(x, y),
@@ -48,8 +48,8 @@ export const equal: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x !== y`; true when either is NaN. */
-export const notEqual: OperatorFunction<Binary> = binary({
+/** True where `x !== y`, or either is NaN. */
+export const notEqual: OperatorFunction<Binary> = binaryOperator({
   name: 'notEqual',
   result: 'bool',
   value: (x, y) => e.ne(x, y),
@@ -58,8 +58,8 @@ export const notEqual: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x < y`. */
-export const less: OperatorFunction<Binary> = binary({
+/** True where `x < y`. */
+export const less: OperatorFunction<Binary> = binaryOperator({
   name: 'less',
   result: 'bool',
   value: (x, y) => e.lt(ordered(x), ordered(y)),
@@ -68,8 +68,8 @@ export const less: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x <= y`. */
-export const lessEqual: OperatorFunction<Binary> = binary({
+/** True where `x <= y`. */
+export const lessEqual: OperatorFunction<Binary> = binaryOperator({
   name: 'lessEqual',
   result: 'bool',
   value: (x, y) => e.le(ordered(x), ordered(y)),
@@ -78,8 +78,8 @@ export const lessEqual: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x > y`. */
-export const greater: OperatorFunction<Binary> = binary({
+/** True where `x > y`. */
+export const greater: OperatorFunction<Binary> = binaryOperator({
   name: 'greater',
   result: 'bool',
   value: (x, y) => e.gt(ordered(x), ordered(y)),
@@ -88,8 +88,8 @@ export const greater: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x >= y`. */
-export const greaterEqual: OperatorFunction<Binary> = binary({
+/** True where `x >= y`. */
+export const greaterEqual: OperatorFunction<Binary> = binaryOperator({
   name: 'greaterEqual',
   result: 'bool',
   value: (x, y) => e.ge(ordered(x), ordered(y)),

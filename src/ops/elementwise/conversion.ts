@@ -11,21 +11,20 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-  useForConversion,
 } from '../declare/declare.js';
+import { useForConversion } from '../declare/convert.js';
 import { inferElementwise } from '../declare/infer.js';
 import { callOf, example } from '../declare/law.js';
 import { computeScalar, elementwise } from '../declare/lowering.js';
-import { towards } from '../rounding.js';
+import { roundedToOdd } from '../rounding.js';
 
 /** `cast(x, dtype)`. */
 export type Cast = <T extends Tensor = DefaultTensor>(x: Input<T>, dtype: DType) => T;
 
 /**
- * The elements as another dtype. To a float: rounded to nearest, ties to even, once. Float to integer:
- * truncated towards zero; beyond the range the nearest end, and NaN gives 0 (defined, unlike C's, and
- * the same on every device). Integer to a narrower integer keeps the low bits. To bool: `x != 0`,
- * so NaN is true; from bool: 0 or 1.
+ * Converts elements to another dtype. To a float: rounded to nearest, ties to even, once. Float to integer:
+ * truncated towards zero and saturated, with NaN as 0 (unlike in C, the same on every device). Integer to a
+ * narrower integer keeps the low bits. To bool: `x != 0`, so NaN is true; from bool: 0 or 1.
  */
 export const cast: OperatorFunction<Cast> = operator({
   name: 'cast',
@@ -40,7 +39,7 @@ export const cast: OperatorFunction<Cast> = operator({
   ],
   lowering: elementwise<{ readonly dtype: DType }>(
     ([x], { inputs: [input], attributes: { dtype } }) =>
-      towards(dtype, isFloat(input.dtype) ? saturate(x, dtype) : x),
+      roundedToOdd(dtype, isFloat(input.dtype) ? saturate(x, dtype) : x),
   ),
   simplify: [
     {
@@ -80,15 +79,15 @@ export const cast: OperatorFunction<Cast> = operator({
 });
 
 /**
- * Whether converting by way of `wide` does what converting at once does. Integers wrap where floats
- * saturate, so an integer must not become another, narrower one as a float.
+ * True when converting by way of `wide` equals converting at once. Integers wrap where floats saturate, so an
+ * integer must not become a narrower one by way of a float.
  */
 function isThrough(first: DType, wide: DType, last: DType): boolean {
   if (first === wide || wide === last || !holds(wide, first)) return false;
   return holds(last, first) || !isFloat(wide) || isFloat(first) || kindOf(last) !== 'int';
 }
 
-/** Whether every element of `narrower` is one of `wider`, too. */
+/** True when every element of `narrower` is representable in `wider`. */
 function holds(wider: DType, narrower: DType): boolean {
   if (wider === narrower) return true;
   if (wider === 'bool') return false;
@@ -98,7 +97,7 @@ function holds(wider: DType, narrower: DType): boolean {
   return exactBits(wider) >= exactBits(narrower) && (isSigned(wider) || !isSigned(narrower));
 }
 
-/** Floats held to the range of an integer narrower than its compute type; that one saturates itself. */
+/** Clamps floats to the range of an integer narrower than its compute type, which saturates itself. */
 function saturate(x: Expr, dtype: DType): Expr {
   const range = integerRange(dtype);
   if (range === null || bytesOf(dtype) === e.scalarBytes(computeScalar(dtype))) return x;

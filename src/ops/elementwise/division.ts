@@ -4,16 +4,15 @@ import { type OperatorFunction, type Sample, tensor } from '../declare/declare.j
 import type { Binary } from '../signatures.js';
 import { div, mul, neg } from './arithmetic.js';
 import { exactProduct, formatOf } from './format.js';
-import { binary } from './point.js';
+import { binaryOperator } from './point.js';
 import { trunc } from './rounding.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 import { boundsOf, floorDivDim, modDim } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 
 /**
- * Whole quotients and remainders in the manner of Python: the quotient is floored, the remainder has
- * the divisor's sign. Integers never trap: a divisor of 0 gives 0 for both, and the least integer
- * divided by -1 wraps to itself.
+ * Floor division and modulo as in Python: the quotient is floored, the remainder has the divisor's sign.
+ * Integers never trap: a divisor of 0 gives 0 for both, and the least integer divided by -1 wraps to itself.
  */
 
 const samples: readonly Sample[] = [
@@ -26,7 +25,7 @@ const samples: readonly Sample[] = [
 const isFractional = (x: Expr): boolean => x.type.scalar === 'f32' || x.type.scalar === 'f64';
 
 /** `floor(x / y)`. Integers stay integers; `x / 0` is 0 for them, and as in `div` for floats. */
-export const floorDivide: OperatorFunction<Binary> = binary({
+export const floorDivide: OperatorFunction<Binary> = binaryOperator({
   name: 'floorDivide',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalQuotient(x, y) : integerQuotient(x, y)),
@@ -47,7 +46,7 @@ export const floorDivide: OperatorFunction<Binary> = binary({
 });
 
 /** `x - floor(x / y) * y`, which has the sign of `y`. Integer `mod(x, 0)` is 0, for floats NaN. */
-export const mod: OperatorFunction<Binary> = binary({
+export const mod: OperatorFunction<Binary> = binaryOperator({
   name: 'mod',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalRemainder(x, y) : integerRemainder(x, y)),
@@ -62,7 +61,7 @@ export const mod: OperatorFunction<Binary> = binary({
 });
 
 /** The remainder with the sign of `x`, as C's fmod. Integer `fmod(x, 0)` is 0, for floats NaN. */
-export const fmod: OperatorFunction<Binary> = binary({
+export const fmod: OperatorFunction<Binary> = binaryOperator({
   name: 'fmod',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? truncatedRemainder(x, y) : e.rem(x, safeDivisor(y))),
@@ -72,7 +71,9 @@ export const fmod: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** The remainder of floats that has the sign of `x`, and whether that of `y` is wanted and another. */
+/**
+ * The remainder of floats with the sign of `x`, and the condition that the sign of `y` is wanted and differs.
+ */
 function remainder(
   onnx: OnnxWriter,
   x: OnnxValue,
@@ -86,12 +87,12 @@ function remainder(
   return { rest, isTurned: onnx.node('And', [onnx.node('Not', [isWhole]), differ]) };
 }
 
-/** A divisor that cannot trap; -1 is among the replaced since the least integer overflows. */
+/** A divisor that cannot trap; -1 is replaced too, since dividing the least integer by it overflows. */
 function safeDivisor(y: Expr): Expr {
   return e.select(e.or(e.eq(y, 0), e.eq(y, -1)), 1, y);
 }
 
-/** Whether a truncated remainder points away from the divisor, so that flooring moves one further. */
+/** True when a truncated remainder has the other sign than the divisor, so that flooring subtracts one more. */
 function needsFloor(remainder: Expr, y: Expr): Expr {
   return e.and(e.ne(remainder, 0), e.ne(e.lt(remainder, 0), e.lt(y, 0)));
 }
@@ -110,7 +111,7 @@ function integerRemainder(x: Expr, y: Expr): Expr {
   return e.add(remainder, e.select(needsFloor(remainder, y), y, 0));
 }
 
-/** f32 is divided in f64, where quotients and products have bits to spare. */
+/** f32 is divided in f64, whose quotients and products have bits to spare. */
 const inDouble =
   (f: (x: Expr, y: Expr, remainder: ExactRemainder) => Expr) =>
   (x: Expr, y: Expr): Expr => {
@@ -134,8 +135,8 @@ const fractionalQuotient = inDouble((x, y, remainder) => {
 });
 
 /**
- * (x - rest) / y, a whole number: what rounding x - rest adds to a quotient of 52 bits is taken off again. The
- * exact product splits its factors, which large ones do not survive.
+ * (x - rest) / y, a whole number: the error of rounding x - rest to a quotient of 52 bits is subtracted. The
+ * exact product splits its factors, which overflows for large ones.
  */
 function wholeQuotient(x: Expr, y: Expr, rest: Expr): Expr {
   const quotient = e.nearest(e.div(e.sub(x, rest), y));
@@ -150,8 +151,8 @@ function wholeQuotient(x: Expr, y: Expr, rest: Expr): Expr {
 
 const fractionalRemainder = inDouble((x, y, remainder) => {
   const rest = atEnds(x, y, remainder);
-  const turned = e.and(signsDiffer(x, y), e.ne(rest, 0));
-  return formatOf(x).withSignOf(e.select(turned, e.sub(e.abs(y), rest), rest), y);
+  const hasOtherSign = e.and(signsDiffer(x, y), e.ne(rest, 0));
+  return formatOf(x).withSignOf(e.select(hasOtherSign, e.sub(e.abs(y), rest), rest), y);
 });
 
 const truncatedRemainder = inDouble((x, y, remainder) =>
@@ -160,7 +161,7 @@ const truncatedRemainder = inDouble((x, y, remainder) =>
 
 const signsDiffer = (x: Expr, y: Expr): Expr => e.ne(e.lt(x, 0), e.lt(y, 0));
 
-/** The remainder of positive finite numbers in f64, of which the dividend is the greater; exact. */
+/** The exact remainder of positive finite f64 numbers, of which the dividend is the greater. */
 type ExactRemainder = (dividend: Expr, divisor: Expr) => Expr;
 
 /** |x| mod |y| in f64, exact for all quotients; NaN where `x` is infinite or `y` is 0. */
@@ -172,9 +173,9 @@ function atEnds(x: Expr, y: Expr, remainder: ExactRemainder): Expr {
 }
 
 /**
- * Of numbers of f32, whose quotients are below 2^277. Each round takes the leading 29 bits of the quotient away
- * from the rest, whose products with a divisor of 24 bits fit into 53: what it leaves is exact, and 2^27 times
- * smaller.
+ * Remainder for f32, whose quotients are below 2^277. Each round subtracts the leading 29 bits of the
+ * quotient times the divisor; with a divisor of 24 bits the products fit into 53, so the rest is exact, and
+ * 2^27 times smaller.
  */
 function narrowRemainder(dividend: Expr, divisor: Expr): Expr {
   const inverse = e.div(1, divisor);
@@ -189,8 +190,8 @@ function narrowRemainder(dividend: Expr, divisor: Expr): Expr {
 }
 
 /**
- * Of numbers of f64. With dividend = m 2^k and divisor = n, where m and n are whole numbers of 53 bits, m and 2^k
- * are multiplied modulo n, and 2^k is raised by repeated squaring from a power that n exceeds.
+ * Remainder for f64. With dividend = m 2^k and divisor = n, where m and n are whole numbers of 53 bits, m and
+ * 2^k are multiplied modulo n, and 2^k is computed by repeated squaring from a power below n.
  */
 function wideRemainder(dividend: Expr, divisor: Expr): Expr {
   const [m, high] = significand(dividend);
@@ -211,7 +212,7 @@ function wideRemainder(dividend: Expr, divisor: Expr): Expr {
   return formatOf(n).scale(positive, low);
 }
 
-/** With so many, quotients of up to 2^2098 start at no more than 2^32. */
+/** With this many squarings, quotients of up to 2^2098 start at no more than 2^32. */
 const squarings = 6;
 
 /** A positive number as m 2^exponent, with a whole m of 53 bits. */
@@ -230,8 +231,8 @@ function significand(x: Expr): readonly [m: Expr, exponent: Expr] {
 }
 
 /**
- * a b mod n, about between -n/2 and n/2, as `a` and `b` are. The quotient may be wrong by one, and then the rest
- * has a bit too many: the correction comes before its parts are added, and all of them are exact.
+ * a b mod n, about between -n/2 and n/2, as `a` and `b` are. If the quotient is off by one, the remainder has
+ * a bit too many, so it is corrected before its parts are added; then all of them are exact.
  */
 function productModulo(a: Expr, b: Expr, n: Expr, inverse: Expr): Expr {
   const [product, error] = exactProduct(a, b);
@@ -241,12 +242,12 @@ function productModulo(a: Expr, b: Expr, n: Expr, inverse: Expr): Expr {
   return e.add(e.add(large, correction(e.add(large, small), n)), small);
 }
 
-/** Of a whole number between -3/2 n and 3/2 n, the rest between -n/2 and n/2. */
+/** Reduces a whole number between -3/2 n and 3/2 n to between -n/2 and n/2. */
 function reduced(x: Expr, n: Expr): Expr {
   return e.add(x, correction(x, n));
 }
 
-/** -n, 0 or n: what brings a number closer to 0. */
+/** -n, 0 or n: the multiple that brings a number closer to 0. */
 function correction(x: Expr, n: Expr): Expr {
   const half = e.mul(n, 0.5);
   return e.select(e.gt(x, half), e.neg(n), e.select(e.lt(x, e.neg(half)), n, 0));

@@ -4,12 +4,12 @@ import type { Unary } from '../signatures.js';
 import { mul, neg, square } from './arithmetic.js';
 import { exp } from './exponential.js';
 import { errorComplement, errorFunction } from './expressions/error-function.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
 const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
 
 /** The error function, `2 / sqrt(pi)` times the integral of `exp(-t * t)` from 0. Integers become float32. */
-export const erf: OperatorFunction<Unary> = unary({
+export const erf: OperatorFunction<Unary> = unaryOperator({
   name: 'erf',
   operands: 'float',
   value: errorFunction,
@@ -18,8 +18,8 @@ export const erf: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** `1 - erf(x)`, accurate also where that is small. Integers become float32. */
-export const erfc: OperatorFunction<Unary> = unary({
+/** `1 - erf(x)`, accurate also for small results. Integers become float32. */
+export const erfc: OperatorFunction<Unary> = unaryOperator({
   name: 'erfc',
   operands: 'float',
   value: errorComplement,

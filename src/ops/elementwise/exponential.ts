@@ -2,12 +2,12 @@ import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { binaryExponential, exponential, exponentialMinusOne } from './expressions/exponential.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
 const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
 
 /** `e ** x`. Integers become float32. */
-export const exp: OperatorFunction<Unary> = unary({
+export const exp: OperatorFunction<Unary> = unaryOperator({
   name: 'exp',
   operands: 'float',
   value: exponential,
@@ -16,7 +16,7 @@ export const exp: OperatorFunction<Unary> = unary({
 });
 
 /** `2 ** x`, exact for whole `x`. Integers become float32. */
-export const exp2: OperatorFunction<Unary> = unary({
+export const exp2: OperatorFunction<Unary> = unaryOperator({
   name: 'exp2',
   operands: 'float',
   value: binaryExponential,
@@ -25,7 +25,7 @@ export const exp2: OperatorFunction<Unary> = unary({
 });
 
 /** `e ** x - 1`, accurate also where `x` is small. Integers become float32. */
-export const expm1: OperatorFunction<Unary> = unary({
+export const expm1: OperatorFunction<Unary> = unaryOperator({
   name: 'expm1',
   operands: 'float',
   value: exponentialMinusOne,

@@ -23,12 +23,12 @@ import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Value } from '../../ir/program.js';
 import type { Binary } from '../signatures.js';
-import { isAll, stretched } from '../uniform.js';
+import { isFilledWith, broadcastLike } from '../uniform.js';
 import { mul } from './arithmetic.js';
 import { equal, greater, less, lessEqual } from './comparison.js';
 import { logicalOr } from './logic.js';
 import { isNaN } from './classification.js';
-import { binary } from './point.js';
+import { binaryOperator } from './point.js';
 import { where } from './selection.js';
 
 const samples: readonly Sample[] = [
@@ -43,7 +43,7 @@ const least = (x: Expr, y: Expr): Expr => (x.type.scalar === 'bool' ? e.and(x, y
 
 type Extremum = OperatorFunction<Binary>;
 
-/** The laws of an extremum, which is named by a function since it is declared below. */
+/** The laws of an extremum, passed as a function since it is declared below. */
 const lattice = (name: string, f: () => Extremum): readonly Law[] => [
   {
     name: 'with-itself',
@@ -77,15 +77,15 @@ const unlimited = (words: string, limit: number, f: () => Extremum): Law => ({
   law: words,
   cases: [example([tensor(['n', 3])], (x) => f()<Value>(x, limit), floatDTypes)],
   apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isAll(y, limit) ? stretched(x, type) : null)),
+    inEitherOrder(inputs, (x, y) => (isFilledWith(y, limit) ? broadcastLike(x, type) : null)),
 });
 
-/** Where the operands tie, each gets half of the gradient, as in PyTorch. */
+/** On ties, each operand gets half of the gradient, as in PyTorch. */
 const share = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   where(equal(x, y), mul(g, 0.5), where(loses, 0, g));
 
-/** The greater of two elements; NaN if either is. A tie halves the gradient. */
-export const maximum: OperatorFunction<Binary> = binary({
+/** The greater of two elements; NaN if either is. Ties halve the gradient. */
+export const maximum: OperatorFunction<Binary> = binaryOperator({
   name: 'maximum',
   value: greatest,
   gradient: [(g, x, y) => share(g, x, y, less(x, y)), (g, x, y) => share(g, x, y, less(y, x))],
@@ -96,8 +96,8 @@ export const maximum: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** The lesser of two elements; NaN if either is. A tie halves the gradient. */
-export const minimum: OperatorFunction<Binary> = binary({
+/** The lesser of two elements; NaN if either is. Ties halve the gradient. */
+export const minimum: OperatorFunction<Binary> = binaryOperator({
   name: 'minimum',
   value: least,
   gradient: [
@@ -113,16 +113,16 @@ export const minimum: OperatorFunction<Binary> = binary({
 
 const isNumber = (x: Expr): Expr => e.eq(x, x);
 
-/** The first operand's part: all where the other is NaN, half where they tie. */
+/** The first operand's share: all where the other is NaN, half on ties. */
 const firstPart = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   share(g, x, y, where(isNaN(y), false, logicalOr(loses, isNaN(x))));
 
-/** The second operand's part, which is nothing where both are NaN, as in PyTorch. */
+/** The second operand's share, which is nothing where both are NaN, as in PyTorch. */
 const secondPart = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   share(g, y, x, logicalOr(loses, isNaN(y)));
 
-/** The greater of two elements, ignoring a NaN beside a number. */
-export const fmax: OperatorFunction<Binary> = binary({
+/** The greater of two elements; a number wins against NaN. */
+export const fmax: OperatorFunction<Binary> = binaryOperator({
   name: 'fmax',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), greatest(x, y), x), y),
   gradient: [
@@ -133,8 +133,8 @@ export const fmax: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** The lesser of two elements, ignoring a NaN beside a number. */
-export const fmin: OperatorFunction<Binary> = binary({
+/** The lesser of two elements; a number wins against NaN. */
+export const fmin: OperatorFunction<Binary> = binaryOperator({
   name: 'fmin',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), least(x, y), x), y),
   gradient: [
@@ -145,7 +145,7 @@ export const fmin: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** `clip(x, lo, hi)`; a bound that is null does not bound. */
+/** `clip(x, lo, hi)`; null means no bound. */
 export type Clip = <T extends Tensor = DefaultTensor>(
   x: Input<T>,
   lo: Input<T> | null,
@@ -153,13 +153,13 @@ export type Clip = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * `x` held between two bounds, arrays or numbers, which broadcast: `min(max(x, lo), hi)`, so `hi` wins
- * where the bounds cross. NaN stays NaN. On a bound the gradient passes to `x`, beyond it to the bound.
+ * `x` clamped to two bounds, arrays or numbers, which broadcast: `min(max(x, lo), hi)`, so `hi` wins where
+ * the bounds cross. NaN stays NaN. On a bound the gradient passes to `x`, beyond it to the bound.
  */
 export const clip: OperatorFunction<Clip> = operator({
   name: 'clip',
   family: 'elementwise',
-  // Which bounds follow `x` among the operands, the lower one first.
+  // Bounds that follow `x` among the operands, the lower one first.
   attributes: { below: attr.bool, above: attr.bool },
   call: (x, lo, hi) => ({
     inputs: [x, ...(lo === null ? [] : [lo]), ...(hi === null ? [] : [hi])],

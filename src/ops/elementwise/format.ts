@@ -3,15 +3,15 @@ import * as e from '../../loop/language/build.js';
 import type { Expr, Scalar } from '../../loop/language/nodes.js';
 import { withPlainForm } from './known.js';
 
-/** A power of two that may lie beyond the range, as the product of two that do not. */
+/** A power of two that may be out of range, as the product of two that are not. */
 export type Powers = readonly [Expr, Expr];
 
-/** `x` times a power of two: of the two products only the last can be rounded. */
+/** `x` times a power of two: only the second product can round. */
 export function scaledBy(x: Expr, [first, second]: Powers): Expr {
   return e.mul(e.mul(x, first), second);
 }
 
-/** IEEE 754 as the loop IR sees it: what the algorithms of this family need to know of f32 and f64. */
+/** The IEEE 754 format of f32 or f64: constants and bit operations for the algorithms of this family. */
 export class FloatFormat {
   readonly scalar: 'f32' | 'f64';
   /** The integer type of equal width. */
@@ -56,7 +56,7 @@ export class FloatFormat {
     const sign = e.and(this.bitsOf(y), this.integer(this.signMask));
     const value = this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
     return withPlainForm(value, () => {
-      // Of zeros, the inverse tells the sign.
+      // The inverse of a zero has its sign.
       const isNegative = e.lt(e.select(e.eq(y, 0), e.div(1, y), y), 0);
       return e.select(isNegative, e.neg(e.abs(x)), e.abs(x));
     });
@@ -83,14 +83,14 @@ export class FloatFormat {
     return this.fromExponent(this.bitsOf(e.add(n, this.#shifter + this.bias)));
   }
 
-  /** The float that has the low bits of an integer as its exponent, and zeros behind it. */
+  /** The float whose exponent field is the low bits of an integer, with a zero fraction. */
   fromExponent(bits: Expr): Expr {
     return this.fromBits(e.shl(bits, this.fraction));
   }
 
   /**
    * `x * 2^n` for a whole `n` of up to twice the normal range, rounded once: by two powers of about half,
-   * whose biased exponents are the halves of `n` with both biases added.
+   * whose biased exponents are the halves of `n` plus both biases.
    */
   scale(x: Expr, n: Expr): Expr {
     return scaledBy(x, this.powersOf(n));
@@ -145,13 +145,14 @@ export function polynomial(x: Expr, coefficients: Coefficients): Expr {
 }
 
 /**
- * `a * b` as an unevaluated sum of the rounded product and its error (Dekker 1971). The factors
- * are split by rounding their bits to half the precision, which costs no multiplication.
+ * `a * b` as an unevaluated sum of the rounded product and its error (Dekker 1971). The factors are split by
+ * rounding their bits to half the precision, which costs no multiplication.
  */
 export function exactProduct(a: Expr, b: Expr): readonly [product: Expr, error: Expr] {
   const [a1, b1] = [leadingHalf(a), leadingHalf(b)];
   const [a2, b2] = [e.sub(a, a1), e.sub(b, b1)];
-  // Adding 0 keeps a printer from contracting this product with a sum: the error belongs to the rounded one.
+  // Adding 0 keeps a backend from contracting this product with a sum: the error belongs to the rounded
+  // product.
   const product = e.add(e.mul(a, b), 0);
   const cross = e.add(e.sub(e.mul(a1, b1), product), e.mul(a1, b2));
   return [product, e.add(e.add(cross, e.mul(a2, b1)), e.mul(a2, b2))];
@@ -168,14 +169,14 @@ export function leadingHalf(x: Expr): Expr {
   });
 }
 
-/** `a + b` as an unevaluated sum of the rounded one and its error (Knuth 1969). */
+/** `a + b` as an unevaluated sum of the rounded sum and its error (Knuth 1969). */
 export function exactSum(a: Expr, b: Expr): readonly [sum: Expr, error: Expr] {
   const sum = e.add(a, b);
   const virtual = e.sub(sum, a);
   return [sum, e.add(e.sub(a, e.sub(sum, virtual)), e.sub(b, virtual))];
 }
 
-/** For odd functions: zero is its own value, with its sign. */
+/** For odd functions: zero maps to itself, with its sign. */
 export function keepingZero(x: Expr, value: Expr): Expr {
   return e.select(e.eq(x, 0), x, value);
 }

@@ -16,7 +16,7 @@ import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
 import { logarithm } from './expressions/logarithm.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { cotangentOfHalfTurns, sineOfHalfTurns } from './expressions/trigonometric.js';
 
 /*
@@ -33,7 +33,7 @@ const samples = [
 ];
 
 /** `log(abs(gamma(x)))`; infinite at 0 and the negative integers. Integers become float32. */
-export const lgamma: OperatorFunction<Unary> = unary({
+export const lgamma: OperatorFunction<Unary> = unaryOperator({
   name: 'lgamma',
   operands: 'float',
   value: inDouble(logarithmOfGamma),
@@ -42,7 +42,7 @@ export const lgamma: OperatorFunction<Unary> = unary({
 });
 
 /** The derivative of `lgamma`; NaN at the negative integers. Integers become float32. */
-export const digamma: OperatorFunction<Unary> = unary({
+export const digamma: OperatorFunction<Unary> = unaryOperator({
   name: 'digamma',
   operands: 'float',
   value: inDouble(logarithmicDerivative),
@@ -78,7 +78,7 @@ export const polygamma: OperatorFunction<Polygamma, false> = operator({
   ],
 });
 
-/** Beyond it factorials in the series overflow: results would be NaN from 151 on, and lose digits before. */
+/** Limit of the order: factorials in the series overflow above, and lose digits from about 151 on. */
 const greatestOrder = 140;
 
 function checkOrder(order: number): void {
@@ -112,7 +112,7 @@ const bernoulli: readonly number[] = [
   1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
 ]; // prettier-ignore
 
-/** Where the asymptotic series are as good as f64. */
+/** Bound from which the asymptotic series are as accurate as f64. */
 const farOff = 8;
 
 /** lgamma(y) / ((y - 1) (y - 2)) in y - 3/2, for y from 1 to 2; a Chebyshev fit in 60-digit arithmetic. */
@@ -169,7 +169,7 @@ function exceptAtPoles(x: Expr, value: Expr): Expr {
   return e.select(e.and(e.lt(x, 0), e.eq(e.floor(x), x)), NaN, value);
 }
 
-/** The root of digamma less 1, as a sum. */
+/** The root of digamma minus 1, as a sum. */
 const root = [0.46163214496836236, -1.5522348162858677e-17] as const;
 
 /** digamma(y) / (y - root) in y - 3/2, for y from 1 to 2; a Chebyshev fit in 90-digit arithmetic. */
@@ -195,7 +195,7 @@ function logarithmicDerivative(x: Expr): Expr {
   return e.select(e.eq(x, 0), oddPole(x), e.select(e.eq(x, Infinity), x, value));
 }
 
-/** What -1/x is at a zero: its limit from the side that the sign of zero tells. */
+/** -1/x at a zero: its limit from the side of the zero's sign. */
 function oddPole(x: Expr): Expr {
   return formatOf(x).withSignOf(e.constant('f64', Infinity), e.neg(x));
 }
@@ -225,7 +225,7 @@ function factorial(n: number): number {
   return n <= 1 ? 1 : n * factorial(n - 1);
 }
 
-/** A number that is not quite a float: an unevaluated sum. */
+/** A number with more digits than a float: an unevaluated sum. */
 type Pair = readonly [Expr, Expr];
 
 function power(x: Pair, exponent: number): Pair {
@@ -239,8 +239,8 @@ function power(x: Pair, exponent: number): Pair {
 }
 
 /**
- * `factor` x^-exponent for a positive number, which is scaled where its power would leave the range and the
- * result does not. A factor for numbers above 1 may be as great as there are.
+ * `factor` x^-exponent for a positive number, which is scaled where its power would overflow and the result
+ * does not. A factor for numbers above 1 may be as large as the format allows.
  */
 function inversePower([x, lost]: Pair, exponent: number, factor: Expr): Expr {
   const step = Math.floor(500 / exponent);
@@ -271,7 +271,7 @@ function derivative(order: number, x: Expr): Expr {
   };
   const bound = farOff + order;
   const steps = e.max(e.ceil(e.sub(bound, argument)), 0);
-  // The least term first.
+  // Smallest term first.
   let shifted: Expr = e.constant('f64', 0);
   for (let i = bound - 1; i >= 0; i--) {
     const term = inversePower(beyond(e.constant('f64', i)), order + 1, e.constant('f64', 1));

@@ -1,4 +1,4 @@
-/** Terms of gradients, written in operators, that more than one file of functions needs. */
+/** Terms of gradients, written in operators, that several files share. */
 import type { Tensor } from '../../ir/types.js';
 import { add, mul, neg, square, sub } from './arithmetic.js';
 import { greater, less } from './comparison.js';
@@ -8,28 +8,28 @@ import { where } from './selection.js';
 import { sigmoid } from './sigmoid.js';
 import { abs } from './sign.js';
 
-/** e^x below 0 and 1 elsewhere: where it is not chosen it must not overflow, nor must its gradient. */
+/** e^x below 0 and 1 elsewhere: the branch not chosen must not overflow, nor its gradient. */
 export function decay<T extends Tensor>(x: T): T {
   return exp(where(greater(x, 0), 0, x));
 }
 
 /**
- * sigmoid(x), for where it is differentiated again: by its complement above 0, since the derivative of what is
- * near 1 is made of what that lacks to 1.
+ * sigmoid(x) for second derivatives: by its complement above 0, since the derivative near 1 needs 1 minus the
+ * result accurately.
  */
-export function shareOf<T extends Tensor>(x: T): T {
+export function stableSigmoid<T extends Tensor>(x: T): T {
   const isMost = greater(x, 0);
   const least = sigmoid(where(isMost, neg(x), x));
   return where(isMost, sub(1, least), least);
 }
 
-/** 1 - x^2, which near 1 is a product lest it cancel, and near 0 none lest its derivative do. */
+/** 1 - x^2: near 1 as a product to avoid cancellation, near 0 not, to avoid it in the derivative. */
 export function oneLessSquare<T extends Tensor>(x: T): T {
   const far = greater(abs(x), 0.5);
   return where(far, mul(sub(1, x), add(x, 1)), sub(1, square(x)));
 }
 
-/** From where to where operands need no scaling, and by which power of two they are scaled elsewhere. */
+/** Range in which operands need no scaling, and the power of two by which they are scaled elsewhere. */
 type Scaling = readonly [least: number, most: number, power: number];
 
 const scalings: Readonly<Record<'length' | 'squares', { f32: Scaling; f64: Scaling }>> = {
@@ -38,8 +38,8 @@ const scalings: Readonly<Record<'length' | 'squares', { f32: Scaling; f64: Scali
 };
 
 /**
- * Multiplies by a power of two, so that the hypotenuse of `x` and `y` or the sum of their squares is neither
- * infinite nor denormal, with too few digits to divide by.
+ * Scales by a power of two, so that the hypotenuse of `x` and `y`, or the sum of their squares, is neither
+ * infinite nor denormal, which has too few digits for a divisor.
  */
 export function towardsOne<T extends Tensor>(
   x: T,

@@ -7,7 +7,7 @@ import { moderateExponentialMinusOne, scaledExponential } from './expressions/ex
 import { formatOf, keepingZero } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
 import { oneLessSquare } from './gradient-terms.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { hypot, rsqrt } from './root.js';
 
 /*
@@ -18,7 +18,7 @@ import { hypot, rsqrt } from './root.js';
 const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
 
 /** The hyperbolic sine. Integers become float32. */
-export const sinh: OperatorFunction<Unary> = unary({
+export const sinh: OperatorFunction<Unary> = unaryOperator({
   name: 'sinh',
   operands: 'float',
   value: (x) => {
@@ -35,7 +35,7 @@ export const sinh: OperatorFunction<Unary> = unary({
 });
 
 /** The hyperbolic cosine. Integers become float32. */
-export const cosh: OperatorFunction<Unary> = unary({
+export const cosh: OperatorFunction<Unary> = unaryOperator({
   name: 'cosh',
   operands: 'float',
   value: (x) => {
@@ -48,7 +48,7 @@ export const cosh: OperatorFunction<Unary> = unary({
 });
 
 /** The hyperbolic tangent. Integers become float32. */
-export const tanh: OperatorFunction<Unary> = unary({
+export const tanh: OperatorFunction<Unary> = unaryOperator({
   name: 'tanh',
   operands: 'float',
   value: (x) => {
@@ -63,7 +63,7 @@ export const tanh: OperatorFunction<Unary> = unary({
 });
 
 /** The inverse of `sinh`. Integers become float32. */
-export const asinh: OperatorFunction<Unary> = unary({
+export const asinh: OperatorFunction<Unary> = unaryOperator({
   name: 'asinh',
   operands: 'float',
   value: (x) => {
@@ -81,7 +81,7 @@ export const asinh: OperatorFunction<Unary> = unary({
 });
 
 /** The inverse of `cosh`, at least 0; NaN below 1. Integers become float32. */
-export const acosh: OperatorFunction<Unary> = unary({
+export const acosh: OperatorFunction<Unary> = unaryOperator({
   name: 'acosh',
   operands: 'float',
   value: (x) => {
@@ -90,7 +90,7 @@ export const acosh: OperatorFunction<Unary> = unary({
     const near = logarithmOfOnePlus(e.add(t, e.sqrt(e.add(e.add(t, t), e.mul(t, t)))));
     return e.select(e.gt(x, limit), doubleLogarithm(x), e.select(e.lt(x, 1), NaN, near));
   },
-  // In two factors, of which one is NaN where there is no result.
+  // In two factors, of which one is NaN outside of the domain.
   gradient: (g, x) => mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
   onnx: 'Acosh',
   samples: [
@@ -100,7 +100,7 @@ export const acosh: OperatorFunction<Unary> = unary({
 });
 
 /** The inverse of `tanh`; infinite at -1 and 1, NaN beyond. Integers become float32. */
-export const atanh: OperatorFunction<Unary> = unary({
+export const atanh: OperatorFunction<Unary> = unaryOperator({
   name: 'atanh',
   operands: 'float',
   value: (x) => {

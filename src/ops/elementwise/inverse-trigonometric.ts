@@ -8,7 +8,7 @@ import { oneLessSquare, towardsOne } from './gradient-terms.js';
 
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
-import { binary, unary } from './point.js';
+import { binaryOperator, unaryOperator } from './point.js';
 import { rsqrt } from './root.js';
 
 /*
@@ -23,7 +23,7 @@ const insideUnit = [
 ];
 
 /** The angle in [-pi/2, pi/2] with this sine; NaN beyond -1 and 1. Integers become float32. */
-export const asin: OperatorFunction<Unary> = unary({
+export const asin: OperatorFunction<Unary> = unaryOperator({
   name: 'asin',
   operands: 'float',
   value: (x) => {
@@ -41,7 +41,7 @@ export const asin: OperatorFunction<Unary> = unary({
 });
 
 /** The angle in [0, pi] with this cosine; NaN beyond -1 and 1. Integers become float32. */
-export const acos: OperatorFunction<Unary> = unary({
+export const acos: OperatorFunction<Unary> = unaryOperator({
   name: 'acos',
   operands: 'float',
   value: (x) => {
@@ -58,7 +58,7 @@ export const acos: OperatorFunction<Unary> = unary({
 });
 
 /** The angle in [-pi/2, pi/2] with this tangent. Integers become float32. */
-export const atan: OperatorFunction<Unary> = unary({
+export const atan: OperatorFunction<Unary> = unaryOperator({
   name: 'atan',
   operands: 'float',
   value: arcTangent,
@@ -73,7 +73,7 @@ export const atan: OperatorFunction<Unary> = unary({
  * The angle in [-pi, pi] of the point (x, y), as in C: `atan2(y, x)`. The signs of zeros count.
  * Integers become float32.
  */
-export const atan2: OperatorFunction<Binary> = binary({
+export const atan2: OperatorFunction<Binary> = binaryOperator({
   name: 'atan2',
   operands: 'float',
   value: (y, x) => {
@@ -96,7 +96,7 @@ export const atan2: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** g x / (x^2 + y^2). Squares neither overflow nor vanish; what may is done last. */
+/** g x / (x^2 + y^2). Squares neither overflow nor vanish; operations that may come last. */
 function overSquares<T extends Tensor>(g: T, x: T, y: T): T {
   const lift = towardsOne(x, y, 'squares');
   const leg = lift(x);
@@ -134,7 +134,7 @@ const arcTangentTail: Coefficients = {
 }; // prettier-ignore
 
 interface ArcParts {
-  /** Whether |x| < 1/2. */
+  /** Condition |x| < 1/2. */
   readonly near: Expr;
   /** asin(t) / t - 1, where t is |x| when near, else the square root of (1 - |x|) / 2. */
   readonly series: Expr;
@@ -150,7 +150,7 @@ function arcParts(x: Expr): ArcParts {
   const root = e.sqrt(z);
   const series = e.mul(z, polynomial(z, arcSineTail));
   const high = leadingHalf(root);
-  // The rest of the root, which rounding it has not lost; 0 / 0 at 1.
+  // Rounding error of the root; 0 / 0 at 1.
   const rest = e.div(e.sub(z, e.mul(high, high)), e.add(root, high));
   const low = e.add(e.select(e.eq(z, 0), 0, rest), e.mul(root, series));
   return { near, series, outer: [high, low] };

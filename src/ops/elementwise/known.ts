@@ -6,7 +6,7 @@ import type { Expr } from '../../loop/language/nodes.js';
  * knows the functions of mathematics, and nothing of the bits of floats.
  */
 
-/** An operator of ONNX, of expressions. */
+/** An expression that equals an ONNX operator. */
 export interface KnownFunction {
   readonly onnx: string;
   readonly operands: readonly Expr[];
@@ -14,24 +14,24 @@ export interface KnownFunction {
 
 const forms = new WeakMap<Expr, KnownFunction | (() => Expr)>();
 
-/** Says that `expr` is what an operator of ONNX gives for the operands; returns it. */
+/** Registers that `expr` equals an ONNX operator on the operands; returns it. */
 export function knownAs(onnx: string, operands: readonly Expr[], expr: Expr): Expr {
   forms.set(expr, { onnx, operands });
   return expr;
 }
 
-/** What an operator of ONNX gives for the operands: for plain forms only, since nothing computes it here. */
+/** An ONNX operator on the operands as an expression: for export forms only, since nothing computes it here. */
 export function foreign(onnx: string, operands: readonly Expr[]): Expr {
   return knownAs(onnx, operands, e.variable(onnx, operands[0].type.scalar));
 }
 
-/** Says how to compute `expr`, but for rounding, without the bits of floats; returns it. */
+/** Registers a form of `expr` without bit operations on floats, equal up to rounding; returns it. */
 export function withPlainForm(expr: Expr, plain: () => Expr): Expr {
   forms.set(expr, plain);
   return expr;
 }
 
-/** What has been said of an expression. */
+/** The registered form of an expression. */
 export function formOf(expr: Expr): KnownFunction | (() => Expr) | undefined {
   return forms.get(expr);
 }

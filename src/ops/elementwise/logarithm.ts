@@ -7,7 +7,7 @@ import {
   logarithm,
   logarithmOfOnePlus,
 } from './expressions/logarithm.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
 const samples = [
   { args: [tensor(['n', 3], { low: 0.1 })] },
@@ -15,7 +15,7 @@ const samples = [
 ];
 
 /** The natural logarithm. 0 gives -Infinity, less gives NaN. Integers become float32. */
-export const log: OperatorFunction<Unary> = unary({
+export const log: OperatorFunction<Unary> = unaryOperator({
   name: 'log',
   operands: 'float',
   value: logarithm,
@@ -24,7 +24,7 @@ export const log: OperatorFunction<Unary> = unary({
 });
 
 /** `log(1 + x)`, accurate also where `x` is small. Integers become float32. */
-export const log1p: OperatorFunction<Unary> = unary({
+export const log1p: OperatorFunction<Unary> = unaryOperator({
   name: 'log1p',
   operands: 'float',
   value: logarithmOfOnePlus,
@@ -33,7 +33,7 @@ export const log1p: OperatorFunction<Unary> = unary({
 });
 
 /** The logarithm to base 2. Integers become float32. */
-export const log2: OperatorFunction<Unary> = unary({
+export const log2: OperatorFunction<Unary> = unaryOperator({
   name: 'log2',
   operands: 'float',
   value: binaryLogarithm,
@@ -42,7 +42,7 @@ export const log2: OperatorFunction<Unary> = unary({
 });
 
 /** The logarithm to base 10. Integers become float32. */
-export const log10: OperatorFunction<Unary> = unary({
+export const log10: OperatorFunction<Unary> = unaryOperator({
   name: 'log10',
   operands: 'float',
   value: decimalLogarithm,

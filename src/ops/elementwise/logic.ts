@@ -12,9 +12,9 @@ import {
   numericDTypes,
 } from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
-import { everywhere, isAll, stretched } from '../uniform.js';
+import { filledLike, isFilledWith, broadcastLike } from '../uniform.js';
 import { equal, greater, greaterEqual, less, lessEqual, notEqual } from './comparison.js';
-import { binary, unary } from './point.js';
+import { binaryOperator, unaryOperator } from './point.js';
 
 /** Logic converts its operands to bool (`x != 0`, so NaN is true) and returns bool. */
 
@@ -41,7 +41,7 @@ const neutral = (words: string, constant: number, build: LawCase['build']): Law 
   law: words,
   cases: [example(bools, build)],
   apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isAll(y, constant) ? stretched(x, type) : null)),
+    inEitherOrder(inputs, (x, y) => (isFilledWith(y, constant) ? broadcastLike(x, type) : null)),
 });
 
 /** `f(x, c)` is `c` for one constant. */
@@ -50,11 +50,13 @@ const absorbing = (words: string, constant: number, build: LawCase['build']): La
   law: words,
   cases: [example(bools, build)],
   apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isAll(y, constant) ? everywhere(constant, type, x) : null)),
+    inEitherOrder(inputs, (x, y) =>
+      isFilledWith(y, constant) ? filledLike(constant, type, x) : null,
+    ),
 });
 
-/** Whether both are true; bool. Of other dtypes, whatever is not 0 is true. */
-export const logicalAnd: OperatorFunction<Binary> = binary({
+/** Logical and, as bool. For other dtypes, any value but 0 is true. */
+export const logicalAnd: OperatorFunction<Binary> = binaryOperator({
   name: 'logicalAnd',
   operands: toBool,
   value: (x, y) => e.and(x, y),
@@ -67,8 +69,8 @@ export const logicalAnd: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether at least one is true; bool. Of other dtypes, whatever is not 0 is true. */
-export const logicalOr: OperatorFunction<Binary> = binary({
+/** Logical or, as bool. For other dtypes, any value but 0 is true. */
+export const logicalOr: OperatorFunction<Binary> = binaryOperator({
   name: 'logicalOr',
   operands: toBool,
   value: (x, y) => e.or(x, y),
@@ -81,8 +83,8 @@ export const logicalOr: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether exactly one is true; bool. Of other dtypes, whatever is not 0 is true. */
-export const logicalXor: OperatorFunction<Binary> = binary({
+/** Logical exclusive or, as bool. For other dtypes, any value but 0 is true. */
+export const logicalXor: OperatorFunction<Binary> = binaryOperator({
   name: 'logicalXor',
   operands: toBool,
   value: (x, y) => e.xor(x, y),
@@ -93,21 +95,23 @@ export const logicalXor: OperatorFunction<Binary> = binary({
       name: 'xor-itself',
       law: 'x xor x = false',
       cases: [example(bools, (x) => logicalXor(x, x))],
-      apply: ({ inputs: [x, y], type }) => (x === y ? everywhere(0, type, x) : null),
+      apply: ({ inputs: [x, y], type }) => (x === y ? filledLike(0, type, x) : null),
     },
     {
       name: 'xor-true',
       law: 'x xor true = not x',
       cases: [example(bools, (x) => logicalXor(x, true))],
       apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isAll(y, 1) ? stretched(logicalNot(x), type) : null)),
+        inEitherOrder(inputs, (x, y) =>
+          isFilledWith(y, 1) ? broadcastLike(logicalNot(x), type) : null,
+        ),
     },
   ],
   samples,
 });
 
-/** Whether `x` is false. */
-export const logicalNot: OperatorFunction<Unary> = unary({
+/** Logical not: true where `x` is false. */
+export const logicalNot: OperatorFunction<Unary> = unaryOperator({
   name: 'logicalNot',
   operands: toBool,
   value: (x) => e.not(x),
@@ -167,7 +171,7 @@ export const logicalNot: OperatorFunction<Unary> = unary({
   samples: samples.map(({ args }) => ({ args: args.slice(0, 1) })),
 });
 
-/** The comparison that says the contrary of `x`, by pairs of contraries. */
+/** The comparison that negates `x`, by pairs of opposites. */
 function opposite(
   x: Value,
   pairs: readonly (readonly [OperatorFunction<Binary>, OperatorFunction<Binary>])[],

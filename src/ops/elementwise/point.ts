@@ -13,9 +13,9 @@ import type { OnnxMapping } from '../declare/onnx.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary, Unary } from '../signatures.js';
 
-/** What the operators of one and two operands have in common, so that a declaration says the rest. */
+/** Common part of unary and binary elementwise declarations. */
 
-/** Which dtypes an operator takes, after conversion of its operands. */
+/** Dtypes that an operator accepts, after conversion of its operands. */
 export type Domain = 'any' | 'number' | 'integer' | 'integer or bool';
 
 interface PointSpec {
@@ -24,9 +24,9 @@ interface PointSpec {
   readonly domain?: Domain;
   /** Default `promote`. */
   readonly operands?: Conversion;
-  /** The dtype of the result where it is not the operands'. */
+  /** The dtype of the result. Default: the operands'. */
   readonly result?: DType;
-  /** Default what `value` says. */
+  /** Default: the form registered for `value`. */
   readonly onnx?: OnnxMapping;
   /** Default none. */
   readonly simplify?: readonly Law[];
@@ -36,13 +36,13 @@ interface PointSpec {
 interface UnarySpec extends PointSpec {
   value(x: Expr, context: PointContext<Attributes>): Expr;
   /**
-   * The gradient of `x`, given that of the result `y`. `zero`: the derivative is zero wherever it
-   * exists, nothing flows.
+   * The gradient of `x`, given that of the result `y`. `zero`: the derivative is zero wherever it exists, so
+   * there is no gradient.
    */
   readonly gradient: 'none' | 'zero' | (<T extends Tensor>(g: T, x: T, y: T) => T);
 }
 
-/** The gradient of one operand, before it is summed over what broadcasting stretched. */
+/** The gradient of one operand, before the sum over broadcast axes. */
 type Partial = 'zero' | (<T extends Tensor>(g: T, x: T, y: T, result: T) => T);
 
 interface BinarySpec extends PointSpec {
@@ -53,7 +53,7 @@ interface BinarySpec extends PointSpec {
 }
 
 /** Declares `f(x)`. */
-export function unary(spec: UnarySpec): OperatorFunction<Unary> {
+export function unaryOperator(spec: UnarySpec): OperatorFunction<Unary> {
   const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;
   return operator({
     name,
@@ -66,7 +66,7 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
       gradient === 'none'
         ? 'none'
         : ({ inputs: [x], outputs, grads: [g] }) => [
-            // The result may have to be computed again: only for rules that ask for it.
+            // Lazy, since the result may have to be recomputed.
             gradient === 'zero' ? null : gradient(g!, x, gradient.length > 2 ? outputs[0] : x),
           ],
     lowering: elementwise<Attributes>(([x], context) => spec.value(x, context)),
@@ -77,7 +77,7 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
 }
 
 /** Declares `f(x, y)` with broadcasting. */
-export function binary(spec: BinarySpec): OperatorFunction<Binary> {
+export function binaryOperator(spec: BinarySpec): OperatorFunction<Binary> {
   const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;
   return operator({
     name,

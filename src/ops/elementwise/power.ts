@@ -14,7 +14,7 @@ import { inferElementwise } from '../declare/infer.js';
 import { example, floatDTypes, numericDTypes } from '../declare/law.js';
 import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
-import { everywhere } from '../uniform.js';
+import { filledLike } from '../uniform.js';
 import { mul, reciprocal, square, sub } from './arithmetic.js';
 import { equal, greaterEqual } from './comparison.js';
 import { binaryExponential, binaryExponentialOfSum } from './expressions/exponential.js';
@@ -28,9 +28,9 @@ import { where } from './selection.js';
 export type Pow = <T extends Tensor = DefaultTensor>(x: Input<T>, y: Input<T>) => T;
 
 /**
- * `x ** y`. Of floats as IEEE 754's pow: `x ** 0` and `1 ** y` are 1 even for NaN, a negative `x` needs a
- * whole `y`, else NaN. Integers stay integers and wrap; a negative integer exponent gives 0, except for a
- * base of 1 or -1. A plain number as exponent becomes an attribute, and small whole ones products.
+ * `x ** y`. For floats IEEE 754's pow: `x ** 0` and `1 ** y` are 1 even for NaN, a negative `x` needs a whole
+ * `y`, else NaN. Integers stay integers and wrap; a negative integer exponent gives 0, except for a base of 1
+ * or -1. A plain number as exponent becomes an attribute, and small whole exponents become products.
  */
 export const pow: OperatorFunction<Pow> = operator({
   name: 'pow',
@@ -50,7 +50,7 @@ export const pow: OperatorFunction<Pow> = operator({
   gradient: ({ inputs, outputs, grads: [g], attributes: { exponent }, needs }) => {
     const [x, y] = inputs;
     if (exponent !== null) {
-      // Lowering the exponent step by step ends at 0 for whole ones, also where x is 0.
+      // Reducing the exponent step by step ends at 0 for whole ones, also at x = 0.
       return [exponent === 0 ? null : mul(mul(g!, pow(x, exponent - 1)), exponent)];
     }
     const base = (): typeof x => mul(g!, where(equal(y, 0), 0, mul(y, pow(x, sub(y, 1)))));
@@ -79,7 +79,7 @@ export const pow: OperatorFunction<Pow> = operator({
       law: 'x ** 0 = 1, also for NaN',
       cases: [example([tensor(['n', 3])], (x) => pow(x, 0), numericDTypes)],
       apply: ({ inputs: [x], attributes: { exponent }, type }) =>
-        exponent === 0 ? everywhere(1, type, x) : null,
+        exponent === 0 ? filledLike(1, type, x) : null,
     },
     {
       name: 'power-one',
@@ -139,7 +139,7 @@ function productPower(x: Expr, exponent: number): Expr {
   return exponent % 2 === 0 ? whole : e.mul(whole, x);
 }
 
-/** x^-exponent. Powers of what is scaled cannot overflow, nor lose bits, where their inverses would not. */
+/** x^-exponent of a scaled x, whose powers neither overflow nor lose bits unless their inverses do. */
 function inversePower(x: Expr, exponent: number): Expr {
   const { scalar, bias } = formatOf(x);
   const step = bias >> 2;
@@ -168,7 +168,7 @@ function integerPower(x: Expr, y: Expr): Expr {
   return e.select(e.lt(y, 0), e.select(unit, e.select(odd, x, one), 0), power);
 }
 
-/** f32 through f64, whose logarithm has digits enough for one rounding. */
+/** f32 by way of f64, whose logarithm has enough digits for one rounding. */
 function narrowPower(x: Expr, y: Expr): Expr {
   const [base, exponent] = [e.cast('f64', x), e.cast('f64', y)];
   const power = binaryExponential(e.mul(bounded(exponent), binaryLogarithm(e.abs(base))));
@@ -213,7 +213,9 @@ function widePower(x: Expr, y: Expr): Expr {
   return binaryExponentialOfSum(power, error);
 }
 
-/** Signs, zeros, infinities and NaN; `magnitude` is right where |x| is neither 0 nor infinite nor NaN. */
+/**
+ * Handles signs, zeros, infinities and NaN; `magnitude` is right where |x| is neither 0 nor infinite nor NaN.
+ */
 function atEdges(x: Expr, y: Expr, magnitude: Expr): Expr {
   const whole = e.eq(e.floor(y), y);
   const half = e.mul(y, 0.5);

@@ -8,7 +8,7 @@ import { equal } from './comparison.js';
 import { formatOf, polynomial } from './format.js';
 import { towardsOne } from './gradient-terms.js';
 import { foreign, withPlainForm } from './known.js';
-import { binary, unary } from './point.js';
+import { binaryOperator, unaryOperator } from './point.js';
 import { where } from './selection.js';
 
 const samples = [
@@ -17,7 +17,7 @@ const samples = [
 ];
 
 /** The square root, correctly rounded; NaN below 0. The gradient at 0 is infinite. */
-export const sqrt: OperatorFunction<Unary> = unary({
+export const sqrt: OperatorFunction<Unary> = unaryOperator({
   name: 'sqrt',
   operands: 'float',
   value: e.sqrt,
@@ -26,7 +26,7 @@ export const sqrt: OperatorFunction<Unary> = unary({
 });
 
 /** `1 / sqrt(x)`; infinite at 0, NaN below. */
-export const rsqrt: OperatorFunction<Unary> = unary({
+export const rsqrt: OperatorFunction<Unary> = unaryOperator({
   name: 'rsqrt',
   operands: 'float',
   value: (x) => e.div(1, e.sqrt(x)),
@@ -35,7 +35,7 @@ export const rsqrt: OperatorFunction<Unary> = unary({
 });
 
 /** The cube root, of negative numbers too. The gradient at 0 is infinite. Integers become float32. */
-export const cbrt: OperatorFunction<Unary> = unary({
+export const cbrt: OperatorFunction<Unary> = unaryOperator({
   name: 'cbrt',
   operands: 'float',
   value: cubeRoot,
@@ -80,7 +80,7 @@ function cubeRoot(x: Expr): Expr {
 const start: readonly number[] = [0.7583, 0.2653, -0.0141];
 
 /** `sqrt(x * x + y * y)` without overflow or underflow in between; infinite if either is. */
-export const hypot: OperatorFunction<Binary> = binary({
+export const hypot: OperatorFunction<Binary> = binaryOperator({
   name: 'hypot',
   operands: 'float',
   value: (x, y) => {

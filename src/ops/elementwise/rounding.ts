@@ -4,9 +4,9 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import { callOf, example, floatDTypes, integerDTypes, type Law } from '../declare/law.js';
 import type { Unary } from '../signatures.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
-/** Integers and bool are whole already and come back as they are. */
+/** Lowering for floats; integers and bool are returned unchanged. */
 const fractional =
   (round: (x: Expr) => Expr) =>
   (x: Expr): Expr =>
@@ -37,8 +37,8 @@ const simplify: readonly Law[] = [
   },
 ];
 
-/** The greatest whole number not above. */
-export const floor: OperatorFunction<Unary> = unary({
+/** The greatest whole number that is not greater than the element. */
+export const floor: OperatorFunction<Unary> = unaryOperator({
   name: 'floor',
   value: fractional(e.floor),
   gradient: 'zero',
@@ -46,8 +46,8 @@ export const floor: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** The least whole number not below. */
-export const ceil: OperatorFunction<Unary> = unary({
+/** The least whole number that is not less than the element. */
+export const ceil: OperatorFunction<Unary> = unaryOperator({
   name: 'ceil',
   value: fractional(e.ceil),
   gradient: 'zero',
@@ -56,7 +56,7 @@ export const ceil: OperatorFunction<Unary> = unary({
 });
 
 /** The nearest whole number; halves go to the even one. */
-export const round: OperatorFunction<Unary> = unary({
+export const round: OperatorFunction<Unary> = unaryOperator({
   name: 'round',
   value: fractional(e.nearest),
   gradient: 'zero',
@@ -64,8 +64,8 @@ export const round: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** The whole part: the fraction is dropped, towards zero. */
-export const trunc: OperatorFunction<Unary> = unary({
+/** The integer part: rounds towards zero. */
+export const trunc: OperatorFunction<Unary> = unaryOperator({
   name: 'trunc',
   value: fractional(e.trunc),
   gradient: 'zero',

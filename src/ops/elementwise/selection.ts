@@ -14,7 +14,7 @@ import { broadcastShapes, inferElementwise } from '../declare/infer.js';
 import { callOf, example, integerDTypes, numericDTypes } from '../declare/law.js';
 import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
-import { isAll, stretched } from '../uniform.js';
+import { isFilledWith, broadcastLike } from '../uniform.js';
 import { isFinite } from './classification.js';
 import { logicalNot } from './logic.js';
 
@@ -33,9 +33,9 @@ export type Where = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * `x` where the condition holds, `y` elsewhere; all three broadcast. The condition is converted to
- * bool (`!= 0`), `x` and `y` to their common dtype. The element not chosen has no influence at all:
- * its gradient is zero, and a NaN in it does not spread.
+ * `x` where the condition holds, `y` elsewhere; all three broadcast. The condition is converted to bool (`!=
+ * 0`), `x` and `y` to their common dtype. The element that is not chosen has no influence: its gradient is
+ * zero, and its NaN does not spread.
  */
 export const where: OperatorFunction<Where> = operator({
   name: 'where',
@@ -67,7 +67,7 @@ export const where: OperatorFunction<Where> = operator({
       name: 'same-choices',
       law: 'where(c, x, x) = x',
       cases: [example(chosen, (c, _x, y) => where(c, y, y), numericDTypes)],
-      apply: ({ inputs: [, x, y], type }) => (x === y ? stretched(x, type) : null),
+      apply: ({ inputs: [, x, y], type }) => (x === y ? broadcastLike(x, type) : null),
     },
     {
       name: 'known-condition',
@@ -77,8 +77,8 @@ export const where: OperatorFunction<Where> = operator({
         example(chosen, (_c, x, y) => where(false, y, x), numericDTypes),
       ],
       apply: ({ inputs: [condition, x, y], type }) => {
-        if (isAll(condition, 1)) return stretched(x, type);
-        return isAll(condition, 0) ? stretched(y, type) : null;
+        if (isFilledWith(condition, 1)) return broadcastLike(x, type);
+        return isFilledWith(condition, 0) ? broadcastLike(y, type) : null;
       },
     },
     {
@@ -86,7 +86,9 @@ export const where: OperatorFunction<Where> = operator({
       law: 'where(c, true, false) = c of bool',
       cases: [example(chosen, (c) => where(c, true, false))],
       apply: ({ inputs: [condition, x, y], type }) =>
-        type.dtype === 'bool' && isAll(x, 1) && isAll(y, 0) ? stretched(condition, type) : null,
+        type.dtype === 'bool' && isFilledWith(x, 1) && isFilledWith(y, 0)
+          ? broadcastLike(condition, type)
+          : null,
     },
     {
       name: 'not-condition',
@@ -107,9 +109,9 @@ export const where: OperatorFunction<Where> = operator({
       apply: ({ inputs: [condition, x, y], type }) => {
         const [inX, inY] = [callOf(x, where), callOf(y, where)];
         if (inX?.inputs[0] === condition)
-          return stretched(where(condition, inX.inputs[1], y), type);
+          return broadcastLike(where(condition, inX.inputs[1], y), type);
         return inY?.inputs[0] === condition
-          ? stretched(where(condition, x, inY.inputs[2]), type)
+          ? broadcastLike(where(condition, x, inY.inputs[2]), type)
           : null;
       },
     },
@@ -120,7 +122,7 @@ export const where: OperatorFunction<Where> = operator({
   ],
 });
 
-/** What replaces NaN and the infinities; null stands for the greatest and least finite value. */
+/** Replacements of NaN and the infinities; null stands for the greatest and least finite value. */
 export interface Replacements {
   /** Default 0. */
   readonly nan?: number;
@@ -132,8 +134,8 @@ export interface Replacements {
 export type NanToNum = <T extends Tensor = DefaultTensor>(x: Input<T>, options?: Replacements) => T;
 
 /**
- * Finite numbers in place of NaN and the infinities: 0, and the ends of the dtype's finite range unless
- * others are given. Nothing flows back through what was replaced. Integers stay as they are.
+ * Replaces NaN by 0 and infinities by the ends of the dtype's finite range, or by other numbers. Replaced
+ * elements have no gradient. Integers stay unchanged.
  */
 export const nanToNum: OperatorFunction<NanToNum> = operator({
   name: 'nanToNum',

@@ -3,10 +3,10 @@ import type { Unary } from '../signatures.js';
 import { add, mul, sub } from './arithmetic.js';
 import { logistic, logisticProduct } from './expressions/logistic.js';
 import { bothSides } from './samples.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
 /** `1 / (1 + exp(-x))`, accurate in both tails. Integers become float32. */
-export const sigmoid: OperatorFunction<Unary> = unary({
+export const sigmoid: OperatorFunction<Unary> = unaryOperator({
   name: 'sigmoid',
   operands: 'float',
   value: logistic,
@@ -15,7 +15,7 @@ export const sigmoid: OperatorFunction<Unary> = unary({
 });
 
 /** `x * sigmoid(x)`, also called swish. Integers become float32. */
-export const silu: OperatorFunction<Unary> = unary({
+export const silu: OperatorFunction<Unary> = unaryOperator({
   name: 'silu',
   operands: 'float',
   value: logisticProduct,

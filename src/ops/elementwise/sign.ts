@@ -7,11 +7,11 @@ import type { Binary, Unary } from '../signatures.js';
 import { mul, neg, square } from './arithmetic.js';
 import { equal } from './comparison.js';
 import { formatOf } from './format.js';
-import { binary, unary } from './point.js';
+import { binaryOperator, unaryOperator } from './point.js';
 import { where } from './selection.js';
 
 /** `|x|`. The least integer of a dtype is its own magnitude. The gradient at 0 is 0. */
-export const abs: OperatorFunction<Unary> = unary({
+export const abs: OperatorFunction<Unary> = unaryOperator({
   name: 'abs',
   value: (x) => (x.type.scalar === 'bool' ? x : e.abs(x)),
   gradient: (g, x) => mul(g, sign(x)),
@@ -54,7 +54,7 @@ export const abs: OperatorFunction<Unary> = unary({
 });
 
 /** -1, 0 or 1 with the sign of `x`; 0 for both zeros, NaN for NaN. */
-export const sign: OperatorFunction<Unary> = unary({
+export const sign: OperatorFunction<Unary> = unaryOperator({
   name: 'sign',
   value: (x) => (x.type.scalar === 'bool' ? x : signOf(x)),
   gradient: 'zero',
@@ -74,15 +74,15 @@ export const sign: OperatorFunction<Unary> = unary({
 });
 
 function signOf(x: Expr): Expr {
-  // The last choice keeps NaN and turns -0 into 0.
+  // The last select keeps NaN and turns -0 into 0.
   return e.select(e.gt(x, 0), 1, e.select(e.lt(x, 0), -1, e.select(e.eq(x, 0), 0, x)));
 }
 
 /**
- * The magnitude of `x` with the sign of `y`, also where `y` is a zero. NaN counts as positive: processors
- * give it a sign by the order of operands, which code that computes the same may change.
+ * The magnitude of `x` with the sign of `y`, also where `y` is a zero. NaN counts as positive: its sign on a
+ * processor depends on the order of operands, which equivalent code may change.
  */
-export const copysign: OperatorFunction<Binary> = binary({
+export const copysign: OperatorFunction<Binary> = binaryOperator({
   name: 'copysign',
   operands: 'float',
   value: (x, y) => formatOf(x).withSignOf(x, e.select(e.eq(y, y), y, 1)),
@@ -95,7 +95,7 @@ export const copysign: OperatorFunction<Binary> = binary({
 });
 
 /** 0 below zero, `middle` at zero, 1 above; NaN for NaN. */
-export const heaviside: OperatorFunction<Binary> = binary({
+export const heaviside: OperatorFunction<Binary> = binaryOperator({
   name: 'heaviside',
   domain: 'number',
   value: (x, middle) =>

@@ -5,26 +5,26 @@ import type { Unary } from '../signatures.js';
 import { mul, neg } from './arithmetic.js';
 import { exponential } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
-import { shareOf } from './gradient-terms.js';
+import { stableSigmoid } from './gradient-terms.js';
 import { knownAs } from './known.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { bothSides } from './samples.js';
 
 /** `log(1 + exp(x))`, accurate in both tails. Integers become float32. */
-export const softplus: OperatorFunction<Unary> = unary({
+export const softplus: OperatorFunction<Unary> = unaryOperator({
   name: 'softplus',
   operands: 'float',
   value: softened,
-  gradient: (g, x) => mul(g, shareOf(x)),
+  gradient: (g, x) => mul(g, stableSigmoid(x)),
   samples: bothSides,
 });
 
 /** `log(sigmoid(x))`, accurate in both tails. Integers become float32. */
-export const logSigmoid: OperatorFunction<Unary> = unary({
+export const logSigmoid: OperatorFunction<Unary> = unaryOperator({
   name: 'logSigmoid',
   operands: 'float',
   value: (x) => e.neg(softened(e.neg(x))),
-  gradient: (g, x) => mul(g, shareOf(neg(x))),
+  gradient: (g, x) => mul(g, stableSigmoid(neg(x))),
   samples: bothSides,
 });
 

@@ -6,9 +6,15 @@ import { fullLike } from '../movement/fill.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { less } from './comparison.js';
-import { cosine, sine, sineOfHalfTurns, sineRatio, tangent } from './expressions/trigonometric.js';
+import {
+  cosineExpr,
+  sineExpr,
+  sineOfHalfTurns,
+  sineRatio,
+  tangentExpr,
+} from './expressions/trigonometric.js';
 import { exactProduct } from './format.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { round } from './rounding.js';
 import { where } from './selection.js';
 import { abs } from './sign.js';
@@ -19,37 +25,37 @@ const samples = [
 ];
 
 /** The sine of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const sin: OperatorFunction<Unary> = unary({
+export const sin: OperatorFunction<Unary> = unaryOperator({
   name: 'sin',
   operands: 'float',
-  value: sine,
+  value: sineExpr,
   gradient: (g, x) => mul(g, cos(x)),
   onnx: 'Sin',
   samples,
 });
 
 /** The cosine of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const cos: OperatorFunction<Unary> = unary({
+export const cos: OperatorFunction<Unary> = unaryOperator({
   name: 'cos',
   operands: 'float',
-  value: cosine,
+  value: cosineExpr,
   gradient: (g, x) => neg(mul(g, sin(x))),
   onnx: 'Cos',
   samples,
 });
 
 /** The tangent of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const tan: OperatorFunction<Unary> = unary({
+export const tan: OperatorFunction<Unary> = unaryOperator({
   name: 'tan',
   operands: 'float',
-  value: tangent,
+  value: tangentExpr,
   gradient: (g, _x, y) => mul(g, add(square(y), 1)),
   onnx: 'Tan',
   samples: [{ args: [tensor(['n', 3], { low: -1.4, high: 1.4 })] }, samples[1]],
 });
 
 /** NumPy's sinc, `sin(pi x) / (pi x)`, and 1 at 0. Integers become float32. */
-export const sinc: OperatorFunction<Unary> = unary({
+export const sinc: OperatorFunction<Unary> = unaryOperator({
   name: 'sinc',
   operands: 'float',
   value: (x) => {
@@ -61,7 +67,7 @@ export const sinc: OperatorFunction<Unary> = unary({
     return e.cast(x.type.scalar, value);
   },
   gradient: (g, x, y) => {
-    // The cosine and the result cancel near 0. What is not chosen is made of harmless operands.
+    // The cosine and the result cancel near 0. Operands of the branch not chosen are harmless.
     const near = less(abs(x), 0.5);
     const far = where(near, 1, x);
     const angle = mul(sub(far, mul(round(mul(far, 0.5)), 2)), Math.PI); // less whole turns, exactly
@@ -73,7 +79,7 @@ export const sinc: OperatorFunction<Unary> = unary({
   ],
 });
 
-/** The derivative of sin(pi x) / (pi x) up to 1/2, by its series: one that can be differentiated again. */
+/** The derivative of sin(pi x) / (pi x) up to 1/2, by its series, which can be differentiated again. */
 function slopeOfSinc<T extends Tensor>(x: T): T {
   const z = square(x);
   const [last, ...others] = slopeSeries.toReversed();
@@ -88,14 +94,14 @@ const slopeSeries: readonly number[] = Array.from({ length: 12 }, (_, i) => {
   return factor * 2 * (i + 1);
 });
 
-/** A quotient by the rounded product of pi with `x`, with what rounding has changed put right. */
+/** A quotient by the rounded product of pi and `x`, corrected for the rounding error. */
 function correctedQuotient(x: Expr, quotient: Expr, divisor: Expr): Expr {
   const [, rounded] = exactProduct(x, e.constant('f64', Math.PI));
   const error = e.add(rounded, e.mul(x, piError));
   const corrected = e.sub(quotient, e.mul(quotient, e.div(error, divisor)));
-  // Beyond, the sine is 0, and the product may overflow.
+  // Beyond this the sine is 0, and the product may overflow.
   return e.select(e.lt(e.abs(x), 2 ** 53), corrected, quotient);
 }
 
-/** pi less its double. */
+/** pi minus its double. */
 const piError = 1.2246467991473532e-16;

@@ -15,16 +15,16 @@ import { clamped } from '../loops.js';
 import { checkIndexDType, indexDType } from './position.js';
 
 export interface ClassPositionOptions {
-  /** The label that stands for no class. Default none. */
+  /** The label to ignore. Default none. */
   readonly ignoreIndex?: number | null;
 }
 
 /**
- * Integer labels as positions along an axis of classes: int32, and -1 for `ignoreIndex`. A label is a class
+ * Integer labels as indices along an axis of classes: int32, and -1 for `ignoreIndex`. A label is a class
  * itself, so a negative one does not count from the end.
  *
- * @throws ArgumentError for a label below 0 or from `classes` on, with the first such label and its place;
- * where only a running graph knows the labels, the nearest class is taken (decision 7).
+ * @throws ArgumentError for a label below 0 or from `classes` on, with the first such label and its position;
+ * where only a running graph knows the labels, they are clamped (decision 7).
  */
 export const classPosition: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -95,12 +95,12 @@ export const classPosition: OperatorFunction<
   ],
 });
 
-/** Whether labels that are handled in a scalar can have a value at all. */
+/** True when the scalar type of labels can represent a value. */
 function isHeld(scalar: string, value: number): boolean {
   return scalar === 'i64' || value === (value | 0);
 }
 
-/** The index of an element, row-major; its number where the shape has symbols. */
+/** The index of an element; its row-major position where the shape has symbols. */
 function placeOf(at: number, shape: Shape): string {
   if (!shape.every(isStatic)) return `position ${at}`;
   const index: number[] = [];

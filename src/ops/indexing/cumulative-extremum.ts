@@ -25,7 +25,7 @@ import type { OnnxValue } from '../declare/onnx.js';
  */
 
 export interface RunningOptions {
-  /** From the end to the beginning. Default false. */
+  /** Iterate from the end. Default false. */
   readonly reverse?: boolean;
 }
 
@@ -51,7 +51,7 @@ const samples: readonly Sample[] = [
   { args: [tensor([6], { values: [1, 3, NaN, 5, 0, NaN] }), 0], differentiable: false }, // NaN
 ];
 
-/** The gradient for the operators of values, given the one that finds the positions. */
+/** The gradient of cumulative extrema, given the operator that finds their positions. */
 function throughPositions(
   positions: OperatorFunction<RunningExtremum>,
 ): Gradient<RunningAttributes> {
@@ -111,7 +111,7 @@ function running(
   });
 }
 
-/** Carries the best element so far and where it was; NaN is better than any number. */
+/** Carries the best element so far and its index; NaN is better than any number. */
 function runningKernel(
   op: string,
   side: Side,
@@ -133,7 +133,7 @@ function runningKernel(
         step: ([best, position], index) => {
           const element = e.cast(scalar, x.at(index));
           const next = better(side, best, element);
-          // NaN equals nothing: its arrival is seen in that the best is no longer a number.
+          // NaN is unequal to itself: the test detects the first one.
           const isTaken = e.or(e.eq(next, element), e.ne(element, element));
           return [next, e.select(isTaken, index[axis], position)];
         },
@@ -145,7 +145,7 @@ function runningKernel(
   };
 }
 
-/** Where the results of `cummax` come from, int64: the last of equal elements, the last NaN. */
+/** Index of the element that each result of `cummax` is, int64: the last of equal elements, the last NaN. */
 export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
   'cummaxPosition',
   'max',
@@ -153,7 +153,7 @@ export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
   'none',
 );
 
-/** Where the results of `cummin` come from, int64: the last of equal elements, the last NaN. */
+/** Index of the element that each result of `cummin` is, int64: the last of equal elements, the last NaN. */
 export const cumminPosition: OperatorFunction<RunningExtremum> = running(
   'cumminPosition',
   'min',
@@ -161,7 +161,7 @@ export const cumminPosition: OperatorFunction<RunningExtremum> = running(
   'none',
 );
 
-/** The greatest element so far along an axis; NaN from the first NaN on. */
+/** Cumulative maximum along an axis; NaN from the first NaN on. */
 export const cummax: OperatorFunction<RunningExtremum> = running(
   'cummax',
   'max',
@@ -169,7 +169,7 @@ export const cummax: OperatorFunction<RunningExtremum> = running(
   throughPositions(cummaxPosition),
 );
 
-/** The least element so far along an axis; NaN from the first NaN on. */
+/** Cumulative minimum along an axis; NaN from the first NaN on. */
 export const cummin: OperatorFunction<RunningExtremum> = running(
   'cummin',
   'min',

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { isStatic, minDim, sameDim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { isStatic, minDim, sameDim, sameShape, elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
@@ -34,7 +34,7 @@ import {
   indexDType,
   positionAt,
   readAlong,
-  shapeOfInput,
+  shapeOfOperand,
 } from './position.js';
 
 /*
@@ -44,8 +44,8 @@ import {
  */
 
 /**
- * `result[i][j][k] = x[i][indices[i][j][k]][k]` for axis 1; the result has the shape of `indices`, which
- * on the other axes must not be larger than `x`. The axis is the last one unless said.
+ * `result[i][j][k] = x[i][indices[i][j][k]][k]` for axis 1; the result has the shape of `indices`, which on
+ * the other axes must not be larger than `x`. The default axis is the last.
  */
 export const gather: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, axis?: AxisArgument) => T
@@ -91,8 +91,8 @@ export const gather: OperatorFunction<
 });
 
 /**
- * `g` where `x` was gathered from. One element of each row can be placed element by element, in whatever
- * kernel reads it.
+ * Scatters `g` to the gathered indices. When there is one index for each row, it is computed elementwise and
+ * fuses with its consumers.
  */
 function placed<T extends Tensor>(x: T, indices: T, g: T, axis: number): T {
   const { shape } = x.type;
@@ -209,8 +209,8 @@ function scatterKernel(
 }
 
 /**
- * `x` with `updates[i][j][k]` added at `[i][indices[i][j][k]][k]` for axis 1; updates that meet in one
- * element add up, in row-major order. The axis is the last one unless said.
+ * `x` with `updates[i][j][k]` added at `[i][indices[i][j][k]][k]` for axis 1; colliding updates add up, in
+ * row-major order. The default axis is the last.
  */
 export const scatterAdd: OperatorFunction<Scatter> = scatterLike(
   'scatterAdd',
@@ -220,15 +220,15 @@ export const scatterAdd: OperatorFunction<Scatter> = scatterLike(
 );
 
 /**
- * `x` with `updates[i][j][k]` in place of `[i][indices[i][j][k]][k]` for axis 1; of updates that meet in
- * one element the last in row-major order stays. The axis is the last one unless said.
+ * `x` with `updates[i][j][k]` written to `[i][indices[i][j][k]][k]` for axis 1; of colliding updates the last
+ * in row-major order wins. The default axis is the last.
  */
 export const scatter: OperatorFunction<Scatter> = scatterLike(
   'scatter',
   'set',
   (g, indices, updates, axis) => scatter(g, indices, zerosLike(updates), axis),
   (g, indices, updates, axis) => {
-    // Only the update that stayed gets a gradient: number them, and see whose number stayed.
+    // Only the winning update gets a gradient: number them, and see whose number remains.
     const ones = flatten(onesLike(updates, { dtype: 'int64' }));
     const numbers = reshape(cumsum(ones, 0), updates.type.shape);
     const stayed = scatter(fullLike(g, 0, { dtype: 'int64' }), indices, numbers, axis);
@@ -242,7 +242,7 @@ function checkPlainPositions(
   indices: Input<Tensor>,
   axis: number,
 ): void {
-  const shape = shapeOfInput(op, x);
+  const shape = shapeOfOperand(op, x);
   checkHostIndices(op, indices, shape[normalizeAxis(op, axis, shape.length)]);
 }
 
@@ -253,7 +253,7 @@ function positionsAlong(op: string): ElementCheck<{ readonly axis: number }> {
   );
 }
 
-/** Refuses indices of another rank, or larger than the array beside the axis. */
+/** Refuses indices of another rank, or larger than the array on the other axes. */
 function checkAligned(
   op: string,
   shape: Shape,
@@ -273,7 +273,7 @@ function checkAligned(
   indices.forEach((dim, at) => {
     if (at !== axis) require(atLeast(shape[at], dim), misaligned);
   });
-  require(atLeast(shape[axis], minDim(sizeOf(indices), 1)), () => ({
+  require(atLeast(shape[axis], minDim(elementCount(indices), 1)), () => ({
     error: 'shape',
     op,
     problem: words`axis ${axis} has no positions`,

@@ -1,4 +1,4 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { sub } from '../elementwise/arithmetic.js';
 import { onesLike, zerosLike } from '../movement/fill.js';
@@ -7,11 +7,11 @@ import { cumsum } from '../reduction/cumulative.js';
 import { scatterAdd } from './gather.js';
 
 /**
- * The adjoint of anything that only takes elements, in operators: what becomes of the numbers of the
- * elements of an array of this shape says where each of `g` is added.
+ * The adjoint of any gathering operation, in operators: `taken`, applied to the numbers of the elements of an
+ * array of this shape, shows where each element of `g` is added.
  */
 export function gatheredBack<T extends Tensor>(g: T, shape: Shape, taken: (numbers: T) => T): T {
-  const count = sizeOf(shape);
+  const count = elementCount(shape);
   const ones = onesLike(g, { shape: [count], dtype: 'int64' });
   const places = taken(reshape(sub(cumsum(ones, 0), 1), shape));
   const nothing = zerosLike(g, { shape: [count] });

@@ -15,8 +15,8 @@ import { computeScalar } from '../declare/lowering.js';
 import { checkIndexDType, indexDType } from './position.js';
 
 /**
- * For every index a row of `depth` elements along a new last axis: 1 at the index, 0 elsewhere. An index
- * outside `0 .. depth - 1` gives a row of zeros. float32 unless said.
+ * One-hot rows of `depth` elements along a new last axis: 1 at the index, 0 elsewhere. An index outside `0 ..
+ * depth - 1` gives a row of zeros. The default dtype is float32.
  */
 export const oneHot: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -53,9 +53,9 @@ export const oneHot: OperatorFunction<
   onnx: ({ onnx, inputs: [indices], attributes: { depth, dtype } }) => {
     const at = onnx.cast(indices, 'int64');
     const [zero, count] = [onnx.scalar('int64', 0), onnx.size(depth)];
-    // Negative indices would count from the end; that of the depth is outside.
+    // Negative indices would count from the end, so they are replaced by the depth, which is out of range.
     const inside = onnx.node('Where', [onnx.node('Less', [at, zero], {}, 'bool'), count, at], {}, 'int64'); // prettier-ignore
-    // onnxruntime has few dtypes for the values.
+    // onnxruntime supports few dtypes for the values.
     const own = dtype === 'float32' ? dtype : 'int64';
     const values = onnx.cast(onnx.ints([0, 1]), own);
     return onnx.cast(onnx.node('OneHot', [inside, count, values], {}, own), dtype);

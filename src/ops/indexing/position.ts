@@ -8,7 +8,7 @@ import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import type { ElementCheck } from '../declare/check.js';
 import type { Input } from '../declare/declare.js';
-import { clamped, wrapped } from '../loops.js';
+import { clamped, wrappedIndex } from '../loops.js';
 
 /*
  * What integer arrays mean as positions along an axis, for all operators that take them.
@@ -19,26 +19,25 @@ import { clamped, wrapped } from '../loops.js';
  */
 
 /**
- * `error` (default): from -extent to extent - 1, negative ones count from the end. `clip`: the nearest
- * valid position, so that negative ones mean 0. `wrap`: modulo the extent. `valid`: as `clip`, for
- * positions that have been found along the axis: since there is an element where there is a position,
- * nothing is required of the axis.
+ * `error` (default): from -extent to extent - 1, negative ones count from the end. `clip`: clamped, so
+ * negative ones mean 0. `wrap`: modulo the extent. `valid`: as `clip`, for indices that were found along the
+ * axis: an index implies that there is an element, so nothing is required of the axis.
  */
 export type IndexMode = 'error' | 'clip' | 'wrap' | 'valid';
 
 export const indexMode: attr.Attribute<IndexMode> = attr.oneOf('error', 'clip', 'wrap', 'valid');
 
-/** An axis, by itself or among options. */
+/** An axis, as an argument or among options. */
 export type AxisArgument = number | { readonly axis?: number };
 
 export function axisOf(argument: AxisArgument | undefined, otherwise: number): number {
   return typeof argument === 'object' ? (argument.axis ?? otherwise) : (argument ?? otherwise);
 }
 
-/** The position along an axis that a raw index means, i32, in bounds unless the axis is empty. */
+/** Normalizes a raw index along an axis, i32, in bounds unless the axis is empty. */
 export function positionAt(raw: Expr, extent: Expr, mode: IndexMode): Expr {
   const size = e.cast(raw.type.scalar, extent);
-  if (mode === 'wrap') return e.cast('i32', wrapped(raw, size));
+  if (mode === 'wrap') return e.cast('i32', wrappedIndex(raw, size));
   const counted = mode === 'error' ? e.select(e.lt(raw, 0), e.add(raw, size), raw) : raw;
   return e.cast('i32', clamped(counted, 0, e.sub(size, 1)));
 }
@@ -49,7 +48,7 @@ export function readAlong(extent: Expr, element: Expr): Expr {
   return e.select(e.gt(extent, 0), element, e.constant(element.type.scalar, 0));
 }
 
-/** Plain data as positions becomes int32; arrays keep their dtype. */
+/** Plain data as indices becomes int32; arrays keep their dtype. */
 export function indexDType(kind: DType | WeakKind): DType {
   return isWeak(kind) && kind !== 'weak-bool' ? 'int32' : promoteAll([kind]);
 }
@@ -65,14 +64,14 @@ export function checkIndexDType(op: string, dtype: DType): void {
   });
 }
 
-/** Refuses plain data that holds positions outside an axis of known extent. */
+/** Refuses plain data with indices outside of an axis of known extent. */
 export function checkHostIndices(op: string, indices: Input<Tensor>, extent: Dim): void {
   if (indices instanceof Tensor || indices instanceof DimExpr || !isStatic(extent)) return;
   describeHost(indices, op);
   checkPositions(op, indices, extent);
 }
 
-/** Refuses positions outside an axis, wherever they are nested. */
+/** Refuses indices outside of an axis, at any nesting. */
 function checkPositions(op: string, positions: HostValue, extent: number): void {
   if (typeof positions === 'object') {
     for (const entry of positions as Iterable<HostValue>) checkPositions(op, entry, extent);
@@ -90,7 +89,7 @@ function outsideAxis(op: string, position: string, extent: number): ArgumentErro
   });
 }
 
-/** Positions along an axis as elements of an operand, for operators of mode `error`. */
+/** Check of indices along an axis, for operators of mode `error`. */
 export function positionsCheck<A>(
   op: string,
   extentAlong: (types: readonly TensorType[], attributes: A) => Dim | null,
@@ -107,7 +106,7 @@ export function positionsCheck<A>(
 }
 
 /** The shape of an operand, plain data included. */
-export function shapeOfInput(op: string, input: Input<Tensor>): Shape {
+export function shapeOfOperand(op: string, input: Input<Tensor>): Shape {
   if (input instanceof DimExpr) return [];
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
 }

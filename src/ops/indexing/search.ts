@@ -11,7 +11,7 @@ import {
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
 import { overAll } from '../loops.js';
-import { comesBefore } from './sort-loops.js';
+import { comesBefore } from './order.js';
 import { isFloat } from '../../base/dtype.js';
 import { isNaN } from '../elementwise/classification.js';
 import { less } from '../elementwise/comparison.js';
@@ -26,8 +26,8 @@ export interface SearchOptions {
 }
 
 /**
- * For every value the position in `sorted` (rank 1, ascending, NaN last) at which it could be inserted
- * without breaking the order; int64, in the shape of `values`. Binary search.
+ * For every value the index in `sorted` (rank 1, ascending, NaN last) at which it could be inserted without
+ * breaking the order; int64, in the shape of `values`. Binary search.
  */
 export const searchsorted: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -89,7 +89,7 @@ export const searchsorted: OperatorFunction<
       ),
   },
   onnx: {
-    // Counts the elements before each value, one by one: ONNX has no search.
+    // Counts the elements before each value: ONNX has no search.
     composed: ({ inputs: [sorted, values], attributes: { side } }) => {
       const value = expandDims(values, -1);
       const goesBefore = (a: typeof value, b: typeof value): typeof value =>

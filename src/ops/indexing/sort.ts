@@ -17,8 +17,7 @@ import { zerosLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
 import { gather, scatterAdd } from './gather.js';
-import { selectLoops } from './select-loops.js';
-import { sortLoops } from './sort-loops.js';
+import { rankNest } from './order.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
 export interface SortOptions {
@@ -42,7 +41,7 @@ const samples: readonly Sample[] = [
   { args: [tensor([7], { values: [2, NaN, -1, Infinity, NaN, 0, -2] })], differentiable: false }, // NaN
 ];
 
-/** The positions that sort `x` along an axis, the last one by default, int64. Equal elements keep their order. See `sort`. */
+/** The indices that sort `x` along an axis, the last one by default, int64. Stable. See `sort`. */
 export const argsort: OperatorFunction<Sort> = operator({
   name: 'argsort',
   options: { at: 2, names: ['descending'] },
@@ -59,17 +58,7 @@ export const argsort: OperatorFunction<Sort> = operator({
   },
   positions: ([{ shape }], { axis }) => [shape[normalizeAxis('argsort', axis, shape.length)]],
   gradient: 'none',
-  lowering: {
-    kind: 'kernel',
-    kernel: (context) => {
-      const { axis, descending } = context.attributes;
-      return sortLoops(
-        context,
-        normalizeAxis('argsort', axis, context.inputs[0].shape.length),
-        descending,
-      );
-    },
-  },
+  lowering: { kind: 'kernel', kernel: rankNest },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { axis, descending } }) => {
     const at = normalizeAxis('argsort', axis, shape.length);
     return firstInOrder(onnx, x, shape, at, shape[at], descending);
@@ -77,7 +66,7 @@ export const argsort: OperatorFunction<Sort> = operator({
   samples,
 });
 
-/** The first positions of the order along an axis. Of equal elements, ONNX takes the first ones first. */
+/** The first indices of the order along an axis. TopK in ONNX is stable. */
 function firstInOrder(
   onnx: OnnxWriter,
   x: OnnxValue,
@@ -94,7 +83,7 @@ function firstInOrder(
       [null, 'int64'],
     )[1];
   if (x.dtype === 'uint32' || x.dtype === 'uint64' || !isFloat(x.dtype)) return ordered(x, count);
-  // NaN has no place in ONNX's order. Here it is infinite at first, and then goes behind the infinite.
+  // ONNX does not order NaN. It is replaced by infinity, and then moved after the infinities.
   const isNaN = onnx.node('IsNaN', [x], {}, 'bool');
   const number = onnx.node('Where', [isNaN, onnx.scalar(x.dtype, Infinity), x]);
   const first = ordered(number, shape[axis]);
@@ -104,8 +93,8 @@ function firstInOrder(
 }
 
 /**
- * `x` sorted along an axis, the last one by default; stable. NaN counts as the greatest value: it comes
- * last, or first in descending order.
+ * `x` sorted along an axis, the last one by default; stable. NaN counts as the greatest value: it comes last,
+ * or first in descending order.
  */
 export const sort: OperatorFunction<Sort> = operator({
   name: 'sort',
@@ -121,7 +110,7 @@ export const sort: OperatorFunction<Sort> = operator({
     normalizeAxis('sort', axis, x.shape.length);
     return [x];
   },
-  // The positions are computed again; in one program with the lowering's they are one expression.
+  // The indices are recomputed; in one program with the lowering's they are one expression.
   gradient: ({ inputs: [x], grads: [g], attributes: { axis, descending } }) => [
     scatterAdd(zerosLike(x), argsort(x, axis, { descending }), g!, axis),
   ],
@@ -134,10 +123,10 @@ export const sort: OperatorFunction<Sort> = operator({
   samples,
 });
 
-/** Up to here a selection beats a sort, also in its worst case. */
+/** Limit of k up to which selection beats sorting, also in its worst case. */
 const selectionLimit = 64;
 
-/** The first `k` positions of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
+/** The first `k` elements of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
 export const argselect: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     x: Input<T>,
@@ -171,14 +160,7 @@ export const argselect: OperatorFunction<
     return [{ dtype: 'int64', shape: x.shape.with(at, k) }];
   },
   gradient: 'none',
-  lowering: {
-    kind: 'kernel',
-    kernel: (context) => {
-      const { k, axis, descending } = context.attributes;
-      const at = normalizeAxis('argselect', axis, context.inputs[0].shape.length);
-      return selectLoops(context, at, k, descending);
-    },
-  },
+  lowering: { kind: 'kernel', kernel: rankNest },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { k, axis, descending } }) =>
     firstInOrder(onnx, x, shape, normalizeAxis('argselect', axis, shape.length), k, descending),
   samples: [
@@ -205,13 +187,13 @@ function requireElements(
 }
 
 export interface TopKOptions {
-  /** Default true; false gives the least elements. */
+  /** False for the least elements. Default true. */
   readonly largest?: boolean;
 }
 
 /**
- * The `k` greatest elements along an axis, the last one by default, greatest first, and their positions
- * (int64); equal elements in the order of `x`. With `largest: false` the least. NaN counts as greatest.
+ * The `k` greatest elements along an axis, the last one by default, greatest first, and their indices
+ * (int64); stable. With `largest: false` the least. NaN counts as greatest.
  */
 export const topK: OperatorFunction<
   <T extends Tensor = DefaultTensor>(

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, minDim, sameShape, sizeOf, subDim } from '../../base/dim/index.js';
+import { type Dim, minDim, sameShape, elementCount, subDim } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, words } from '../../ir/requirement.js';
@@ -25,13 +25,13 @@ import {
   indexMode,
   positionAt,
   readAlong,
-  shapeOfInput,
+  shapeOfOperand,
 } from './position.js';
 import { gatheredBack } from './gathered-back.js';
 import type { OnnxValue } from '../declare/onnx.js';
 
 export interface TakeOptions {
-  /** Default null: positions in the flattened array. */
+  /** Default null: indices into the flattened array. */
   readonly axis?: number | null;
   readonly mode?: IndexMode;
 }
@@ -44,8 +44,8 @@ interface TakeAttributes {
 const operands: Conversion = ([x, indices]) => [promoteAll([x]), indexDType(indices)];
 
 /**
- * The elements, or the sub-arrays along an axis, at the positions in `indices`, whose shape takes the
- * place of the axis. `indices` is an integer array of any shape, or plain data.
+ * The elements, or the sub-arrays along an axis, at `indices`, whose shape replaces the axis. `indices` is an
+ * integer array of any shape, or plain data.
  */
 export const take: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, options?: TakeOptions) => T
@@ -57,14 +57,14 @@ export const take: OperatorFunction<
   operands,
   call: (x, indices, options) => {
     const { axis = null, mode = 'error' } = options ?? {};
-    const shape = shapeOfInput('take', x);
+    const shape = shapeOfOperand('take', x);
     if (mode === 'error') checkHostIndices('take', indices, extentOf(shape, axis));
     return { inputs: [x, indices], attributes: { axis, mode } };
   },
   infer: ({ inputs: [x, indices], attributes: { axis, mode }, require }) => {
     checkIndexDType('take', indices.dtype);
     if (mode !== 'valid') {
-      require(atLeast(extentOf(x.shape, axis), minDim(sizeOf(indices.shape), 1)), () => ({
+      require(atLeast(extentOf(x.shape, axis), minDim(elementCount(indices.shape), 1)), () => ({
         error: 'shape',
         op: 'take',
         problem: words`there is nothing to take from`,
@@ -110,7 +110,7 @@ export const take: OperatorFunction<
   ],
 }); // prettier-ignore
 
-/** The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
+/** The adjoint of `take`: adds each element to the index that it was taken from, in zeros of a shape. */
 export const takeAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,
@@ -163,7 +163,7 @@ export const takeAdjoint: OperatorFunction<
         target: (index) => sourceOf(index, shape, indices, size, attributes),
         value: (index) => g.at(index),
         ...(!isLast && { last: 'rows' }),
-        most: extent(sizeOf(inputTypes[1].shape)),
+        most: extent(elementCount(inputTypes[1].shape)),
       });
     },
   },
@@ -180,7 +180,7 @@ export const takeAdjoint: OperatorFunction<
 }); // prettier-ignore
 
 function extentOf(shape: Shape, axis: number | null): Dim {
-  return axis === null ? sizeOf(shape) : shape[normalizeAxis('take', axis, shape.length)];
+  return axis === null ? elementCount(shape) : shape[normalizeAxis('take', axis, shape.length)];
 }
 
 function takenShape(op: string, shape: Shape, indices: Shape, axis: number | null): Shape {
@@ -189,7 +189,7 @@ function takenShape(op: string, shape: Shape, indices: Shape, axis: number | nul
     : shape.toSpliced(normalizeAxis(op, axis, shape.length), 1, ...indices);
 }
 
-/** Where the element at an index of the result comes from. */
+/** Source index of a result element. */
 function sourceOf(
   index: readonly Expr[],
   shape: readonly Expr[],

@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf } from '../../base/dim/index.js';
+import { type Dim, isStatic, elementCount } from '../../base/dim/index.js';
 import { allocate, type DType, isFloat } from '../../base/dtype.js';
 import { readElement, writeElement } from '../../base/element.js';
 import type { Attributes } from '../../base/attributes/schema.js';
@@ -17,20 +17,20 @@ import {
 } from '../declare/lowering.js';
 import { declarationOf } from '../declare/facets.js';
 import { settle } from '../elements.js';
-import { Extents } from '../../loop/language/extents.js';
+import { ExtentParameters } from '../../loop/language/extents.js';
 import type { KnownArray } from './facets.js';
 import { sizeOfExpr } from './size.js';
 
-/** Arrays of sizes and positions have no more elements than this. */
+/** Size limit of arrays whose elements are tracked. */
 const mostElements = 256;
 
-/** How many calls one after the other are looked through. */
+/** Depth limit of the search through calls. */
 const deepest = 256;
 
-/** One entry for each element in row-major order, null where it is not known. Empty where nothing is. */
-export type Elements = readonly (Dim | null)[];
+/** One entry for each element in row-major order, null where it is unknown. Empty when all are unknown. */
+export type KnownEntries = readonly (Dim | null)[];
 
-const nothing: Elements = [];
+const nothing: KnownEntries = [];
 
 /** A call with one result. */
 export interface MadeBy<T extends Tensor> {
@@ -39,25 +39,25 @@ export interface MadeBy<T extends Tensor> {
   readonly operands: readonly T[];
 }
 
-/** Where an array comes from: its elements, or the call whose only result it is; null where nobody knows. */
+/** Definition of an array: its elements, or the call whose only result it is; null when unknown. */
 export type Making<T extends Tensor> = (tensor: T) => ConstantData | MadeBy<T> | null;
 
 /**
- * What is known of single elements of small arrays of integers, above all of those that hold sizes: numbers, and
- * sizes that follow from shapes by arithmetic. Found by running the lowerings of operators on what is known of their
+ * Known elements of small integer arrays, above all of those that hold sizes: numbers, and sizes derived from
+ * shapes by arithmetic. Found by evaluating the lowerings of operators on the known elements of their
  * operands, so that `reshape(x, concat([shapeOf(x).slice([0, 2]), [h, d]]))` has the sizes of `x`.
  */
 export class KnownElements<T extends Tensor> {
   readonly #making: Making<T>;
-  readonly #known: WeakMap<T, Elements> = new WeakMap();
-  readonly #extents: Extents = new Extents();
+  readonly #known: WeakMap<T, KnownEntries> = new WeakMap();
+  readonly #extents: ExtentParameters = new ExtentParameters();
 
   constructor(making: Making<T>) {
     this.#making = making;
   }
 
-  /** The elements of an array that are known. */
-  of(tensor: T, depth: number = 0): Elements {
+  /** The known elements of an array. */
+  of(tensor: T, depth: number = 0): KnownEntries {
     if (depth > deepest || smallShape(tensor.type) === null) return nothing;
     let known = this.#known.get(tensor);
     if (known === undefined) {
@@ -73,18 +73,18 @@ export class KnownElements<T extends Tensor> {
     return known;
   }
 
-  /** All elements of an array; null where one is not known. */
+  /** All elements of an array; null when one is unknown. */
   all(tensor: T): readonly Dim[] | null {
     return complete(tensor.type, this.of(tensor));
   }
 
-  /** Notes the elements of an array that stands for one of another program. */
+  /** Records the elements of an array that stands for one of another program. */
   learn(tensor: T, elements: readonly Dim[]): void {
     this.#known.set(tensor, elements);
   }
 
-  /** What is known of the elements of a call's result. */
-  ofResult(type: TensorType, made: MadeBy<T>, depth: number = 0): Elements {
+  /** The known elements of a call's result. */
+  ofResult(type: TensorType, made: MadeBy<T>, depth: number = 0): KnownEntries {
     const shape = smallShape(type);
     if (shape === null) return nothing;
     const found = this.#find(type.dtype, shape, made, (operand) => this.of(operand, depth + 1));
@@ -95,8 +95,8 @@ export class KnownElements<T extends Tensor> {
     dtype: DType,
     shape: readonly number[],
     made: MadeBy<T>,
-    known: (operand: T) => Elements,
-  ): Elements {
+    known: (operand: T) => KnownEntries,
+  ): KnownEntries {
     const { declaration, attributes, operands } = made;
     const { lowering } = declaration;
     const mayTell =
@@ -127,8 +127,8 @@ export class KnownElements<T extends Tensor> {
     shape: readonly number[],
     { declaration, attributes, operands }: MadeBy<T>,
     lowering: PointLowering<Attributes>,
-    known: (operand: T) => Elements,
-  ): Elements {
+    known: (operand: T) => KnownEntries,
+  ): KnownEntries {
     const inputs = operands.map((operand) => this.#access(operand, known));
     return indicesOf(shape).map((index) => {
       const context: PointContext<Attributes> = {
@@ -146,16 +146,16 @@ export class KnownElements<T extends Tensor> {
     });
   }
 
-  /** A reduction to one element, one after the other. */
+  /** Reduction to one element, by iteration. */
   #fold(
     dtype: DType,
     { attributes, operands: [operand] }: MadeBy<T>,
     lowering: ReduceLowering<Attributes>,
-    known: (operand: T) => Elements,
-  ): Elements {
+    known: (operand: T) => KnownEntries,
+  ): KnownEntries {
     const elements = known(operand);
     const { type } = operand;
-    if (elements.length !== sizeOf(type.shape)) return nothing;
+    if (elements.length !== elementCount(type.shape)) return nothing;
     const context = {
       attributes,
       inputDType: type.dtype,
@@ -174,8 +174,8 @@ export class KnownElements<T extends Tensor> {
     return [this.#size(settle(dtype, result)) ?? null];
   }
 
-  /** Known elements as expressions; nothing is known of the others. */
-  #access(operand: T, known: (operand: T) => Elements): Access {
+  /** Known elements as expressions; others are unknown. */
+  #access(operand: T, known: (operand: T) => KnownEntries): Access {
     const { dtype, shape } = operand.type;
     return {
       dtype,
@@ -210,18 +210,18 @@ export class KnownElements<T extends Tensor> {
 
 const knownOfPrograms: WeakMap<Program, KnownElements<Value>> = new WeakMap();
 
-/** What is known of the values of a program that may still grow. */
+/** The known elements of a program that may still grow. */
 export function knownElementsOf(program: Program): KnownElements<Value> {
   let known = knownOfPrograms.get(program);
   if (known === undefined) knownOfPrograms.set(program, (known = new KnownElements(makingOfValue)));
   return known;
 }
 
-/** Where the values of programs come from. */
+/** Definitions of program values. */
 const makingOfValue: Making<Value> = ({ program, node: id }) => {
   const node = program.node(id);
   if (node.kind === 'constant') return node.data;
-  if (node.kind === 'variable' || node.types.length !== 1 || node.regions.length > 0) return null;
+  if (node.kind !== 'call' || node.types.length !== 1 || node.regions.length > 0) return null;
   return {
     declaration: declarationOf(node.op),
     attributes: node.attributes,
@@ -229,21 +229,21 @@ const makingOfValue: Making<Value> = ({ program, node: id }) => {
   };
 };
 
-/** The shape of an array of few integers or truth values. */
+/** The shape of a small array of integers or booleans; null for others. */
 function smallShape({ dtype, shape }: TensorType): readonly number[] | null {
   if (isFloat(dtype) || !shape.every(isStatic)) return null;
-  return Number(sizeOf(shape)) <= mostElements ? shape : null;
+  return Number(elementCount(shape)) <= mostElements ? shape : null;
 }
 
-/** The elements of an array of integers, where all are known. */
-export function complete(type: TensorType, elements: Elements): readonly Dim[] | null {
+/** The elements of an integer array, when all are known. */
+export function complete(type: TensorType, elements: KnownEntries): readonly Dim[] | null {
   const shape = smallShape(type);
   const isComplete =
-    shape !== null && elements.length === sizeOf(shape) && !elements.includes(null);
+    shape !== null && elements.length === elementCount(shape) && !elements.includes(null);
   return isComplete ? (elements as readonly Dim[]) : null;
 }
 
-/** Numbers as the elements of an array of integers or truth values. */
+/** A constant of integers or booleans. */
 export function constantOf({ dtype, shape }: TensorType, numbers: readonly number[]): ConstantData {
   const data = allocate(dtype, numbers.length);
   numbers.forEach((number, i) => {
@@ -252,16 +252,16 @@ export function constantOf({ dtype, shape }: TensorType, numbers: readonly numbe
   return { type: { dtype, shape: shape as readonly number[] }, data };
 }
 
-function arrayOf({ type: { shape } }: Tensor, elements: Elements): KnownArray {
-  const count = Number(sizeOf(shape));
+function arrayOf({ type: { shape } }: Tensor, elements: KnownEntries): KnownArray {
+  const count = Number(elementCount(shape));
   return {
     shape: shape as readonly number[],
     elements: elements.length === count ? elements : Array<null>(count).fill(null),
   };
 }
 
-/** Numbers that lose bits are not known. */
-function numbersOf({ type: { dtype }, data }: ConstantData): Elements {
+/** Elements as numbers; unsafe integers are unknown. */
+function numbersOf({ type: { dtype }, data }: ConstantData): KnownEntries {
   return Array.from({ length: data.length }, (_, i) => {
     const number = Number(readElement(dtype, data, i));
     return Number.isSafeInteger(number) ? number : null;

@@ -20,13 +20,13 @@ import {
   UndefinedDivision,
 } from '../../loop/language/scalar.js';
 
-/** The size that a variable stands for; undefined for any other. */
+/** The size of a variable; undefined for others. */
 export type SizeOfVariable = (variable: Var) => Dim | undefined;
 
 /**
- * An expression of integers and truth values as a size: numbers exactly as machines compute them, everything else
- * over the integers, as sizes are. Undefined where it depends on more than sizes, or where their ranges leave open
- * what it is.
+ * Evaluates an integer or boolean expression to a size: numbers exactly as machines compute them, symbols
+ * over the integers, as sizes are. Undefined where it depends on more than sizes, or where their ranges do
+ * not decide it.
  */
 export function sizeOfExpr(root: Expr, sizeOfVariable: SizeOfVariable): Dim | undefined {
   const known = new Map<Expr, Dim | undefined>();
@@ -71,7 +71,7 @@ function isWhole(scalar: Scalar): boolean {
   return scalar === 'i32' || scalar === 'i64' || scalar === 'bool';
 }
 
-/** Undefined for integers that are no exact numbers. */
+/** Undefined for integers that are not exact numbers. */
 function numberOf(lane: Lane): number | undefined {
   const number = Number(lane);
   return Number.isSafeInteger(number) ? number + 0 : undefined; // no -0
@@ -98,7 +98,7 @@ function converted(x: Dim | undefined, cast: Expr & { readonly kind: 'cast' }): 
   return compared('ne', x, 0);
 }
 
-/** `a op b`, where one of them may decide alone. */
+/** `a op b`, where one operand may decide the result. */
 function combined(
   op: BinaryOp,
   scalar: Scalar,
@@ -131,7 +131,7 @@ function combined(
   }
 }
 
-/** Whether truncation is rounding down. */
+/** True when truncation equals floor. */
 function dividesCleanly(a: Dim, b: Dim): boolean {
   return boundsOf(a).min >= 0 && boundsOf(b).min >= 1;
 }

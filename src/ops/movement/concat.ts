@@ -2,7 +2,7 @@ import * as attr from '../../base/attributes/attribute.js';
 import { describe } from '../../base/attributes/attribute.js';
 import { addDim, type Dim, floorDivDim, mulDim, sameDim, sameShape } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
-import { divisible, equal, type Refusal, type Require, words } from '../../ir/requirement.js';
+import { divisible, equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -25,16 +25,16 @@ import { resolveRange, type SliceEntry } from './range.js';
 import { expandDims, reshape } from './reshape.js';
 import { slice, sliceAdjoint } from './slice.js';
 
-/** Joining arrays and taking them apart. */
+/** Concatenation and splitting of arrays. */
 
-/** Of more arrays the gradients are taken apart at once, not by a call for each. */
+/** Limit up to which gradients are slices; for more arrays they are one split. */
 const fewArrays = 8;
 
 type Join = <T extends Tensor = DefaultTensor>(arrays: readonly Input<T>[], axis?: number) => T;
 
 /**
- * The arrays one after the other along an axis, 0 by default. Their dtypes are promoted; their shapes
- * must agree on every other axis.
+ * Concatenates arrays along an axis, 0 by default. Their dtypes are promoted; their shapes must agree on
+ * every other axis.
  */
 export const concat: OperatorFunction<Join, false> = operator({
   name: 'concat',
@@ -55,7 +55,7 @@ export const concat: OperatorFunction<Join, false> = operator({
       });
       require(shape.length === first.shape.length, different);
       shape.forEach((dim, at) => {
-        if (at !== axis) require(equal(first.shape[at], dim), different);
+        if (at !== axis) require(equalSizes(first.shape[at], dim), different);
       });
     }
     const total = inputs.map(({ shape }) => shape[axis]).reduce(addDim);
@@ -93,7 +93,8 @@ export const concat: OperatorFunction<Join, false> = operator({
       });
       return e.block(...copies);
     },
-    // Of about as many parts as each has arrays: all but the last are alike, and one kernel serves them.
+    // Splits a call into about as many parts as each has arrays: all but the last are alike, and share one
+    // kernel.
     divided: ({ inputs, outputTypes: [{ shape }], attributes }) => {
       const axis = normalizeAxis('concat', attributes.axis, shape.length);
       const size = Math.min(mostOperands, Math.ceil(Math.sqrt(inputs.length)));
@@ -145,7 +146,7 @@ export const concat: OperatorFunction<Join, false> = operator({
   ],
 });
 
-/** The elements of arrays one after the other along an axis, or along a new one in front of it. */
+/** The elements of arrays concatenated along an axis, or along a new one before it. */
 function joined(arrays: readonly KnownArray[], axis: number): KnownArray['elements'] {
   const outer = arrays[0].shape.slice(0, axis).reduce((count, extent) => count * extent, 1);
   return Array.from({ length: outer }, (_, row) =>
@@ -156,7 +157,7 @@ function joined(arrays: readonly KnownArray[], axis: number): KnownArray['elemen
   ).flat();
 }
 
-/** The arrays, all of one shape, side by side along a new axis, which is `axis` of the result. */
+/** Stacks arrays of one shape along a new axis, which is `axis` of the result. */
 export const stack: OperatorFunction<Join, false> = operator({
   name: 'stack',
   family: 'movement',
@@ -176,7 +177,7 @@ export const stack: OperatorFunction<Join, false> = operator({
         advice: 'use concat to join arrays along an axis they have',
       });
       require(shape.length === first.shape.length, different);
-      shape.forEach((dim, at) => require(equal(first.shape[at], dim), different));
+      shape.forEach((dim, at) => require(equalSizes(first.shape[at], dim), different));
     }
     return [{ dtype: first.dtype, shape: first.shape.toSpliced(axis, 0, inputs.length) }];
   },
@@ -213,9 +214,9 @@ export const stack: OperatorFunction<Join, false> = operator({
 });
 
 /**
- * `x` in parts along an axis, 0 by default. A number asks for that many equal parts (a `ShapeError` when
- * it does not divide the extent); a list gives the positions of the cuts, which like the bounds of
- * `slice` may be negative and are held to the extent.
+ * `x` in parts along an axis, 0 by default. A number asks for that many equal parts (a `ShapeError` when it
+ * does not divide the extent); a list gives the indices of the cuts, which like the bounds of `slice` may be
+ * negative and are clamped to the extent.
  */
 export const split: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -261,7 +262,7 @@ export const split: OperatorFunction<
       const all = grads.map((g, i) => g ?? zerosLike(outputs[i]));
       return [reshaped(concat(all, axis), shape)];
     }
-    // Cuts that are not ascending leave elements out or take them twice.
+    // Cuts that are not ascending skip or repeat elements.
     const parts = cutsOf(shape[axis], attributes.cuts);
     const placed = grads.flatMap((g, i) =>
       g === null ? [] : [sliceAdjoint(g, shape, along(axis, parts[i]))],
@@ -283,7 +284,7 @@ export const split: OperatorFunction<
           slice(x, ...along(axis, [mulDim(size, i), mulDim(size, i + 1)])),
         );
       }
-      // The sizes of ranges would be right only for those who know that the parts are equal.
+      // Ranges would have sizes that are right only if the parts are provably equal.
       const parts = reshape(x, shape.toSpliced(axis, 1, sections, size));
       return Array.from({ length: sections }, (_, i) => slice(parts, ...along(axis, i)));
     },
@@ -321,12 +322,12 @@ function partSize(shape: Shape, axis: number, sections: number, require: Require
   return floorDivDim(shape[axis], sections);
 }
 
-/** For gradients: sizes may be equal only because the call requires it. */
+/** Reshape in a gradient, where sizes may be equal only by a requirement of the call. */
 function reshaped<T extends Tensor>(x: T, shape: Shape): T {
   return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
 }
 
-/** The indices that take a position or a range of one axis and all of the others before it. */
+/** The slice entries that select an index or a range of one axis and all of the axes before it. */
 function along(axis: number, taken: Dim | readonly [Dim, Dim]): SliceEntry[] {
   const whole: SliceEntry = [null, null, 1];
   const entry: SliceEntry = Array.isArray(taken) ? [taken[0], taken[1], 1] : (taken as Dim);

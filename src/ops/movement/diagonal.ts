@@ -17,7 +17,7 @@ import { overAll } from '../loops.js';
 import { gatheredBack } from '../indexing/gathered-back.js';
 
 interface Plane {
-  /** Which diagonal: columns minus rows. */
+  /** Diagonal: column minus row. */
   readonly offset: number;
   readonly axis1: number;
   readonly axis2: number;
@@ -25,7 +25,7 @@ interface Plane {
 
 /**
  * A diagonal of the plane of two axes, the first two by default: elements whose index along `axis2` is
- * `offset` more than along `axis1`. Both axes go, the diagonal becomes the last one.
+ * `offset` more than along `axis1`. Both axes are removed, the diagonal becomes the last one.
  */
 export const diagonal: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -71,7 +71,7 @@ export const diagonal: OperatorFunction<
   ],
 });
 
-/** Zeros of a shape, but `g` on the diagonal that `diagonal` with the same arguments would take. */
+/** Zeros of a shape with `g` on the diagonal that `diagonal` with the same arguments selects. */
 export const diagonalAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

@@ -12,12 +12,12 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-  useForSizes,
 } from '../declare/declare.js';
+import { useForSizes } from '../declare/convert.js';
 import { checkShape } from '../declare/infer.js';
 import { example, type LawCall } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';
-import { towards } from '../rounding.js';
+import { roundedToOdd } from '../rounding.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 
 /*
@@ -25,14 +25,14 @@ import { type ShapeArgument, shapeList } from '../signatures.js';
  * by declaration, since no operand says which program is meant; the `-Like` ones take it from `x`.
  */
 
-/** Any number as an element of a dtype: integers truncate, bool is `!= 0`. */
+/** Converts a number to a dtype: integers truncate, bool is `!= 0`. */
 export function elementOf(dtype: DType, value: number): Const {
   const scalar = computeScalar(dtype);
   if (scalar !== 'i32' && scalar !== 'i64') return e.constant(scalar, nearestElement(dtype, value));
   return e.constant(scalar, Number.isFinite(value) ? Math.trunc(value) : 0);
 }
 
-/** An array of a shape with `value` everywhere; float32 unless said. */
+/** An array of a shape with `value` everywhere. The default dtype is float32. */
 export const fill: OperatorFunction<
   <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T,
   false
@@ -61,15 +61,15 @@ export const fill: OperatorFunction<
 export interface ProgressionOptions {
   /** The first element. Default 0. */
   readonly start?: number;
-  /** What is added from each element to the next. Default 1. */
+  /** Difference of neighboring elements. Default 1. */
   readonly step?: number;
   /** Default float32. */
   readonly dtype?: DType;
 }
 
 /**
- * `start, start + step, start + 2 * step, ...`, `length` elements. Each is worked out from its position,
- * in double precision for floats, so errors do not add up.
+ * `start, start + step, start + 2 * step, ...`, `length` elements. Each is computed from its index, in double
+ * precision for floats, so errors do not accumulate.
  */
 export const iota: OperatorFunction<
   <T extends Tensor = DefaultTensor>(length: Dim, options?: ProgressionOptions) => T,
@@ -101,7 +101,7 @@ export const iota: OperatorFunction<
       const scalar = computeScalar(dtype);
       const isWhole = !isFloat(dtype) && Number.isInteger(start) && Number.isInteger(step);
       const at = e.cast(isWhole && scalar === 'i64' ? 'i64' : isWhole ? 'i32' : 'f64', i);
-      return towards(dtype, e.add(e.mul(at, step), start));
+      return roundedToOdd(dtype, e.add(e.mul(at, step), start));
     },
   },
   samples: [
@@ -155,13 +155,13 @@ export const eye: OperatorFunction<
 });
 
 export interface LikeOptions {
-  /** Default that of `x`. */
+  /** Default: that of `x`. */
   readonly dtype?: DType;
-  /** Default that of `x`. */
+  /** Default: that of `x`. */
   readonly shape?: ShapeArgument;
 }
 
-/** An array like `x`, with `value` everywhere; shape and dtype may be given instead. */
+/** An array like `x` with `value` everywhere; shape and dtype may be given instead. */
 export const fullLike: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, value: number, options?: LikeOptions) => T,
   false
@@ -236,8 +236,8 @@ function constantLike(name: string, value: number): OperatorFunction<Like, false
 }
 
 /**
- * The value of a dimension as a rank-0 array of the dtype of `x` (or of another): what averaging divides
- * by where the extent is symbolic.
+ * The value of a dimension as a rank-0 array of the dtype of `x` (or of another): the divisor of a mean where
+ * the extent is symbolic.
  */
 export const dimLike: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, dim: Dim, options?: { dtype?: DType }) => T,
@@ -277,10 +277,7 @@ export const dimLike: OperatorFunction<
 
 useForSizes((size, dtype, like) => dimLike(like ?? fill<Tensor>([], 0, dtype), size, { dtype }));
 
-/**
- * A number everywhere, of nothing but its shape. Not of a symbolic shape: that may be known only once
- * `x` is.
- */
+/** A constant of a number, of a static shape. A symbolic shape may be known only through `x`. */
 function filled([x]: LawCall['inputs'], value: number, { dtype, shape }: TensorType): Value | null {
   if (!shape.every(isStatic)) return null;
   return x.program.append(fill.declaration, [], { shape, value, dtype })[0];

@@ -15,11 +15,14 @@ import { broadcastTo, sumTo } from '../reduction/sum.js';
 import { reshape } from './reshape.js';
 
 export interface MeshgridOptions {
-  /** `xy` (default) exchanges the first two axes of the results, as images want it; `ij` does not. */
+  /** `xy` (default) swaps the first two axes of the results, as for images; `ij` does not. */
   readonly indexing?: 'xy' | 'ij';
 }
 
-/** Coordinate arrays of a grid: each of the rank-1 arrays along an axis of its own, repeated along the rest. */
+/**
+ * Coordinate arrays of a grid: each of the rank-1 arrays along an axis of its own, broadcast along the
+ * others.
+ */
 export const meshgrid: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     arrays: readonly Input<T>[],

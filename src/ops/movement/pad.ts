@@ -15,7 +15,7 @@ import {
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
 import { example } from '../declare/law.js';
-import { clamped, overAll, wrapped } from '../loops.js';
+import { clamped, overAll, wrappedIndex } from '../loops.js';
 import { accumulate } from '../scatter.js';
 import { abs } from '../elementwise/sign.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
@@ -30,12 +30,12 @@ import type { SliceEntry } from './range.js';
 import { slice } from './slice.js';
 
 /**
- * What surrounds the array: `constant` a value, `edge` the nearest element, `reflect` the mirror image
- * without repeating the edge, `wrap` the other end.
+ * Border of the array: `constant` a value, `edge` the nearest element, `reflect` the mirror image without
+ * repeating the edge, `wrap` the other end.
  */
 export type PadMode = 'constant' | 'edge' | 'reflect' | 'wrap';
 
-/** How much is added: everywhere, before and after on every axis, or that for each axis. */
+/** Widths of the border: one for all ends, before and after on every axis, or a pair for each axis. */
 export type PadWidths = number | readonly number[] | readonly (readonly number[])[];
 
 export interface PadOptions {
@@ -48,9 +48,9 @@ export interface PadOptions {
 const modes = attr.oneOf('constant', 'edge', 'reflect', 'wrap');
 
 /**
- * `x` with a border. Widths are NumPy's: one number, `[before, after]`, or a list of such pairs, one for
- * each axis. Widths larger than the array reflect and wrap again. A `ShapeError` where a mode other than
- * `constant` has no element to take.
+ * `x` with a border. Widths are NumPy's: one number, `[before, after]`, or a list of such pairs, one for each
+ * axis. Widths larger than the array reflect and wrap repeatedly. A `ShapeError` where a mode other than
+ * `constant` has no element to copy.
  */
 export const pad: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, widths: PadWidths, options?: PadOptions) => T
@@ -106,7 +106,7 @@ export const pad: OperatorFunction<
     if (mode === 'constant') {
       return onnx.node('Pad', [x, border, onnx.scalar(dtype, elementOf(dtype, value).value)]);
     }
-    // Where the border is wider than the array, ONNX has no answer.
+    // ONNX does not support a border wider than the array.
     const isNarrow = ends.every((pair, axis) => Math.max(...pair) < boundsOf(shape[axis]).min);
     if (mode === 'edge' || (mode === 'reflect' && isNarrow)) {
       return onnx.node('Pad', [x, border], { mode });
@@ -143,7 +143,7 @@ export const pad: OperatorFunction<
   ], // prettier-ignore
 });
 
-/** The adjoint of `pad` in its other modes: every element of the border adds to the one it was taken from. */
+/** The adjoint of `pad` in its other modes: every element of the border is added to its source. */
 export const padAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,
@@ -200,7 +200,7 @@ export const padAdjoint: OperatorFunction<
   ], // prettier-ignore
 });
 
-/** `pad` in the modes that repeat the array, by taking along one axis after the other. */
+/** `pad` in the modes that repeat the array, by `take` along one axis after the other. */
 function bordered<T extends Tensor>(
   x: T,
   widths: readonly (readonly number[])[],
@@ -219,7 +219,7 @@ function bordered<T extends Tensor>(
   }, x);
 }
 
-/** The element of the array that a place of the padded one takes. */
+/** Source index of an element of the padded array. */
 function sourceOf(
   index: readonly Expr[],
   shape: readonly Expr[],
@@ -233,9 +233,9 @@ function sourceOf(
     const extent = shape[axis];
     const last = e.sub(extent, 1);
     if (mode === 'edge') return clamped(at, 0, last);
-    if (mode === 'wrap') return wrapped(at, extent);
+    if (mode === 'wrap') return wrappedIndex(at, extent);
     const period = e.max(e.mul(last, 2), 1);
-    const phase = wrapped(at, period);
+    const phase = wrappedIndex(at, period);
     return e.min(phase, e.abs(e.sub(period, phase)));
   });
 }

@@ -3,20 +3,20 @@ import type { Expr, Stmt } from '../../loop/language/nodes.js';
 import type { Sink } from '../declare/lowering.js';
 import { sameExpr } from '../loops.js';
 
-/** Where the elements along one axis go: element `k` to `start + k * step`. */
-export interface Placement {
+/** Target indices along one axis: element `k` goes to `start + k * step`. */
+export interface AxisPlacement {
   readonly start: Expr;
   readonly step: number;
   readonly length: Expr;
 }
 
 /**
- * Writes a block into a larger result: `value` at the places given, `fill` everywhere else. Along the
- * last axis, where steps are 1, the three segments are loops of their own, without a test.
+ * Writes a block into a larger result: `value` at its positions, `fill` everywhere else. Along the last axis,
+ * where steps are 1, the three segments are loops of their own, without a test.
  */
 export function placeBlock(
   sink: Sink,
-  axes: readonly Placement[],
+  axes: readonly AxisPlacement[],
   value: (source: readonly Expr[]) => Expr,
   fill: Expr,
 ): Stmt {
@@ -63,12 +63,12 @@ export function placeBlock(
   return visit([], [], null);
 }
 
-function covers({ start, step, length }: Placement, extent: Expr): boolean {
+function covers({ start, step, length }: AxisPlacement, extent: Expr): boolean {
   return step === 1 && start.kind === 'const' && start.value === 0 && sameExpr(length, extent);
 }
 
-/** The position in the block of a place in the result, and whether the block reaches it. */
-function locate(i: Expr, { start, step, length }: Placement): [Expr, Expr] {
+/** The index in the block of a result's index, and the condition that the block contains it. */
+function locate(i: Expr, { start, step, length }: AxisPlacement): [Expr, Expr] {
   const distance = step > 0 ? e.sub(i, start) : e.sub(start, i);
   const stride = Math.abs(step);
   const position = stride === 1 ? distance : e.div(distance, stride);

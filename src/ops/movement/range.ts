@@ -7,20 +7,20 @@ import {
   type Refusal,
   type Require,
   requireNow,
-  type Words,
+  type MessageTemplate,
   words,
 } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import { shapeToString } from '../declare/infer.js';
 
-/** What indices of `slice` mean, for symbolic extents too. */
+/** Meaning of the indices of `slice`, also for symbolic extents. */
 
-/** An index in its full form: one position, a new axis, all axes left over, or `[start, stop, step]`. */
+/** A normalized index: one index, a new axis, all remaining axes, or `[start, stop, step]`. */
 export type SliceEntry = Dim | null | '...' | readonly [Dim | null, Dim | null, number];
 
 const bound = attr.optional(attr.dim);
 
-/** How an index travels. A range is a list, so a dimension's text never meets `'...'`. */
+/** Attribute codec of an entry. A range is a list, so a dimension's text is never taken for `'...'`. */
 export const sliceEntry: Attribute<SliceEntry> = {
   expected: "an integer, [start, stop, step], null or '...'",
   accepts: (value): value is SliceEntry =>
@@ -52,16 +52,16 @@ export const sliceEntry: Attribute<SliceEntry> = {
   },
 };
 
-/** The positions `start + k * step` for `0 <= k < length`, all within the extent. */
-export interface Range {
+/** The indices `start + k * step` for `0 <= k < length`, all within the extent. */
+export interface IndexRange {
   readonly start: Dim;
   readonly step: number;
   readonly length: Dim;
 }
 
 export interface Selection {
-  /** What is taken of each axis of the operand; one position where the axis is dropped. */
-  readonly ranges: readonly Range[];
+  /** The range of each axis of the operand; one index where the axis is dropped. */
+  readonly ranges: readonly IndexRange[];
   /** For each axis of the result the operand's axis, or -1 for a new one. */
   readonly kept: readonly number[];
 }
@@ -89,7 +89,7 @@ export function resolveIndices(
       actual: String(ellipses),
     });
   }
-  const ranges: Range[] = [];
+  const ranges: IndexRange[] = [];
   const kept: number[] = [];
   for (const entry of ellipses === 0 ? [...indices, '...' as const] : indices) {
     if (entry === null) kept.push(-1);
@@ -118,7 +118,7 @@ export function resolveRange(
   start: Dim | null,
   stop: Dim | null,
   step: number,
-): Range {
+): IndexRange {
   const [least, most]: [Dim, Dim] = step > 0 ? [0, extent] : [-1, subDim(extent, 1)];
   const within = (value: Dim | null, otherwise: Dim): Dim =>
     value === null ? otherwise : maxDim(least, minDim(most, fromFront(value, extent)));
@@ -137,7 +137,7 @@ function resolvePosition(
 ): Dim {
   const at = fromFront(position, extent);
   const last = subDim(extent, 1);
-  const outside = (expected: Words): Refusal => ({
+  const outside = (expected: MessageTemplate): Refusal => ({
     error: 'argument',
     op,
     problem: words`index ${position} is outside axis ${axis}`,

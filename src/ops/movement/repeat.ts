@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -16,8 +16,8 @@ import { type ShapeArgument, shapeList } from '../signatures.js';
 import { expandDims, reshape } from './reshape.js';
 
 /**
- * `x` laid side by side: `repeats[k]` copies along axis `k`. Axes that either lacks are added in front,
- * as in NumPy; one number is for the last axis.
+ * Repeats `x` as a whole: `repeats[k]` copies along axis `k`. Missing axes are added in front, as in NumPy;
+ * one number is for the last axis.
  */
 export const tile: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, repeats: ShapeArgument) => T
@@ -59,7 +59,7 @@ export const tile: OperatorFunction<
   ],
 });
 
-/** For each axis of the result how often which extent is laid out. */
+/** For each axis of the result the repeat count and the extent. */
 function tilePairs(shape: Shape, repeats: readonly Dim[]): readonly [Dim, Dim][] {
   const rank = Math.max(shape.length, repeats.length);
   return Array.from({ length: rank }, (_, axis) => [
@@ -84,7 +84,7 @@ const repeatAll: OperatorFunction<
         actual: String(count),
       });
     }
-    if (axis === null) return [{ dtype: x.dtype, shape: [mulDim(sizeOf(x.shape), count)] }];
+    if (axis === null) return [{ dtype: x.dtype, shape: [mulDim(elementCount(x.shape), count)] }];
     const at = normalizeAxis('repeat', axis, x.shape.length);
     return [{ dtype: x.dtype, shape: x.shape.with(at, mulDim(x.shape[at], count)) }];
   },
@@ -118,8 +118,8 @@ type Repeat = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * Every element of `x` `count` times in a row along an axis; without an axis (or with null) the elements
- * of the flattened `x`. A list or an integer array holds one count for each element, see `repeatEach`.
+ * Repeats every element of `x` `count` times along an axis; without an axis (or with null) the elements of
+ * the flattened `x`. A list or an integer array holds one count for each element, see `repeatEach`.
  */
 export const repeat: OperatorFunction<Repeat> = Object.assign(
   ((x, count, axis) =>
@@ -129,7 +129,7 @@ export const repeat: OperatorFunction<Repeat> = Object.assign(
   { declaration: repeatAll.declaration },
 ) as OperatorFunction<Repeat>;
 
-/** Where the axis of the copies stands when they are kept apart: right behind the axis that repeats. */
+/** The axis of the copies in the expanded form: directly after the repeated axis. */
 function innerAxis(shape: Shape, axis: number | null): number {
   return axis === null ? shape.length : normalizeAxis('repeat', axis, shape.length) + 1;
 }

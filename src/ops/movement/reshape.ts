@@ -1,10 +1,10 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, floorDivDim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { type Dim, floorDivDim, sameShape, elementCount } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import {
   atLeast,
   divisible,
-  equal,
+  equalSizes,
   type Refusal,
   type Require,
   words,
@@ -20,7 +20,7 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { openExtents } from '../dynamic/completed-sizes.js';
-import { sizesOf } from '../dynamic/extents.js';
+import { sizesFromElements } from '../dynamic/extents.js';
 import { checkShape, normalizeAxes, shapeToString } from '../declare/infer.js';
 import { callOf, example, type Law } from '../declare/law.js';
 import type { ViewLowering } from '../declare/lowering.js';
@@ -66,9 +66,9 @@ const reshapings: readonly Law[] = [
 const restoreShape: Gradient = ({ inputs: [x], grads: [g] }) => [reshape(g!, x.type.shape)];
 
 /**
- * The same elements in row-major order under another shape. One extent may be -1: it is computed.
- * A `ShapeError` where the number of elements would change; what symbolic extents leave open is required
- * of the sizes of a run. The shape may be an integer array, with -1 in it as well.
+ * The same elements in row-major order with another shape. One extent may be -1, which is inferred. A
+ * `ShapeError` where the number of elements would change; conditions on symbolic extents become requirements.
+ * The shape may be an integer array, with -1 in it as well.
  */
 export const reshape: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -94,13 +94,13 @@ export const reshape: OperatorFunction<
   ],
 });
 
-/** The shape that an array holds. Where it is not known yet, what -1 stands for is worked out with it. */
+/** The shape held by an array. Where it is not known yet, -1 is inferred at run time. */
 function shapeIn(shape: Tensor, x: Input<Tensor>): readonly Dim[] {
   const from = x instanceof Tensor ? x.type.shape : describeHost(x, 'reshape').shape;
-  return sizesOf(shape, () => openExtents(shape, sizeOf(from)).type.shape);
+  return sizesFromElements(shape, () => openExtents(shape, elementCount(from)).type.shape);
 }
 
-/** The shape with its -1 replaced, when it holds as many elements as `from`. */
+/** The shape with its -1 inferred, when it has as many elements as `from`. */
 function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
   const unknown = shape.flatMap((dim, axis) => (dim === -1 ? [axis] : []));
   if (unknown.length > 1) {
@@ -112,8 +112,8 @@ function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
   }
   const known = shape.filter((dim) => dim !== -1);
   checkShape('reshape', known, require);
-  const size = sizeOf(from);
-  const knownSize = sizeOf(known);
+  const size = elementCount(from);
+  const knownSize = elementCount(known);
   const differentSize = (): Refusal => ({
     error: 'shape',
     op: 'reshape',
@@ -122,7 +122,7 @@ function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
     actual: words`${shape}`,
   });
   if (unknown.length === 0) {
-    require(equal(size, knownSize), differentSize);
+    require(equalSizes(size, knownSize), differentSize);
     return shape;
   }
   require(atLeast(knownSize, 1), differentSize);
@@ -132,7 +132,7 @@ function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
 }
 
 /**
- * `x` with new axes of size 1. `axis` gives their places in the result: one, or several distinct ones;
+ * `x` with new axes of size 1. `axis` gives their positions in the result: one, or several distinct ones;
  * negative ones count from the end of the result's shape.
  */
 export const expandDims: OperatorFunction<
@@ -159,8 +159,8 @@ export const expandDims: OperatorFunction<
 });
 
 /**
- * `x` without axes of size 1: those named, or by default all whose size is known to be 1. A
- * `ShapeError` when a named axis has another size.
+ * `x` without axes of size 1: the named ones, or by default all whose size is known to be 1. A `ShapeError`
+ * when a named axis has another size.
  */
 export const squeeze: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes) => T
@@ -176,7 +176,7 @@ export const squeeze: OperatorFunction<
         ? x.shape.flatMap((dim, axis) => (dim === 1 ? [axis] : []))
         : normalizeAxes('squeeze', axes, x.shape.length);
     for (const axis of removed) {
-      require(equal(x.shape[axis], 1), () => ({
+      require(equalSizes(x.shape[axis], 1), () => ({
         error: 'shape',
         op: 'squeeze',
         problem: words`axis ${axis} cannot be removed`,
@@ -203,7 +203,7 @@ export const flatten: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Inp
     attributes: {},
     operands: 'keep',
     call: (x) => ({ inputs: [x], attributes: {} }),
-    infer: ({ inputs: [x] }) => [{ dtype: x.dtype, shape: [sizeOf(x.shape)] }],
+    infer: ({ inputs: [x] }) => [{ dtype: x.dtype, shape: [elementCount(x.shape)] }],
     gradient: restoreShape,
     lowering: view,
     simplify: reshapings,

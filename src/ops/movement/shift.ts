@@ -15,8 +15,8 @@ import { computeScalar } from '../declare/lowering.js';
 import { clamped } from '../loops.js';
 
 /**
- * `x` moved along an axis by `count` places, towards larger indices if positive. What leaves is lost;
- * zeros come in. The shape stays, for every extent.
+ * `x` shifted along an axis by `count` elements, towards larger indices if positive. Elements shifted out are
+ * lost; zeros are shifted in. The shape stays the same, for every extent.
  */
 export const shift: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, count: number, axis?: number) => T

@@ -33,7 +33,7 @@ import { computeScalar } from '../declare/lowering.js';
 import { placeBlock } from './place.js';
 import { reshape } from './reshape.js';
 import {
-  type Range,
+  type IndexRange,
   resolveIndices,
   type Selection,
   type SliceEntry,
@@ -43,9 +43,9 @@ import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 import { gatheredBack } from '../indexing/gathered-back.js';
 
 /**
- * One index of `slice`: a number takes one position and drops the axis, `[start, stop?, step?]` is a
- * range, `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps as many as are left over. In the
- * place of a position or of a bound may stand an integer array of one element.
+ * One index of `slice`: a number selects one index and drops the axis, `[start, stop?, step?]` is a range,
+ * `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps the remaining ones. An integer array of
+ * one element may replace an index or a bound.
  */
 export type SliceIndex = PlainIndex | Tensor | ArrayRange;
 
@@ -56,7 +56,7 @@ type SliceBound = Exclude<SliceEntry, '...' | readonly unknown[]>;
 
 /**
  * Part of `x`, NumPy's basic indexing: `slice(x, 0, [1, -1], '...', [null, null, -1])`. Negative numbers
- * count from the end, ranges are cut to the extent, steps may be negative. A symbolic bound counts from
+ * count from the end, ranges are clamped to the extent, steps may be negative. A symbolic bound counts from
  * the front. A number outside the extent is an `ArgumentError`. Where an array is a bound, the length of the
  * result is, in captured code, a size that only the data decides.
  */
@@ -159,8 +159,8 @@ export const slice: OperatorFunction<
   ],
 });
 
-/** The positions that a range takes of the positions that another takes. */
-function within(outer: Range, { start, step, length }: Range): Range {
+/** Composition of two ranges: the inner one counts within the outer. */
+function within(outer: IndexRange, { start, step, length }: IndexRange): IndexRange {
   return {
     start: addDim(outer.start, mulDim(start, outer.step)),
     step: outer.step * step,
@@ -168,8 +168,8 @@ function within(outer: Range, { start, step, length }: Range): Range {
   };
 }
 
-/** Indices that take exactly these ranges of a shape; null where the rules of slicing do not show it. */
-function rangeEntries(shape: Shape, ranges: readonly Range[]): readonly SliceEntry[] | null {
+/** Entries that select exactly these ranges of a shape; null where slicing rules cannot express it. */
+function rangeEntries(shape: Shape, ranges: readonly IndexRange[]): readonly SliceEntry[] | null {
   const entries = ranges.map(({ start, step, length }): SliceEntry => {
     if (length === 0) return [0, 0, 1];
     const stop: Dim = addDim(start, mulDim(length, step));
@@ -184,7 +184,7 @@ function rangeEntries(shape: Shape, ranges: readonly Range[]): readonly SliceEnt
   return isExact ? entries : null;
 }
 
-/** Zeros of a shape, but `g` at the places that the same indices of `slice` would take. */
+/** Zeros of a shape with `g` at the elements that `slice` with the same indices selects. */
 export const sliceAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,
@@ -237,12 +237,12 @@ export const sliceAdjoint: OperatorFunction<
   ],
 });
 
-/** The ranges of a slice in ONNX, whose ends count from the back where they must not be clamped to it. */
+/** The ranges of a slice in ONNX; ends count from the back where they must not be clamped. */
 function partOf(
   onnx: OnnxWriter,
   x: OnnxValue,
   shape: Shape,
-  ranges: readonly Range[],
+  ranges: readonly IndexRange[],
   kept: readonly number[],
 ): OnnxValue {
   const cut = ranges.flatMap(({ start, step, length }, axis) =>
@@ -279,7 +279,7 @@ function holdsArray(index: SliceIndex): index is Tensor | ArrayRange {
   return Array.isArray(index) && index.some((bound) => bound instanceof Tensor);
 }
 
-/** Takes what arrays among the indices select; the other indices are left. */
+/** Applies the array indices; the other indices are returned. */
 function takeByArrays<T extends Tensor>(
   x: Input<T>,
   indices: readonly SliceIndex[],
@@ -302,17 +302,17 @@ function takeByArrays<T extends Tensor>(
       if (index === '...') axis += Math.max(0, x.type.shape.length - used);
       else if (index !== null) axis++;
     } else if (index instanceof Tensor) {
-      const position = knownPosition(index);
+      const position = knownPosition('slice', index);
       if (position !== undefined) {
         left.push(position);
         axis++;
         continue;
       }
-      taken = takeOne(taken, index as T, axisWithin(taken, axis));
+      taken = takeOne('slice', taken, index as T, axisWithin(taken, axis));
     } else {
       const at = axisWithin(taken, axis);
-      const range = knownRange(index);
-      if (range === undefined) taken = takeRange(taken, index, at);
+      const range = knownRange('slice', index);
+      if (range === undefined) taken = takeRange('slice', taken, index, at);
       left.push(range ?? ':');
       axis++;
     }

@@ -34,13 +34,13 @@ function permuted<A>(orderOf: (attributes: A, rank: number) => Order): PointLowe
   };
 }
 
-/** How a permutation is written in ONNX. */
+/** ONNX facet of a permutation. */
 function permutedInOnnx<A>(orderOf: (attributes: A, rank: number) => Order): OnnxMapping<A> {
   return ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes }) =>
     onnx.transpose(x, orderOf(attributes, shape.length));
 }
 
-/** A permutation of the axes of rows leaves the axis of the rows where it is. */
+/** Batching rule: a permutation of the axes of rows leaves the axis of the rows in place. */
 function permutedRows<A>(orderOf: (attributes: A, rank: number) => Order): Batching<A> {
   return {
     isLinear: true,
@@ -92,7 +92,7 @@ function permutationLaws<A>(orderOf: (attributes: A, rank: number) => Order): re
   ];
 }
 
-/** What a value permutes the axes of, and how: axis `k` of it is axis `order[k]` of that. */
+/** The operand and order of a permutation; null for other values. */
 function permutationOf(value: Value): { readonly x: Value; readonly order: Order } | null {
   for (const [f, orderOf] of [
     [transpose, transposeOrder],
@@ -110,7 +110,7 @@ function permutationOf(value: Value): { readonly x: Value; readonly order: Order
   return null;
 }
 
-/** What a value is with its last two axes exchanged; null for any other. */
+/** The operand of a swap of the last two axes; null for other values. */
 export function turnedFrom(value: Value): Value | null {
   const permutation = permutationOf(value);
   if (permutation === null) return null;
@@ -170,7 +170,7 @@ function transposeOrder(
   return axes.map((axis) => normalizeAxis('transpose', axis, rank));
 }
 
-/** `x` with two axes exchanged. */
+/** `x` with two axes swapped. */
 export const swapaxes: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, axis1: number, axis2: number) => T
 > = operator({
@@ -199,7 +199,7 @@ function swapOrder(
 }
 
 /**
- * `x` with axes moved to other places, the others keeping their order: `source[k]` becomes axis
+ * `x` with axes moved to other positions, the others keeping their order: `source[k]` becomes axis
  * `destination[k]` of the result.
  */
 export const moveaxis: OperatorFunction<

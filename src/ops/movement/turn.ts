@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { sizeOf, subDim } from '../../base/dim/index.js';
+import { elementCount, subDim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -14,7 +14,7 @@ import {
 } from '../declare/declare.js';
 import { normalizeAxes, normalizeAxis, shapeToString } from '../declare/infer.js';
 import { callOf, example } from '../declare/law.js';
-import { ravel, wrapped } from '../loops.js';
+import { ravel, wrappedIndex } from '../loops.js';
 import { type Axes, axisList } from '../signatures.js';
 import { swapaxes } from './transpose.js';
 
@@ -84,8 +84,9 @@ export const flip: OperatorFunction<
 });
 
 /**
- * `x` shifted round: what leaves at one end comes in at the other. Positive shifts move towards larger
- * indices. One shift for each axis, or one for all; without axes (or with null) the flattened `x` turns.
+ * `x` rotated along axes: elements that leave at one end enter at the other. Positive shifts move towards
+ * larger indices. One shift for each axis, or one for all; without axes (or with null) the flattened `x` is
+ * rotated.
  */
 export const roll: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -126,7 +127,7 @@ export const roll: OperatorFunction<
     point: ({ inputs: [x], inputTypes: [{ shape }], index, extent, attributes }) => {
       const { shifts, axes } = attributes;
       if (axes === null) {
-        const from = turned(ravel(index, x.shape), shifts[0], extent(sizeOf(shape)));
+        const from = turned(ravel(index, x.shape), shifts[0], extent(elementCount(shape)));
         return x.at(unravel(from, x.shape));
       }
       const at = [...index];
@@ -156,17 +157,17 @@ export const roll: OperatorFunction<
   ],
 });
 
-/** The position whose element arrives at `i` when a circle of `extent` positions turns by `shift`. */
+/** The index whose element arrives at `i` when `extent` elements are rotated by `shift`. */
 function turned(i: Expr, shift: number, extent: Expr): Expr {
-  // One remainder of a loop invariant and a choice per element instead of a remainder per element.
-  const back = wrapped(e.i32(shift), extent);
+  // One remainder of a loop invariant and a select per element instead of a remainder per element.
+  const back = wrappedIndex(e.i32(shift), extent);
   const from = e.sub(i, back);
   return e.select(e.lt(from, 0), e.add(from, extent), from);
 }
 
 /**
- * `x` turned by `k` times 90 degrees in the plane of two axes, from the first towards the second; the
- * first two axes by default.
+ * `x` rotated by `k` times 90 degrees in the plane of two axes, from the first towards the second; the first
+ * two axes by default.
  */
 export const rot90: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, k?: number, axes?: readonly [number, number]) => T

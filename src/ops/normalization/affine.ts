@@ -1,7 +1,7 @@
 import type { Attribute } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
 import { sameShape } from '../../base/dim/index.js';
-import { equal, type Refusal, type Require, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import type { Input } from '../declare/declare.js';
 import { add, mul } from '../elementwise/arithmetic.js';
@@ -18,10 +18,10 @@ export interface NormalizationOptions {
   readonly epsilon?: number;
 }
 
-/** What normalizations add to the variance unless they are told otherwise. */
+/** Default of the number added to the variance. */
 export const defaultEpsilon = 1e-5;
 
-/** Which parameters an operator's operands hold. */
+/** Parameters among an operator's operands. */
 export interface Affine {
   readonly scaled: boolean;
   readonly shifted: boolean;
@@ -33,7 +33,7 @@ export const affineAttributes: {
   readonly shifted: Attribute<boolean>;
 } = { epsilon: attr.number, scaled: attr.bool, shifted: attr.bool };
 
-/** The operands that are there, and which they are. */
+/** The operands that are present, and their roles. */
 export function affineCall(
   x: Input<Tensor>,
   gamma: Input<Tensor> | null | undefined,
@@ -72,11 +72,11 @@ export function checkParameters(
       actual: words`${shape}`,
     });
     require(shape.length === wanted.length, refusal);
-    shape.forEach((extent, axis) => require(equal(extent, wanted[axis]), refusal));
+    shape.forEach((extent, axis) => require(equalSizes(extent, wanted[axis]), refusal));
   }
 }
 
-/** `normal * gamma + beta`; `along` is the shape in which the parameters meet `normal`. */
+/** `normal * gamma + beta`; `along` is the shape in which the parameters broadcast. */
 export function applyAffine<T extends Tensor>(
   normal: T,
   parameters: readonly T[],
@@ -88,7 +88,7 @@ export function applyAffine<T extends Tensor>(
   return shifted ? add(result, scaled ? second : first) : result;
 }
 
-/** The normal form of `x`, computed only where it is asked for, and how gradients get through it. */
+/** The normalized form of `x`, computed lazily, and its backward function. */
 interface Normal<T> {
   of(): T;
   through(g: T): T;

@@ -7,7 +7,7 @@ import { broadcastShapes, shapeToString } from '../declare/infer.js';
 
 type Kind = DType | WeakKind;
 
-/** One dtype of floats for all that is multiplied; a mask of truth values stays one. */
+/** Converts all float operands to one dtype; a boolean mask stays one. */
 export function attentionDTypes(
   factors: readonly Kind[],
   masks: readonly Kind[],
@@ -23,7 +23,7 @@ export function attentionDTypes(
   ];
 }
 
-/** The shape of what attention gives. Throws for operands that do not fit one another. */
+/** The shape of the result. Throws for operands that do not fit one another. */
 export function attentionShape(
   op: string,
   q: TensorType,

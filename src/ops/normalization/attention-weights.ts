@@ -9,10 +9,10 @@ import { where } from '../elementwise/selection.js';
 import { dimLike, onesLike } from '../movement/fill.js';
 import { swapaxes } from '../movement/transpose.js';
 import { tril } from '../movement/triangle.js';
-import type { AttentionAttributes } from './attention-loops.js';
+import type { AttentionAttributes } from './attention-nests.js';
 import { softmax } from './softmax.js';
 
-/** What the scores are multiplied with; worked out in float64 where the size is symbolic, too. */
+/** The scale of the scores; computed in float64 also where the size is symbolic. */
 export function scaleOf<T extends Tensor>(q: T, scale: number | null): T | number {
   if (scale !== null) return scale;
   const size = q.type.shape.at(-1)!;
@@ -21,7 +21,7 @@ export function scaleOf<T extends Tensor>(q: T, scale: number | null): T | numbe
   return cast(div(1, sqrt(exact)), q.type.dtype);
 }
 
-/** How much of each value a query takes, for all queries and keys at once. */
+/** The attention weights, for all queries and keys at once. */
 export function weightsOf<T extends Tensor>(
   q: T,
   k: T,

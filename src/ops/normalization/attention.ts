@@ -12,29 +12,29 @@ import { mul, sub } from '../elementwise/arithmetic.js';
 import { swapaxes } from '../movement/transpose.js';
 import { sum, sumTo } from '../reduction/sum.js';
 import { attentionGradient } from './attention-gradient.js';
-import { type AttentionAttributes, attentionLoops } from './attention-loops.js';
+import { type AttentionAttributes, attentionNest } from './attention-nests.js';
 import { attentionDTypes, attentionShape } from './attention-types.js';
 import { scaleOf, weightsOf } from './attention-weights.js';
 
 export interface AttentionOptions<T extends Tensor = DefaultTensor> {
   /**
-   * Which keys a query sees, `[..., queries, keys]`, broadcast to the scores: bool (true sees), or a float
-   * that is added to the scores.
+   * Mask of the scores, `[..., queries, keys]`, broadcast: bool (true attends), or a float that is added to
+   * the scores.
    */
   readonly mask?: Input<T>;
-  /** Query `i` sees the keys `0 .. i` only. Default false. */
+  /** Query `i` attends to the keys `0 .. i` only. Default false. */
   readonly causal?: boolean;
-  /** What the scores are multiplied with. Default `1 / sqrt(size)`. */
+  /** Scale of the scores. Default `1 / sqrt(size)`. */
   readonly scale?: number;
 }
 
 /**
- * Scaled dot-product attention, `softmax(q k^T * scale + mask) v`: `q` is `[..., queries, size]`, `k`
- * `[..., keys, size]`, `v` `[..., keys, channels]`, the result `[..., queries, channels]`; leading axes
- * broadcast. A query that sees no key gives zeros.
+ * Scaled dot-product attention, `softmax(q k^T * scale + mask) v`: `q` is `[..., queries, size]`, `k` `[...,
+ * keys, size]`, `v` `[..., keys, channels]`, the result `[..., queries, channels]`; leading axes broadcast. A
+ * fully masked query gives zeros.
  *
- * Source: Vaswani et al., Attention Is All You Need, 2017. Throws a `ShapeError` when extents differ
- * and a `DTypeError` for an integer mask.
+ * Source: Vaswani et al., Attention Is All You Need, 2017. Throws a `ShapeError` when extents differ and a
+ * `DTypeError` for an integer mask.
  */
 export const attention: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -74,7 +74,7 @@ export const attention: OperatorFunction<
     ];
   },
   precision: 'float32',
-  lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true, divides: true },
+  lowering: { kind: 'kernel', kernel: attentionNest, readsAnyOrder: true },
   onnx: {
     composed: ({ inputs: [q, k, v, mask], attributes }) => [
       matmul(weightsOf(q, k, mask, attributes), v),
@@ -96,7 +96,7 @@ export const attention: OperatorFunction<
   ],
 });
 
-/** The gradient of a mask that is added has the extents of all scores: they may as well exist. */
+/** The gradient of an additive mask has the extents of all scores, so the weights are materialized anyway. */
 function gradientsWithMask<T extends Tensor>(
   q: T,
   k: T,

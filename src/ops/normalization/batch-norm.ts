@@ -31,11 +31,11 @@ export interface BatchNormOptions extends NormalizationOptions {
 const attributes = { ...affineAttributes, axis: attr.int };
 
 /**
- * Batch normalization by given statistics, as at inference: `(x - mean) / sqrt(variance + epsilon) * gamma
- * + beta`, each of them one number a channel; gamma and beta may be absent.
+ * Batch normalization by given statistics, as at inference: `(x - mean) / sqrt(variance + epsilon) * gamma +
+ * beta`, each of them one number for each channel; gamma and beta may be absent.
  *
  * Source: Ioffe and Szegedy, Batch Normalization, ICML 2015. Throws a `ShapeError` for statistics or
- * parameters of another shape than `[C]`.
+ * parameters whose shape is not `[C]`.
  */
 export const batchNorm: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -127,15 +127,15 @@ export const batchNorm: OperatorFunction<
 
 export interface BatchNormResult<T> {
   readonly output: T;
-  /** The batch's own statistics, `[C]`: what running statistics are updated with. */
+  /** The batch's own statistics, `[C]`, from which running statistics are updated. */
   readonly mean: T;
   /** Mean square distance from the mean (not corrected for the number of elements). */
   readonly variance: T;
 }
 
 /**
- * Batch normalization by the batch's own statistics, as in training: returns the result together with
- * the mean and variance that it used, so that the caller can keep running averages. See `batchNorm`.
+ * Batch normalization by the batch's own statistics, as in training: returns the result together with the
+ * mean and variance of the batch, so that the caller can keep running averages. See `batchNorm`.
  */
 export const batchNormTraining: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -205,7 +205,7 @@ export const batchNormTraining: OperatorFunction<
   ],
 });
 
-/** The shape in which one number a channel meets `x`. */
+/** The shape in which one number for each channel broadcasts with `x`. */
 function channelShape(op: string, shape: Shape, axis: number): Shape {
   const channels = normalizeAxis(op, axis, shape.length);
   return shape.slice(channels).map((dim, at) => (at === 0 ? dim : 1));

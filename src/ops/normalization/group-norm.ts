@@ -77,7 +77,7 @@ export const groupNorm: OperatorFunction<
   },
   onnx: ({ onnx, inputs: [x, ...parameters], inputTypes: [{ shape }], attributes }) => {
     const { groups, epsilon, scaled, shifted } = attributes;
-    // Before opset 21 its parameters belong to groups; statistics and epsilon are float32.
+    // Before opset 21 the parameters are per group; statistics and epsilon are float32.
     if (onnx.opset < 21 || shape.length < 3 || x.dtype === 'float64') return null;
     const alike = (value: number): OnnxValue =>
       onnx.node('Expand', [onnx.scalar(x.dtype, value), onnx.sizes([shape[1]])]);
@@ -108,7 +108,7 @@ function checkGroups(shape: Shape, groups: number): void {
   });
 }
 
-/** The channel axis split in two: `[N, groups, C / groups, ...size]`. */
+/** Splits the channel axis in two: `[N, groups, C / groups, ...size]`. */
 function split<T extends Tensor>(x: T, groups: number): T {
   const [images, channels, ...size] = x.type.shape;
   return reshape(x, [images, groups, floorDivDim(channels, groups), ...size]);
@@ -119,7 +119,7 @@ function withinGroup(shape: Shape): readonly number[] {
   return shape.slice(1).map((_, axis) => axis + 2);
 }
 
-/** The shape in which one number a channel meets `[N, C, ...size]`. */
+/** The shape in which one number for each channel broadcasts with `[N, C, ...size]`. */
 function channelsOf([, channels, ...size]: Shape): Shape {
   return [channels, ...size.map(() => 1)];
 }

@@ -17,7 +17,7 @@ import { sum } from '../reduction/sum.js';
 import { axisList, type Axes } from '../signatures.js';
 
 export interface L2NormalizeOptions {
-  /** The least length that is divided by. Default 1e-12. */
+  /** Lower bound of the divisor. Default 1e-12. */
   readonly epsilon?: number;
 }
 
@@ -43,7 +43,7 @@ export const l2Normalize: OperatorFunction<
     normalizeAxes('l2Normalize', axes, x.shape.length);
     return [x];
   },
-  // With y the result: (g - y sum(g y)) / length; where epsilon is divided by, it is a constant.
+  // With y the result: (g - y sum(g y)) / length; where epsilon is the divisor, that is constant.
   gradient: ({ inputs: [x], grads: [g], attributes: { axes, epsilon } }) => {
     const { length, isMeasured } = lengthOf(x, axes, epsilon);
     const y = div(x, length);
@@ -65,11 +65,11 @@ export const l2Normalize: OperatorFunction<
 
 interface Length<T> {
   readonly length: T;
-  /** Whether it is that of `x`, not epsilon. */
+  /** True where the divisor is the length, not epsilon. */
   readonly isMeasured: T;
 }
 
-/** The bound is under the root, where the gradient of the root is finite. */
+/** The bound is applied under the root, where the gradient of the root is finite. */
 function lengthOf<T extends Tensor>(
   x: T,
   axes: readonly number[] | null,

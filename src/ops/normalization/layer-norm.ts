@@ -93,7 +93,7 @@ export const rmsNorm: OperatorFunction<RmsNorm> = overAxes<RmsNorm>(
   ],
 );
 
-/** An operator that brings `x` into a normal form over axes. */
+/** Declares an operator that normalizes `x` over axes. */
 function overAxes<F extends (...args: never[]) => unknown>(
   name: string,
   form: NormalForm,
@@ -103,7 +103,7 @@ function overAxes<F extends (...args: never[]) => unknown>(
 ): OperatorFunction<F> {
   return operator<F, typeof attributes>({
     name,
-    // They are the last of its arguments.
+    // Options are the last argument.
     options: { at: call.length - 1, names: ['axes', 'epsilon'] },
     family: 'normalization',
     attributes,

@@ -41,7 +41,7 @@ const keepdims = { keepdims: true };
 
 /**
  * `exp(x) / sum(exp(x))` along an axis, the last by default, computed from `x - max(x)` so that it never
- * overflows. Entries of -Infinity get 0; so does a row of nothing else, which has no distribution.
+ * overflows. Entries of -Infinity give 0; so does a row of -Infinity only, which has no distribution.
  * Integers become float32.
  */
 export const softmax: OperatorFunction<AlongAxis> = operator({
@@ -74,8 +74,8 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
 });
 
 /**
- * `log(softmax(x))` along an axis, the last by default, without the detour over probabilities that
- * round to 0. A row of -Infinity only stays what it is. Integers become float32.
+ * `log(softmax(x))` along an axis, the last by default, without intermediate probabilities that round to 0. A
+ * row of -Infinity only stays unchanged. Integers become float32.
  */
 export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   name: 'logSoftmax',
@@ -84,7 +84,7 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   operands: 'float',
   call: (x, axis = -1) => ({ inputs: [x], attributes: { axis } }),
   infer: sameAsInput('logSoftmax'),
-  // exp(y), but out of the powers that the result is made of, which then need not be computed twice.
+  // exp(y), but from the exponentials of the lowering, which then need not be computed twice.
   gradient: ({ inputs: [x], grads: [g], attributes: { axis } }) => [
     sub(g!, mul(softmax(x, axis), sum(g!, axis, keepdims))),
   ],
@@ -106,7 +106,7 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   samples,
 });
 
-/** Where there is -Infinity only, of which ONNX makes NaN. */
+/** Rows of -Infinity only, for which ONNX gives NaN. */
 function isLost(
   { onnx, inputs: [x] }: OnnxCall<{ readonly axis: number }>,
   axis: number,
@@ -115,12 +115,12 @@ function isLost(
   return onnx.node('Equal', [greatest, onnx.scalar(x.dtype, -Infinity)], {}, 'bool');
 }
 
-/** Nothing along the axis: there is no maximum, and nothing to compute. */
+/** True for an empty axis: there is no maximum, and nothing to compute. */
 function isEmpty(x: Tensor, axis: number): boolean {
   return x.type.shape.at(axis) === 0;
 }
 
-/** The greatest element along the axis; 0 instead of -Infinity, since -Infinity - -Infinity is NaN. */
+/** The maximum along the axis; 0 instead of -Infinity, since -Infinity - -Infinity is NaN. */
 function offset<T extends Tensor>(x: T, axis: number): T {
   const greatest = max(x, axis, keepdims);
   return where(equal(greatest, -Infinity), 0, greatest);

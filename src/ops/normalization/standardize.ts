@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf } from '../../base/dim/index.js';
+import { type Dim, isStatic, elementCount } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
 import { add, div, mul, square, sub } from '../elementwise/arithmetic.js';
 import { rsqrt } from '../elementwise/root.js';
@@ -19,13 +19,13 @@ export interface Moments<T extends Tensor> {
   readonly variance: T;
 }
 
-/** Mean and variance over axes, in two passes, so that a large mean costs no precision. */
+/** Mean and variance over axes, in two passes for accuracy with a large mean. */
 export function moments<T extends Tensor>(x: T, axes: readonly number[]): Moments<T> {
   const center = mean(x, axes, keepdims);
   return { mean: center, variance: mean(square(sub(x, center)), axes, keepdims) };
 }
 
-/** How `x` is normalized over axes, and the gradient of `x` for the gradient of that. */
+/** A normalization over axes, and its gradient with respect to `x`. */
 export interface NormalForm {
   of<T extends Tensor>(x: T, axes: readonly number[], epsilon: number): T;
   through<T extends Tensor>(x: T, g: T, axes: readonly number[], epsilon: number): T;
@@ -59,13 +59,13 @@ export const rootMeanSquareForm: NormalForm = {
   },
 };
 
-/** The gradient of `x` for the gradients of its moments; null where nothing flows. */
+/** The gradient of `x` from the gradients of its moments; null when there is none. */
 export function throughMoments<T extends Tensor>(
   x: T,
   gradients: { readonly mean: T | null; readonly variance: T | null },
   axes: readonly number[],
 ): T | null {
-  const size: Dim = sizeOf(axes.map((axis) => x.type.shape[axis]));
+  const size: Dim = elementCount(axes.map((axis) => x.type.shape[axis]));
   const count = isStatic(size) ? size : dimLike(x, size);
   const ofMean = gradients.mean === null ? null : div(gradients.mean, count);
   if (gradients.variance === null) return ofMean && broadcastTo(ofMean, x.type.shape);

@@ -13,7 +13,7 @@ import {
 } from '../declare/declare.js';
 import { computeScalar } from '../declare/lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
-import { checkSpan, fromWords, inferRandom, sampleState, withState } from './state.js';
+import { checkSpan, randomLowering, inferRandom, sampleState, withState } from './state.js';
 
 /** `randomBits(state, shape)`. */
 export type RandomBits = <T extends Tensor = DefaultTensor>(
@@ -21,7 +21,7 @@ export type RandomBits = <T extends Tensor = DefaultTensor>(
   shape: ShapeArgument,
 ) => T;
 
-/** 32 independent random bits an element, as int32. */
+/** 32 independent random bits for each element, as int32. */
 export const randomBits: OperatorFunction<RandomBits, false> = operator({
   name: 'randomBits',
   family: 'random',
@@ -31,7 +31,7 @@ export const randomBits: OperatorFunction<RandomBits, false> = operator({
   call: (state, shape) => ({ inputs: [state], attributes: { shape: shapeList(shape) } }),
   infer: (context) => inferRandom('randomBits', 'int32', context.attributes.shape, context),
   gradient: 'none',
-  lowering: fromWords(([word]) => word),
+  lowering: randomLowering(([word]) => word),
   samples: [
     { args: [sampleState, [3, 5]] },
     { args: [sampleState, []] },
@@ -42,7 +42,7 @@ export const randomBits: OperatorFunction<RandomBits, false> = operator({
 export interface IntegerOptions {
   /** The least value. Default 0. */
   readonly low?: number;
-  /** Values stay below. */
+  /** Exclusive upper bound. */
   readonly high: number;
   /** An integer dtype. Default int32. */
   readonly dtype?: DType;
@@ -57,7 +57,7 @@ export type RandomInteger = <T extends Tensor = DefaultTensor>(
 
 const span = { shape: attr.dims, low: attr.int, high: attr.int, dtype: attr.dtype };
 
-/** From where to where the bounds may lie, which are numbers; null for what is no integer dtype. */
+/** Range of the bounds, which are numbers; null for a dtype that is not an integer. */
 function boundsRange(dtype: DType): readonly [number, number] | null {
   const range = integerRange(dtype);
   if (range === null) return null;
@@ -68,8 +68,8 @@ function boundsRange(dtype: DType): readonly [number, number] | null {
 }
 
 /**
- * Integers spread evenly over low, ..., high - 1: 63 random bits modulo the count n, so that probabilities
- * differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
+ * Integers distributed uniformly over low, ..., high - 1: 63 random bits modulo the count n, so that
+ * probabilities differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
  */
 export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
   name: 'randomInteger',
@@ -103,7 +103,7 @@ export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
     return inferRandom('randomInteger', dtype, shape, context);
   },
   gradient: 'none',
-  lowering: fromWords<AttributesOf<typeof span>>(([first, second], { low, high }, dtype) => {
+  lowering: randomLowering<AttributesOf<typeof span>>(([first, second], { low, high }, dtype) => {
     const unsigned = e.and(e.cast('i64', second), 0xffffffffn);
     const bits = e.or(e.shl(e.cast('i64', e.shrU(first, 1)), 32n), unsigned);
     const value = e.add(e.rem(bits, high - low), low);

@@ -14,8 +14,15 @@ import {
 import { computeScalar } from '../declare/lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 import { normalQuantile } from './quantile.js';
-import { checkFloat, checkHolds, fromWords, inferRandom, sampleState, withState } from './state.js';
-import type { Words } from './threefry.js';
+import {
+  checkFloat,
+  checkHolds,
+  randomLowering,
+  inferRandom,
+  sampleState,
+  withState,
+} from './state.js';
+import type { WordPair } from './threefry.js';
 
 export interface NormalOptions {
   /** Default 0. */
@@ -36,8 +43,9 @@ export type RandomNormal = <T extends Tensor = DefaultTensor>(
 const bell = { shape: attr.dims, mean: attr.number, std: attr.number, dtype: attr.dtype };
 
 /**
- * Normally distributed numbers, by inverting the distribution at a random probability (Wichura 1988): of
- * 32 bits for float32 and narrower, whose tails end at 6.3 standard deviations; of 53 for float64 (8.2).
+ * Normally distributed numbers, by inverting the distribution function at a random probability (Wichura
+ * 1988): of 32 bits for float32 and narrower, whose tails end at 6.3 standard deviations; of 53 for float64
+ * (8.2).
  */
 export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
   name: 'randomNormal',
@@ -69,7 +77,7 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
     return inferRandom('randomNormal', dtype, shape, context);
   },
   gradient: 'none',
-  lowering: fromWords<AttributesOf<typeof bell>>((words, { mean, std }, dtype) =>
+  lowering: randomLowering<AttributesOf<typeof bell>>((words, { mean, std }, dtype) =>
     e.add(e.mul(standardNormal(words, dtype), std), mean),
   ),
   samples: [
@@ -79,8 +87,8 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
   ],
 });
 
-/** One bit is the sign; the others, and a half so that it is never 0, the probability of its tail. */
-function standardNormal([first, second]: Words, dtype: DType): Expr {
+/** One bit is the sign; the others, plus a half so that it is never 0, the probability of its tail. */
+function standardNormal([first, second]: WordPair, dtype: DType): Expr {
   const scalar = computeScalar(dtype);
   const rest = e.cast(scalar, e.and(first, 0x7fffffff));
   const probability =

@@ -68,7 +68,7 @@ const farTail: Quotient = {
 const at = (x: Expr, { numerator, denominator }: Quotient): Expr =>
   e.div(polynomial(x, numerator), polynomial(x, denominator));
 
-/** Where the standard normal distribution reaches a probability in (0, 1/2]: at most 0. */
+/** Quantile of the standard normal distribution for a probability in (0, 1/2]: at most 0. */
 export function normalQuantile(probability: Expr): Expr {
   const offset = e.sub(probability, 0.5);
   const central = e.mul(offset, at(e.sub(0.180625, e.mul(offset, offset)), middle));

@@ -8,14 +8,14 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type SampleArray, tensor } from '../declare/declare.js';
 import { checkShape, shapeToString } from '../declare/infer.js';
 import type { PointLowering } from '../declare/lowering.js';
-import { randomWords, type Words } from './threefry.js';
+import { randomWords, type WordPair } from './threefry.js';
 
 /*
  * Random arrays. The state is an ordinary operand, an int64 array [seed, counter], so that graphs draw
  * fresh numbers on replay: whoever calls counts up. Equal states give equal numbers on every target.
  */
 
-/** A state for samples. */
+/** A random state for samples. */
 export const sampleState: SampleArray = tensor([2], { dtype: 'int64', values: [42, 7] });
 
 /** The conversion of the one operand. */
@@ -41,8 +41,8 @@ export function inferRandom(
 }
 
 /** A lowering from the random words of each element. */
-export function fromWords<A>(
-  value: (words: Words, attributes: A, dtype: DType) => Expr,
+export function randomLowering<A>(
+  value: (words: WordPair, attributes: A, dtype: DType) => Expr,
 ): PointLowering<A> {
   return {
     kind: 'point',
@@ -51,7 +51,7 @@ export function fromWords<A>(
   };
 }
 
-/** Refuses dtypes that hold no fractions. */
+/** Refuses dtypes that are not floats. */
 export function checkFloat(op: string, dtype: DType): void {
   if (isFloat(dtype)) return;
   throw new DTypeError('draws fractions', {
@@ -62,7 +62,7 @@ export function checkFloat(op: string, dtype: DType): void {
   });
 }
 
-/** Refuses numbers that are beyond a float dtype: what is computed of them would be infinite. */
+/** Refuses numbers beyond the range of a float dtype: results would be infinite. */
 export function checkHolds(
   op: string,
   dtype: DType,

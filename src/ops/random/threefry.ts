@@ -12,12 +12,12 @@ const rotations: readonly number[] = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = 0x1bd11bda;
 const rounds = 20;
 
-export type Words = readonly [first: Expr, second: Expr];
+export type WordPair = readonly [first: Expr, second: Expr];
 
 const rotateLeft = (x: Expr, count: number): Expr => e.or(e.shl(x, count), e.shrU(x, 32 - count));
 
-/** The block of random bits that belongs to a counter under a key; all words are i32. */
-function threefry(key: Words, counter: Words): Words {
+/** Encrypts a counter with a key; all words are i32. */
+function threefry(key: WordPair, counter: WordPair): WordPair {
   const schedule = [key[0], key[1], e.xor(e.xor(key[0], key[1]), parity)];
   let x = e.add(counter[0], schedule[0]);
   let y = e.add(counter[1], schedule[1]);
@@ -34,11 +34,11 @@ function threefry(key: Words, counter: Words): Words {
 }
 
 /**
- * 64 random bits for the element that is asked for. They depend only on the seed, the counter and the
- * row-major number of the element: the seed is the key, the number and the counter's low word are what is
- * encrypted. The counter's high word changes the key, so streams repeat after 2^64 calls, not 2^32.
+ * 64 random bits for the result element. They depend only on the seed, the counter and the row-major position
+ * of the element: the seed is the key, the position and the counter's low word are encrypted. The counter's
+ * high word changes the key, so streams repeat after 2^64 calls, not 2^32.
  */
-export function randomWords<A>({ inputs: [state], outputType, index }: PointContext<A>): Words {
+export function randomWords<A>({ inputs: [state], outputType, index }: PointContext<A>): WordPair {
   const seed = state.at([e.i32(0)]);
   const counter = state.at([e.i32(1)]);
   const low = (x: Expr): Expr => e.cast('i32', x);

@@ -16,12 +16,12 @@ import {
   checkFloat,
   checkHolds,
   checkSpan,
-  fromWords,
+  randomLowering,
   inferRandom,
   sampleState,
   withState,
 } from './state.js';
-import type { Words } from './threefry.js';
+import type { WordPair } from './threefry.js';
 
 const span = { shape: attr.dims, low: attr.number, high: attr.number, dtype: attr.dtype };
 type Span = AttributesOf<typeof span>;
@@ -29,7 +29,7 @@ type Span = AttributesOf<typeof span>;
 export interface UniformOptions {
   /** The least value. Default 0. */
   readonly low?: number;
-  /** Values stay below. Default 1. */
+  /** Exclusive upper bound. Default 1. */
   readonly high?: number;
   /** A float dtype. Default float32. */
   readonly dtype?: DType;
@@ -43,8 +43,8 @@ export type RandomUniform = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * Numbers spread evenly over [low, high): multiples of 2^-p of the span, with as many bits p as the dtype
- * has (24 for float32, 53 for float64), moved to `low`. `high` itself is never drawn.
+ * Numbers distributed uniformly over [low, high): multiples of 2^-p of the span, with as many bits p as the
+ * dtype has (24 for float32, 53 for float64), shifted to `low`. `high` itself is never drawn.
  */
 export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
   name: 'randomUniform',
@@ -70,7 +70,7 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
     return inferRandom('randomUniform', dtype, shape, context);
   },
   gradient: 'none',
-  lowering: fromWords<Span>((words, { low, high }, dtype) => {
+  lowering: randomLowering<Span>((words, { low, high }, dtype) => {
     const value = e.add(e.mul(fraction(words, dtype), high - low), low);
     return e.max(e.min(value, justBelow(high, exactBits(dtype))), low);
   }),
@@ -82,7 +82,7 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
 });
 
 /** A multiple of 2^-p in [0, 1), exact. */
-function fraction([first, second]: Words, dtype: DType): Expr {
+function fraction([first, second]: WordPair, dtype: DType): Expr {
   const bits = exactBits(dtype);
   if (bits <= 32) return e.mul(e.cast('f32', e.shrU(first, 32 - bits)), 2 ** -bits);
   const high = e.cast('f64', e.shrU(first, 5));
@@ -90,7 +90,7 @@ function fraction([first, second]: Words, dtype: DType): Expr {
   return e.mul(e.add(e.mul(high, 2 ** 26), low), 2 ** -53);
 }
 
-/** The greatest number of a precision below `x`: what rounding must not pass. */
+/** The greatest number of a precision below `x`: an upper bound that rounding must not exceed. */
 function justBelow(x: number, bits: number): number {
   if (x === 0) return -(2 ** -1000);
   let exponent = Math.floor(Math.log2(Math.abs(x)));

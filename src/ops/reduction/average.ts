@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { isStatic, sizeOf } from '../../base/dim/index.js';
+import { isStatic, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -22,15 +22,15 @@ import { type Axes, axisList, type Reduction, type ReductionOptions } from '../s
 import { reduction, type ReductionAttributes, undefinedWhenEmptySamples } from './reduce.js';
 import { unreduce } from './sum.js';
 
-/** Means and spreads. Integers become float32; of no elements all are NaN, as in NumPy. */
+/** Means and deviations. Integers become float32; of no elements all are NaN, as in NumPy. */
 
-/** The number of elements that fall into one result, in the dtype of `like`. */
+/** The number of elements that are reduced to one result, in the dtype of `like`. */
 function countOver<T extends Tensor>(
   like: T,
   shape: Shape,
   axes: ReductionAttributes['axes'],
 ): T | number {
-  const size = sizeOf(normalizeAxes('mean', axes, shape.length).map((axis) => shape[axis]));
+  const size = elementCount(normalizeAxes('mean', axes, shape.length).map((axis) => shape[axis]));
   return isStatic(size) ? size : dimLike(like, size);
 }
 
@@ -51,7 +51,7 @@ export const mean: OperatorFunction<Reduction> = reduction({
 });
 
 export interface SpreadOptions extends ReductionOptions {
-  /** What is subtracted from the number of elements before dividing: NumPy's `ddof`. Default 0. */
+  /** Subtracted from the number of elements before dividing: NumPy's `ddof`. Default 0. */
   readonly correction?: number;
 }
 
@@ -119,7 +119,7 @@ function corrected<T extends Tensor>(
     : mul(meanOfSquares, div(count, maximum(sub(count, correction), 0)));
 }
 
-/** The gradient of `x` for that of its variance. */
+/** The gradient of `x` from that of its variance. */
 function throughVariance<T extends Tensor>(g: T, x: T, attributes: SpreadAttributes): T {
   const { shape } = x.type;
   const { axes } = attributes;
@@ -127,14 +127,14 @@ function throughVariance<T extends Tensor>(g: T, x: T, attributes: SpreadAttribu
   return mul(unreduce(scale, shape, axes), distances(x, axes));
 }
 
-/** How far every element is from the mean. */
+/** Deviations from the mean. */
 function distances<T extends Tensor>(x: T, axes: ReductionAttributes['axes']): T {
   return sub(x, mean(x, axes, { keepdims: true }));
 }
 
 /**
- * The variance over axes: the mean square distance from the mean, found in two passes so that a large
- * mean costs no precision. `correction: 1` gives the unbiased estimate.
+ * The variance over axes: the mean squared deviation, computed in two passes for accuracy with a large mean.
+ * `correction: 1` gives the unbiased estimate.
  */
 const variance: OperatorFunction<Spread> = spread(
   'var',

@@ -4,7 +4,7 @@ import * as e from '../../loop/language/build.js';
 import type { Const, Expr } from '../../loop/language/nodes.js';
 import { computeScalar } from '../declare/lowering.js';
 
-/** The element that loses against, or ties with, every other. */
+/** The neutral element: it loses against, or ties with, every other. */
 export function worst(side: 'max' | 'min', dtype: DType): Const {
   const scalar = computeScalar(dtype);
   const [low, high] = integerRange(dtype) ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);

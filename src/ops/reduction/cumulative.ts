@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { sameShape, sizeOf } from '../../base/dim/index.js';
+import { sameShape, elementCount } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import { equal, type Refusal, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import { fastTwoSum } from '../../loop/language/compensation.js';
@@ -25,12 +25,12 @@ import { type Scan, scanLoops } from './scan.js';
 import { totalDType } from './sum.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
-/** Running folds, and the linear recurrence that their gradients are made of. */
+/** Cumulative reductions, and the linear recurrence of their gradients. */
 
 export interface CumulativeOptions {
-  /** Leave the element itself out: the first result is 0 for sums, 1 for products. Default false. */
+  /** Exclude the element itself: the first result is 0 for sums, 1 for products. Default false. */
   readonly exclusive?: boolean;
-  /** From the end to the beginning. Default false. */
+  /** Iterate from the end. Default false. */
   readonly reverse?: boolean;
 }
 
@@ -52,24 +52,24 @@ const cumulativeSamples: readonly Sample[] = [
 
 interface CumulativeSpec {
   readonly name: string;
-  /** What stands before the first element. */
+  /** Value before the first element. */
   readonly neutral: number;
   combine(a: Expr, b: Expr): Expr;
-  /** True of sums, which carry what floats round away. Default false. */
+  /** True for sums, which are compensated for rounding. Default false. */
   readonly isSum?: boolean;
   /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
   gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
-  /** How the elements of `x`, of the result's dtype, are folded along an axis in ONNX. */
+  /** Cumulative reduction of `x`, of the result's dtype, along an axis in ONNX. */
   onnx(
     onnx: OnnxWriter,
     x: OnnxValue,
     along: { readonly axis: number; readonly shape: Shape } & Required<CumulativeOptions>,
   ): OnnxValue;
-  /** Besides the common ones. */
+  /** In addition to the common ones. */
   readonly samples?: readonly Sample[];
 }
 
-/** Declares a running fold. */
+/** Declares a cumulative reduction. */
 export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
   const { name, neutral, combine } = spec;
   return operator({
@@ -84,7 +84,9 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
     },
     infer: ({ inputs: [x], attributes: { axis } }) => {
       if (axis !== null) normalizeAxis(name, axis, x.shape.length);
-      return [{ dtype: totalDType(x.dtype), shape: axis === null ? [sizeOf(x.shape)] : x.shape }];
+      return [
+        { dtype: totalDType(x.dtype), shape: axis === null ? [elementCount(x.shape)] : x.shape },
+      ];
     },
     gradient: ({ inputs: [x], grads: [g], attributes: { axis, exclusive, reverse } }) => {
       const flat = axis === null ? flatten(x) : x;
@@ -129,8 +131,8 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
 }
 
 /**
- * A running sum of floats: a total, and what has been added since the total was made. What the total then
- * rounds away is the first that is added next.
+ * A compensated running sum of floats: a total, and the sum of recent terms. The rounding error of updating
+ * the total becomes the first recent term.
  */
 function runningSum(
   dtype: DType,
@@ -150,8 +152,8 @@ function runningSum(
 }
 
 /**
- * Running sums along an axis. Integers and bool add up as int64. Without an axis the result is the
- * running sum of all elements in row-major order, of rank 1.
+ * Cumulative sum along an axis. Integers and bool are summed as int64. Without an axis the result is the
+ * cumulative sum of all elements in row-major order, of rank 1.
  */
 export const cumsum: OperatorFunction<Cumulative> = cumulative({
   name: 'cumsum',
@@ -200,13 +202,13 @@ export const recurrence: OperatorFunction<
       actual: words`${a.shape}`,
     });
     require(a.shape.length === b.shape.length, refusal);
-    a.shape.forEach((dim, k) => require(equal(dim, b.shape[k]), refusal));
+    a.shape.forEach((dim, k) => require(equalSizes(dim, b.shape[k]), refusal));
     return [b];
   },
   gradient: ({ inputs: [a], outputs: [y], grads: [g], attributes: { axis, reverse } }) => {
     const back = reverse ? 1 : -1;
     const behind = recurrence(shift(a, back, axis), g!, axis, { reverse: !reverse });
-    // The product is made before it is moved: what has no predecessor must not meet an infinity as a zero.
+    // Multiplied before the shift: an element without predecessor must not meet an infinity as a zero.
     const factors = shift(mul(shift(behind, back, axis), y), -back, axis);
     return [
       sameShape(a.type.shape, y.type.shape) ? factors : reshape(factors, a.type.shape),
@@ -224,7 +226,7 @@ export const recurrence: OperatorFunction<
         exclusive: false,
         initial: [e.constant(computeScalar(dtype), 0)],
         dtypes: [wideDType(dtype)],
-        // The first factor meets no predecessor, and must not turn an infinity into NaN.
+        // The first factor has no predecessor, and must not turn an infinity into NaN.
         step: ([y], index, isFirst) => {
           const term = b.at(index);
           const next =

@@ -16,8 +16,8 @@ import { reduction, undefinedWhenEmptySamples } from './reduce.js';
 import { restoreAxes, sum } from './sum.js';
 
 /**
- * `log(sum(exp(x)))` over axes, all by default, without overflow: the greatest element is taken out
- * first. Elements share the gradient as their exponentials are parts of the sum. Integers become float32; of no elements it is -Infinity.
+ * `log(sum(exp(x)))` over axes, all by default, without overflow: the maximum is subtracted first. The
+ * gradient is the softmax. Integers become float32; of no elements it is -Infinity.
  */
 export const logsumexp: OperatorFunction<Reduction> = reduction({
   name: 'logsumexp',
@@ -25,7 +25,7 @@ export const logsumexp: OperatorFunction<Reduction> = reduction({
   gradient: ({ g, x, axes }) => {
     const { shape } = x.type;
     if (shape.includes(0)) return fullLike(x, 0);
-    // Not exp(x - result): a large result has lost the digits that count.
+    // Not exp(x - result): a large result has lost the significant digits.
     const terms = exp(distanceFrom(stopGradient(max(x, axes, { keepdims: true })), x));
     const total = sum(terms, axes, { keepdims: true });
     return mul(restoreAxes(g, shape, axes), div(terms, total));
@@ -49,7 +49,7 @@ function distanceFrom<T extends Tensor>(greatest: T, x: T): T {
   return where(isUndefined, 0, sub(x, greatest));
 }
 
-/** An infinite offset would turn differences into NaN; 0 does as well there. */
+/** An infinite offset would turn differences into NaN; 0 works as well there. */
 function finite<T extends Tensor>(x: T): T {
   return where(isFinite(x), x, 0);
 }

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import { boundsOf, type Dim, sameDim, elementCount } from '../../base/dim/index.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -73,7 +73,7 @@ function extremumLaws(
 }
 
 /**
- * What broadcasting repeats, and how often, when the folded axes are axes on which it repeats, so that
+ * The operand of a broadcast, and its repeat count, when exactly the broadcast axes are reduced, so that
  * every result is of copies of one element; null otherwise.
  */
 function repeatedOnly(
@@ -88,25 +88,28 @@ function repeatedOnly(
   const own = (axis: number): Dim => x.type.shape[axis - lead] ?? 1;
   const folded = normalizeAxes('broadcast', axes, shape.length);
   if (!folded.every((axis) => own(axis) === 1)) return null;
-  // What is repeated on the other axes stays repeated, which this law does not undertake.
+  // Other broadcast axes would remain, which this law does not handle.
   const isWhole = shape.every((dim, axis) => folded.includes(axis) || sameDim(own(axis), dim));
-  return isWhole ? { x, count: sizeOf(folded.map((axis) => shape[axis])) } : null;
+  return isWhole ? { x, count: elementCount(folded.map((axis) => shape[axis])) } : null;
 }
 
-/** The gradient of an extremum, in equal parts to the elements that attain it, as PyTorch's `max`: to NaN if any. */
+/**
+ * The gradient of an extremum, in equal parts to the elements that attain it, as PyTorch's `max`: to NaN if
+ * any.
+ */
 function share<T extends Tensor>(g: T, x: T, result: T, axes: ReductionAttributes['axes']): T {
   const { shape } = x.type;
-  // Beside NaN it is NaN that gives the result.
+  // Beside NaN only NaN attains the result.
   const attains = logicalOr(equal(x, restoreAxes(result, shape, axes)), isNaN(x));
   const count = sum(cast(attains, g.type.dtype), axes, { keepdims: true });
   const part = div(restoreAxes(g, shape, axes), count);
   return where(attains, unreduce(part, shape, axes), 0);
 }
 
-/** The greatest element over axes, all by default; NaN if there is one. Ties share the gradient. */
+/** The maximum over axes, all by default; NaN if there is one. Ties share the gradient. */
 export const max: OperatorFunction<Reduction> = extremum('max', 'max');
 
-/** The least element over axes, all by default; NaN if there is one. Ties share the gradient. */
+/** The minimum over axes, all by default; NaN if there is one. Ties share the gradient. */
 export const min: OperatorFunction<Reduction> = extremum('min', 'min');
 
 /** `f(x, axis?, { keepdims })` over one axis; without it (or with null) over the flattened `x`. */
@@ -141,7 +144,7 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       return [{ dtype: 'int64', shape: reducedShape(x.shape, folded, keepdims) }];
     },
     positions: ([{ shape }], { axis }) => [
-      sizeOf(axesOf(axis, shape.length).map((each) => shape[each])),
+      elementCount(axesOf(axis, shape.length).map((each) => shape[each])),
     ],
     gradient: 'none',
     lowering: {
@@ -174,12 +177,12 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
   });
 }
 
-/** The position before any element was seen. */
+/** Index before any element was seen. */
 const nowhere = 2 ** 31 - 1;
 
 const ordered = (x: Expr): Expr => (x.type.scalar === 'bool' ? e.cast('i32', x) : x);
 
-/** Whether candidate `a` goes before `b`: better, or as good and earlier. A total order. */
+/** Total order of candidates: `a` precedes `b` when it is better, or as good and earlier. */
 function precedes(
   side: 'max' | 'min',
   [a, positionA]: readonly Expr[],
@@ -194,13 +197,13 @@ function precedes(
 }
 
 /**
- * The position of the greatest element along an axis, or in the flattened `x`: int64. The first of several, and
- * the first NaN if any. A `ShapeError` where there is no element.
+ * The index of the maximum along an axis, or in the flattened `x`: int64. The first of several, and the first
+ * NaN if any. A `ShapeError` where there is no element.
  */
 export const argmax: OperatorFunction<ArgReduction> = argExtremum('argmax', 'max');
 
 /**
- * The position of the least element along an axis, or in the flattened `x`: int64. The first of several, and
- * the first NaN if any. A `ShapeError` where there is no element.
+ * The index of the minimum along an axis, or in the flattened `x`: int64. The first of several, and the first
+ * NaN if any. A `ShapeError` where there is no element.
  */
 export const argmin: OperatorFunction<ArgReduction> = argExtremum('argmin', 'min');

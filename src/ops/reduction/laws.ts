@@ -1,6 +1,7 @@
 import type { DType } from '../../base/dtype.js';
 import type { Value } from '../../ir/program.js';
-import { conversionOperator, tensor } from '../declare/declare.js';
+import { tensor } from '../declare/declare.js';
+import { conversionOperator } from '../declare/convert.js';
 import { normalizeAxes } from '../declare/infer.js';
 import { example, type Law } from '../declare/law.js';
 import { reshape } from '../movement/reshape.js';
@@ -9,8 +10,8 @@ import type { ReductionAttributes } from './reduce.js';
 /** Laws that several reductions share. */
 
 /**
- * A reduction of one element at a time gives that element, as the result's dtype. Each operator says for
- * which dtypes that is so: `0 + -0` is not `-0`.
+ * A reduction over axes of extent 1 is the element itself, in the result's dtype. Each operator names the
+ * dtypes for which that holds: `0 + -0` is not `-0`.
  */
 export function overOnes(
   name: string,

@@ -6,9 +6,9 @@ import { overOnes } from './laws.js';
 import { reduction } from './reduce.js';
 import { normalizeAxes } from '../declare/infer.js';
 
-/** Reductions that ask of each element whether it is true: `x !== 0`, so NaN is. */
+/** Reductions of truth values: an element is true when `x !== 0`, so NaN is. */
 
-/** Whether any element over axes is true, all axes by default; bool. Of no elements false. */
+/** True where any element over axes is true, all axes by default; bool. Of no elements false. */
 export const any: OperatorFunction<Reduction> = reduction({
   name: 'any',
   result: 'bool',
@@ -27,7 +27,7 @@ export const any: OperatorFunction<Reduction> = reduction({
   ],
 });
 
-/** Whether every element over axes is true, all axes by default; bool. Of no elements true. */
+/** True where every element over axes is true, all axes by default; bool. Of no elements true. */
 export const all: OperatorFunction<Reduction> = reduction({
   name: 'all',
   result: 'bool',
@@ -46,13 +46,13 @@ export const all: OperatorFunction<Reduction> = reduction({
   ],
 });
 
-/** How many elements over axes are not 0, all axes by default; int64. */
+/** Number of elements over axes that are not 0, all axes by default; int64. */
 export const countNonzero: OperatorFunction<Reduction> = reduction({
   name: 'countNonzero',
   result: 'int64',
   gradient: 'none',
   lowering: {
-    // Counted in i32, which vectors of most elements fit; no array has more elements.
+    // Counted in i32, which suffices for any array and vectorizes well.
     initial: () => [e.i32(0)],
     step: ([count], element) => [e.add(count, e.cast('i32', e.cast('bool', element)))],
     combine: ([a], [b]) => [e.add(a, b)],

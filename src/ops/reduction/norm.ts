@@ -22,7 +22,10 @@ import { checkNotEmpty } from './reduce.js';
 import { restoreAxes, sum, unreduce } from './sum.js';
 
 export interface NormOptions extends ReductionOptions {
-  /** The exponent, not 0: 2 (default) is Euclid's, 1 sums magnitudes, ±Infinity picks one of them. */
+  /**
+   * The exponent, not 0: 2 (default) is Euclidean, 1 sums magnitudes, ±Infinity selects the greatest or least
+   * magnitude.
+   */
   readonly ord?: number;
 }
 

@@ -1,4 +1,4 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import { type OperatorFunction, tensor } from '../declare/declare.js';
@@ -15,7 +15,7 @@ import { overOnes } from './laws.js';
 import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
 import { totalDType, unreduce } from './sum.js';
 
-/** The product over axes, all by default. Integers and bool multiply as int64; of no elements 1. */
+/** The product over axes, all by default. Integers and bool are multiplied as int64; of no elements 1. */
 export const prod: OperatorFunction<Reduction> = reduction({
   name: 'prod',
   result: totalDType,
@@ -40,8 +40,8 @@ export const prod: OperatorFunction<Reduction> = reduction({
 });
 
 /**
- * For every element the product of all others that fall into the same result: those before it times
- * those behind it. Nothing is divided, so zeros do no harm.
+ * For every element the product of all others that are reduced to the same result: those before it times
+ * those after it. Without a division, zeros do no harm.
  */
 function productOfOthers<T extends Tensor>(x: T, axes: ReductionAttributes['axes']): T {
   const { shape } = x.type;
@@ -51,7 +51,7 @@ function productOfOthers<T extends Tensor>(x: T, axes: ReductionAttributes['axes
   const moved = order.map((axis): Dim => shape[axis]);
   const rows = reshape(transpose(x, order), [
     ...moved.slice(0, kept.length),
-    sizeOf(moved.slice(kept.length)),
+    elementCount(moved.slice(kept.length)),
   ]);
   const before = cumprod(rows, -1, { exclusive: true });
   const behind = cumprod(rows, -1, { exclusive: true, reverse: true });
@@ -61,8 +61,8 @@ function productOfOthers<T extends Tensor>(x: T, axes: ReductionAttributes['axes
 }
 
 /**
- * Running products along an axis. Integers and bool multiply as int64. Without an axis the result is the
- * running product of all elements in row-major order, of rank 1.
+ * Cumulative product along an axis. Integers and bool are multiplied as int64. Without an axis the result is
+ * the cumulative product of all elements in row-major order, of rank 1.
  */
 export const cumprod: OperatorFunction<Cumulative> = cumulative({
   name: 'cumprod',
@@ -74,14 +74,15 @@ export const cumprod: OperatorFunction<Cumulative> = cumulative({
       return { states: [after], kept: exclusive ? before : after };
     }),
   gradient: (g, x, along, { exclusive, reverse }) => {
-    // With p the product before element i, and s what reaches it from behind, the gradient is p * s,
+    // With p the product before element i, and s the accumulated gradient from behind, the gradient is p * s,
     // where s[i] = g[i] + x[i + 1] * s[i + 1]. Nothing is divided here either.
     const back = reverse ? 1 : -1;
     const before = cumprod(x, along, { exclusive: true, reverse });
     if (!exclusive) {
       return mul(before, recurrence(shift(x, back, along), g, along, { reverse: !reverse }));
     }
-    // Nothing reaches the last element, which may be infinite: it is moved out, rather than met by a zero.
+    // The last element, possibly infinite, receives nothing: it is shifted out rather than multiplied by
+    // zero.
     const behind = recurrence(x, g, along, { reverse: !reverse });
     return shift(mul(shift(before, -back, along), behind), back, along);
   },

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { minDim, sizeOf } from '../../base/dim/index.js';
+import { minDim, elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -18,7 +18,7 @@ import { reshape } from '../movement/reshape.js';
 import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
 import { axisList, type Reduction } from '../signatures.js';
 
-/** What reductions have in common, so that a declaration says the rest. */
+/** Common part of the declarations of reductions. */
 
 export interface ReductionAttributes {
   /** Null means all. */
@@ -37,16 +37,16 @@ interface ReductionSpec {
   readonly name: string;
   /** Default `keep`. */
   readonly operands?: Conversion;
-  /** The dtype of the result, that of the operand unless said. */
+  /** The dtype of the result. Default: the operand's. */
   readonly result?: DType | ((dtype: DType) => DType);
-  /** Whether there is a result for no elements. Default true. */
+  /** True when the reduction of no elements has a result. Default true. */
   readonly ofNothing?: boolean;
-  /** The gradient of `x`; `zero` when nothing flows. */
+  /** The gradient of `x`; `zero` when there is none. */
   readonly gradient: 'none' | 'zero' | (<T extends Tensor>(context: GradientOf<T>) => T);
   readonly lowering: Omit<ReduceLowering<ReductionAttributes>, 'kind' | 'axes'> | Decomposition<ReductionAttributes>; // prettier-ignore
-  /** The operator of ONNX that reduces what has been converted to the result's dtype, or nodes. */
+  /** The ONNX operator that reduces operands of the result's dtype, or nodes. */
   readonly onnx?: string | ((call: OnnxCall<ReductionAttributes>) => OnnxValue);
-  /** Whether results of sums are sums of results. Default false. */
+  /** True when the reduction of sums is the sum of reductions. Default false. */
   readonly isLinear?: boolean;
   /** Default none. */
   readonly simplify?: readonly Law<ReductionAttributes>[];
@@ -122,7 +122,7 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
               : gradient({
                   g: g!,
                   x,
-                  // It may have to be computed again: only for rules that ask for it.
+                  // Lazy, since the result may have to be recomputed.
                   get result() {
                     return outputs[0];
                   },
@@ -158,7 +158,7 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
   return self;
 }
 
-/** The axes that are folded in each row, as axes of all rows. */
+/** The reduced axes of each row, as axes of all rows. */
 function axesInRows(name: string, axes: readonly number[] | null, rows: Tensor): number[] {
   return normalizeAxes(name, axes, rows.type.shape.length - 1).map((axis) => axis + 1);
 }
@@ -170,8 +170,8 @@ export function checkNotEmpty(
   folded: readonly number[],
   require: Require,
 ): void {
-  const count = sizeOf(folded.map((axis) => shape[axis]));
-  const results = sizeOf(shape.filter((_, axis) => !folded.includes(axis)));
+  const count = elementCount(folded.map((axis) => shape[axis]));
+  const results = elementCount(shape.filter((_, axis) => !folded.includes(axis)));
   require(atLeast(count, minDim(results, 1)), () => ({
     error: 'shape',
     op,

@@ -1,39 +1,42 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
 import type { KernelContext } from '../declare/lowering.js';
 import { overAll, ravel } from '../loops.js';
 
-/** A recurrence along one axis: a state goes from element to element, results are read off on the way. */
+/**
+ * A scan along one axis: a state is carried from element to element, and results are computed from it on the
+ * way.
+ */
 export interface Scan {
   readonly axis: number;
-  /** From the last element to the first. */
+  /** Iterate from the last element to the first. */
   readonly reverse: boolean;
   /** Results see the state before the element instead of after it. */
   readonly exclusive: boolean;
-  /** The state before the first element, and the dtypes that hold its parts. */
+  /** The initial state, and the dtypes that hold its parts. */
   readonly initial: readonly Expr[];
   readonly dtypes: readonly DType[];
-  /** The state after the element at an index; `isFirst` holds for the first on the way. */
+  /** The state after the element at an index; `isFirst` holds for the first iteration. */
   step(state: readonly Expr[], index: readonly Expr[], isFirst: Expr): readonly Expr[];
   /** The results, one per output, in the compute types of their dtypes. */
   finish(state: readonly Expr[]): readonly Expr[];
   /**
-   * A state, in locals, that stands for the same but has lost nothing yet, for one that has come
-   * `stepsOfSums` further at most since it was made. Default: none is needed.
+   * A renormalized state, in locals, for one that was carried through `stepsOfSums` elements at most since
+   * the last renormalization. Default: none is needed.
    */
   renew?(state: readonly Expr[]): readonly Expr[];
 }
 
-/** How many elements a running sum takes before what it rounds away is found (decision 45). */
+/** Number of terms that a running sum adds before its rounding error is computed (decision 45). */
 const stepsOfSums = 8;
-/** How many rows advance together along an outer axis where states are renewed. */
+/** Number of rows that advance together along an outer axis where states are renormalized. */
 const rowsTogether = 4;
 
 /**
- * The loops of a scan. Along the last axis the state is a local, row after row. Along another axis the
- * rows behind it advance together, as vectors, with their states in scratch memory.
+ * The loops of a scan. Along the last axis the state is a local, row after row. Along another axis the rows
+ * behind it advance together, as vectors, with their states in scratch memory.
  */
 export function scanLoops(context: KernelContext<unknown>, scan: Scan): Stmt {
   const { shape } = context.outputs[0];
@@ -86,7 +89,7 @@ function scanColumns(context: KernelContext<unknown>, scan: Scan): (lead: readon
   const inner = shape.slice(scan.axis + 1);
   const extent = shape[scan.axis];
   const innerDims: readonly Dim[] = context.outputTypes[0].shape.slice(scan.axis + 1);
-  const rowLength = context.extent(sizeOf(innerDims));
+  const rowLength = context.extent(elementCount(innerDims));
   const rows = scan.dtypes.map((dtype, k) => context.scratch(`state${k}`, dtype, rowLength));
   return (lead) => {
     const advance = (first: Expr, count: number): Stmt =>
@@ -125,7 +128,7 @@ function scanColumns(context: KernelContext<unknown>, scan: Scan): (lead: readon
   };
 }
 
-/** Where along the axis the scan is after some steps. */
+/** Index along the axis after some iterations. */
 function positionOf({ reverse }: Scan, extent: Expr, k: Expr): Expr {
   return reverse ? e.sub(e.sub(extent, 1), k) : k;
 }

@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { type Dim, isStatic, sameDim, sameShape } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import { equal, type Refusal, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -23,14 +23,14 @@ import { reduction } from './reduce.js';
  * Summing and broadcasting are each other's adjoint, so they are declared together.
  */
 
-/** The dtype in which elements add up and multiply: integers and bool as int64. */
+/** The dtype in which elements are summed and multiplied: int64 for integers and bool. */
 export function totalDType(dtype: DType): DType {
   return isFloat(dtype) ? dtype : 'int64';
 }
 
 /**
- * The sum over axes, all by default. Integers and bool add up as int64; an empty sum is 0.
- * `sum(x, axis?, { keepdims })`; the result lacks the axes, or has them with size 1.
+ * The sum over axes, all by default. Integers and bool are summed as int64; an empty sum is 0. `sum(x, axis?,
+ * { keepdims })`; the result lacks the axes, or has them with size 1.
  */
 export const sum: OperatorFunction<Reduction> = reduction({
   name: 'sum',
@@ -53,9 +53,8 @@ export const sum: OperatorFunction<Reduction> = reduction({
 });
 
 /**
- * `x` stretched to a shape: extents of 1 repeat and missing leading axes are added, as in NumPy's
- * broadcasting. A `ShapeError` where another extent would have to change. The shape may be an integer
- * array.
+ * `x` broadcast to a shape: extents of 1 repeat and missing leading axes are added, as in NumPy. A
+ * `ShapeError` where another extent would have to change. The shape may be an integer array.
  */
 export const broadcastTo: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -79,8 +78,8 @@ export const broadcastTo: OperatorFunction<
     const stretched = shape.map((dim, axis): Dim => {
       const extent = x.shape[axis - lead] ?? 1;
       if (extent === 1) return dim;
-      // A symbolic extent that turns out to be 1 would stretch, which `stretchTo` is for.
-      require(isStatic(extent) ? equal(extent, dim) : sameDim(extent, dim), refusal);
+      // A symbolic extent that may turn out to be 1 needs `stretchTo`.
+      require(isStatic(extent) ? equalSizes(extent, dim) : sameDim(extent, dim), refusal);
       return extent;
     });
     return [{ dtype: x.dtype, shape: stretched }];
@@ -119,7 +118,7 @@ export const broadcastTo: OperatorFunction<
   ],
 });
 
-/** The adjoint of broadcasting: `x` summed over whatever axes `shape` had stretched or lacked, rounded once. */
+/** The adjoint of broadcasting: `x` summed over the axes that `shape` broadcasts or lacks, rounded once. */
 export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   const from = x.type.shape;
   const lead = from.length - shape.length;
@@ -133,17 +132,21 @@ export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   return lead === 0 ? kept : reshape(kept, kept.type.shape.slice(lead));
 }
 
-/** What a reduction of `shape` over `axes` gave, with the reduced axes back at size 1. */
+/** Restores the reduced axes of a reduction of `shape` over `axes`, with size 1. */
 export function restoreAxes<T extends Tensor>(
   reduced: T,
   shape: Shape,
   axes: readonly number[] | null,
 ): T {
-  const kept = reducedShape(shape, normalizeAxes('reshape', axes, shape.length), true);
+  const kept = reducedShape(
+    shape,
+    normalizeAxes(reshape.declaration.name, axes, shape.length),
+    true,
+  );
   return kept.length === reduced.type.shape.length ? reduced : reshape(reduced, kept);
 }
 
-/** What a reduction of `shape` over `axes` gave, repeated along the reduced axes. */
+/** Broadcasts the result of a reduction of `shape` over `axes` along the reduced axes. */
 export function unreduce<T extends Tensor>(
   reduced: T,
   shape: Shape,

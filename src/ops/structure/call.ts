@@ -3,7 +3,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { GraphError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
-import { checkArgument, rule } from '../../base/attributes/options.js';
+import { checkArgument, valueRule } from '../../base/attributes/options.js';
 import { namedInputs, Program } from '../../ir/program.js';
 import { requireAt } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
@@ -15,22 +15,22 @@ import {
   type OperatorFunction,
 } from '../declare/declare.js';
 
-/** A program with a backward program that was prepared for it, so that nothing is computed twice. */
+/** A program with a prepared backward program, so that nothing is computed twice. */
 export interface PreparedProgram {
   readonly forward: Program;
-  /** Reads the values in `saved`, then the gradients of `flows`; gives the gradients of `gives`. */
+  /** Reads the values in `saved`, then the gradients of `flows`; returns the gradients of `gives`. */
   readonly backward: Program;
   /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
   readonly saved: readonly number[];
   /** Outputs of `forward`. */
   readonly flows: readonly number[];
-  /** Inputs of `forward` whose gradients were asked for. */
+  /** Inputs of `forward` whose gradients were requested. */
   readonly wrt: readonly number[];
-  /** Those of them that gradients flow to. */
+  /** Inputs among `wrt` that have a gradient. */
   readonly gives: readonly number[];
 }
 
-const preparedProgram = rule(
+const preparedProgram = valueRule(
   'a Program, or one with a backward program that was prepared for it',
   (value): value is PreparedProgram =>
     typeof value === 'object' &&
@@ -48,13 +48,13 @@ const attributes = {
 const unprepared = { saved: [], flows: [], wrt: [], gives: [] };
 
 /**
- * Runs a program on arrays and returns its outputs. Symbols of the program's input types take the sizes
- * of the operands.
+ * Runs a program on arrays and returns its outputs. Symbols of the program's input types are bound to the
+ * sizes of the operands.
  *
- * A prepared backward serves when exactly the outputs it knows have gradients and it covers the inputs
- * that need one. Otherwise (only some outputs are used, or a gradient of a gradient reaches a saved
- * value) one is derived for just these outputs, which reads whatever was saved. Zeros for the missing
- * gradients would not do: zero times infinity is not what nothing flows through gives.
+ * A prepared backward is used when exactly its outputs have gradients and it covers the inputs that need one.
+ * Otherwise (only some outputs are used, or a gradient of a gradient reaches a saved value) one is derived
+ * for just these outputs, which reads the saved values. Zeros for the missing gradients would be wrong: zero
+ * times infinity is NaN, but no gradient contributes nothing.
  */
 export const call: OperatorFunction<
   <T extends Tensor = DefaultTensor>(

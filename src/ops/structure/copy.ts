@@ -9,8 +9,8 @@ import {
 import { elementwise } from '../declare/lowering.js';
 
 /**
- * `x` in memory of its own. The compiler puts it where a loop needs memory that it may overwrite, or
- * where a value is wanted in a certain place; no law removes it.
+ * `x` in a buffer of its own. The compiler inserts it where a loop needs memory that it may overwrite, or
+ * where a value is needed at a certain address; no law removes it.
  */
 export const copy: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T, false> =
   operator({

@@ -14,7 +14,7 @@ type Same = <T extends Tensor = DefaultTensor>(x: Input<T>) => T;
 
 const view: ViewLowering = { kind: 'view' };
 
-/** Only gradients tell these operators from their operand, and programs are differentiated before. */
+/** Only gradients distinguish these operators from their operand, and programs are differentiated before. */
 const transparent = (name: string, build: (x: Value) => Value): readonly Law[] => [
   {
     name: 'transparent',
@@ -24,7 +24,7 @@ const transparent = (name: string, build: (x: Value) => Value): readonly Law[] =
   },
 ];
 
-/** What calls of all of these have in common: the result is the operand. */
+/** Common part of these operators: the result is the operand. */
 const same = {
   family: 'structure',
   attributes: {},
@@ -38,7 +38,7 @@ const same = {
 /** The gradient of the operand is that of the result. */
 const passOn = <T>({ grads: [g] }: { readonly grads: readonly T[] }): readonly T[] => [g];
 
-/** `x` itself as another value of a graph, so that a gradient with respect to this one use can be asked for. */
+/** `x` itself as another value of a graph, so that a gradient with respect to this one use can be requested. */
 export const identity: OperatorFunction<Same, false> = operator({
   ...same,
   name: 'identity',
@@ -47,7 +47,7 @@ export const identity: OperatorFunction<Same, false> = operator({
   simplify: transparent('identity', (x) => identity(x)),
 });
 
-/** `x` itself, as a constant: no gradient flows through. */
+/** `x` itself, as a constant: it has no gradient. */
 export const stopGradient: OperatorFunction<Same, false> = operator({
   ...same,
   name: 'stopGradient',
@@ -57,9 +57,9 @@ export const stopGradient: OperatorFunction<Same, false> = operator({
 });
 
 /**
- * `x` itself, as something the compiler knows nothing of: what is computed from it is never taken for
- * what was computed from `x`, nor moved ahead of what comes before it in the program. So a value can be
- * dropped and computed again later. Costs nothing when run. As XLA's `optimization_barrier`.
+ * `x` itself, opaque to the compiler: values computed from it are never merged with values computed from `x`,
+ * nor moved before earlier calls of the program. So a value can be dropped and recomputed later. Costs
+ * nothing at run time. As XLA's `optimization_barrier`.
  */
 export const barrier: OperatorFunction<Same, false> = operator({
   ...same,

@@ -12,8 +12,8 @@ import {
 import { example } from '../declare/law.js';
 
 /**
- * The sizes of `x` as an int64 array of one element for each axis, also where they are symbolic: what
- * to use in place of `x.shape` in code that is to be captured for every size.
+ * The sizes of `x` as an int64 array of one element for each axis, also where they are symbolic: the
+ * replacement of `x.shape` in code that is captured for every size.
  */
 export const shapeOf: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>) => T,
@@ -31,7 +31,7 @@ export const shapeOf: OperatorFunction<
   lowering: {
     kind: 'point',
     elementwise: false,
-    // No element of x is read: its extents are at hand in every kernel.
+    // No element of x is read: kernels know its extents.
     point: ({ inputs: [x], index: [axis] }) =>
       e.cast(
         'i64',

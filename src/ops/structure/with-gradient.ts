@@ -14,9 +14,9 @@ import { call } from './call.js';
 const anyProgram = instanceOf('a Program', Program);
 
 /**
- * Runs a program whose gradient is another program, in place of its derivative. `backward` reads the
- * inputs, the outputs and the gradients of the outputs (zeros where none flows), and gives the gradients
- * of the leading inputs; nothing flows to the others.
+ * Runs a program whose gradient is another program instead of its derivative. `backward` reads the inputs,
+ * the outputs and the gradients of the outputs (zeros where there is none), and returns the gradients of the
+ * leading inputs; others have none.
  */
 export const withGradient: OperatorFunction<
   <T extends Tensor = DefaultTensor>(

@@ -8,11 +8,16 @@ import type { Costs } from './cost.js';
 import { effortOf, fitsBehind } from './epilogue.js';
 import { identityPath, mostMembers } from './inline.js';
 
-/** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
+/** Most arrays that one nest keeps in flight: registers, and the ways of a cache, are few. */
 const mostStreams = 24;
 
-/** Whether what one cluster writes can be found in registers by another that reads it. */
-export function agree(program: Program, costs: Costs, from: Cluster, into: Cluster): boolean {
+/** True when values that one cluster writes can be passed in registers to another that reads them. */
+export function canPassInRegisters(
+  program: Program,
+  costs: Costs,
+  from: Cluster,
+  into: Cluster,
+): boolean {
   if (from.draft.kind === 'control' || into.draft.kind === 'control') return false;
   if (from.draft.kind === 'rows') return false;
   const isEpilogue = from.draft.kind !== 'point';
@@ -36,8 +41,8 @@ export function agree(program: Program, costs: Costs, from: Cluster, into: Clust
 }
 
 /**
- * What a kernel's epilogue may read: its results and what an epilogue has made of them. Operators with
- * several results store them one by one, so theirs have no epilogue.
+ * Values that a kernel's epilogue may read: the kernel's results and values derived from them in the
+ * epilogue. Operators with several results store them separately, so they have no epilogue.
  */
 function epilogueValues(program: Program, { draft, writes, beside }: Cluster): ReadonlySet<Value> {
   const [anchor] = draft.anchors;
@@ -45,7 +50,7 @@ function epilogueValues(program: Program, { draft, writes, beside }: Cluster): R
   return new Set([...writes].filter((value) => !beside.has(value)));
 }
 
-/** Whether every member that reads a value does so at the index of the domain. */
+/** True when every member that reads a value does so at the index of the domain. */
 export function readOnlyAtIdentity(program: Program, value: Value, { draft }: Cluster): boolean {
   for (const id of draft.members) {
     const operands = program.operands(id);
@@ -68,8 +73,8 @@ export function readOnlyAtIdentity(program: Program, value: Value, { draft }: Cl
   return true;
 }
 
-/** Whether two reductions fold the same axes of values of one shape. */
-export function foldAlike(program: Program, a: Cluster, b: Cluster): boolean {
+/** True when two reductions fold the same axes of values of one shape. */
+export function haveSameFolds(program: Program, a: Cluster, b: Cluster): boolean {
   const [x, y] = [a, b].map(({ draft }) => foldedAxes(program, draft.anchors[0]));
   return sameShape(a.draft.domain, b.draft.domain) && x.join() === y.join();
 }
@@ -81,7 +86,7 @@ function foldedAxes(program: Program, id: NodeId): readonly number[] {
   return lowering.axes(call.attributes, program.operands(id)[0].type.shape.length);
 }
 
-/** Whether the kernel of two clusters would still be small enough to gain by it. */
+/** True when the merged kernel of two clusters is small enough to profit. */
 export function isSmallEnough(from: Cluster, into: Cluster): boolean {
   const streams = from.reads.size + into.reads.size + from.writes.size + into.writes.size;
   return streams <= mostStreams && from.draft.members.size + into.draft.members.size <= mostMembers;

@@ -6,24 +6,24 @@ import { visitExprs } from '../../loop/language/visit.js';
 import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { settle } from '../../ops/elements.js';
-import { Extents } from '../../loop/language/extents.js';
+import { ExtentParameters } from '../../loop/language/extents.js';
 import { attributesKey } from '../lower/nests/signature.js';
 
-/** What computing one element of a point operator takes, read off its lowered expression. */
+/** Cost of one element of a point operator, measured on its lowered expression. */
 export interface PointCost {
-  /** Arithmetic of one element, where an addition is 1. */
+  /** Arithmetic of one element; an addition is 1. */
   readonly work: number;
-  /** How many elements of each operand one element reads. */
+  /** Number of elements of each operand that one element reads. */
   readonly reads: readonly number[];
-  /** The bytes of the widest scalar on the way: a sine of 32 bits is computed in 64. */
+  /** Bytes of the widest intermediate scalar: a 32-bit sine is computed in 64 bits. */
   readonly width: number;
 }
 
-/** Costs of the point operators of a program, each found once. */
+/** Costs of the point operators of a program, computed once each. */
 export class Costs {
   readonly #program: Program;
   readonly #known: Map<NodeId, PointCost> = new Map();
-  /** By all that a cost depends on. */
+  /** Cache by everything that a cost depends on. */
   readonly #alike: Map<Operator, Map<string, PointCost>> = new Map();
 
   constructor(program: Program) {
@@ -36,7 +36,7 @@ export class Costs {
     return cost;
   }
 
-  /** Measures only the first of those that are alike: for elementwise operators, whatever the shapes. */
+  /** Measures only the first of equal operators: for elementwise ones, regardless of shapes. */
   #find(id: NodeId): PointCost {
     const call = this.#program.node(id) as CallNode;
     const { lowering } = declarationOf(call.op);
@@ -56,7 +56,7 @@ export class Costs {
     const call = this.#program.node(id) as CallNode;
     const { lowering } = declarationOf(call.op);
     if (lowering.kind !== 'point') return { work: Infinity, reads: [], width: 0 };
-    const extents = new Extents();
+    const extents = new ExtentParameters();
     const operands = this.#program.operands(id);
     const counters = operands.map(({ type }) => new CountingAccess(extents, type));
     const [{ dtype, shape }] = call.types;
@@ -77,7 +77,7 @@ export class Costs {
   }
 }
 
-/** An operand of which only the number of elements read is of interest. */
+/** An operand that counts the elements read. */
 class CountingAccess implements Access {
   readonly dtype: Access['dtype'];
   readonly shape: readonly Expr[];
@@ -85,10 +85,10 @@ class CountingAccess implements Access {
   readonly #element: Expr;
   readonly #asked: Set<string> = new Set();
   readonly #names: Map<Expr, number> = new Map();
-  /** The bytes of the widest scalar that positions are computed from: gathering reads 64-bit ones. */
+  /** Bytes of the widest scalar in index computations: gathering reads 64-bit indices. */
   width = 0;
 
-  constructor(extents: Extents, type: CallNode['types'][number]) {
+  constructor(extents: ExtentParameters, type: CallNode['types'][number]) {
     this.dtype = type.dtype;
     this.shape = extents.shape(type.shape);
     this.#element = e.variable('x', computeScalar(type.dtype));
@@ -119,7 +119,7 @@ function widthOf(roots: readonly Expr[]): number {
   return widest;
 }
 
-/** Divisions and roots take several times as long as additions on every CPU. */
+/** Cost of divisions and roots, which take several times as long as additions on every CPU. */
 const slow = 5;
 
 function workOf(expr: Expr, seen: Set<Expr> = new Set()): number {

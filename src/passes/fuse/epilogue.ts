@@ -8,23 +8,23 @@ import { declarationOf } from '../../ops/declare/facets.js';
 import type { Costs } from './cost.js';
 
 /**
- * The most arithmetic behind each result of a product. It is written out for every register of every
- * tile, so a long one makes a large kernel, which takes longer to compile than a pass of its own ever
- * takes to run: the update of an optimizer fits, activations with a polynomial do not.
+ * Limit of arithmetic fused behind each result of a product. An epilogue is unrolled for every register of
+ * every tile, so a long one makes a large kernel, which takes longer to compile than a separate pass over
+ * memory takes to run: the update of an optimizer fits, activations with a polynomial do not.
  */
 const longestEpilogue = 24;
 
-/** What some point operators take together. */
+/** Combined cost of several point operators. */
 export interface Effort {
-  /** Arithmetic of one element, where an addition is 1. */
+  /** Arithmetic of one element; an addition is 1. */
   readonly work: number;
-  /** The bytes of the widest scalar on the way. */
+  /** Bytes of the widest intermediate scalar. */
   readonly width: number;
 }
 
 const nothing: Effort = { work: 0, width: 0 };
 
-/** What two chains take, one behind the other. */
+/** Cost of two consecutive chains. */
 export function together(a: Effort, b: Effort): Effort {
   return { work: a.work + b.work, width: Math.max(a.width, b.width) };
 }
@@ -36,23 +36,23 @@ export function effortOf(members: Iterable<NodeId>, costs: Costs): Effort {
 }
 
 /**
- * Whether an epilogue takes no wider scalars than its kernel, whose vectors hold those of its result,
- * and is no longer than what it saves.
+ * True when an epilogue needs no wider scalars than its kernel, whose vectors have its result's type, and
+ * costs no more than it saves.
  */
 export function fitsBehind({ type }: Value, { work, width }: Effort): boolean {
   return work <= longestEpilogue && width <= scalarBytes(computeScalar(type.dtype));
 }
 
-/** Point operators that a kernel could compute where it stores its result. */
+/** Point operators that a kernel can compute where it stores its result. */
 export interface Continuation {
   readonly kernel: Value;
   readonly effort: Effort;
 }
 
 /**
- * For the nodes that could be the end of an epilogue: what that would be. Every operator of it is
- * elementwise and alone in reading what it continues; none writes more bytes than the kernel would.
- * @param readers The operators that read the results of a node, views looked through.
+ * For each possible last node of an epilogue, the epilogue. Every operator of it is elementwise and the only
+ * reader of its predecessor; none writes more bytes than the kernel would.
+ * @param readers The operators that read the results of a node, looking through views.
  */
 export function continuations(
   program: Program,
@@ -79,7 +79,7 @@ export function continuations(
   return found;
 }
 
-/** What continues nothing yet, behind a kernel with one result. */
+/** The empty continuation of a kernel with one result. */
 function beginning(program: Program, value: Value): Continuation | null {
   const node = program.node(value.node);
   if (node.kind !== 'call' || program.results(value.node).length > 1) return null;

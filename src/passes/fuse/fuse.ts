@@ -7,7 +7,7 @@ import type { Group } from '../groups/group.js';
 import { isNumber } from '../groups/places.js';
 import { viewed } from '../rewrite/views.js';
 
-/** One group for every call that computes something: the program as written. */
+/** One group for every call that computes something: no fusion. */
 export function separate(program: Program): readonly Group[] {
   const groups: Group[] = [];
   for (const id of program.graph.nodes()) {
@@ -29,9 +29,9 @@ export function separate(program: Program): readonly Group[] {
 }
 
 /**
- * Groups such that as little as possible goes through memory, and nothing expensive is computed more
- * often than in the program as written. First every point operator is either computed where its result
- * is read or gets a group of its own; then neighboring groups over one domain are merged.
+ * Groups that minimize memory traffic without repeating expensive work. First every point operator is either
+ * inlined into its readers or gets a group of its own; then neighboring groups over the same domain are
+ * merged.
  */
 export function fuse(program: Program): readonly Group[] {
   const costs = new Costs(program);

@@ -1,5 +1,5 @@
 import { bytesOf } from '../../base/dtype.js';
-import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { type Dim, floorDivDim, mulDim, sameShape, elementCount } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -8,39 +8,39 @@ import { type Continuation, continuations, effortOf, fitsBehind, together } from
 import { isExtents } from '../rewrite/measure.js';
 import { isView, sameButForOnes, viewed } from '../rewrite/views.js';
 
-/** A group while it grows. */
+/** A group under construction. */
 export interface Draft {
   anchors: NodeId[];
   members: Set<NodeId>;
   /** The shape over which the loops run. */
   domain: readonly Dim[];
   /**
-   * A loop or branch, or what makes sizes of data, is no kernel: it neither computes what it reads nor
-   * what reads it. `rows`: several reductions, one behind the other, that go through the same rows.
+   * A loop or branch, or a call that makes sizes from data, is not a kernel and fuses with nothing. `rows`:
+   * several dependent reductions over the same rows.
    */
   kind: 'point' | 'reduce' | 'rows' | 'kernel' | 'control';
-  /** Whether it was kept apart from its reader, so that a kernel can compute it where it stores its result. */
+  /** True when it was kept apart from its reader, so that a kernel can compute it as an epilogue. */
   continuesKernel: boolean;
   /**
-   * How members are indexed. The value of a member may be asked for at several indices for one point
-   * of the domain; each is a path, named here, with the number of times it is evaluated in all.
+   * Indices at which members are evaluated. A member may be evaluated at several indices for one point of the
+   * domain; each is a path, named here, with the total number of evaluations.
    */
   paths: Map<NodeId, Map<string, Dim>>;
 }
 
-/** The path of what is computed at the very index of the domain. */
+/** The path of values at the index of the domain itself. */
 export const identityPath = 'i';
 
 /**
- * Work that may be repeated rather than stored. A store and a load take about as long as a few
- * additions when the data lies in the cache, and far longer when it does not.
+ * Work that may be repeated instead of stored. A store and a load cost about as much as a few additions when
+ * the data is in the cache, and far more when it is not.
  */
 const cheapWork = 4;
 
-/** A kernel with more members gains nothing, and takes ever longer to compile. */
+/** Limit of members: a larger kernel gains nothing, and takes ever longer to compile. */
 export const mostMembers = 64;
 
-/** A value's reader behind any views. */
+/** A reader of a value, looking through views. */
 interface Use {
   readonly reader: NodeId;
   readonly operand: number;
@@ -49,20 +49,20 @@ interface Use {
 }
 
 /**
- * Decides for every point operator, readers first, whether it is computed where it is read. The rules:
+ * Decides for every point operator, readers first, whether it is inlined into its readers. The rules:
  *
- * - an output of the program, and what is read through a reshape, goes to memory;
- * - so does what a kernel reads, unless it only rearranges and the kernel reads in any order;
- * - what is evaluated no more often than it has elements, by one group, is computed in that group;
- * - otherwise it is repeated only when the whole chain of repeated work stays cheap;
- * - what could be the epilogue of a kernel stays out of a group that is too long to be one, such as a
- *   bias in front of an activation.
+ * - an output of the program, and a value read through a reshape, goes to memory;
+ * - so does an operand of a kernel, unless it is a rearrangement and the kernel reads in any order;
+ * - a value evaluated no more often than it has elements, by one group, is inlined;
+ * - others are inlined only when the whole chain of repeated work stays cheap;
+ * - a possible epilogue of a kernel stays out of a group that is too long to be one, such as a bias before an
+ *   activation.
  */
 export function inlinePoints(program: Program, costs: Costs): Draft[] {
   const { graph } = program;
   const uses = collectUses(program);
   const homes: (readonly Draft[])[] = [];
-  /** By node: the work that is repeated if this node is. */
+  /** By node: the work that repeating it repeats. */
   const repeated = new Map<NodeId, number>();
   const outputs = new Set(program.outputs.map(({ value }) => viewed(program, value).node));
   const drafts: Draft[] = [];
@@ -78,7 +78,8 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
       const places = outputs.has(id) ? null : readingPaths(program, value, uses[id], homes, costs);
       if (places !== null && places.length > 0) {
         const evaluations = places.flatMap(({ paths }) => [...paths.values()]);
-        const isOnce = places.length === 1 && atMostOnce(evaluations, sizeOf(value.type.shape));
+        const isOnce =
+          places.length === 1 && atMostOnce(evaluations, elementCount(value.type.shape));
         const chain = isOnce ? 0 : repeatedWork(id, uses[id], repeated, costs);
         const fits = places.every(({ draft }) => draft.members.size < mostMembers);
         const isCut = isOnce && wouldBeTooLong(continued.get(id), places[0].draft, costs);
@@ -101,7 +102,7 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
   return drafts.reverse();
 }
 
-/** The work that is repeated if a node is: its own, and the longest behind it that is already. */
+/** The work that repeating a node repeats: its own, and the longest chain of repeated work before it. */
 function repeatedWork(
   id: NodeId,
   uses: readonly Use[],
@@ -113,7 +114,7 @@ function repeatedWork(
   return costs.of(id).work + behind;
 }
 
-/** Whether a group that takes in what could be an epilogue could not become one itself. */
+/** True when a group that absorbs a possible epilogue could not become an epilogue itself. */
 function wouldBeTooLong(
   before: Continuation | undefined,
   { kind, members }: Draft,
@@ -125,10 +126,10 @@ function wouldBeTooLong(
 
 function newDraft(program: Program, id: NodeId, node: CallNode): Draft {
   const kind = kindOf(node);
-  // A loop may have no result at all.
+  // A loop may have no result.
   const [{ shape }] = kind === 'reduce' ? operandTypes(program, id) : [...node.types, noType];
   const domain = shape;
-  const paths = new Map([[id, new Map([[identityPath, sizeOf(domain)]])]]);
+  const paths = new Map([[id, new Map([[identityPath, elementCount(domain)]])]]);
   return { anchors: [id], members: new Set([id]), domain, kind, continuesKernel: false, paths };
 }
 
@@ -157,7 +158,7 @@ function collectUses(program: Program): readonly (readonly Use[])[] {
   return uses;
 }
 
-/** Where, and along which paths, a value would be computed in its readers; null when it cannot be. */
+/** The readers in which a value can be inlined, with the paths; null when it cannot be. */
 function readingPaths(
   program: Program,
   value: Value,
@@ -172,7 +173,7 @@ function readingPaths(
     if (!keepsIndex || kindOf(call) === 'control') return null;
     if (lowering.kind === 'reduce' && operand !== 0) return null;
     if (lowering.kind === 'kernel' && lowering.readsAnyOrder !== true) return null;
-    // A kernel may read an element more often than once: it looks through rearrangements, never work.
+    // A kernel may read an element several times: it looks through rearrangements, but not through work.
     const isInKernel = homes[reader].some(({ kind }) => kind === 'kernel');
     if (isInKernel && (costs.of(value.node).work > 0 || isWider(costs, value))) return null;
     const seen = program.operands(reader)[operand].type.shape;
@@ -182,14 +183,14 @@ function readingPaths(
       if (paths === undefined) byDraft.set(draft, (paths = new Map()));
       if (lowering.kind !== 'point') {
         const isFolded = lowering.kind === 'reduce' && isDirect;
-        paths.set(isFolded ? identityPath : `${reader}.${operand}`, sizeOf(value.type.shape));
+        paths.set(isFolded ? identityPath : `${reader}.${operand}`, elementCount(value.type.shape));
         continue;
       }
       for (const [path, evaluations] of draft.paths.get(reader)!) {
         if (lowering.elementwise && isDirect && sameShape(seen, call.types[0].shape)) {
           paths.set(path, evaluations);
         } else if (lowering.elementwise) {
-          // Broadcasting to one shape along one path always asks for the same elements.
+          // Broadcasting to one shape along one path always reads the same elements.
           paths.set(`${path}[${value.type.shape.map(String).join()}]`, evaluations);
         } else {
           const reads = costs.of(reader).reads[operand];
@@ -201,15 +202,12 @@ function readingPaths(
   return [...byDraft].map(([draft, paths]) => ({ draft, paths }));
 }
 
-/**
- * Whether computing a value takes wider scalars than a kernel has room for, which is vectorized for its
- * own: what is taken at 64-bit positions does.
- */
+/** True when a value needs wider scalars than the kernel's vectors hold, as gathering at 64-bit indices does. */
 function isWider(costs: Costs, { node, type }: Value): boolean {
   return costs.of(node).width > Math.max(4, bytesOf(type.dtype));
 }
 
-/** Whether evaluations certainly do not exceed the number of elements. */
+/** True when evaluations provably do not exceed the number of elements. */
 function atMostOnce(evaluations: readonly Dim[], elements: Dim): boolean {
   let total = 0;
   for (const count of evaluations) {

@@ -3,7 +3,7 @@ import type { Program, Value } from '../../ir/program.js';
 import type { Group } from '../groups/group.js';
 import { isWide, rowFrame } from '../groups/rows.js';
 import { viewed } from '../rewrite/views.js';
-import { agree, foldAlike, isSmallEnough } from './agree.js';
+import { canPassInRegisters, haveSameFolds, isSmallEnough } from './agree.js';
 import { type Cluster, Clusters } from './clusters.js';
 import type { Costs } from './cost.js';
 import type { Draft } from './inline.js';
@@ -11,13 +11,13 @@ import { reusesOf } from './reuse.js';
 import { fitsRows } from './rows.js';
 
 /**
- * Merges groups that run over one domain, so that what one writes the other finds in registers:
+ * Merges groups over one domain, so that values pass in registers:
  *
- * - point groups with the point groups that read them at the same index (one kernel, several results);
- * - point groups into the reductions that fold them (the reduction writes what it folds);
+ * - point groups with point groups that read them at the same index (one kernel, several results);
+ * - point groups into the reductions that fold them (the reduction also writes its operand);
  * - point groups into the reductions and kernels whose results they continue (epilogues);
- * - reductions into what reads their results for the same rows (`rows.ts`);
- * - reductions of inputs of one shape over the same axes, where neither needs the other.
+ * - reductions into readers of their results in the same rows (`rows.ts`);
+ * - independent reductions of inputs of one shape over the same axes.
  */
 export function mergeGroups(
   program: Program,
@@ -43,9 +43,9 @@ class Merger {
   }
 
   /**
-   * Point groups first join each other, but for those that a kernel is to compute, then what they continue,
-   * then rows, and only what is left joins the reductions that read it: an epilogue saves a store and a
-   * load, a side result only a load.
+   * Merging order: point groups with each other, except possible epilogues; then epilogues; then rows; and
+   * only then point groups into the reductions that read them: an epilogue saves a store and a load, an
+   * additional result only a load.
    */
   run(): void {
     this.#mergeWhere(
@@ -60,7 +60,7 @@ class Merger {
   /** Readers first, so that a chain grows from its end. */
   #mergeWhere(wanted: (from: Draft, into: Draft) => boolean, inRows: boolean = false): void {
     for (const cluster of this.#clusters.all().sort((a, b) => b.order - a.order)) {
-      // A cluster that was merged into another one is gone.
+      // A cluster that was merged into another no longer exists.
       if (!this.#clusters.has(cluster)) continue;
       let current: Cluster = cluster;
       for (;;) {
@@ -95,7 +95,7 @@ class Merger {
   #canMerge(from: Cluster, into: Cluster, inRows: boolean): boolean {
     const canShare = inRows
       ? isSmallEnough(from, into) && fitsRows(this.#program, from, into)
-      : agree(this.#program, this.#costs, from, into);
+      : canPassInRegisters(this.#program, this.#costs, from, into);
     return canShare && !this.#clusters.hasDetour(from, into);
   }
 
@@ -143,7 +143,7 @@ class Merger {
     return merged;
   }
 
-  /** Reductions that fold one value alike share one pass over it. */
+  /** Merges reductions that fold the same value alike: they share one pass over it. */
   #mergeSiblings(value: Value, readers: readonly Cluster[]): void {
     const reductions = readers.filter(
       ({ draft }) => draft.kind === 'reduce' && sameShape(draft.domain, value.type.shape),
@@ -151,7 +151,7 @@ class Merger {
     for (let i = 0; i + 1 < reductions.length; i++) {
       const [a, b] = [reductions[i], reductions[i + 1]].sort((x, y) => x.order - y.order);
       if (!this.#clusters.has(a) || !this.#clusters.has(b)) continue;
-      if (!isSmallEnough(a, b) || !foldAlike(this.#program, a, b)) continue;
+      if (!isSmallEnough(a, b) || !haveSameFolds(this.#program, a, b)) continue;
       if (!this.#clusters.depends(a, b)) reductions[i + 1] = this.#merge(a, b);
     }
   }

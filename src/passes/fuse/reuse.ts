@@ -7,11 +7,11 @@ import { viewed } from '../rewrite/views.js';
 import { readOnlyAtIdentity } from './agree.js';
 import type { Cluster } from './clusters.js';
 
-/** For each result, the operands whose memory it may take over; see `Group.reuses`. */
+/** For each result, the operands whose buffer it may reuse; see `Group.reuses`. */
 export function reusesOf(program: Program, cluster: Cluster): Group['reuses'] {
   const reuses = new Map<Value, Value[]>();
-  // What follows a fold may compute again what was written beside it, from the same operands; it alone
-  // reads operands of another shape.
+  // Readers of a fold may recompute a value that was written beside it, from the same operands; only they
+  // read operands of another shape.
   const isRepeated =
     cluster.draft.kind !== 'rows' &&
     cluster.beside.size > 0 &&
@@ -28,7 +28,7 @@ export function reusesOf(program: Program, cluster: Cluster): Group['reuses'] {
   return reuses;
 }
 
-/** What is written when a row is looked at for the last time, element by element. */
+/** Results that are written during the last pass over a row, element by element. */
 function lastOfRows(program: Program, { draft, beside }: Cluster): ReadonlySet<Value> {
   const levels = rowLevels(program, [...draft.members], draft.anchors);
   const looks = draft.anchors.map((id) => inputLevel(program, id, levels));
@@ -36,7 +36,7 @@ function lastOfRows(program: Program, { draft, beside }: Cluster): ReadonlySet<V
   return new Set([...beside].filter(({ node }) => levels.get(node) === last));
 }
 
-/** The operand that a kernel on its own writes over, if it is read as that only. */
+/** The operand that a kernel overwrites, if that is its only read. */
 function overwrittenBy(program: Program, { draft: { anchors, members } }: Cluster): Value | null {
   const [id] = anchors;
   const { lowering } = declarationOf((program.node(id) as CallNode).op);

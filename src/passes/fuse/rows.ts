@@ -6,20 +6,19 @@ import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import type { Draft } from './inline.js';
 import { inOrder } from '../lower/nests/access.js';
 import { KernelBuilder } from '../lower/nests/builder.js';
-import { type Placement, Scope } from '../lower/nests/scope.js';
+import { type ValueLocations, KernelScope } from '../lower/nests/scope.js';
 import { isNarrow, isWide, type RowFrame, rowFrame, sameFrame } from '../groups/rows.js';
 
-/** What two clusters are asked for before they share the rows of one kernel. */
+/** One of two clusters that are candidates for a shared row kernel. */
 interface Part {
   readonly draft: Draft;
   readonly writes: ReadonlySet<Value>;
 }
 
 /**
- * Whether what reads the results of reductions can be computed in their kernel, one row after the other:
- * for an element of a row it may read what the reductions have made of that row, and what lies beside
- * them at that element, nothing of other rows. Found out by computing it at a row and watching what it
- * reads.
+ * True when readers of reductions can be computed in their kernel, row by row: for an element of a row they
+ * may read the results of the reductions for that row, and values of that element, but nothing of other rows.
+ * Decided by evaluating them symbolically at a row and watching the reads.
  */
 export function fitsRows(program: Program, from: Part, into: Part): boolean {
   if (from.draft.kind !== 'reduce' && from.draft.kind !== 'rows') return false;
@@ -42,8 +41,8 @@ class Watch {
   readonly #program: Program;
   readonly #frame: RowFrame;
   readonly #into: Part;
-  readonly #scope: Scope;
-  /** Where the row stands: a variable for each axis of more than one element. */
+  readonly #scope: KernelScope;
+  /** Index of the row: a variable for each axis of more than one element. */
   readonly #at: readonly Expr[];
   #isOwn = true;
 
@@ -54,11 +53,11 @@ class Watch {
     this.#at = frame.domain.map((_, axis) => e.variable(`i${axis}`, 'i32'));
     const builder = new KernelBuilder();
     const places = new Map<Value, number>();
-    const placement: Placement = {
+    const placement: ValueLocations = {
       placeOf: (value) => places.get(value) ?? places.set(value, places.size).size - 1,
     };
     const members = new Set<NodeId>(into.draft.members);
-    const scope = new Scope(program, builder, placement, members);
+    const scope = new KernelScope(program, builder, placement, members);
     const given = new Map<Value, Access>();
     for (const value of from.writes) given.set(value, this.#watched(value, scope));
     for (const id of into.draft.anchors) {
@@ -85,7 +84,7 @@ class Watch {
     return this.#isOwn;
   }
 
-  /** Where a value stands for the row, or for the element of it, along its axes of more than one. */
+  /** Index of a value for the row, or the row's element, along its axes of more than one element. */
   #placeOf({ type }: Value): readonly Expr[] {
     const { domain, folded } = this.#frame;
     const isElement = isWide(this.#frame, type.shape);
@@ -94,7 +93,7 @@ class Watch {
     );
   }
 
-  #watched(value: Value, scope: Scope): Access {
+  #watched(value: Value, scope: KernelScope): Access {
     const { dtype, shape } = value.type;
     const place = this.#placeOf(value);
     const element = e.variable('element', computeScalar(dtype));

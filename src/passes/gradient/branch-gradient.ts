@@ -7,13 +7,13 @@ import { slice } from '../../ops/movement/slice.js';
 import { ofAnySize } from '../rewrite/loop-body.js';
 import type { Differentiate } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
-import { split } from './split.js';
+import { splitJoint } from './split.js';
 import { instantiate } from '../rewrite/transform.js';
 
-/** The way back through one branch alone. */
+/** The backward program of one branch. */
 interface Way {
   readonly branch: Program;
-  /** Reads what `reads` says, then the gradients; gives those of the inputs `gives`. */
+  /** Takes the values in `reads`, then the gradients; returns those of the inputs `gives`. */
   readonly program: Program;
   readonly reads: readonly number[];
   readonly gives: readonly number[];
@@ -21,10 +21,9 @@ interface Way {
 }
 
 /**
- * Derives two programs of which that one goes back that belongs to the branch that ran; null where no
- * gradient reaches anything in either. Of a branch nothing is kept but its results: what else it made
- * is there only if it ran, so it is computed again. Where a gradient flows through one branch only,
- * the other gives zeros.
+ * Derives two backward programs, of which the one for the taken branch runs; null where no gradient reaches
+ * anything in either. Nothing of a branch but its results is saved: other values exist only if it ran, so
+ * they are recomputed. Where a gradient flows through one branch only, the other returns zeros.
  */
 export function branchBackward(
   { branches, needs, flows, isSettled, loose }: Branches,
@@ -36,7 +35,7 @@ export function branchBackward(
     const inputs = branch.inputs.length;
     const request = differentiate(branch, needs, flows);
     const { gives } = request;
-    const { backward, saved } = split(request, 'none', false, {
+    const { backward, saved } = splitJoint(request, 'none', false, {
       isHeld: (place) => place < inputs || isSettled[place - inputs],
       isKeepable: () => false,
       seen: outputs.map((output, i) => tight(request.seeds[i].type, loose[k][output])),
@@ -48,13 +47,13 @@ export function branchBackward(
     [...new Set(ways.flatMap(of))].sort((a, b) => a - b);
   const gives = union((way) => way.gives);
   if (gives.length === 0) return null;
-  // Zeros are like the operand.
+  // Zeros take their type from the operand.
   const reads = union((way) => [...way.reads, ...gives.filter((k) => !way.gives.includes(k))]);
   const build = (way: Way): Program => joined(way, reads, outputs, gives);
   return { branches: [build(ways[0]), build(ways[1])], reads, gives };
 }
 
-/** A way back with the operands and results that both have. */
+/** A backward program with the reads and gradients of both branches. */
 function joined(
   { branch, program, reads, gives, loose }: Way,
   allReads: readonly number[],
@@ -93,14 +92,14 @@ function joined(
   });
 }
 
-/** A type without axes whose sizes may be those of another branch. */
+/** A type without the axes whose sizes may be those of another branch. */
 function tight({ dtype, shape }: TensorType, loose: readonly number[]): TensorType {
   return { dtype, shape: shape.filter((_, axis) => !loose.includes(axis)) };
 }
 
 /**
- * An array that has a size on an axis when this runs, as one that is known to have it. What reads it
- * must not demand the size: the demand would be made of the other branch's results as well.
+ * Gives an array the static type with a size that it has at run time. Readers must not require the size: the
+ * requirement would apply to the other branch's results as well.
  */
 function fitted(x: Value, axis: number, size: Value['type']['shape'][number]): Value {
   const { dtype, shape } = x.type;

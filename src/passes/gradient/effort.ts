@@ -7,51 +7,50 @@ import { declarationOf } from '../../ops/declare/facets.js';
 import { Costs } from '../fuse/cost.js';
 import { isView } from '../rewrite/views.js';
 
-/** What computing a node once more takes. */
+/** Cost of recomputing a node. */
 interface Effort {
   readonly kind: number;
   /** Arithmetic per element. */
   readonly work: number;
 }
 
-/** One element after the other: disappears in the loops of whoever reads it. */
+/** Elementwise: fuses into its readers. */
 const point = 0;
-/** Folds many elements into one. */
+/** Reduces many elements to one. */
 const fold = 1;
-/** A loop nest of its own: products, sorts, and programs inside programs. */
+/** A custom loop nest: products, sorts, and nested programs. */
 const kernel = 2;
 
 /**
- * The most arithmetic per element of a cheap call, where an addition is 1. Activations take up to 125, a
- * small part of the product that usually comes before them; a random draw takes 133, and its mask is
- * better kept.
+ * Limit of arithmetic per element of a cheap call; an addition is 1. Activations take up to 125, a small part
+ * of the product that usually precedes them; a random draw takes 133, and its mask is better saved.
  */
 const cheapWork = 128;
-/** The same of a chain of cheap calls that are computed again one after the other. */
+/** Limit of arithmetic of a chain of cheap calls that are recomputed together. */
 const cheapChain = 512;
 
-/** The calls that can be computed again, those first that are missed least when they are not kept. */
+/** The recomputable calls, in the order in which recomputing them is preferred. */
 export interface Recomputable {
   readonly order: readonly NodeId[];
-  /** So many from the front take no time at all: views, and what has no operands. */
+  /** Length of the prefix that costs nothing: views, and calls without operands. */
   readonly free: number;
-  /** So many from the front take less time than keeping them does, the free ones among them. */
+  /** Length of the prefix that costs less than saving, free calls included. */
   readonly cheap: number;
 }
 
 /**
- * Orders calls by what computing them again takes. A call is cheap when it, and all that would have to be
- * computed again before it, is done element by element with little arithmetic; every so often along a
- * chain of cheap calls one counts as dear, so that no chain grows beyond that. Dear ones are ordered such
- * that whatever number of them is kept is spread over the program (Chen et al., Training deep nets with
- * sublinear memory cost, 2016), products being kept longest.
+ * Orders calls by the cost of recomputing them. A call is cheap when it, and all that would have to be
+ * recomputed before it, is elementwise with little arithmetic; at intervals along a chain of cheap calls one
+ * counts as expensive, which bounds the chains. Expensive calls are ordered such that any number of them is
+ * spread over the program when saved (Chen et al., Training deep nets with sublinear memory cost, 2016);
+ * products are saved longest.
  */
 export function recomputable(program: Program, nodes: readonly NodeId[]): Recomputable {
   const efforts = new Efforts(program);
   const free: NodeId[] = [];
   const cheap: { readonly id: NodeId; readonly work: number }[] = [];
   const dear: readonly NodeId[][] = [[], [], []];
-  /** Work that is done again with a node, by node; 0 for what is kept. */
+  /** Recomputed work of a node, including its chain; 0 for saved nodes. */
   const chains = new Map<NodeId, number>();
   for (const id of nodes) {
     if (introducesDims(program, id)) continue;
@@ -74,14 +73,14 @@ export function recomputable(program: Program, nodes: readonly NodeId[]): Recomp
   };
 }
 
-/** Whether computing a call again is no work: a view, or elements out of nothing. */
+/** True when recomputing a call costs nothing: a view, or a call without operands. */
 export function isFree(program: Program, id: NodeId): boolean {
   const { op } = program.node(id) as CallNode;
   const { kind } = declarationOf(op).lowering;
   return isView(program, id) || (kind === 'point' && program.operands(id).length === 0);
 }
 
-/** A call that finds sizes in data must not be made twice: it names them. */
+/** True for a call that determines sizes from data, which must not be repeated because it names them. */
 export function introducesDims(program: Program, id: NodeId): boolean {
   const { op, attributes, types } = program.node(id) as CallNode;
   const known = symbolsOfTypes(program.operands(id).map(({ type }) => type));
@@ -90,7 +89,7 @@ export function introducesDims(program: Program, id: NodeId): boolean {
   return false;
 }
 
-/** A list in such an order that every end of it is spread over the whole (the order of van der Corput). */
+/** A permutation of a list of which every suffix is spread over the whole (van der Corput order). */
 function spread<T>(list: readonly T[]): readonly T[] {
   const bits = Math.ceil(Math.log2(Math.max(2, list.length)));
   const reversed = (index: number): number => {
@@ -134,7 +133,7 @@ class Efforts {
     }
   }
 
-  /** An operator that is written in others takes what they take together. */
+  /** Cost of a decomposed operator: the sum over its parts. */
   #ofParts(id: NodeId): Effort {
     const call = this.#program.node(id) as CallNode;
     const alone = new Program();

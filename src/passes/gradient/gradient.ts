@@ -19,35 +19,34 @@ import { carriers, nodesBetween } from './flow.js';
 import { branchBackward } from './branch-gradient.js';
 import { loopBackward } from './loop-gradient.js';
 import { indicesOf } from '../rewrite/marks.js';
-import { type Covered, coveredLoops, mergeLoops } from '../loops/merge-loops.js';
-import { type Memo, remembered } from '../rewrite/memo.js';
-import { type JointRequest, split } from './split.js';
+import { type EquivalentLoops, coveredLoops, mergeLoops } from '../loops/merge-loops.js';
+import { type Memo, memoized } from '../rewrite/memo.js';
+import { type JointRequest, splitJoint } from './split.js';
 import { instantiate } from '../rewrite/transform.js';
 
-/** What to differentiate, and in which world: program values or arrays. */
+/** A differentiation request, over program values or arrays. */
 export interface GradientRequest<T extends Tensor> {
-  /** Holds the computation. Appending to it while gradients are computed is fine. */
+  /** The program of the computation. It may grow while gradients are computed. */
   readonly program: Program;
-  /** Where gradients enter: values of the program, each with the gradient of something in it. */
+  /** Output gradients: values of the program, each with its gradient as a `T`. */
   readonly outputs: readonly { readonly value: Value; readonly grad: T }[];
-  /** The values whose gradients are wanted; any values, not only inputs. */
+  /** The values whose gradients are requested; any values, not only inputs. */
   readonly wrt: readonly Value[];
-  /** A value of the program in the world of the gradients. */
+  /** A value of the program as a `T`. */
   valueOf(value: Value): T;
   add(a: T, b: T): T;
-  /** Runs the rule of a call that was made at a line; what it makes belongs to that line. */
+  /** Runs the rule of a call with the call's source line. */
   at?(source: string | undefined, rule: () => readonly (T | null)[]): readonly (T | null)[];
 }
 
 /**
- * Reverse-mode differentiation: the gradients with respect to `wrt`, in order, null where nothing flows.
+ * Reverse-mode differentiation: the gradients with respect to `wrt`, in order, null where there is none.
  *
  * The rules are the operators' own and are written in operators, so with `T = Value` this appends the
  * gradient to a program, and with arrays it computes it. Only nodes between `wrt` and the outputs are
- * looked at; each is visited once, in reverse order. Nothing flows through operators without a gradient
- * or through values that are not floats.
+ * visited, once each in reverse order. Operators without a gradient and values that are not floats have none.
  *
- * @throws what a rule throws, with the operator and the user's line of the differentiated call.
+ * @throws the error of a rule, with the operator and the user's line of the differentiated call.
  */
 export function gradient<T extends Tensor>(request: GradientRequest<T>): readonly (T | null)[] {
   const { program, outputs, wrt } = request;
@@ -72,7 +71,7 @@ export function gradient<T extends Tensor>(request: GradientRequest<T>): readonl
     const cover = covered.get(id);
     if (cover !== undefined && !isWanted(cover, program, wanted)) {
       if (id !== cover.first) continue;
-      // By now all who read any of the loops have been visited: one way back serves for them all.
+      // All readers of any of the loops have been visited by now: one backward loop serves them all.
       for (const [other, same] of cover.others) {
         program.results(other).forEach((result, k) => {
           const grad = grads.get(result);
@@ -96,14 +95,18 @@ export function gradient<T extends Tensor>(request: GradientRequest<T>): readonl
         if (needs[k] && grad !== null) accumulate(operand, grad);
       });
     }
-    // Let the arrays of eager gradients go as soon as they have been used.
+    // Releases the arrays of eager gradients after their last use.
     for (const result of results) if (!wanted.has(result)) grads.delete(result);
   }
   return wrt.map((value) => grads.get(value) ?? null);
 }
 
-/** Whether gradients are asked for with respect to what one of several loops gave. */
-function isWanted({ by, others }: Covered, program: Program, wanted: ReadonlySet<Value>): boolean {
+/** True when gradients are requested with respect to results of one of several loops. */
+function isWanted(
+  { by, others }: EquivalentLoops,
+  program: Program,
+  wanted: ReadonlySet<Value>,
+): boolean {
   return [by, ...others.keys()].some((id) => program.results(id).some((each) => wanted.has(each)));
 }
 
@@ -147,7 +150,10 @@ function applyRule<T extends Tensor>(
   }
 }
 
-/** A rule must give each needed input a gradient of its type; symbols may be spelled differently. */
+/**
+ * A rule must return a gradient of the right type for each input that needs one; symbols may be spelled
+ * differently.
+ */
 function checkGradients<T extends Tensor>(
   operands: readonly Value[],
   needs: readonly boolean[],
@@ -175,19 +181,18 @@ function checkGradients<T extends Tensor>(
 }
 
 /**
- * The program that computes gradients of `program`, which it runs again inside. Its inputs are those of
- * `program`, then the gradients of the outputs that `flows` marks (every float output unless said); its
- * outputs are the gradients of the inputs that `wrt` marks, in order, zeros where nothing flows.
+ * The program that computes gradients of `program`, which it contains. Its inputs are those of `program`,
+ * then the gradients of the outputs that `flows` marks (default: every float output); its outputs are the
+ * gradients of the inputs that `wrt` marks, in order, zeros where there is none.
  *
- * It is an ordinary program: it can be differentiated again. The same question gives the same object,
- * so what is compiled for it is compiled once.
+ * It is an ordinary program and can be differentiated again. Memoized, so that it is compiled once.
  */
 export function backwardProgram(
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[] = floatOutputs(program),
 ): Program {
-  return remembered(backwards, program, [wrt, flows], () => {
+  return memoized(backwards, program, [wrt, flows], () => {
     const raw = Program.from(program, (into) => {
       const { grads } = appendGradients(program, into, wrt, flows);
       into.setOutputs(
@@ -201,20 +206,20 @@ export function backwardProgram(
   });
 }
 
-/** The same for a program that has run: outputs are read rather than computed again. */
+/** `backwardProgram` for a program that has run: its outputs are read instead of recomputed. */
 function backwardAfter(
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
 ): BackwardAfter {
-  return remembered(backwardsAfter, program, [wrt, flows], () => {
-    // Nobody asked for memory to be saved: in one program, what is computed again may become shared.
+  return memoized(backwardsAfter, program, [wrt, flows], () => {
+    // Memory is not a constraint here: in one program, recomputed values may become shared.
     const request = differentiated(program, wrt, flows);
     const { gives } = request;
-    const { backward, saved } = split(request, 'none', false);
+    const { backward, saved } = splitJoint(request, 'none', false);
     const there = program.inputs.length + program.outputs.length;
     if (saved.every((k) => k < there)) return { program: backward, reads: saved, gives };
-    // It takes something that cannot be computed again and was not kept, so all of it runs once more.
+    // If it needs values that are neither recomputable nor saved, the whole program runs once more.
     const reached = program.inputs.map((_, k) => gives.includes(k));
     const whole = backwardProgram(program, reached, flows);
     return { program: whole, reads: program.inputs.map((_, k) => k), gives };
@@ -228,7 +233,7 @@ const branches: Memo<Memo<BranchBackward | null>> = new WeakMap();
 
 function backwardOfLoop(step: LoopStep): LoopBackward | null {
   const { body, slices, states, needs, flows, save, canShift } = step;
-  return remembered(loops, body, [slices, states, needs, flows, save, canShift], () =>
+  return memoized(loops, body, [slices, states, needs, flows, save, canShift], () =>
     loopBackward(step, differentiated),
   );
 }
@@ -236,16 +241,15 @@ function backwardOfLoop(step: LoopStep): LoopBackward | null {
 function backwardOfBranches(request: Branches): BranchBackward | null {
   const { needs, flows, isSettled, loose } = request;
   const [then, otherwise] = request.branches;
-  const others = remembered(branches, then, [], () => new WeakMap());
-  return remembered(others, otherwise, [needs, flows, isSettled, loose], () =>
+  const others = memoized(branches, then, [], () => new WeakMap());
+  return memoized(others, otherwise, [needs, flows, isSettled, loose], () =>
     branchBackward(request, differentiated),
   );
 }
 
 /**
- * A program and its gradients in one, simplified, in a form that can be split. `gives` are the inputs that
- * something flows to, whose gradients these are: a zero in the place of nothing would be multiplied with
- * whatever lies behind the others, infinities among it.
+ * A program and its gradients in one, simplified, ready to be split. `gives` are the inputs that have a
+ * gradient; a zero in place of no gradient would be multiplied with other values, infinities among them.
  */
 export function differentiated(
   program: Program,
@@ -279,14 +283,14 @@ export function differentiated(
   };
 }
 
-/** Which outputs of a program can have a gradient. */
+/** The outputs of a program that can have a gradient. */
 export function floatOutputs(program: Program): readonly boolean[] {
   return program.outputs.map(({ value }) => isFloat(value.type.dtype));
 }
 
 /**
- * Fills `into` with a copy of `program`, then variables for the gradients of the outputs that `flows`
- * marks, then the gradients of the inputs that `wrt` marks; null where nothing flows.
+ * Fills `into` with a copy of `program`, variables for the gradients of the outputs that `flows` marks, and
+ * the gradients of the inputs that `wrt` marks, null where there is none.
  */
 function appendGradients(
   program: Program,

@@ -5,19 +5,18 @@ import { differentiated, floatOutputs } from './gradient.js';
 import { inline } from '../rewrite/inline.js';
 import type { SavePolicy } from './keep.js';
 import { indicesOf } from '../rewrite/marks.js';
-import { split } from './split.js';
+import { splitJoint } from './split.js';
 
-/** Forward and backward of a program as two programs that share their work. */
+/** Forward and backward programs that share their work. */
 export interface JointProgram extends PreparedProgram {
-  /** How many outputs of `forward` are the program's own; saved values follow them. */
+  /** Number of the program's own outputs in `forward`; saved values follow them. */
   readonly outputs: number;
 }
 
 /**
- * Differentiates a program and splits the result: `forward` computes its outputs and what `save` keeps
- * of what `backward` reads, as further outputs; backward computes the rest again. Values that are inputs
- * or outputs anyway are not saved again, constants are copied. `wrt` marks inputs, `flows` outputs (every
- * float one unless said).
+ * Differentiates a program and splits the result: `forward` computes its outputs and the values that `save`
+ * keeps for `backward`, as additional outputs; backward recomputes the rest. Inputs and outputs are not saved
+ * again, constants are copied. `wrt` marks inputs, `flows` outputs (default: every float one).
  */
 export function jointProgram(
   program: Program,
@@ -27,11 +26,11 @@ export function jointProgram(
 ): JointProgram {
   if (!flows.includes(true))
     throw new GraphError('no output of this program has a gradient', { op: 'jointProgram' });
-  // A call with a backward of its own keeps it.
+  // A call with a custom backward program is not inlined.
   const flat = inline(program, ({ regions }) => regions.length === 1);
   const request = differentiated(flat, wrt, flows);
   return {
-    ...split(request, save, true),
+    ...splitJoint(request, save, true),
     gives: request.gives,
     flows: indicesOf(flows),
     wrt: indicesOf(wrt),

@@ -5,49 +5,50 @@ import { Network } from './min-cut.js';
 import { nominalBytes } from '../rewrite/nominal.js';
 
 /**
- * What a forward pass keeps for its backward pass. Never changes a result. Bytes are counted beyond
- * inputs and outputs, which are there anyway.
+ * Policy for values that a forward pass saves for its backward pass. Never changes a result. Bytes are
+ * counted beyond inputs and outputs, which are available anyway.
  *
- * - `'all'`: everything that backward reads; nothing is computed again.
- * - `'auto'`: as few bytes as can be without computing anything dear again.
- * - `'none'`: the inputs and the outputs; everything else is computed again.
+ * - `'all'`: everything that backward reads; nothing is recomputed.
+ * - `'auto'`: as few bytes as possible without recomputing anything expensive.
+ * - `'none'`: only the inputs and outputs; everything else is recomputed.
  * - a number: as much as fits into so many bytes; as little as possible when nothing fits.
  */
 export type SavePolicy = 'all' | 'none' | 'auto' | number;
 
-export interface KeepRequest {
+export interface SaveRequest {
   readonly program: Program;
-  /** Whether a node belongs to the backward pass. Nothing else may depend on such nodes. */
+  /** True for nodes of the backward pass. No other node may depend on them. */
   isLate(id: NodeId): boolean;
-  /** Values that backward needs besides what its nodes read. */
+  /** Values that backward needs besides the operands of its nodes. */
   readonly wanted: readonly Value[];
-  /** Values that are there anyway, the inputs if they are. */
+  /** Values that are available anyway, possibly the inputs. */
   readonly held: readonly Value[];
   readonly policy: SavePolicy;
-  /** Calls that may be computed again whatever the policy says. Default none. */
+  /** True for calls that may be recomputed regardless of the policy. Default none. */
   readonly isRepeatable?: (id: NodeId) => boolean;
-  /** Whether a value that is not held can be kept at all; calls that give others are computed again. */
+  /** True for values that can be saved if they are not held; calls that return others are recomputed. */
   readonly isKeepable?: (value: Value) => boolean;
-  /** What a call cannot do without besides its operands. Default nothing. */
+  /** Dependences of a call besides its operands. Default none. */
   readonly behind?: (id: NodeId) => readonly Value[];
 }
 
-export interface Kept {
-  /** The forward nodes that backward computes again. */
+export interface SavedValues {
+  /** The forward nodes that backward recomputes. */
   readonly again: ReadonlySet<NodeId>;
   /** The forward values, constants apart, that backward and those nodes read. */
   readonly values: readonly Value[];
 }
 
 /**
- * Chooses what is kept: the least bytes on a cut between what must be kept and what backward reads, and of
- * equal cuts the one that computes least again (as functorch's min-cut partitioner for PyTorch does, He
- * and others, 2022). A node that may not be computed again has to be on the near side of the cut.
+ * Chooses the saved values: the least bytes on a cut between values that must be saved and those that
+ * backward reads, and of equal cuts the one with the least recomputation (as functorch's min-cut partitioner
+ * for PyTorch does, He and others, 2022). A node that may not be recomputed has to be on the near side of the
+ * cut.
  *
- * For a number of bytes the calls that may be computed again grow one by one, from the cheapest on, until
- * the cut is small enough. More of them never make it larger, so their number is found by bisection.
+ * For a byte limit the recomputable calls are added one by one, cheapest first, until the cut is small
+ * enough. More of them never make it larger, so their number is found by bisection.
  */
-export function chooseKept(request: KeepRequest): Kept {
+export function chooseSaved(request: SaveRequest): SavedValues {
   const { program, isLate, wanted, held, policy } = request;
   const { isRepeatable = () => false, isKeepable = () => true, behind = () => [] } = request;
   const source: Source = {
@@ -72,9 +73,9 @@ export function chooseKept(request: KeepRequest): Kept {
       (isRepeatable(id) && !introducesDims(program, id)) ||
       program.results(id).some((value) => !isKeepable(value)),
   );
-  const keeping = (allowed: readonly NodeId[]): Kept =>
+  const keeping = (allowed: readonly NodeId[]): SavedValues =>
     readingFrom(source, needed, leastCut(source, needed, new Set([...allowed, ...repeated])));
-  const bytes = ({ values }: Kept): number =>
+  const bytes = ({ values }: SavedValues): number =>
     values.reduce((sum, value) => sum + (free.has(value) ? 0 : nominalBytes(value.type)), 0);
 
   if (policy === 'all') return keeping(forward.filter((id) => isFree(program, id)));
@@ -82,7 +83,7 @@ export function chooseKept(request: KeepRequest): Kept {
     return keeping(forward.filter((id) => !introducesDims(program, id)));
   }
   const { order, free: none, cheap } = recomputable(program, forward);
-  const first = (count: number): Kept => keeping(order.slice(0, count));
+  const first = (count: number): SavedValues => keeping(order.slice(0, count));
   if (policy === 'auto') return first(cheap);
   let [low, high] = [none, order.length];
   while (low < high) {
@@ -93,18 +94,18 @@ export function chooseKept(request: KeepRequest): Kept {
   return first(low);
 }
 
-/** The values that can be kept or computed again. */
+/** The values that can be saved or recomputed. */
 interface Source {
   readonly program: Program;
-  /** What is needed to compute the results of a node. */
+  /** Values needed to compute the results of a node. */
   readonly needs: (id: NodeId) => readonly Value[];
-  /** What keeping a value costs. */
+  /** Cost of saving a value. */
   readonly price: (value: Value) => number;
 }
 
 /**
- * The calls behind the cut. In the network a call is a vertex that reads what it reads and cannot be
- * parted from it; each of its results is a vertex, and the edge to it costs what keeping it costs.
+ * The calls behind the minimum cut. In the network a call is a vertex with infinite edges from its operands;
+ * each of its results is a vertex, and the edge to it costs as much as saving it.
  */
 function leastCut(
   { needs, price }: Source,
@@ -139,12 +140,12 @@ function leastCut(
   return new Set([...calls].flatMap(([id, vertex]) => (behind[vertex] === 1 ? [id] : [])));
 }
 
-/** What is read when these nodes are computed again. */
+/** Values read when these nodes are recomputed. */
 function readingFrom(
   { program, needs }: Source,
   needed: readonly Value[],
   again: ReadonlySet<NodeId>,
-): Kept {
+): SavedValues {
   const values = new Set<Value>();
   const seen = new Set<Value>(needed);
   for (const value of seen) {

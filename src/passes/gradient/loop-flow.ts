@@ -11,18 +11,18 @@ export type Differentiate = (
   flows: readonly boolean[],
 ) => JointRequest & { readonly gives: readonly number[] };
 
-/** One iteration, differentiated. */
+/** One differentiated iteration. */
 export interface LoopFlow {
   readonly request: ReturnType<Differentiate>;
-  /** The outputs of the body whose gradients enter, once what iterations hand each other is counted in. */
+  /** The outputs of the body that have gradients, including those from the next iteration. */
   readonly flows: readonly boolean[];
 }
 
 /**
- * Differentiates one iteration with respect to what leads to something that needs a gradient, for the
- * gradients that can come in from outside or from the iteration after. What comes in from there is what
- * flows to the states here, so it is found by repetition; states that no gradient passes stay out of it.
- * Null where nothing flows at all.
+ * Differentiates one iteration with respect to all that leads to something that needs a gradient, for the
+ * gradients that can enter from outside or from the next iteration. The latter are the gradients of the
+ * states here, found by a fixed-point iteration; states without a gradient stay out of it. Null where there
+ * is no gradient at all.
  */
 export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow | null {
   const { body, slices, states } = step;
@@ -42,7 +42,7 @@ export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow
   }
 }
 
-/** The inputs of the body through which what needs a gradient is reached, and the outputs it reaches. */
+/** The inputs of the body through which values that need a gradient are reached, and the outputs they reach. */
 function wanted({ body, slices, states, needs }: LoopStep): {
   readonly wrt: readonly boolean[];
   readonly reaches: readonly boolean[];
@@ -54,7 +54,7 @@ function wanted({ body, slices, states, needs }: LoopStep): {
     const from = body.inputs.filter((_, k) => wrt[k]);
     const carries = carriers(body, nodesBetween(body, from, outputs), new Set(from));
     const reaches = outputs.map((value) => carries.has(value));
-    // A state depends on all that it was made of in the iteration before.
+    // A state depends on everything that it was made of in the previous iteration.
     const entered = reaches.flatMap((reached, k) =>
       reached && k >= rows && !wrt[slices + k - rows] ? [slices + k - rows] : [],
     );

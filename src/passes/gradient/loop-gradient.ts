@@ -13,14 +13,14 @@ import {
 import { type Differentiate, loopFlow } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { nominalBytes } from '../rewrite/nominal.js';
-import { type JointRequest, split } from './split.js';
+import { type JointRequest, splitJoint } from './split.js';
 
 /**
- * Derives the loop back through a loop; null where no gradient reaches anything that needs one.
+ * Derives the backward loop of a loop; null where no gradient reaches anything that needs one.
  *
- * One iteration is differentiated, and split as any program is into what runs forward and what runs
- * backward. What lies in memory anyway is read there: slices, stacked results, captures. Of the rest,
- * the states that entered the iteration above all, forward gives what `save` says as further rows.
+ * One iteration is differentiated, and split like any program into a forward and a backward part. Values that
+ * are in memory anyway are read: slices, stacked results, captures. Of the others, above all the states at
+ * the start of the iteration, forward saves those that `save` asks for as additional rows.
  */
 export function loopBackward(step: LoopStep, differentiate: Differentiate): LoopBackward | null {
   const { body, slices, states, save } = step;
@@ -32,17 +32,17 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
   const rows = body.outputs.length - states;
   const isCapture = (k: number): boolean => k >= firstCapture;
   const values = request.results.map(({ value }) => value);
-  /** The row that a state is as well once the iteration is over. */
+  /** The row that equals a state at the end of the iteration. */
   const rowOf = (state: number): number =>
     step.canShift ? values.slice(0, rows).indexOf(values[rows + state]) : -1;
-  const { forward, backward, saved } = split(request, save, false, {
+  const { forward, backward, saved } = splitJoint(request, save, false, {
     isHeld: (place) => {
       if (place >= inputs) return place < inputs + rows;
       return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
     },
     isRepeatable: invariants(request, isCapture),
     isKeepable: isStackable(request),
-    spoken: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
+    extraTypes: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
   });
   const roleOf = (place: number): Role => {
     if (place >= inputs + rows + states) return 'saved';
@@ -98,7 +98,7 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
   };
 }
 
-/** Forward nodes that are the same in every iteration: nobody stacks copies of what captures give. */
+/** Loop-invariant forward nodes: values of captures are not stacked. */
 function invariants(
   { joint, boundary, inputs }: JointRequest,
   isCapture: (input: number) => boolean,
@@ -112,13 +112,13 @@ function invariants(
   return (id) => found.has(id);
 }
 
-/** Rows have one shape: what has a size that the data of an iteration decides is computed again. */
+/** Rows have one shape: a value with a size that the data of an iteration decides is recomputed. */
 function isStackable({ joint: { decidedSizes } }: JointRequest): (value: Value) => boolean {
   if (decidedSizes.size === 0) return () => true;
   return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !decidedSizes.has(name));
 }
 
-/** What a loop that reads nothing iterates over: anything that has a row for each iteration. */
+/** Data of a loop that reads none: anything with a row for each iteration. */
 function idleData({ body, slices, states }: LoopStep): {
   readonly kind: 'slice' | 'row' | 'marker';
   readonly type: TensorType;

@@ -1,5 +1,5 @@
 /**
- * A network of capacities from one source to one sink. Its least cut is found by Dinic's algorithm (Dinic,
+ * A flow network with one source and one sink. Its minimum cut is found by Dinic's algorithm (Dinic,
  * Algorithm for solution of a problem of maximum flow in networks with power estimation, 1970), without
  * recursion, since the chains of deep programs are long.
  */
@@ -24,8 +24,8 @@ export class Network {
   }
 
   /**
-   * A flag for every vertex: 1 when it lies behind a cut of least price, on the side of the sink. Of all
-   * such cuts it is the one nearest to the sink. Without a path of infinite edges there always is one.
+   * A flag for every vertex: 1 when it lies on the sink's side of a minimum cut, the one nearest to the sink.
+   * Without a path of infinite edges there always is one.
    */
   behindLeastCut(): Uint8Array {
     for (;;) {
@@ -47,7 +47,7 @@ export class Network {
     return behind;
   }
 
-  /** The distances from the source along edges with capacity left; -1 for what cannot be reached. */
+  /** The distances from the source along edges with remaining capacity; -1 for unreachable vertices. */
   #levels(): Int32Array {
     const levels = new Int32Array(this.#edges.length).fill(-1);
     levels[this.source] = 0;
@@ -63,7 +63,7 @@ export class Network {
     return levels;
   }
 
-  /** Sends flow along shortest paths until each of them has a full edge. */
+  /** Finds a blocking flow: saturates an edge of every shortest path. */
   #block(levels: Int32Array): void {
     const tried = new Int32Array(this.#edges.length);
     const path: number[] = [];

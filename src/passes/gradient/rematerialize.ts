@@ -1,16 +1,15 @@
 import type { NodeId } from '../../graph/graph.js';
 import { Program } from '../../ir/program.js';
 import { Copies } from '../rewrite/copies.js';
-import { chooseKept, type SavePolicy } from './keep.js';
+import { chooseSaved, type SavePolicy } from './keep.js';
 import { mergeMarkedLoops } from '../loops/merge-loops.js';
-import { carryRequirements } from '../rewrite/transform.js';
 
 export type { SavePolicy } from './keep.js';
 
 /**
- * Lets a program that holds a forward and a backward pass, such as a whole training step, keep less from
- * the one for the other: what `policy` does not keep is computed again where backward first needs it.
- * `isBackward` marks the nodes of the backward pass; whatever depends on them counts as one of them.
+ * Rematerialization in a program that holds a forward and a backward pass, such as a whole training step:
+ * values that `policy` does not save are recomputed where backward first needs them. `isBackward` marks the
+ * nodes of the backward pass; their dependents count as backward, too.
  */
 export function rematerialize(
   given: Program,
@@ -18,7 +17,7 @@ export function rematerialize(
   policy: SavePolicy,
 ): Program {
   if (policy === 'all') return given;
-  // A loop that backward runs again is found to be one of forward's only while both read the same.
+  // A loop that backward reruns is recognized as one of forward's only while both have the same operands.
   const { program, isLate: isMarked } = mergeMarkedLoops({ program: given, isLate: isBackward });
   const { graph } = program;
   const late = new Uint8Array(graph.nodeCount);
@@ -28,7 +27,7 @@ export function rematerialize(
   }
   const isLate = (id: NodeId): boolean => late[id] === 1;
   const held = [...program.inputs, ...program.outputs.map(({ value }) => value)];
-  const { again } = chooseKept({ program, isLate, wanted: [], held, policy });
+  const { again } = chooseSaved({ program, isLate, wanted: [], held, policy });
   if (again.size === 0) return program;
   return Program.from(program, (into) => {
     const copies = new Copies(program, into, { nodes: again, isApart: true });
@@ -36,6 +35,5 @@ export function rematerialize(
     into.setOutputs(
       program.outputs.map(({ name, value }) => ({ name, value: copies.early(value) })),
     );
-    carryRequirements(program, into);
   });
 }

@@ -5,56 +5,56 @@ import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
-import { chooseKept, type SavePolicy } from './keep.js';
-import { type Again, Copies } from '../rewrite/copies.js';
-import { carryRequirements } from '../rewrite/transform.js';
+import { chooseSaved, type SavePolicy } from './keep.js';
+import { type SecondCopies, Copies } from '../rewrite/copies.js';
+import { requireKnown } from '../rewrite/transform.js';
 
-/** A program that computes results, and gradients of them behind those; and what the two share. */
+/** A program that computes results followed by their gradients, and the policy for sharing. */
 export interface JointRequest {
   readonly joint: Program;
-  /** The backward nodes begin here. */
+  /** Id of the first backward node. */
   readonly boundary: number;
   readonly inputs: readonly Value[];
-  /** The gradients that backward is given. */
+  /** The gradients that are inputs of backward. */
   readonly seeds: readonly Value[];
   readonly results: readonly Output[];
   readonly grads: readonly Output[];
 }
 
-/** Forward and backward apart. */
+/** Separate forward and backward programs. */
 export interface Split {
-  /** Gives the results, then what is saved besides them and the inputs. */
+  /** Returns the results, then the saved values that are neither results nor inputs. */
   readonly forward: Program;
-  /** Reads what `saved` says, then the seeds. */
+  /** Takes the values in `saved`, then the seeds. */
   readonly backward: Program;
   /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
   readonly saved: readonly number[];
 }
 
-/** What a split may rely on, where not all inputs and outputs of forward are there anyway. */
+/** Assumptions of a split, when not all inputs and outputs of forward are available to backward anyway. */
 export interface SplitOptions {
-  /** Whether backward can read an input or output of forward for nothing; numbered like `Split.saved`. */
+  /** True for inputs and outputs of forward that backward reads at no cost; numbered like `Split.saved`. */
   readonly isHeld?: (place: number) => boolean;
-  /** Forward nodes that may be computed again whatever the policy says. */
+  /** True for forward nodes that may be recomputed regardless of the policy. */
   readonly isRepeatable?: (id: NodeId) => boolean;
   /**
-   * Whether a value can be saved at all. What cannot be, is computed again even where it finds sizes in
-   * data: the two programs then never meet. Default all.
+   * True for values that can be saved. Others are recomputed even where they determine sizes from data: both
+   * programs then never meet. Default all.
    */
   readonly isKeepable?: (value: Value) => boolean;
-  /** What else backward speaks of: it reads what determines the dimensions of these. */
-  readonly spoken?: readonly TensorType[];
-  /** What is to be seen of the types of the gradients that come in; all unless said. */
+  /** Additional types whose dimensions backward must be able to determine. */
+  readonly extraTypes?: readonly TensorType[];
+  /** The visible types of incoming gradients. Default: all. */
   readonly seen?: readonly TensorType[];
 }
 
-const nothing: Again = { nodes: new Set(), isApart: false };
+const nothing: SecondCopies = { nodes: new Set(), isApart: false };
 
 /**
- * Splits a joint program into two that share as much as `policy` says. With `isApart` what backward
- * computes again stays computed again, even where both end up in one program.
+ * Splits a joint program into two that share as much as `policy` says. With `isApart` recomputed values stay
+ * recomputed, even where both end up in one program.
  */
-export function split(
+export function splitJoint(
   { joint, boundary, inputs, seeds, results, grads }: JointRequest,
   policy: SavePolicy,
   isApart: boolean,
@@ -62,7 +62,7 @@ export function split(
     isHeld = () => true,
     isRepeatable = () => false,
     isKeepable,
-    spoken = [],
+    extraTypes = [],
     seen = seeds.map(({ type }) => type),
   }: SplitOptions = {},
 ): Split {
@@ -73,7 +73,7 @@ export function split(
   });
   const held = [...places.keys()];
   const finders = isKeepable === undefined ? noFinders : findersOf(joint, seen);
-  const { again, values } = chooseKept({
+  const { again, values } = chooseSaved({
     program: joint,
     isLate: (id) => id >= boundary,
     wanted: grads.map(({ value }) => value),
@@ -85,7 +85,7 @@ export function split(
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
-  const all = [...seeds.map(({ type }) => type), ...spoken];
+  const all = [...seeds.map(({ type }) => type), ...extraTypes];
   const saved = [...values, ...carriersOfDims(joint, made, held, given, all)];
   const extra = saved.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
@@ -104,11 +104,11 @@ export function split(
   };
 }
 
-/** The forward results that tell sizes which the data decides; in the order of the program. */
+/** The forward results that reveal data-dependent sizes, in program order. */
 type Finders = ReadonlySet<Value>;
 const noFinders: Finders = new Set();
 
-/** Those whose sizes do not come in with the gradients. */
+/** Size-revealing results whose sizes do not come with the gradients. */
 function findersOf(joint: Program, seen: readonly TensorType[]): Finders {
   const given = determinedSymbols(seen);
   return new Set(
@@ -117,15 +117,15 @@ function findersOf(joint: Program, seen: readonly TensorType[]): Finders {
 }
 
 /**
- * Further forward values for the backward program, so that each dimension it speaks of is determined by
- * the shape of one of its inputs.
+ * Additional forward values for the backward program, so that each dimension it uses is determined by the
+ * shape of one of its inputs.
  */
 function carriersOfDims(
   joint: Program,
   made: readonly NodeId[],
   held: readonly Value[],
   given: readonly TensorType[],
-  spoken: readonly TensorType[],
+  extraTypes: readonly TensorType[],
 ): Value[] {
   const carriers: Value[] = [];
   const known = determinedSymbols(given);
@@ -137,12 +137,12 @@ function carriersOfDims(
       for (const found of determinedSymbols([carrier.type])) known.add(found);
     }
   };
-  require(symbolsOfTypes([...given, ...spoken]).keys());
+  require(symbolsOfTypes([...given, ...extraTypes]).keys());
   for (const id of made) {
     const node = joint.node(id);
     if (node.kind !== 'call') continue;
     require(symbolsOfAttributes(node.op.attributes, node.attributes).keys());
-    // Whatever is new in the results is determined by running the call.
+    // Sizes that are new in the results are determined by running the call.
     for (const name of symbolsOfTypes(node.types).keys()) known.add(name);
   }
   return carriers;
@@ -161,13 +161,13 @@ function firstWith(joint: Program, held: readonly Value[], name: string): Value 
 
 /**
  * A program of some of the nodes, and second copies of others, that reads `inputs` and constants. Second
- * copies of what is `first` are there even if nothing reads them.
+ * copies of nodes in `first` are included even if nothing reads them.
  */
 function part(
   joint: Program,
   inputs: readonly Value[],
   belongs: (id: NodeId) => boolean,
-  again: Again,
+  again: SecondCopies,
   outputs: readonly Output[],
   first: readonly NodeId[] = [],
 ): Program {
@@ -184,7 +184,7 @@ function part(
       if (joint.node(id).kind === 'call' && belongs(id)) copies.add(id, true);
     }
     into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.late(value) })));
-    carryRequirements(joint, into);
+    requireKnown(joint, into);
   });
 }
 

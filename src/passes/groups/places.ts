@@ -1,124 +1,129 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { Var } from '../../loop/language/nodes.js';
 import type { Group } from './group.js';
-import { roomFor } from './room.js';
+import { symbolicUpperBound } from './room.js';
 import { isExtents } from '../rewrite/measure.js';
 import { viewed } from '../rewrite/views.js';
 
-/** What lies at a place of memory while a program runs. */
-export type PlaceRole =
+/** Contents of a buffer of a program. */
+export type BufferRole =
   | { readonly kind: 'input'; readonly index: number }
   | { readonly kind: 'constant'; readonly data: ConstantData }
   | { readonly kind: 'temporary' }
   | { readonly kind: 'scratch'; readonly name: string };
 
-/** A row-major array in memory that kernels are given the address of. */
-export interface Place {
-  readonly role: PlaceRole;
+/** A row-major buffer in memory whose address is passed to kernels. */
+export interface PlannedBuffer {
+  readonly role: BufferRole;
   readonly dtype: DType;
   readonly length: Dim;
-  /** The first and the last step of the schedule that needs it; outputs live to the step after the last. */
+  /** Live range in steps of the schedule; outputs live to the step after the last. */
   first: number;
   last: number;
-  /** For the place of an input: the output that takes it over, and the step that overwrites it. */
+  /** For an input's buffer: the output that reuses it, and the step that overwrites it. */
   taken: { readonly output: number; readonly step: number } | null;
 }
 
-/** Where the elements of an output are once the program has run. */
+/** Location of an output's elements after the run. */
 export type OutputSource =
   | { readonly kind: 'place'; readonly place: number }
   | { readonly kind: 'input'; readonly index: number }
   | { readonly kind: 'constant'; readonly data: ConstantData };
 
-/** An address that `main` works out while it runs: a row of a place, or the one of two that is current. */
+/** An address that `main` computes at run time: a row of a buffer, or the current one of two. */
 interface Address {
   readonly variable: Var;
-  /** The memory that it may point into. */
+  /** The buffers that it may point into. */
   readonly within: readonly number[];
 }
 
 /**
- * The memory that a program and the regions of its loops and branches work in. A location is a number:
- * a place, or, below zero, an address.
+ * The memory of a program and the regions of its loops and branches. A location is a number: a buffer, or,
+ * below zero, an address.
  */
-export class Memory {
-  readonly places: Place[] = [];
+export class ProgramMemory {
+  readonly places: PlannedBuffer[] = [];
   readonly #addresses: Address[] = [];
   readonly #bound: Set<string> = new Set();
 
-  place(role: PlaceRole, dtype: DType, length: Dim, first: number, last: number = first): number {
+  place(role: BufferRole, dtype: DType, length: Dim, first: number, last: number = first): number {
     const most = this.roomFor(length);
     if (most === null) throw new InternalError(`nothing bounds the size ${String(length)}`);
     return this.places.push({ role, dtype, length: most, first, last, taken: null }) - 1;
   }
 
-  /** Notes that the program itself finds the size of a symbol while it runs. */
+  /** Records that the program determines the size of a symbol at run time. */
   bind(symbol: string): void {
     this.#bound.add(symbol);
   }
 
-  /** Room for whatever a length will be, in sizes that are known before the program runs; null for none. */
+  /** Upper bound of a length, in sizes that are known before the program runs; null for none. */
   roomFor(length: Dim): Dim | null {
-    return this.#bound.size === 0 ? length : roomFor(length, this.#bound);
+    return this.#bound.size === 0 ? length : symbolicUpperBound(length, this.#bound);
   }
 
-  /** A location inside of others, at the address that a variable of `main` has. */
+  /** A location inside of others, at the address in a variable of `main`. */
   address(variable: Var, ...within: readonly number[]): number {
     const places = within.flatMap((location) => this.placesOf(location));
     return -this.#addresses.push({ variable, within: places });
   }
 
-  /** The variable that holds an address; undefined for a place. */
+  /** The variable that holds an address; undefined for a buffer. */
   variableOf(location: number): Var | undefined {
     return location < 0 ? this.#addresses[-location - 1].variable : undefined;
   }
 
-  /** Keeps what lies at a location until a step. */
+  /** Extends the live range of a location to a step. */
   keep(location: number, step: number): void {
     for (const place of this.placesOf(location)) {
       this.places[place].last = Math.max(this.places[place].last, step);
     }
   }
 
-  /** The places that a location may lie in. */
+  /** The buffers that a location may lie in. */
   placesOf(location: number): readonly number[] {
     return location < 0 ? this.#addresses[-location - 1].within : [location];
   }
 }
 
-/** The steps that a group of a schedule takes: one, unless it has steps inside. */
-export interface Span {
+/** The steps of a group in the schedule: one, unless it has nested steps. */
+export interface StepRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** What a region has that a program of its own lacks. */
-export interface Surroundings {
-  readonly memory: Memory;
-  readonly spanOf: (group: Group) => Span;
-  /** Where the inputs lie. */
+/** Context of a region, which a program of its own does not have. */
+export interface RegionContext {
+  readonly memory: ProgramMemory;
+  readonly spanOf: (group: Group) => StepRange;
+  /** Locations of the inputs. */
   readonly inputs: ReadonlyMap<Value, number>;
-  /** Where outputs are to go; asked for when they are made, with whether an operand may be overwritten. */
+  /**
+   * Destinations of outputs; called when they are made, with a predicate of operands that may be overwritten.
+   */
   readonly outputs: ReadonlyMap<Value, (mayOverwrite: (operand: Value) => boolean) => number>;
 }
 
-/** Where the results of groups with regions go; null for an ordinary group. */
-export type PlaceControl = (group: Group, places: Places) => ReadonlyMap<Value, number> | null;
+/** Locations of the results of groups with regions; null for an ordinary group. */
+export type PlaceControl = (
+  group: Group,
+  places: BufferAssignment,
+) => ReadonlyMap<Value, number> | null;
 
 /**
- * The places of a scheduled program. A result takes the place of an operand that dies where the result is
- * made and that it may reuse, unless it is an output, which others may want elsewhere; `replaced` says
- * for outputs which input they are meant to overwrite.
+ * Buffer assignment of a scheduled program. A result reuses the buffer of an operand that dies at the same
+ * step, unless it is an output, which may be needed elsewhere; `replaced` says for outputs which input they
+ * are meant to overwrite.
  */
-export class Places {
-  readonly memory: Memory;
+export class BufferAssignment {
+  readonly memory: ProgramMemory;
   readonly #program: Program;
   readonly #inputs: ReadonlyMap<Value, number>;
-  readonly #around: Surroundings | null;
+  readonly #around: RegionContext | null;
   readonly #locations: Map<Value, number> = new Map();
   readonly #lastRead: Map<Value, number> = new Map();
   readonly #outputs: ReadonlySet<Value>;
@@ -130,12 +135,12 @@ export class Places {
     schedule: readonly Group[],
     replaced: readonly (number | null)[] = [],
     control: PlaceControl = () => null,
-    around: Surroundings | null = null,
-    spanOf: (group: Group) => Span = around?.spanOf ?? stepsOf(schedule),
+    around: RegionContext | null = null,
+    spanOf: (group: Group) => StepRange = around?.spanOf ?? stepsOf(schedule),
   ) {
     this.#program = program;
     this.#around = around;
-    this.memory = around?.memory ?? new Memory();
+    this.memory = around?.memory ?? new ProgramMemory();
     this.#inputs = new Map(program.inputs.map((value, index) => [value, index]));
     this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
     for (const [value, location] of around?.inputs ?? []) this.#locations.set(value, location);
@@ -169,21 +174,21 @@ export class Places {
     }
   }
 
-  get all(): readonly Place[] {
+  get all(): readonly PlannedBuffer[] {
     return this.memory.places;
   }
 
-  /** The location of a value, or of what it views; undefined for what no kernel touches. */
+  /** The location of a value, or of the value it views; undefined for a value that no kernel touches. */
   placeOf(value: Value): number | undefined {
     return this.#locations.get(viewed(this.#program, value));
   }
 
-  /** Where an output of a region is to go. */
+  /** Destination of a region's output. */
   destinationOf(value: Value): number | undefined {
     return this.#around?.outputs.get(value)?.(() => false);
   }
 
-  /** Memory that only these steps need. */
+  /** Scratch memory with a live range of these steps. */
   addScratch(name: string, dtype: DType, length: Dim, first: number, last: number = first): number {
     return this.memory.place({ kind: 'scratch', name }, dtype, length, first, last);
   }
@@ -209,7 +214,7 @@ export class Places {
     const role = this.#roleOf(value);
     if (role === undefined) return;
     const { dtype, shape } = value.type;
-    this.#locations.set(value, this.memory.place(role, dtype, sizeOf(shape), first, last));
+    this.#locations.set(value, this.memory.place(role, dtype, elementCount(shape), first, last));
   }
 
   #put(value: Value, location: number, step: number): void {
@@ -227,13 +232,13 @@ export class Places {
     );
   }
 
-  /** Gives a result the place of an operand, if there is a suitable one. */
+  /** Assigns an operand's buffer to a result, if a suitable one exists. */
   #takeOver(group: Group, value: Value, step: number): boolean {
     const replaced = this.#replaced.get(value);
     for (const operand of group.reuses.get(value) ?? []) {
       if (this.#lastRead.get(operand) !== step || this.#outputs.has(operand)) continue;
       const place = this.#locations.get(operand);
-      // What lies outside of a region is there for the next iteration, too.
+      // Captured buffers are read by the next iteration, too.
       if (place === undefined || place < 0 || this.#around?.inputs.has(operand)) continue;
       const { role, taken } = this.memory.places[place];
       const isWanted = this.#outputs.has(value)
@@ -249,29 +254,30 @@ export class Places {
     return false;
   }
 
-  #roleOf(value: Value): PlaceRole | undefined {
+  #roleOf(value: Value): BufferRole | undefined {
     const node = this.#program.node(value.node);
     if (node.kind === 'variable') {
       return { kind: 'input', index: this.#inputs.get(value)! };
     }
-    // Sizes made of data have no elements that anybody reads.
+    // The elements of sizes made from data are never read.
     if (node.kind === 'call') return isExtents(node) ? undefined : { kind: 'temporary' };
+    if (node.kind === 'check') throw new InternalError('a check has no values');
     return isImmediate(node.data) ? undefined : { kind: 'constant', data: node.data };
   }
 }
 
 /** One step for every group, in order. */
-function stepsOf(schedule: readonly Group[]): (group: Group) => Span {
+function stepsOf(schedule: readonly Group[]): (group: Group) => StepRange {
   const steps = new Map(schedule.map((group, step) => [group, { first: step, last: step }]));
   return (group) => steps.get(group)!;
 }
 
-/** Whether kernels hold a constant as a number instead of reading it from memory. */
+/** True for constants that kernels hold as an immediate instead of reading memory. */
 export function isImmediate(data: ConstantData): boolean {
   return data.data.length === 1;
 }
 
-/** Whether a value is such a constant, so that nothing is read. */
+/** True for a value that is an immediate constant, so that nothing is read. */
 export function isNumber(program: Program, { node }: Value): boolean {
   const made = program.node(node);
   return made.kind === 'constant' && isImmediate(made.data);

@@ -2,28 +2,28 @@ import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, sy
 
 type Atom = DimExpr['terms'][number]['atoms'][number];
 
-/** Between which sizes that are known earlier a size lies; `high` is null where there is none. */
+/** Bounds of a size, in sizes that are known earlier; `high` is null where there is none. */
 interface Range {
   readonly low: Dim;
   readonly high: Dim | null;
 }
 
 /** The symbols whose sizes are not known yet. */
-export interface Own {
+export interface UnknownSymbols {
   has(symbol: string): boolean;
-  /** A size in other symbols that one of them never exceeds; null, or no answer, for what its bounds say. */
+  /** Symbolic upper bound of one of them; null or undefined for its static bounds. */
   most?(symbol: string): Dim | null;
 }
 
 /**
- * A size, in symbols that are not `own`, that holds whatever a dimension will be: room to plan for what
- * only a run decides. Null where there is no such size.
+ * Upper bound of a dimension, in symbols that are not `own`: memory to reserve for a size that only a run
+ * decides. Null where there is none.
  */
-export function roomFor(dim: Dim, own: Own): Dim | null {
+export function symbolicUpperBound(dim: Dim, own: UnknownSymbols): Dim | null {
   return rangeOf(dim, own).high;
 }
 
-function rangeOf(dim: Dim, own: Own): Range {
+function rangeOf(dim: Dim, own: UnknownSymbols): Range {
   if (typeof dim === 'number') return { low: dim, high: dim };
   let low: Dim = 0;
   let high: Dim | null = 0;
@@ -31,14 +31,14 @@ function rangeOf(dim: Dim, own: Own): Range {
     const product = productOf(atoms.map((atom) => rangeOfAtom(atom, own)));
     const [least, most] =
       coefficient < 0 ? [product.high, product.low] : [product.low, product.high];
-    // Where a subtracted size may be anything, the sum is still a size.
+    // If a subtracted size is unbounded, the sum is still not negative.
     low = least === null ? 0 : addDim(low, mulDim(coefficient, least));
     high = high === null || most === null ? null : addDim(high, mulDim(coefficient, most));
   }
   return { low, high };
 }
 
-/** Of sizes, none of which is negative. */
+/** Bounds of a product of sizes, none of which is negative. */
 function productOf(factors: readonly Range[]): Range {
   return factors.reduce<Range>(
     (a, b) => ({
@@ -49,7 +49,7 @@ function productOf(factors: readonly Range[]): Range {
   );
 }
 
-function rangeOfAtom(atom: Atom, own: Own): Range {
+function rangeOfAtom(atom: Atom, own: UnknownSymbols): Range {
   if (atom.kind === 'symbol') {
     const { min, max } = atom.bounds;
     if (own.has(atom.name)) {

@@ -1,4 +1,4 @@
-import { type Dim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { type Dim, sameShape, elementCount } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -6,20 +6,20 @@ import type { Group } from './group.js';
 import { sameButForOnes, viewed } from '../rewrite/views.js';
 
 /**
- * Reductions that fold the same axes of one domain. A row is what falls into one result; rows do not
- * depend on each other, so all that is made of a row can be made while it lies in the cache.
+ * Reductions that fold the same axes of one domain. A row is the set of elements folded into one result; rows
+ * are independent, so everything derived from a row can be computed while it is in the cache.
  */
 export interface RowFrame {
   readonly domain: readonly Dim[];
   readonly folded: readonly number[];
 }
 
-/** Rows with more elements are not in the cache any more when they are looked at again. */
+/** Longest row: the elements of a longer one have left the cache before the next pass. */
 const longestRow = 2 ** 16;
 
 /**
- * The frame of a reduction, if it is worth to go through row by row: the elements of a row lie side by
- * side, it may have several, there may be several rows, and none is certainly too long for the cache.
+ * The frame of a reduction, if row-by-row processing pays: the elements of a row are contiguous, there may be
+ * several rows of several elements, and none is certainly too long for the cache.
  */
 export function rowFrame(program: Program, reduction: NodeId): RowFrame | null {
   const call = program.node(reduction) as CallNode;
@@ -30,7 +30,7 @@ export function rowFrame(program: Program, reduction: NodeId): RowFrame | null {
   const wide = domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
   const last = wide[wide.length - 1];
   if (last === undefined || !folded.includes(last)) return null;
-  const length = sizeOf(domain.filter((_, axis) => folded.includes(axis)));
+  const length = elementCount(domain.filter((_, axis) => folded.includes(axis)));
   const isShort = typeof length !== 'number' || length <= longestRow;
   return isShort && wide.some((axis) => !folded.includes(axis)) ? { domain, folded } : null;
 }
@@ -39,20 +39,20 @@ export function sameFrame(a: RowFrame, b: RowFrame): boolean {
   return sameShape(a.domain, b.domain) && a.folded.join() === b.folded.join();
 }
 
-/** Whether a shape has one element for each of the domain. */
+/** True when a shape has one element for each of the domain. */
 export function isWide({ domain }: RowFrame, shape: readonly Dim[]): boolean {
   return sameButForOnes(shape, domain);
 }
 
-/** Whether a shape has one element for each row. */
+/** True when a shape has one element for each row. */
 export function isNarrow({ domain, folded }: RowFrame, shape: readonly Dim[]): boolean {
   const kept = domain.filter((_, axis) => !folded.includes(axis));
   return sameButForOnes(shape, kept);
 }
 
 /**
- * How many reductions of a row must be complete, one after the other, before the results of a node are
- * known; for the reductions themselves, that of their results.
+ * Number of dependent reductions of a row that must be complete before the results of a node are known; for
+ * the reductions themselves, the level of their results.
  */
 export function rowLevels(
   program: Program,
@@ -80,7 +80,7 @@ export function inputLevel(
   return levels.get(viewed(program, program.operands(reduction)[0]).node) ?? 0;
 }
 
-/** Whether a group has to look at a row again once it knows what the row gives. */
+/** True when a group needs several passes over a row. */
 export function isStaged(
   program: Program,
   { members, anchors, beside }: Pick<Group, 'members' | 'anchors' | 'beside'>,

@@ -3,8 +3,8 @@ import type { CallNode, Value } from '../../ir/program.js';
 import { canCompile, controlOf } from '../lower/main/control.js';
 
 /**
- * Whether a call is a loop or a branch that the host runs, its regions being programs of their own: one
- * with sizes that nobody knows when it starts. `own` are the symbols of the program that its data decides.
+ * True for a loop or branch that the host runs, with its regions as programs of their own: one with sizes
+ * that are unknown when it starts. `own` are the symbols of the program that its data decides.
  */
 export function isHostRun(call: CallNode, id: NodeId, own: ReadonlyMap<string, Value>): boolean {
   return controlOf(call) !== null && !canCompile(call, (symbol) => own.get(symbol)?.node !== id);

@@ -1,10 +1,10 @@
-import { type DimExpr, symbol, symbolsOf } from '../../base/dim/index.js';
+import { type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
-import { dimsOf, type Requirement } from '../../ir/requirement.js';
+import type { Requirement } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { isFree } from '../gradient/effort.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -31,7 +31,7 @@ export interface BoundaryCheck {
 }
 
 /** An island, and what the host does before and when it has run. */
-export interface Stage {
+export interface IslandStage {
   /** Of calls whose sizes only the data decides: nobody could check them earlier. */
   readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
@@ -46,7 +46,7 @@ export interface Stage {
 /** A program cut where only the data, or the host, can say how it goes on. */
 export interface Partition {
   readonly program: Program;
-  readonly stages: readonly Stage[];
+  readonly stages: readonly IslandStage[];
 }
 
 /**
@@ -90,17 +90,13 @@ class Partitioner {
     for (const id of program.graph.nodes()) {
       const node = program.node(id);
       if (node.kind === 'call') this.#place(id, node);
+      else if (node.kind === 'check') this.#require(id, node.requirement);
     }
     for (const { value } of program.outputs) this.#want(value);
     for (const { extents, calls } of this.#drafts) {
       for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
     }
-    for (const requirement of program.requirements) {
-      const stage = this.#stageOfRequirement(requirement);
-      // What speaks of the inputs' sizes only was checked before.
-      if (stage > 0) this.#drafts[stage - 1].requirements.push(requirement);
-    }
-    const stages: Stage[] = [];
+    const stages: IslandStage[] = [];
     // From the last: an island says what it wants of those before it.
     for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
       stages.push(this.#stage(stage, this.#drafts[stage]));
@@ -108,12 +104,24 @@ class Partitioner {
     return { program, stages: stages.reverse() };
   }
 
-  #place(id: NodeId, call: CallNode): void {
+  /** The first stage in which a node has all that it reads. */
+  #readyFor(id: NodeId): number {
     let ready = 0;
-    const { graph, decidedSizes } = this.#program;
-    graph.forEachPredecessor(id, (source) => {
+    this.#program.graph.forEachPredecessor(id, (source) => {
       ready = Math.max(ready, this.#stageOf[source]);
     });
+    return ready;
+  }
+
+  #require(id: NodeId, requirement: Requirement): void {
+    const ready = this.#readyFor(id);
+    // Sizes of inputs alone are checked before the program runs.
+    if (ready > 0) this.#draft(ready - 1).requirements.push(requirement);
+  }
+
+  #place(id: NodeId, call: CallNode): void {
+    const ready = this.#readyFor(id);
+    const { decidedSizes } = this.#program;
     const introduces = [...decidedSizes].flatMap(([name, { node }]) => (node === id ? [name] : []));
     const draft = this.#draft(ready);
     if (this.#hostRun.has(id)) draft.calls.push(id);
@@ -143,7 +151,7 @@ class Partitioner {
     this.#drafts[this.#stageOf[base.node]].wanted.add(base);
   }
 
-  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): Stage {
+  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): IslandStage {
     const { members, reads } = this.#members(stage, [...wanted]);
     for (const value of reads) this.#want(value);
     const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
@@ -164,17 +172,6 @@ class Partitioner {
       const elements = viewed(program, operands[check.operand]);
       return reads.includes(elements) ? [{ call, operands, elements }] : [];
     });
-  }
-
-  #stageOfRequirement(requirement: Requirement): number {
-    let latest = 0;
-    for (const dim of dimsOf(requirement)) {
-      for (const name of symbolsOf(dim)) {
-        const value = this.#program.decidedSizes.get(name);
-        if (value !== undefined) latest = Math.max(latest, this.#stageOf[value.node]);
-      }
-    }
-    return latest;
   }
 
   /** What is made in an island, ascending, and what it reads from outside. */
@@ -204,7 +201,7 @@ class Partitioner {
   #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
     const whole = this.#program;
     const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
-    const open = openSymbols(
+    const open = undeterminedSymbols(
       reads.map(({ type }) => type),
       calls,
     );
@@ -242,7 +239,7 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
 }
 
 /** The symbols that types and calls speak of and that arrays of these types do not determine. */
-export function openSymbols(
+export function undeterminedSymbols(
   types: readonly TensorType[],
   calls: readonly CallNode[] = [],
 ): readonly DimExpr[] {

@@ -3,11 +3,11 @@ import { allocate, type DType } from '../../base/dtype.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { Accepted } from '../../ops/declare/check.js';
+import type { AcceptedElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
-import { carryRequirements, instantiate } from '../rewrite/transform.js';
+import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
 
 /*
@@ -16,40 +16,40 @@ import { viewed } from '../rewrite/views.js';
  * what it gives; its kernels stay in bounds meanwhile.
  */
 
-/** A call that may be given elements which it does not accept. */
+/** A call that may receive elements that it does not accept. */
 export interface Watched {
   readonly call: CallNode;
-  /** The type of the operand that is looked at, in the dimensions of the program that the call stands in. */
+  /** The type of the checked operand, in the dimensions of the call's program. */
   readonly type: TensorType;
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedElements;
 }
 
-/** A program that tells of foreign elements: one further result for each call that is watched, behind its own. */
+/** A program that reports invalid elements: one additional result for each watched call, after its own. */
 export interface Watching {
   readonly program: Program;
   readonly watched: readonly Watched[];
 }
 
-/** What is told of a call, and how that of several iterations is joined. */
+/** Report about a call, and the join of the reports of several iterations. */
 export interface Report {
   readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
-  /** Of the elements of one call, a vector of int64. */
-  of(elements: Value, accepted: Accepted): Value;
+  /** Report about the elements of one call, a vector of int64. */
+  of(elements: Value, accepted: AcceptedElements): Value;
   join(before: Value, now: Value): Value;
 }
 
-/** Whether there are any: bool, rank 0. */
-export const whether: Report = {
+/** Report of presence: bool, rank 0. */
+export const presenceReport: Report = {
   type: { dtype: 'bool', shape: [] },
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
   join: (before, now) => ops.logicalOr(before, now),
 };
 
 /**
- * Of the first: its row-major position counted from 1, the element, and the most that is accepted. int64, zeros
- * where there is none.
+ * Report of the first invalid element: its row-major position counted from 1, the element, and the greatest
+ * accepted one. int64, zeros where there is none.
  */
-export const which: Report = {
+export const firstReport: Report = {
   type: { dtype: 'int64', shape: [3] },
   of: (elements, accepted) => {
     const found = foreign(elements, accepted);
@@ -65,18 +65,18 @@ export const which: Report = {
   join: (before, now) => ops.where(ops.greater(ops.slice(before, 0), 0), before, now),
 };
 
-function foreign(elements: Value, { least, most, except }: Accepted): Value {
+function foreign(elements: Value, { least, most, except }: AcceptedElements): Value {
   const isBelow = ops.less(elements, least);
   const isOutside = most === null ? isBelow : ops.logicalOr(isBelow, ops.greater(elements, most));
   return except === null ? isOutside : ops.logicalAnd(isOutside, ops.notEqual(elements, except));
 }
 
-/** Which calls of a program are watched, by their ids; those in regions are in any case. */
+/** Predicate of watched calls by id; calls in regions are always watched. */
 export type IsWatched = (id: NodeId) => boolean;
 
 /**
- * A program that tells of foreign elements; null where there is nothing to watch. For programs without calls to
- * inline. What conditions of loops are given is not watched.
+ * A program that reports invalid elements; null where there is nothing to watch. For inlined programs.
+ * Operands inside loop conditions are not watched.
  */
 export function watching(
   program: Program,
@@ -93,7 +93,10 @@ export function watching(
       const node = program.node(id);
       if (node.kind === 'variable') results.push([into.variable(node.name, node.type)]);
       else if (node.kind === 'constant') results.push([into.constant(node.data)]);
-      else {
+      else if (node.kind === 'check') {
+        into.require(node.requirement);
+        results.push([]);
+      } else {
         const operands = program.operands(id).map(moved);
         const inside = watchingRegions(node, operands, into, report);
         results.push(inside?.results ?? into.appendNode(node, operands));
@@ -115,13 +118,12 @@ export function watching(
       ...outputs,
       ...reports.map((value, k) => ({ name: unused(`foreign_${k}`, taken), value })),
     ]);
-    carryRequirements(program, into);
   });
   return watched.length === 0 ? null : { program: made, watched };
 }
 
-/** Whether elements are positions along an axis that is no longer than what is accepted. */
-function areWithin(elements: Value, { least, most }: Accepted): boolean {
+/** True when elements are provably indices along an axis that is no longer than accepted. */
+function areWithin(elements: Value, { least, most }: AcceptedElements): boolean {
   const { program } = elements;
   const { node: id, port } = viewed(program, elements);
   const node = program.node(id);
@@ -132,7 +134,7 @@ function areWithin(elements: Value, { least, most }: Accepted): boolean {
   return boundsOf(subDim(most, subDim(extent, 1))).min >= 0;
 }
 
-/** Whether a call of a program that is watched, or one of a region of it, may refuse elements. */
+/** True when a watched call of a program, or one of a region of it, may refuse elements. */
 function mayRefuse(program: Program, isWatched: IsWatched): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
@@ -149,7 +151,7 @@ interface Inside {
   readonly watched: readonly Watched[];
 }
 
-/** A loop or branch whose regions tell; null where they have nothing to tell. */
+/** A loop or branch whose regions report; null where they have nothing to report. */
 function watchingRegions(
   call: CallNode,
   operands: readonly Value[],
@@ -183,7 +185,7 @@ function watchingRegions(
   const at = states + (control.kind === 'foreach' ? control.loop(attributes).data : 0);
   const body = regions.length - 1;
   const quiet = watched.map(() => into.constant(nothingIn(report)));
-  // The number of iterations comes last.
+  // The iteration count comes last.
   const own = types.length - Number(control.kind === 'while');
   const made = into.appendTyped(
     op,
@@ -211,7 +213,7 @@ function nothingIn({ type: { dtype, shape } }: Report): ConstantData {
   return { type: { dtype, shape }, data: allocate(dtype, count) };
 }
 
-/** A branch that has nothing to tell of the calls of the other one, which come before or behind its own. */
+/** A branch with empty reports for the calls of the other branch, which come before or after its own. */
 function withQuiet(
   branch: Program,
   own: number,
@@ -233,7 +235,7 @@ function withQuiet(
   });
 }
 
-/** A body with further states, in which what iterations tell is joined. */
+/** A body with additional states that accumulate the reports of its iterations. */
 function accumulating(body: Program, own: number, at: number, report: Report): Program {
   return Program.from(body, (into) => {
     const told = body.outputs.slice(own).map(() => report.type);
@@ -245,7 +247,7 @@ function accumulating(body: Program, own: number, at: number, report: Report): P
   });
 }
 
-/** A condition that is given further states, which it does not look at. */
+/** A condition with additional states that it ignores. */
 function withUnread(region: Program, at: number, types: readonly TensorType[]): Program {
   return Program.from(region, (into) => {
     const { inputs } = withInputs(region, into, at, types);
@@ -254,7 +256,7 @@ function withUnread(region: Program, at: number, types: readonly TensorType[]): 
   });
 }
 
-/** The inputs of a program, and further ones from a place on. */
+/** The inputs of a program, with additional ones inserted at a position. */
 function withInputs(
   program: Program,
   into: Program,

@@ -1,21 +1,21 @@
 import type { Program, Value } from '../../ir/program.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, dependences, isDear } from './dependence.js';
-import { build, editLoops, type Entry, type Loop, mayStoreRows } from './loop.js';
-import { type Outside, Rows } from './rows.js';
+import { rowBytes, dependences, isDear } from './dependence.js';
+import { build, editLoops, type LoopOperand, type Loop, mayStoreRows } from './loop.js';
+import { type OutsideValue, BatchedRows } from './rows.js';
 
 /**
- * Computes before a loop, for all rows at once, what depends on rows of the data and not on earlier
- * iterations: `for t: f(x_t @ w, s)` becomes `y = x @ w; for t: f(y_t, s)`, where the T products are one.
- * Rows of results that depend on nothing else need no loop at all. Each element is what it was, up to the
- * order in which a product or a reduction takes its sums.
+ * Hoists row-parallel work before a loop: computes for all rows at once whatever depends on rows of the data
+ * and not on earlier iterations: `for t: f(x_t @ w, s)` becomes `y = x @ w; for t: f(y_t, s)`, where the T
+ * products are one. Rows of results that depend on nothing else need no loop at all. Results are equal up to
+ * the order of summation in products and reductions.
  *
- * What is stored for the loop to read are results of products, reductions and other kernels, and what
- * is computed from those element by element as long as it takes no more memory than they do. Element by
- * element work on the data alone stays: inside, it costs nothing but itself. Loops over a count of rows
- * stay as they are: beyond the count there would be work for nothing.
+ * Values stored for the loop are results of products, reductions and other kernels, and elementwise values
+ * derived from those as long as they need no more memory. Elementwise work on the data alone stays inside,
+ * where it costs only itself. Loops over a count of rows stay unchanged: rows beyond the count would be
+ * wasted work.
  */
-export function batchAheadOfLoops(program: Program): Program {
+export function hoistRowWork(program: Program): Program {
   return editLoops(program, batchAhead);
 }
 
@@ -38,9 +38,9 @@ function batchAhead(loop: Loop): readonly Value[] | undefined {
     },
   );
   if (whole.length === 0 && found.size === 0) return undefined;
-  const outside = rowsOf(loop);
+  const outside = valuesAtEntry(loop);
   const inOrder = [...found].sort((a, b) => a.node - b.node || a.port - b.port);
-  const ahead = inOrder.map((value): Entry => ({
+  const ahead = inOrder.map((value): LoopOperand => ({
     operand: outside.stacked(value),
     name: 'ahead',
     stands: [value],
@@ -59,25 +59,25 @@ function batchAhead(loop: Loop): readonly Value[] | undefined {
   ];
 }
 
-/** What of a loop is known outside before it runs. */
-export function rowsOf(
+/** Loop values available before it starts. */
+export function valuesAtEntry(
   { body, into, dims, lead, data, captures }: Loop,
-  given: ReadonlyMap<Value, Outside> = new Map(),
-): Rows {
+  given: ReadonlyMap<Value, OutsideValue> = new Map(),
+): BatchedRows {
   const known = new Map(given);
-  const add = ({ operand, stands }: Entry, isBatched: boolean): void => {
+  const add = ({ operand, stands }: LoopOperand, isBatched: boolean): void => {
     for (const value of stands) known.set(value, { value: operand, isBatched });
   };
   for (const entry of data) add(entry, true);
   for (const entry of captures) add(entry, false);
-  return new Rows(body, into, dims, lead ?? 0, known);
+  return new BatchedRows(body, into, dims, lead ?? 0, known);
 }
 
-/** The values that are better read than computed again in every iteration. */
+/** The values that are cheaper to read than to recompute in every iteration. */
 function storedValues(loop: Loop, isRow: (value: Value) => boolean): ReadonlySet<Value> {
   const { body } = loop;
   const stored = new Set<Value>();
-  /** By value: the bytes that are read of what is stored, to compute it inside. */
+  /** By value: bytes of stored values that recomputing it reads. */
   const read = new Map<Value, number>();
   for (const id of body.graph.nodes()) {
     if (body.node(id).kind !== 'call') continue;
@@ -87,7 +87,7 @@ function storedValues(loop: Loop, isRow: (value: Value) => boolean): ReadonlySet
     );
     for (const value of body.results(id)) {
       if (!isRow(value)) continue;
-      const own = bytesOf(value);
+      const own = rowBytes(value);
       const isStored = isDear(body, id) || (below > 0 && own <= below);
       if (isStored) stored.add(value);
       read.set(value, isStored ? own : below);

@@ -20,27 +20,27 @@ import { declarationOf } from '../../ops/declare/facets.js';
  * that is plain.
  */
 
-/** A call as it is made for one row, in the dimensions of the program that it is to be made in. */
+/** A call for one row, in the dimensions of the program in which it is to be batched. */
 export interface RowCall {
   readonly node: CallNode;
   readonly into: Program;
-  /** Those that differ from row to row have a further first axis. */
+  /** Operands; those that differ from row to row have an additional first axis. */
   readonly operands: readonly Value[];
   readonly isBatched: readonly boolean[];
   readonly length: Dim;
 }
 
-/** Whether there is a rule for a call. */
+/** True when there is a batching rule for a call. */
 export function isBatchable(node: CallNode): boolean {
   return declarationOf(node.op).batch !== undefined || isPlainView(node) || isPlainPoint(node);
 }
 
-/** Whether calls on sums are sums of calls. */
+/** True when the call on sums is the sum of the calls. */
 export function isLinear(node: CallNode): boolean {
   return isPlainView(node) || declarationOf(node.op).batch?.isLinear === true;
 }
 
-/** Whether there is a way to the sum of calls that does not take every call. */
+/** True when the sum of the calls has a rule that avoids computing every call. */
 export function hasTotal(node: CallNode): boolean {
   return declarationOf(node.op).batch?.total !== undefined;
 }
@@ -55,7 +55,7 @@ function isPlainPoint({ op, types }: CallNode): boolean {
   if (family === 'random' || types.length !== 1) return false;
   if (batch !== undefined || measure !== undefined) return false;
   if (lowering.kind !== 'point' || !lowering.elementwise) return false;
-  // An attribute that speaks of sizes may speak of those of the result.
+  // A size in an attribute may be one of the result.
   return Object.values(attributes).every(({ mapDims }) => mapDims === undefined);
 }
 
@@ -77,7 +77,7 @@ export function callOnRows(call: RowCall): readonly Value[] {
   });
 }
 
-/** The sum of the only result of a call over all rows, by the operator's own way. */
+/** The sum of the only result of a call over all rows, by the operator's own rule. */
 export function totalOfCall(call: RowCall): Value {
   const { node, into } = call;
   const { batch } = declarationOf(node.op);
@@ -91,7 +91,7 @@ export function totalOfRows(rows: Value): Value {
   return cast(sum(rows, 0), rows.type.dtype);
 }
 
-/** One row for all. */
+/** Repeats one row. */
 export function repeated(row: Value, length: Dim): Value {
   const { shape } = row.type;
   return broadcastTo(row, [length, ...shape]);
@@ -103,8 +103,8 @@ function contextOf({ node, operands, isBatched, length }: RowCall): BatchContext
 }
 
 /**
- * Operands of which broadcasting aligns the axes of rows as it does for one row: from the right, so rows
- * with fewer axes than the result get some of size 1 in front.
+ * Operands whose row axes broadcast as in one row: from the right, so rows with fewer axes than the result
+ * get axes of size 1 in front.
  */
 function alignedRows({ node, operands, isBatched, length }: RowCall): readonly Value[] {
   const rank = node.types[0].shape.length;
@@ -117,7 +117,7 @@ function alignedRows({ node, operands, isBatched, length }: RowCall): readonly V
   });
 }
 
-/** The value by the sizes that it is expected to have: they may be equal only as is required of a run. */
+/** The value with its expected sizes, which may be equal only by a requirement. */
 function fitted(value: Value, type: TensorType): Value {
   if (sameType(value.type, type)) return value;
   const fits = value.type.dtype === type.dtype && value.type.shape.length === type.shape.length;

@@ -1,11 +1,11 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { Output, Program, Value } from '../../ir/program.js';
-import { rowsOf } from './ahead.js';
+import { valuesAtEntry } from './ahead.js';
 import { isBatchable } from './batching.js';
 import { nodesBehind } from './carve.js';
 import {
   areStackable,
-  bytesOf,
+  rowBytes,
   bytesOfRows,
   type Dependence,
   dependences,
@@ -16,17 +16,17 @@ import { isMovable } from './hoist.js';
 import { build, editLoops, type Loop, mayStoreRows } from './loop.js';
 
 /**
- * Computes after a loop, for all rows at once, what no later iteration needs: `for t: y_t = h_t @ v`
- * becomes `for t: h_t; y = h @ v`, where the T products are one. Each element is what it was, up to the
- * order in which a product takes its sums.
+ * Sinks row-parallel work behind a loop: computes for all rows at once whatever no later iteration needs:
+ * `for t: y_t = h_t @ v` becomes `for t: h_t; y = h @ v`, where the T products are one. Results are equal up
+ * to the order of summation in products.
  *
- * It is done for products and other kernels, and what lies behind them. What they read becomes a row of the
- * loop, if it is not computed element by element from rows there are; an iteration may store as many bytes
- * for it as it no longer writes and reads (the rows that move, and what is the same in all of their
- * products, such as `v`), and as many again as there are rows of: memory for rows at most doubles. Loops
- * over a count of rows stay as they are: beyond the count rows are zero.
+ * Done for products and other kernels, and their dependents. Their operands become rows of the loop, unless
+ * they can be computed elementwise from existing rows; an iteration may store as many bytes for that as it no
+ * longer writes and reads (the rows that move, and invariant operands of their products, such as `v`), and as
+ * many again as there are rows of: memory for rows at most doubles. Loops over a count of rows stay
+ * unchanged: beyond the count rows are zero.
  */
-export function batchBehindLoops(program: Program): Program {
+export function sinkRowWork(program: Program): Program {
   return editLoops(program, batchBehind);
 }
 
@@ -52,7 +52,7 @@ function batchBehind(loop: Loop): readonly Value[] | undefined {
   const given = new Map(
     emitted.map(({ value }, k) => [value, { value: made.rows[k], isBatched: true }]),
   );
-  const outside = rowsOf(loop, given);
+  const outside = valuesAtEntry(loop, given);
   return [
     ...rows.map((row) =>
       moved.includes(row) ? outside.stacked(row.value) : made.rows[kept.indexOf(row)],
@@ -62,12 +62,12 @@ function batchBehind(loop: Loop): readonly Value[] | undefined {
 }
 
 const sumOfBytes = (values: readonly Value[]): number =>
-  values.reduce((sum, value) => sum + bytesOf(value), 0);
+  values.reduce((sum, value) => sum + rowBytes(value), 0);
 
-/** The calls that only rows need, and that can be made for all of them at once. */
+/** The calls that only rows need, and that can be batched over all of them. */
 interface LateNodes {
   readonly all: ReadonlySet<NodeId>;
-  /** Those of them that are, or depend on, kernels among them: the reason for all of this. */
+  /** Calls that are, or depend on, kernels among them: the reason to move them. */
   readonly dear: ReadonlySet<NodeId>;
 }
 
@@ -104,7 +104,9 @@ function lateNodes(loop: Loop, depends: ReadonlyMap<Value, Dependence>): LateNod
   return { all, dear };
 }
 
-/** The values that the loop has to give so that rows can be computed behind it, as few bytes as can be. */
+/**
+ * The values that the loop has to return so that rows can be computed behind it, in as few bytes as possible.
+ */
 function storedBehind(
   loop: Loop,
   moved: readonly Output[],
@@ -126,9 +128,9 @@ function storedBehind(
       isMovable(node, dims, true) &&
       areStackable(operands, loop);
     for (const value of body.results(id)) {
-      const own = there.has(value) ? 0 : bytesOf(value);
+      const own = there.has(value) ? 0 : rowBytes(value);
       const isElsewhere = depends.get(value) !== 'past';
-      // What the loop needs as well is computed again only where that takes fewer rows.
+      // Values that the loop needs as well are recomputed only where that takes fewer rows.
       const isBetter = late.all.has(id) ? own < below : own <= below || !isCheap;
       const isStored = !isElsewhere && isBetter && !late.dear.has(id);
       if (isStored) stored.add(value);
@@ -147,7 +149,7 @@ function storedBehind(
   return found;
 }
 
-/** The bytes that the kernels that move read in every iteration although they are always the same. */
+/** The invariant bytes that the moved kernels read in every iteration. */
 function sharedBytes(
   { body }: Loop,
   moved: readonly Output[],

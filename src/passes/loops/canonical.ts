@@ -1,4 +1,4 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import {
   type CallNode,
   type Output,
@@ -8,21 +8,28 @@ import {
 } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { Make } from './carve.js';
-import { editLoops, type Entry, type Loop, loopAt, replace, type State } from './loop.js';
+import {
+  editLoops,
+  type LoopOperand,
+  type Loop,
+  loopAt,
+  replaceLoop,
+  type CarriedValue,
+} from './loop.js';
 import { specialized } from './specialize.js';
 
-/** Constants of more elements are read from outside. */
+/** Size limit of constants that are copied into regions. */
 const mostElements = 64;
 
 /**
- * One form for loops that do the same. No result changes a bit.
+ * Canonicalizes loops. No result changes a bit.
  *
- * - symbols of a region that are one number, or one size, at its only call become that: `m = 3`, `m = n`;
- * - a state that the body passes through is read as it was before the loop: `s' = s` gives `s = s_0`;
- * - states that begin and go on equal are one: `a_0 = b_0` and `a' = b'` give `a = b`;
- * - captures, and data, that are one array are one; so are rows that are one value;
- * - small constants, and arrays of nothing but their shape, are made inside;
- * - the stacked rows of data that are iterated over are that data: `rows(x_t) = x`.
+ * - symbols of a region that are one number, or one size, at its only call are replaced: `m = 3`, `m = n`;
+ * - a state that the body passes through is read from outside: `s' = s` gives `s = s_0`;
+ * - states that start and stay equal are merged: `a_0 = b_0` and `a' = b'` give `a = b`;
+ * - captures, and data, that are one array are merged; so are rows that are one value;
+ * - small constants, and arrays determined by their shape, are made inside;
+ * - stacked rows of unchanged data are that data: `rows(x_t) = x`.
  */
 export function canonicalLoops(program: Program): Program {
   return editLoops(program, (original) => {
@@ -45,7 +52,7 @@ export function canonicalLoops(program: Program): Program {
       data.length === loop.data.length &&
       rows.length === loop.rows.length;
     if (isSame) return undefined;
-    return replace({
+    return replaceLoop({
       loop: { ...loop, states, captures, data, rows, made },
       rows: rowResults,
       states: stateResults,
@@ -58,7 +65,7 @@ function operandsOf({ data, states, captures, count }: Loop): readonly Value[] {
   return count === null ? entries : [...entries, count];
 }
 
-/** The call with regions in which no symbol stands for a number, nor two for one size. */
+/** The call with regions in which no symbol stands for a number, nor two for the same size. */
 function specializedNode({ node, body, condition, dims, conditionDims }: Loop): CallNode {
   const regions = [
     ...(condition === null ? [] : [specialized(condition, conditionDims)]),
@@ -67,13 +74,13 @@ function specializedNode({ node, body, condition, dims, conditionDims }: Loop): 
   return regions.every((region, k) => region === node.regions[k]) ? node : { ...node, regions };
 }
 
-function canonicalStates(states: readonly State[]): {
-  readonly states: readonly State[];
-  readonly captures: readonly Entry[];
+function canonicalStates(states: readonly CarriedValue[]): {
+  readonly states: readonly CarriedValue[];
+  readonly captures: readonly LoopOperand[];
   readonly results: readonly (number | Value)[];
 } {
-  const kept: State[] = [];
-  const captures: Entry[] = [];
+  const kept: CarriedValue[] = [];
+  const captures: LoopOperand[] = [];
   const results = states.map((state) => {
     if (state.stands.includes(state.next.value)) {
       captures.push(state);
@@ -89,13 +96,13 @@ function canonicalStates(states: readonly State[]): {
   return { states: kept, captures: captures.map(asCapture), results };
 }
 
-function asCapture({ operand, name, stands }: Entry): Entry {
+function asCapture({ operand, name, stands }: LoopOperand): LoopOperand {
   return { operand, name, stands };
 }
 
-/** Entries of one array as one. */
-function merged(entries: readonly Entry[]): readonly Entry[] {
-  const kept: Entry[] = [];
+/** Merges entries of the same array. */
+function merged(entries: readonly LoopOperand[]): readonly LoopOperand[] {
+  const kept: LoopOperand[] = [];
   const places = new Map<Value, number[]>();
   for (const entry of entries) {
     const candidates = places.get(entry.operand) ?? [];
@@ -110,8 +117,8 @@ function merged(entries: readonly Entry[]): readonly Entry[] {
   return kept;
 }
 
-/** Whether one input can take the place of both: of one array, and of one type in every region. */
-function areOne(a: Entry, b: Entry): boolean {
+/** True when one input can replace both: the same array, with the same type in every region. */
+function areOne(a: LoopOperand, b: LoopOperand): boolean {
   return (
     a.operand === b.operand &&
     a.stands.every((value) =>
@@ -122,16 +129,16 @@ function areOne(a: Entry, b: Entry): boolean {
   );
 }
 
-/** How the elements of a capture can be had inside at no cost; null where they cannot. */
-function makerOf({ operand, stands }: Entry): Make | null {
+/** Constructor of a capture's elements inside the region at no cost; null where there is none. */
+function makerOf({ operand, stands }: LoopOperand): Make | null {
   const node = operand.program.node(operand.node);
   if (!stands.every(({ type }) => sameType(type, operand.type))) return null;
   if (node.kind === 'constant') {
-    return Number(sizeOf(node.data.type.shape)) > mostElements
+    return Number(elementCount(node.data.type.shape)) > mostElements
       ? null
       : (into) => into.constant(node.data);
   }
-  if (node.kind === 'variable' || operand.program.operands(operand.node).length > 0) return null;
+  if (node.kind !== 'call' || operand.program.operands(operand.node).length > 0) return null;
   const isStatic = operand.type.shape.every((dim) => typeof dim === 'number');
   if (!isStatic || declarationOf(node.op).lowering.kind !== 'point') return null;
   return (into) => into.appendTyped(node.op, [], node.attributes, node.types, node)[0];
@@ -139,7 +146,7 @@ function makerOf({ operand, stands }: Entry): Make | null {
 
 function canonicalRows(
   { rows, count, node }: Loop,
-  data: readonly Entry[],
+  data: readonly LoopOperand[],
 ): { readonly rows: readonly Output[]; readonly results: readonly (number | Value)[] } {
   const kept: Output[] = [];
   const results = rows.map((row, k) => {

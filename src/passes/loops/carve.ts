@@ -2,29 +2,29 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { carryRequirements } from '../rewrite/transform.js';
+import { requireKnown } from '../rewrite/transform.js';
 
-/** An input of a program that is cut out of another. */
+/** A cut point that becomes an input of the carved program. */
 export interface CarvedInput {
   readonly name: string;
-  /** Values of any program: those of the one that is cut are read from this input instead of computed. */
+  /** Values of any program: those of the carved one are read from this input instead of computed. */
   readonly stands: readonly Value[];
-  /** The type where it stands for nothing; symbols in it become the new program's own. */
+  /** The outer type, where it stands for nothing; symbols in it become the new program's own. */
   readonly outside: TensorType;
 }
 
 export interface Carving {
   readonly inputs: readonly CarvedInput[];
   readonly outputs: readonly Output[];
-  /** Values that are made in place instead of being read or computed. */
+  /** Values that are constructed in place instead of being read or computed. */
   readonly made?: ReadonlyMap<Value, Make>;
 }
 
 export type Make = (into: Program) => Value;
 
 /**
- * The part of a program between some of its values and others: what `outputs` need, given `inputs`. It
- * requires of sizes what the whole did, as far as it speaks of them.
+ * The part of a program between some of its values and others: the computation of `outputs`, given `inputs`.
+ * It keeps the requirements of the whole as far as their sizes occur in it.
  */
 export function carve(from: Program, { inputs, outputs, made = new Map() }: Carving): Program {
   return Program.from(from, (into) => {
@@ -48,6 +48,7 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
     };
     for (const id of nodesBehind(from, ends, isGiven)) {
       const node = from.node(id);
+      if (node.kind === 'check') continue;
       if (node.kind === 'variable') throw new InternalError(`input ${node.name} was left out`);
       const copies =
         node.kind === 'constant'
@@ -66,13 +67,13 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
     into.setOutputs(
       distinctNames(outputs).map(({ name, value }) => ({ name, value: valueOf(value) })),
     );
-    carryRequirements(from, into);
+    requireKnown(from, into);
   });
 }
 
 /**
- * The nodes that some values take, ascending, where others are given; among them those that decide sizes
- * that another one speaks of.
+ * The nodes needed for some values, ascending, where others are given; including those that decide sizes in
+ * the types of others.
  */
 export function nodesBehind(
   program: Program,

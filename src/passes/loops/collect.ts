@@ -1,38 +1,37 @@
 import type { Output, Program, Value } from '../../ir/program.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
 import { callOf } from '../../ops/declare/law.js';
-import { rowsOf } from './ahead.js';
+import { valuesAtEntry } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
 import { nodesBehind } from './carve.js';
 import {
   areStackable,
-  bytesOf,
+  rowBytes,
   bytesOfRows,
   type Dependence,
   dependences,
   isKernel,
 } from './dependence.js';
-import { build, editLoops, type Loop, type State, mayStoreRows } from './loop.js';
+import { build, editLoops, type Loop, type CarriedValue, mayStoreRows } from './loop.js';
 import { isDistributive } from './rows.js';
 
 /**
- * Adds up after a loop what is only added up in it: `for t: s = s + f(a_t, b_t)` becomes
- * `s + sum_t f(a_t, b_t)`, and where f is a product, as in the gradient of a weight, all of that sum is
- * one: `sum_t a_t^T @ b_t = a^T @ b` over time and batch together. The order in which floats are added
- * changes, so results agree up to rounding.
+ * Moves accumulation behind a loop: `for t: s = s + f(a_t, b_t)` becomes `s + sum_t f(a_t, b_t)`, and where f
+ * is a product, as in the gradient of a weight, the sum is one product: `sum_t a_t^T @ b_t = a^T @ b` over
+ * time and batch together. The order of float additions changes, so results agree up to rounding.
  *
- * What the loop stores for it are the operands of products, never sums of elementwise work that no row
- * holds yet: adding that up in place is as cheap as storing it. All products together may store as many
- * bytes an iteration as adding up in place reads and writes, and as many again as there are rows of: memory
- * for rows at most doubles.
+ * The loop stores the operands of products, never terms of elementwise work that no row holds yet:
+ * accumulating in place is as cheap as storing them. All products together may store as many bytes an
+ * iteration as accumulating in place reads and writes, and as many again as there are rows of: memory for
+ * rows at most doubles.
  */
-export function collectBehindLoops(program: Program): Program {
+export function sinkSums(program: Program): Program {
   return editLoops(program, collect);
 }
 
-/** A state that is only added to, and what is added. */
+/** A state that is only accumulated, with its terms. */
 interface Sum {
-  readonly state: State;
+  readonly state: CarriedValue;
   readonly terms: readonly Value[];
 }
 
@@ -58,7 +57,7 @@ function collect(loop: Loop): readonly Value[] | undefined {
   const given = new Map(
     emitted.map(({ value }, k) => [value, { value: made.rows[k], isBatched: true }]),
   );
-  const outside = rowsOf(count === null ? loop : { ...loop, data: [] }, given);
+  const outside = valuesAtEntry(count === null ? loop : { ...loop, data: [] }, given);
   return [
     ...made.rows.slice(0, rows.length),
     ...states.map((state) => {
@@ -70,7 +69,7 @@ function collect(loop: Loop): readonly Value[] | undefined {
   ];
 }
 
-/** How often each value is read by what the results of the body need, outputs included. */
+/** Number of reads of each value by the live part of the body, outputs included. */
 function usesIn({ body }: Loop): ReadonlyMap<Value, number> {
   const uses = new Map<Value, number>();
   const count = (value: Value): void => void uses.set(value, (uses.get(value) ?? 0) + 1);
@@ -80,9 +79,9 @@ function usesIn({ body }: Loop): ReadonlyMap<Value, number> {
   return uses;
 }
 
-/** What is added to a state in an iteration, where nothing else becomes of it. */
+/** The terms added to a state in an iteration, if nothing else reads it. */
 function termsOf(
-  { stands, next }: State,
+  { stands, next }: CarriedValue,
   uses: ReadonlyMap<Value, number>,
 ): readonly Value[] | null {
   if (stands.reduce((sum, value) => sum + (uses.get(value) ?? 0), 0) !== 1) return null;
@@ -100,9 +99,8 @@ function termsOf(
 }
 
 /**
- * The sums that are worth taking out of the loop, and what it gives for them besides the rows there are:
- * all that are products if that pays for them together, else those for which it pays alone; then those
- * that need nothing more.
+ * The sums that are worth moving behind the loop, and the additional rows for them: all that are products if
+ * that pays for them together, else those for which it pays alone; then those that need nothing more.
  */
 function chooseSums(
   sums: readonly Sum[],
@@ -122,9 +120,9 @@ function chooseSums(
         if (found === null) return false;
         for (const value of found) needs.add(value);
       }
-      allowed += 2 * bytesOf(state.next.value);
+      allowed += 2 * rowBytes(state.next.value);
     }
-    const bytes = [...needs].reduce((sum, value) => sum + bytesOf(value), 0);
+    const bytes = [...needs].reduce((sum, value) => sum + rowBytes(value), 0);
     if (bytes > allowed) return false;
     left = Math.min(left, allowed - bytes);
     for (const value of needs) there.add(value);
@@ -135,7 +133,7 @@ function chooseSums(
     terms.every((term) => source.ofTotal(term, there) !== null),
   );
   if (!take(possible)) possible.forEach((sum) => take([sum]));
-  // Rows that are there for products serve others, too.
+  // Rows stored for products serve others, too.
   for (const sum of sums) if (!chosen.has(sum)) take([sum]);
   return {
     sums: sums.filter((sum) => chosen.has(sum)),
@@ -143,7 +141,7 @@ function chooseSums(
   };
 }
 
-/** What a loop has to give so that sums can be taken behind it. */
+/** Values that a loop has to return so that sums can be computed behind it. */
 class Sources {
   readonly #loop: Loop;
   readonly #depends: ReadonlyMap<Value, Dependence>;
@@ -153,13 +151,13 @@ class Sources {
     this.#depends = dependences(loop);
   }
 
-  /** The values whose rows the sum of a value takes; null where it is not worth it. */
+  /** The values whose rows the sum of a value needs; null where it does not pay. */
   ofTotal(value: Value, there: ReadonlySet<Value>): readonly Value[] | null {
     if (this.#isElsewhere(value) || there.has(value)) return [];
     const { body, count } = this.#loop;
     const node = body.node(value.node);
     const isSame = this.#depends.get(value) === 'nothing';
-    // Beyond the count the rows of what never changes would not be zero.
+    // Beyond the count the rows of invariants would not be zero.
     if (node.kind !== 'call' || (isSame && count !== null)) return null;
     const operands = body.operands(value.node);
     if (!areStackable(operands, this.#loop)) return null;
@@ -168,7 +166,7 @@ class Sources {
     return operands.flatMap((operand) => this.#ofRows(operand, there));
   }
 
-  /** The values whose rows all rows of a value take. Rows that are zero must stay zero on the way. */
+  /** The values whose rows all rows of a value need. Zero rows must stay zero on the way. */
   #ofRows(value: Value, there: ReadonlySet<Value>): readonly Value[] {
     const isSame = this.#depends.get(value) === 'nothing';
     if (isSame || this.#isElsewhere(value) || there.has(value)) return [];
@@ -177,13 +175,13 @@ class Sources {
     const operands = body.operands(value.node);
     if (node.kind === 'call' && operands.length === 1 && isLinear(node) && isBatchable(node)) {
       const [operand] = operands;
-      const isNoLarger = there.has(operand) || bytesOf(operand) <= bytesOf(value);
+      const isNoLarger = there.has(operand) || rowBytes(operand) <= rowBytes(value);
       if (isNoLarger && areStackable([operand], this.#loop)) return this.#ofRows(operand, there);
     }
     return [value];
   }
 
-  /** Whether all rows of a value can be computed without the loop. Beyond a count, data may be anything. */
+  /** True when all rows of a value can be computed without the loop. Beyond a count, data may be anything. */
   #isElsewhere(value: Value): boolean {
     return this.#loop.count === null && this.#depends.get(value) !== 'past';
   }

@@ -6,14 +6,14 @@ import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { nodesBehind } from './carve.js';
-import { build, editLoopSites, type Entry, type Loop, type State } from './loop.js';
+import { build, editLoopSites, type LoopOperand, type Loop, type CarriedValue } from './loop.js';
 import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
 
 /**
- * Dead code elimination through loops, until nothing is left to drop: rows that nobody reads, states
- * that only feed themselves and whose final value nobody reads, and operands that no iteration reads. What
- * a condition reads is alive. One array to iterate over always stays, since it says how often; where
- * it is not read, one of nothing but its length takes its place. Results that are read do not change.
+ * Dead code elimination through loops, to a fixed point: unread rows, states that only feed themselves and
+ * whose final value is not read, and operands that no iteration reads. Operands of a condition are live. One
+ * data array always stays, since it determines the trip count; where it is not read, an array of just its
+ * length replaces it. Results that are read do not change.
  */
 export function eliminateDeadLoopParts(program: Program): Program {
   let current = program;
@@ -24,7 +24,7 @@ export function eliminateDeadLoopParts(program: Program): Program {
       return ({ loop, id }) => withoutDead(loop, inner, id, read);
     });
     if (edited === current) return current;
-    // What a loop reads no more is dead outside, which may be the inside of another loop.
+    // Operands that a loop no longer reads are dead outside, possibly inside another loop.
     current = eliminateDeadCode(edited);
   }
 }
@@ -38,7 +38,7 @@ function withoutDead(
   const results = inner.results(id);
   const isRead = results.map((value) => read.has(value));
   if (!isRead.includes(true)) return undefined;
-  // What iterations must agree on is checked whether or not anybody reads it.
+  // Sizes that iterations must agree on are checked even if they are not read.
   const isWanted = loop.rows.map((row, k) => isRead[k] || loop.agreed.has(row.value));
   const rows = loop.rows.filter((_, k) => isWanted[k]);
   const isLive = liveStates({ ...loop, data: loop.data.length, states: loop.states.length }, [
@@ -68,16 +68,16 @@ function withoutDead(
   ];
 }
 
-/** Something of a type, for a result that nobody reads. */
+/** A placeholder of a type, for a result that is not read. */
 function unread(into: Program, { dtype, shape }: TensorType): Value {
   return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
 }
 
-/** By region of a loop, the nodes behind what is alive there. */
+/** By region of a loop, the nodes that live values need. */
 function nodesRead(
   { body, condition }: Loop,
   rows: readonly Output[],
-  states: readonly State[],
+  states: readonly CarriedValue[],
 ): ReadonlyMap<Program, ReadonlySet<NodeId>> {
   const behind = (region: Program, ends: readonly Output[]): ReadonlySet<NodeId> =>
     new Set(nodesBehind(region, ends.map(({ value }) => value))); // prettier-ignore
@@ -89,23 +89,23 @@ function nodesRead(
 function keptOperands(
   loop: Loop,
   rows: readonly Output[],
-  states: readonly State[],
+  states: readonly CarriedValue[],
 ): Pick<Loop, 'data' | 'captures'> {
   const read = nodesRead(loop, rows, states);
-  const isReached = ({ stands }: Entry): boolean =>
+  const isReached = ({ stands }: LoopOperand): boolean =>
     stands.some(({ program, node }) => read.get(program)?.has(node));
   const dead = loop.states.filter((state) => !states.includes(state));
   let data = loop.data.filter(isReached);
-  // What reads a dead state is dead, but dies only when its turn comes: any value will do until then.
+  // A reader of a dead state is dead itself, but removed later: until then any value will do.
   let captures = [...loop.captures, ...dead].filter(isReached);
-  // Dimensions that the regions speak of must still be found from what they are given.
+  // Dimensions in the regions must still be determined by their inputs.
   const dropped = [...loop.data, ...dead, ...loop.captures].filter((entry) => !isReached(entry));
   for (const [region, nodes] of read) {
-    const inputsOf = (entries: readonly Entry[]): readonly Value[] =>
+    const inputsOf = (entries: readonly LoopOperand[]): readonly Value[] =>
       entries.flatMap(({ stands }) => stands.filter(({ program }) => program === region));
     const kept = inputsOf([...data, ...states, ...captures]);
     const carriers = sizeCarriers(region, nodes, kept, inputsOf(dropped));
-    const isKept = (entry: Entry): boolean =>
+    const isKept = (entry: LoopOperand): boolean =>
       data.includes(entry) ||
       captures.includes(entry) ||
       entry.stands.some((value) => carriers.includes(value));
@@ -117,10 +117,10 @@ function keptOperands(
 }
 
 /**
- * What to iterate over where nothing of it is read: something that costs nothing to have, if its length
- * follows from the sizes of inputs; else the first of the data, which say how often the loop runs.
+ * Data for the trip count when none is read: a free array, if its length follows from the sizes of inputs;
+ * else the first data array.
  */
-function shortest({ data, into }: Loop): Entry {
+function shortest({ data, into }: Loop): LoopOperand {
   const [first] = data;
   const length = first.operand.type.shape[0];
   const known = determinedSymbols(into.inputs.map(({ type }) => type));

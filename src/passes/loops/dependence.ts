@@ -7,16 +7,16 @@ import { isBatchable } from './batching.js';
 import { isMovable, surelyRuns } from './hoist.js';
 import type { Loop } from './loop.js';
 
-/** What a value of a body depends on, as far as it can be computed outside of the loop. */
+/** Dependence of a value of a body, which decides if it can be computed outside of the loop. */
 export type Dependence =
-  /** The same in every iteration. */
+  /** Loop-invariant. */
   | 'nothing'
-  /** On the row of the data, by operators that can be applied to all rows at once. */
+  /** Depends on the row of the data, by operators that can be batched. */
   | 'row'
-  /** On earlier iterations, or in a way that nobody can tell. */
+  /** Depends on earlier iterations, or in an unknown way. */
   | 'past';
 
-/** What each value of a body depends on. */
+/** Dependence of each value of a body. */
 export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
   const { body, data, states, captures, dims } = loop;
   const found = new Map<Value, Dependence>();
@@ -29,7 +29,7 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
   const runs = surelyRuns(loop);
   for (const id of body.graph.nodes()) {
     const node = body.node(id);
-    if (node.kind === 'variable') continue;
+    if (node.kind === 'variable' || node.kind === 'check') continue;
     const results = body.results(id);
     if (node.kind === 'constant') {
       mark(results, 'nothing');
@@ -44,14 +44,14 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
   return found;
 }
 
-/** Whether a call does so much work that it is better done once for all rows: a fold, or a kernel that computes. */
+/** True for a call that is expensive enough to batch: a fold, or a kernel that computes. */
 export function isDear(body: Program, id: NodeId): boolean {
   const node = body.node(id);
   if (node.kind !== 'call') return false;
   return declarationOf(node.op).lowering.kind === 'reduce' || isKernel(body, id);
 }
 
-/** Whether a call is a loop nest of its own that does not only put elements in other places. */
+/** True for a custom loop nest that does more than move elements. */
 export function isKernel(body: Program, id: NodeId): boolean {
   const node = body.node(id);
   if (node.kind !== 'call') return false;
@@ -59,18 +59,18 @@ export function isKernel(body: Program, id: NodeId): boolean {
   return lowering.kind === 'kernel' && family !== 'movement';
 }
 
-/** Whether no size of some values is one that the body itself finds: only then their rows can be stacked. */
+/** True when no size of these values is determined by the body itself: only then their rows can be stacked. */
 export function areStackable(values: readonly Value[], { dims }: Loop): boolean {
   return [...symbolsOfTypes(values.map(({ type }) => type)).keys()].every((name) => dims.has(name));
 }
 
-/** The bytes of the rows that an iteration has to do with: those of the data, and those it gives. */
+/** The bytes of the rows that an iteration reads and writes. */
 export function bytesOfRows({ data, rows }: Loop): number {
   const values = [...data.map(({ stands }) => stands[0]), ...rows.map(({ value }) => value)];
-  return values.reduce((sum, value) => sum + bytesOf(value), 0);
+  return values.reduce((sum, value) => sum + rowBytes(value), 0);
 }
 
 /** The bytes of one row of a value. */
-export function bytesOf(value: Value): number {
+export function rowBytes(value: Value): number {
   return nominalBytes(value.type);
 }

@@ -9,28 +9,35 @@ import { nominalBytes } from '../rewrite/nominal.js';
 import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
 import { carve, nodesBehind } from './carve.js';
-import { carvedInput, editLoops, type Entry, type Loop, places, replace } from './loop.js';
+import {
+  carvedInput,
+  editLoops,
+  type LoopOperand,
+  type Loop,
+  places,
+  replaceLoop,
+} from './loop.js';
 
 /**
- * Computes before a loop what is the same in every iteration: `for t: f(c) + x_t` becomes
- * `y = f(c); for t: y + x_t`. In bodies and conditions. Operators are pure, so no result changes.
+ * Loop-invariant code motion: `for t: f(c) + x_t` becomes `y = f(c); for t: y + x_t`, in bodies and
+ * conditions. Operators are pure, so no result changes.
  *
- * What moves is what computes something; views, rearrangements and arrays of nothing but their shape
- * disappear in whatever reads them and stay, unless what moves needs them. A kernel that looks through a
- * rearrangement, as a product by a transposed weight, would rearrange in every iteration: that is done once.
- * Elementwise arithmetic whose result is larger than all that it is computed from stays as well: reading it
- * would cost more than computing it. What may refuse its elements moves only where the region surely runs.
+ * Only calls that compute move; views, rearrangements and arrays determined by their shape fuse into their
+ * readers and stay, unless moved calls need them. A kernel that looks through a rearrangement, as a product
+ * with a transposed weight, would rearrange in every iteration, so the rearrangement moves. Elementwise
+ * arithmetic whose result is larger than its operands stays as well: reading it would cost more than
+ * computing it. Calls that may refuse their elements move only where the region certainly runs.
  */
 export function hoistFromLoops(program: Program): Program {
   return editLoops(program, (loop) => {
     const { body, condition, dims, conditionDims } = loop;
     const moved = [
       ...hoisted(loop, body, dims, surelyRuns(loop)),
-      // A condition is asked at least once.
+      // A condition is evaluated at least once.
       ...(condition === null ? [] : hoisted(loop, condition, conditionDims, true)),
     ];
     if (moved.length === 0) return undefined;
-    return replace({
+    return replaceLoop({
       loop: { ...loop, captures: [...loop.captures, ...moved] },
       rows: places(loop.rows),
       states: places(loop.states),
@@ -38,18 +45,18 @@ export function hoistFromLoops(program: Program): Program {
   });
 }
 
-/** Whether the body of a loop runs at least once. */
+/** True when the body of a loop provably runs at least once. */
 export function surelyRuns({ condition, count, lead }: Loop): boolean {
   return condition === null && count === null && lead !== null && boundsOf(lead).min >= 1;
 }
 
-/** What moves out of a region, appended to the surrounding program, as captures. */
+/** Moves the invariant calls of a region into the enclosing program; their results become captures. */
 function hoisted(
   { into, captures }: Loop,
   region: Program,
   dims: ReadonlyMap<string, Dim>,
   runs: boolean,
-): readonly Entry[] {
+): readonly LoopOperand[] {
   const values = worthMoving(region, captures, dims, runs);
   if (values.length === 0) return [];
   const before = carve(region, {
@@ -63,12 +70,12 @@ function hoisted(
 
 function worthMoving(
   region: Program,
-  captures: readonly Entry[],
+  captures: readonly LoopOperand[],
   dims: ReadonlyMap<string, Dim>,
   runs: boolean,
 ): readonly Value[] {
   const invariant = new Set(captures.flatMap(({ stands }) => stands));
-  /** By value: the bytes that are read to compute it from what is stored. */
+  /** By value: bytes of stored values that computing it reads. */
   const read = new Map<Value, number>();
   for (const value of invariant) read.set(value, nominalBytes(value.type));
   const worth = new Set<NodeId>();
@@ -104,14 +111,14 @@ function worthMoving(
   return [...found].sort((a, b) => a.node - b.node || a.port - b.port);
 }
 
-/** Whether a call may run outside of its region, where the symbols of the region are these. */
+/** True when a call may run outside of its region, whose symbols are bound by `dims`. */
 export function isMovable(call: CallNode, dims: ReadonlyMap<string, Dim>, runs: boolean): boolean {
   const { op, attributes, types } = call;
-  const spoken = symbolsOfTypes(types);
-  symbolsOfAttributes(op.attributes, attributes, spoken);
+  const mentioned = symbolsOfTypes(types);
+  symbolsOfAttributes(op.attributes, attributes, mentioned);
   const { lowering } = declarationOf(op);
   if (lowering.kind === 'view' && lowering.isBarrier === true) return false;
-  return [...spoken.keys()].every((name) => dims.has(name)) && (runs || !mayRefuse(call));
+  return [...mentioned.keys()].every((name) => dims.has(name)) && (runs || !mayRefuse(call));
 }
 
 function mayRefuse({ op, regions }: CallNode): boolean {
@@ -124,7 +131,7 @@ function mayRefuse({ op, regions }: CallNode): boolean {
   );
 }
 
-/** The nodes whose results, or views of them, kernels read that adapt to the order in which those lie. */
+/** The nodes whose results, or views of them, are read by kernels that adapt to memory order. */
 function readInAnyOrder(region: Program): ReadonlySet<NodeId> {
   const found = new Set<NodeId>();
   for (const id of region.graph.nodes()) {
@@ -137,13 +144,13 @@ function readInAnyOrder(region: Program): ReadonlySet<NodeId> {
   return found;
 }
 
-/** Whether a call only gives what it reads another order. */
+/** True for a call that only reorders the elements of its operand. */
 function isRearrangement(call: CallNode, id: NodeId, costs: Costs, read: number): boolean {
   const { kind } = declarationOf(call.op).lowering;
   return kind === 'point' && costs.of(id).work === 0 && nominalBytes(call.types[0]) === read;
 }
 
-/** Whether a call does work that is worth doing once, given the bytes it would read for it otherwise. */
+/** True for a call whose work is worth doing once, given the bytes it would otherwise read. */
 function computes(call: CallNode, id: NodeId, costs: Costs, read: number): boolean {
   switch (declarationOf(call.op).lowering.kind) {
     case 'view':

@@ -4,7 +4,6 @@ import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
-import { sizesRequired } from '../rewrite/sizes-required.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
@@ -13,14 +12,14 @@ import { sizesRequired } from '../rewrite/sizes-required.js';
 
 /**
  * The values that some values of a program need, themselves included; among them those that bring sizes
- * that another one speaks of, or of which the program requires something.
+ * that another one or a check of the program speaks of.
  */
 export function valuesBehind(program: Program, ends: readonly Value[]): ReadonlySet<Value> {
-  const needed = new Set([...ends, ...sizesRequired(program)]);
+  const needed = new Set(ends);
   for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
-    const isRead = program.results(id as NodeId).map((value) => needed.has(value));
-    if (!isRead.includes(true)) continue;
     const node = program.node(id as NodeId);
+    const isRead = program.results(id as NodeId).map((value) => needed.has(value));
+    if (node.kind !== 'check' && !isRead.includes(true)) continue;
     for (const value of program.sizeReads(id as NodeId)) needed.add(value);
     const operands = program.operands(id as NodeId);
     const reads = node.kind === 'call' ? operandsRead(node, isRead) : null;
@@ -31,10 +30,7 @@ export function valuesBehind(program: Program, ends: readonly Value[]): Readonly
   return needed;
 }
 
-/**
- * Those of a region's inputs `others` without which `kept` would not tell the sizes that they and some
- * nodes speak of.
- */
+/** The inputs among `others` without which `kept` would not determine the sizes of themselves and some nodes. */
 export function sizeCarriers(
   region: Program,
   nodes: Iterable<NodeId>,
@@ -43,13 +39,13 @@ export function sizeCarriers(
 ): readonly Value[] {
   const declared = symbolsOfTypes(typesOf(region.inputs));
   if (declared.size === 0) return [];
-  const spoken = new Set(symbolsOfTypes(typesOf(kept)).keys());
+  const mentioned = new Set(symbolsOfTypes(typesOf(kept)).keys());
   for (const id of nodes) {
     const node = region.node(id);
-    if (node.kind === 'call') for (const name of symbolsOfCall(node)) spoken.add(name);
+    if (node.kind === 'call') for (const name of symbolsOfCall(node)) mentioned.add(name);
   }
   const carriers: Value[] = [];
-  for (const name of spoken) {
+  for (const name of mentioned) {
     if (!declared.has(name)) continue;
     for (const value of others) {
       if (determinedSymbols(typesOf([...kept, ...carriers])).has(name)) break;
@@ -64,8 +60,8 @@ function typesOf(values: readonly Value[]): readonly TensorType[] {
 }
 
 /**
- * Which states of a loop something needs, given which of its rows and states are read; and which inputs
- * of its regions, if only for the sizes that they tell.
+ * Live states of a loop, given which of its rows and states are read; and live inputs of its regions,
+ * including those needed for their sizes only.
  */
 export function liveStates(
   { body, condition, data, states }: LoopRegions,
@@ -94,7 +90,7 @@ export function liveStates(
       reach(body, [results[rows + k]]);
     }
   }
-  // A dead state can tell a size: its initial value does then.
+  // A dead state can determine a size: its initial value replaces it.
   for (const region of condition === null ? [body] : [condition, body]) {
     const nodes = [...needed].filter(({ program }) => program === region).map(({ node }) => node);
     const kept = region.inputs.filter((_, k) => inputs[k]);
@@ -113,14 +109,14 @@ interface LoopRegions {
   readonly states: number;
 }
 
-/** Which operands of a loop its results need, all beyond the end of the list among them; null: all. */
+/** Operands of a loop that its live results need, including all beyond the end of the list; null: all. */
 function operandsRead(node: CallNode, isRead: readonly boolean[]): readonly boolean[] | null {
   const { lowering } = declarationOf(node.op);
   if (lowering.kind === 'foreach') {
     const { data, states } = lowering.loop(node.attributes);
     const body = node.regions[0];
     const found = liveStates({ body, condition: null, data, states }, isRead);
-    // The first data say how often the loop runs.
+    // The first data array determines the trip count.
     return withStates(found, data).map((read, k) => read || k === 0);
   }
   if (lowering.kind === 'while') {
@@ -131,7 +127,7 @@ function operandsRead(node: CallNode, isRead: readonly boolean[]): readonly bool
   return null;
 }
 
-/** A state that is needed needs its initial value, even if the body does not look at it. */
+/** A live state needs its initial value, even if the body does not read it. */
 function withStates(
   { states, inputs }: ReturnType<typeof liveStates>,
   data: number,

@@ -15,64 +15,63 @@ import { givesOwnSizes } from '../rewrite/outputs.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 import { carve, type CarvedInput, type Make } from './carve.js';
 
-/** An operand of a loop, and what stands for it (or for a row of it) inside. */
-export interface Entry {
+/** An operand of a loop, and the inputs that stand for it (or for a row of it) inside. */
+export interface LoopOperand {
   readonly operand: Value;
   readonly name: string;
   /** Values of the body and of the condition. */
   readonly stands: readonly Value[];
 }
 
-/** A value that is carried from one iteration to the next. */
-export interface State extends Entry {
-  /** What the body makes of it. */
+/** A loop-carried value. */
+export interface CarriedValue extends LoopOperand {
+  /** Its value after an iteration. */
   readonly next: Output;
 }
 
 /**
- * A loop taken apart: operands in the surrounding program, and what stands for them inside. Passes change
- * these lists and build another loop from them. Results are the rows, then the states, and whatever
- * `node` gives besides.
+ * A loop taken apart: operands in the enclosing program, and their inputs inside. Passes edit these lists and
+ * build another loop from them. Results are the rows, then the states, then other results of `node`.
  */
 export interface Loop {
   readonly node: CallNode;
-  /** The program that the loop is part of. */
+  /** The program that contains the loop. */
   readonly into: Program;
   readonly body: Program;
-  /** Null where the data says how often the body runs. */
+  /** Null when the data determines the trip count. */
   readonly condition: Program | null;
-  readonly data: readonly Entry[];
-  readonly states: readonly State[];
-  readonly captures: readonly Entry[];
-  /** How many leading rows of the data are iterated over; null for all of them. */
+  readonly data: readonly LoopOperand[];
+  readonly states: readonly CarriedValue[];
+  readonly captures: readonly LoopOperand[];
+  /** Number of leading rows to iterate over; null for all of them. */
   readonly count: Value | null;
   readonly rows: readonly Output[];
-  /** How many rows the stacked results have; null where that is not known before the loop ran. */
+  /** Number of rows of the stacked results; null when only the run decides it. */
   readonly lead: Dim | null;
   readonly reverse: boolean;
-  /** What the symbols of the body are in the surrounding program, but for those it introduces. */
+  /** Binding of the body's symbols in the enclosing program, except those it introduces. */
   readonly dims: ReadonlyMap<string, Dim>;
-  /** The same of the condition. */
+  /** Binding of the condition's symbols. */
   readonly conditionDims: ReadonlyMap<string, Dim>;
-  /** The types in the surrounding program of rows whose sizes the data of an iteration decides. */
+  /** Types in the enclosing program of rows whose sizes the data of an iteration decides. */
   readonly agreed: ReadonlyMap<Value, TensorType>;
-  /** What is made anew inside, in place of an input. */
+  /** Values that are constructed inside instead of an input. */
   readonly made: ReadonlyMap<Value, Make>;
 }
 
-/** Whether a call is a loop. */
+/** True for a call that is a loop. */
 export function isLoop({ op }: CallNode): boolean {
   const { kind } = declarationOf(op).lowering;
   return kind === 'foreach' || kind === 'while';
 }
 
 /**
- * Whether work may leave a loop at the price of memory for each of its rows, whose number is known before
- * it runs. Whoever keeps only the carried states for a backward pass wants memory to grow by these alone.
+ * True when work may move out of a loop at the price of memory for each of its rows, whose number is known
+ * before it runs. Loops that save only the carried states want memory to grow by these alone.
  */
 export function mayStoreRows({ node }: Loop): boolean {
   const { lowering } = declarationOf(node.op);
-  return lowering.kind === 'foreach' && !lowering.loop(node.attributes).isFrugal;
+  return lowering.kind === 'foreach' && !lowering.loop(node.attributes).preferRecompute;
 }
 
 /** Takes a loop apart. */
@@ -112,7 +111,7 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
   const types = operands.map(({ type }, k) => (k < data ? rowOf(type) : type));
   const bound = (region: Program): ReadonlyMap<string, Dim> =>
     bindTypes<Dim>(namedInputs(region), types, node.op.name);
-  const entries = namedInputs(body).map(({ name }, k): Entry => ({
+  const entries = namedInputs(body).map(({ name }, k): LoopOperand => ({
     operand: operands[k],
     name,
     stands: regions.map(({ inputs }) => inputs[k]),
@@ -148,21 +147,21 @@ function rowOf({ dtype, shape }: TensorType): TensorType {
   return { dtype, shape: shape.slice(1) };
 }
 
-/** The type of a value of the body in the surrounding program. */
+/** The type of a value of the body in the enclosing program. */
 function typeOutside({ dims, agreed }: Loop, value: Value): TensorType {
   return agreed.get(value) ?? substituteType(value.type, dims);
 }
 
-/** What a loop that was built gives. */
-export interface Built {
+/** Results of a rebuilt loop. */
+export interface BuiltLoop {
   readonly rows: readonly Value[];
   readonly states: readonly Value[];
   /** Further results of the operator. */
   readonly rest: readonly Value[];
 }
 
-/** Appends a loop to its surrounding program. */
-export function build(loop: Loop): Built {
+/** Appends a loop to its enclosing program. */
+export function build(loop: Loop): BuiltLoop {
   const { node, into, body, condition, data, states, captures, count, rows } = loop;
   const inputs = [...data, ...states, ...captures];
   const lead = leadingDim(loop);
@@ -200,7 +199,7 @@ export function build(loop: Loop): Built {
   };
 }
 
-export function carvedInput({ operand, name, stands }: Entry, isData = false): CarvedInput {
+export function carvedInput({ operand, name, stands }: LoopOperand, isData = false): CarvedInput {
   return { name, stands, outside: isData ? rowOf(operand.type) : operand.type };
 }
 
@@ -210,36 +209,36 @@ function leadingDim({ lead, node, rows }: Loop): Dim {
   return rows.length > 0 ? node.types[0].shape[0] : 0;
 }
 
-/** The results of a loop in terms of another: a place among those of its rows or states, or a value. */
-export interface Edited {
+/** The results of a loop in terms of an edited one: an index of its rows or states, or a value. */
+export interface EditedLoop {
   readonly loop: Loop;
   readonly rows: readonly (number | Value)[];
   readonly states: readonly (number | Value)[];
 }
 
-/** The places of a list, for results that stay where they are. */
+/** The identity mapping of a list. */
 export function places(list: readonly unknown[]): readonly number[] {
   return list.map((_, k) => k);
 }
 
-/** Builds an edited loop and gives the results of the original. */
-export function replace({ loop, rows, states }: Edited): readonly Value[] {
+/** Builds an edited loop and returns the results of the original. */
+export function replaceLoop({ loop, rows, states }: EditedLoop): readonly Value[] {
   const made = build(loop);
   const pick = (from: readonly Value[]) => (result: number | Value) =>
     typeof result === 'number' ? from[result] : result;
   return [...rows.map(pick(made.rows)), ...states.map(pick(made.states)), ...made.rest];
 }
 
-/** A loop in its place in a program that is being rebuilt. */
+/** A loop in a program that is being rebuilt. */
 export interface LoopSite {
   readonly loop: Loop;
-  /** Its id in the program as it was. */
+  /** Its id in the original program. */
   readonly id: NodeId;
 }
 
 /**
- * Applies `edit` to every loop of a program and of the regions below it, innermost first. What it gives
- * stands for the loop's results; undefined leaves the loop as it is.
+ * Applies `edit` to every loop of a program and of the regions below it, innermost first. The returned values
+ * replace the loop's results; undefined leaves the loop unchanged.
  */
 export function editLoops(
   program: Program,
@@ -253,7 +252,7 @@ export function editLoops(
   );
 }
 
-/** Likewise, with an edit for each program or region, which is made before any of its loops is edited. */
+/** `editLoops` with a factory of edits, called for each program or region before any of its loops is edited. */
 export function editLoopSites(
   program: Program,
   editorOf: (inner: Program) => (site: LoopSite) => readonly Value[] | undefined,

@@ -11,31 +11,31 @@ import { sameProgram } from '../rewrite/same-program.js';
 import { instantiate, throughRegions, transform } from '../rewrite/transform.js';
 
 /**
- * Runs once what several loops compute: loops over the same operands whose states develop alike become
- * one, with the stacked rows of them all. A gradient runs a loop again for what it has to know of the
- * iterations; where it meets the loop itself, or another gradient's, this makes them one.
+ * Merges loops that compute the same: loops over the same operands whose states develop alike become one,
+ * with the stacked rows of them all. A gradient reruns a loop for values of its iterations; where it meets
+ * the loop itself, or another gradient's, this makes them one.
  *
- * That two bodies do the same is seen by putting both into one program: then the new states of the one
- * are those of the other.
+ * Equality of two bodies is proved by putting both into one program: then the new states of one are those of
+ * the other.
  */
 export function mergeLoops(program: Program): Program {
   let current = program;
   for (;;) {
     const merged = throughRegions(current, mergeOnce);
     if (merged === current) return current;
-    // Loops that read what was merged may have the same operands now.
+    // Readers of merged loops may have the same operands now.
     current = eliminateCommonSubexpressions(merged);
   }
 }
 
-/** A program of which some nodes come late. */
-export interface Marked {
+/** A program with a predicate of late nodes. */
+export interface MarkedProgram {
   readonly program: Program;
   readonly isLate: (id: NodeId) => boolean;
 }
 
-/** The same where nodes are told apart: what several loops compute is early if one of them is. */
-export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
+/** `mergeLoops` with marks: a merged loop is early if one of its originals is. */
+export function mergeMarkedLoops({ program, isLate }: MarkedProgram): MarkedProgram {
   const calls = [...program.graph.nodes()].filter((id) => program.node(id).kind === 'call');
   if (calls.filter((id) => isLoop(program.node(id) as CallNode)).length < 2) {
     return { program, isLate };
@@ -61,23 +61,23 @@ export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
   };
 }
 
-/** Loops of which one gives all that the others do. */
-export interface Covered {
+/** Loops whose results are covered by one of them. */
+export interface EquivalentLoops {
   readonly first: NodeId;
   readonly by: NodeId;
-  /** For each of the others, the results of that one that are the same as its own. */
+  /** For each of the others, the equal results of the covering loop. */
   readonly others: ReadonlyMap<NodeId, readonly Value[]>;
 }
 
 /**
- * By node, the loops among some that one of them covers: a loop and the run of it that a gradient needed,
- * where they cannot be made one since arrays stand for their results.
+ * Groups of equivalent loops by node: a loop and its rerun for a gradient, where they cannot be merged
+ * because arrays stand for their results.
  */
 export function coveredLoops(
   program: Program,
   ids: readonly NodeId[],
-): ReadonlyMap<NodeId, Covered> {
-  const found = new Map<NodeId, Covered>();
+): ReadonlyMap<NodeId, EquivalentLoops> {
+  const found = new Map<NodeId, EquivalentLoops>();
   for (const { rows } of new Set(mergedLoops(program, ids).values())) {
     const members = [...rows.keys()];
     const total = new Set([...rows.values()].flat()).size;
@@ -107,7 +107,7 @@ export function coveredLoops(
 /** One loop in place of several. */
 interface Merged {
   call: CallNode;
-  /** For each of the several, by node: where its rows are among those of the one. */
+  /** For each original, by node: its rows among those of the merged loop. */
   readonly rows: Map<NodeId, readonly number[]>;
 }
 
@@ -133,7 +133,7 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
   );
 }
 
-/** What becomes of the loops of a program that have something in common. */
+/** Mergeable loops of a program, each with its replacement. */
 function mergedLoops(
   program: Program,
   ids: Iterable<NodeId> = program.graph.nodes(),
@@ -176,12 +176,12 @@ function mergedLoops(
 
 interface Joined {
   readonly call: CallNode;
-  /** Where the rows of the two are among those of the call. */
+  /** Positions of the rows of both loops among those of the merged call. */
   readonly firstRows: readonly number[];
   readonly rows: readonly number[];
 }
 
-/** The loop that gives the rows of two, those of the first in front; null where they do other things. */
+/** The loop with the rows of both, those of the first in front; null when they compute different states. */
 function join(first: CallNode, second: CallNode): Joined | null {
   const [one, other] = [rowsOf(first), rowsOf(second)];
   if (one > 0 && other > 0 && isPadded(first) !== isPadded(second)) return null;
@@ -206,7 +206,7 @@ function join(first: CallNode, second: CallNode): Joined | null {
   return { call: { ...first, attributes, regions }, firstRows, rows: otherRows };
 }
 
-/** Two programs on the same inputs as one, in which equal things are the same value. */
+/** Two programs on the same inputs as one, in which equal values are merged. */
 function inOne(first: Program, second: Program): Program {
   const both = Program.from(first, (into) => {
     const inputs = namedInputs(first).map(({ name, type }) => into.variable(name, type));
@@ -216,7 +216,7 @@ function inOne(first: Program, second: Program): Program {
   return tidy(both);
 }
 
-/** What is equal or of no use inside of a loop need not look alike in another. */
+/** Normalizes a body: equal or dead parts inside of one loop need not look alike in another. */
 function tidy(program: Program): Program {
   return mergeLoops(eliminateCommonSubexpressions(eliminateDeadCode(program)));
 }
@@ -228,7 +228,7 @@ function haveSameConditions(first: CallNode, second: CallNode): boolean {
   });
 }
 
-/** Equal for loops that run alike on the same operands: what they keep and stack is left out. */
+/** Equal for loops that iterate alike over the same operands, regardless of their saved values and rows. */
 function candidateKey(call: CallNode, operands: readonly Value[]): string {
   const form = formOf(call);
   const read = operands.map(({ node, port }) => `${node}.${port}`).join();

@@ -3,16 +3,16 @@ import type { Program } from '../../ir/program.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import type { Pass } from '../rewrite/pass.js';
 import { simplify } from '../simplify/simplify.js';
-import { batchAheadOfLoops } from './ahead.js';
-import { batchBehindLoops } from './behind.js';
+import { hoistRowWork } from './ahead.js';
+import { sinkRowWork } from './behind.js';
 import { canonicalLoops } from './canonical.js';
-import { collectBehindLoops } from './collect.js';
+import { sinkSums } from './collect.js';
 import { eliminateDeadLoopParts } from './dead.js';
 import { hoistFromLoops } from './hoist.js';
 import { isLoop } from './loop.js';
 import { unrollLoops } from './unroll.js';
 
-/** Programs that passes over loops have made: what they leave behind is tidied up. */
+/** Programs produced by loop passes, which cleanup passes tidy. */
 const remade = new WeakSet<Program>();
 
 function onLoops(name: string, doc: string, edit: (program: Program) => Program): Pass {
@@ -28,7 +28,7 @@ function onLoops(name: string, doc: string, edit: (program: Program) => Program)
   };
 }
 
-/** A pass that only programs need in which loops have changed. */
+/** A pass that only runs on programs whose loops have changed. */
 function afterLoops(name: string, doc: string, run: Pass['run']): Pass {
   return {
     name,
@@ -42,7 +42,7 @@ function afterLoops(name: string, doc: string, run: Pass['run']): Pass {
   };
 }
 
-/** Whether there is a loop in a program, or in a region of it. */
+/** True when a program, or a region of it, has a loop. */
 export function hasLoops(program: Program): boolean {
   let found = looped.get(program);
   if (found === undefined) {
@@ -66,19 +66,18 @@ const tidy: readonly Pass[] = [
   ),
 ];
 
-/** Loops in one form are simpler, so this comes before the laws of the operators. */
+/** Canonicalization before the algebraic laws, which then see simpler programs. */
 export const loopForms: readonly Pass[] = [forms, dead];
 
 /**
- * What is done to loops once their bodies are primitive and simple. Their lengths do not matter to any of
- * these but the last. Sums are collected first, since their terms need not be stored then; what is left
- * may leave the loop at either end.
+ * Loop passes on decomposed, simplified bodies. Trip counts matter only to the last. Accumulations move
+ * first, since their terms need not be stored then; other work may leave the loop at either end.
  */
 export const loopPasses: readonly Pass[] = [
   onLoops('hoist', 'compute before a loop what is always the same', hoistFromLoops),
-  onLoops('collect', 'add up behind a loop what is only added up', collectBehindLoops),
-  onLoops('ahead', 'compute before a loop what waits for no iteration', batchAheadOfLoops),
-  onLoops('behind', 'compute behind a loop what no iteration waits for', batchBehindLoops),
+  onLoops('collect', 'add up behind a loop what is only added up', sinkSums),
+  onLoops('ahead', 'compute before a loop what waits for no iteration', hoistRowWork),
+  onLoops('behind', 'compute behind a loop what no iteration waits for', sinkRowWork),
   ...tidy,
   forms,
   dead,

@@ -18,29 +18,29 @@ import {
 } from './batching.js';
 import { nodesBehind } from './carve.js';
 
-/** A value of a loop's body in the surrounding program. */
-export interface Outside {
+/** A value of a loop's body in the enclosing program. */
+export interface OutsideValue {
   readonly value: Value;
-  /** Whether it has a further first axis, along which it differs from row to row. */
+  /** True when it has an additional first axis, along which it differs from row to row. */
   readonly isBatched: boolean;
 }
 
-/** Computes values of a loop's body outside of the loop, for all rows at once. */
-export class Rows {
+/** Computes values of a loop's body outside of the loop, batched over all rows. */
+export class BatchedRows {
   readonly #body: Program;
   readonly #into: Program;
   readonly #dims: ReadonlyMap<string, Dim>;
   readonly #length: Dim;
-  readonly #known: Map<Value, Outside>;
+  readonly #known: Map<Value, OutsideValue>;
   readonly #totals: Map<Value, Value> = new Map();
 
-  /** `given` is what there is already: the data, the captures, rows that the loop gave. */
+  /** `given` are the values available: the data, the captures, rows of the loop's results. */
   constructor(
     body: Program,
     into: Program,
     dims: ReadonlyMap<string, Dim>,
     length: Dim,
-    given: ReadonlyMap<Value, Outside>,
+    given: ReadonlyMap<Value, OutsideValue>,
   ) {
     this.#body = body;
     this.#into = into;
@@ -55,10 +55,11 @@ export class Rows {
     return found.isBatched ? found.value : repeated(found.value, this.#length);
   }
 
-  /** A value for all rows, or once where it is the same for all of them. */
-  of(value: Value): Outside {
+  /** A value for all rows, or once where it is invariant. */
+  of(value: Value): OutsideValue {
     for (const id of nodesBehind(this.#body, [value], (given) => this.#known.has(given))) {
       const node = this.#body.node(id);
+      if (node.kind === 'check') continue;
       if (node.kind === 'variable')
         throw new InternalError(`the rows of ${node.name} are not known`);
       const results = this.#body.results(id);
@@ -76,7 +77,7 @@ export class Rows {
     return this.#known.get(value)!;
   }
 
-  /** The sum of a value over all rows, by the shortest way there is. */
+  /** The sum of a value over all rows, by the cheapest way. */
   total(value: Value): Value {
     let total = this.#totals.get(value);
     if (total === undefined) this.#totals.set(value, (total = this.#total(value)));
@@ -98,12 +99,12 @@ export class Rows {
     return call.isBatched.includes(true) ? totalOfCall(call) : totalOfRows(this.stacked(value));
   }
 
-  /** What is added up over all rows, from an initial value on. */
+  /** The sum of values over all rows, added to an initial value. */
   sumOf(values: readonly Value[], initial: Value): Value {
     const totals = values.map((value) => this.total(value));
     const isFromZero = callOf(initial, fill)?.attributes.value === 0;
     const isWhole = totals.some(({ type }) => sameType(type, initial.type));
-    // What is nothing need not be added to what has its shape.
+    // Zero is not added to a value of its shape.
     if (!isFromZero || !isWhole) return totals.reduce((sum, total) => add(sum, total), initial);
     return totals.reduce((sum, total) => add(sum, total));
   }
@@ -119,7 +120,7 @@ export class Rows {
     };
   }
 
-  /** A call of the body in the dimensions of the surrounding program. */
+  /** A call of the body in the dimensions of the enclosing program. */
   #adapted(node: CallNode): CallNode {
     if (this.#dims.size === 0) return node;
     return {
@@ -132,7 +133,7 @@ export class Rows {
   }
 }
 
-/** Whether the sum over rows can be taken before the call. */
+/** True when the sum over rows can be taken before the call. */
 export function isDistributive(node: CallNode, operands: readonly Value[]): boolean {
   const isOne = operands.length === 1 && node.types.length === 1;
   return isOne && isLinear(node) && operands[0].type.dtype === node.types[0].dtype;

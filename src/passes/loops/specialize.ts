@@ -5,8 +5,8 @@ import { programRanges } from '../../ir/text.js';
 import { instantiate } from '../rewrite/transform.js';
 
 /**
- * A region for one call of it, where its symbols are bound to `dims`: those that are numbers become
- * numbers, and those that are one size become one symbol. The region itself where there are none.
+ * A region specialized to one call of it, where its symbols are bound to `dims`: static ones become numbers,
+ * and those of equal size one symbol. The region itself where there are none.
  */
 export function specialized(region: Program, dims: ReadonlyMap<string, Dim>): Program {
   const changed = new Map<string, Dim>();

@@ -8,15 +8,14 @@ import { givesOwnSizes } from '../rewrite/outputs.js';
 import { instantiate } from '../rewrite/transform.js';
 import { editLoops, type Loop } from './loop.js';
 
-/** Longer loops stay loops. */
+/** Limit of trip counts. */
 const mostIterations = 8;
-/** So do loops that would become more calls, those of regions inside counted. */
+/** Limit of the calls after unrolling, those of nested regions included. */
 const mostCalls = 96;
 
 /**
- * Writes out short loops: one of a known small number of iterations, whose bodies together are few calls,
- * becomes those bodies one after the other; one without iterations is its initial states. No result
- * changes.
+ * Unrolls short loops: a loop with a small static trip count and few calls in all becomes its bodies one
+ * after the other; a loop without iterations becomes its initial states. No result changes.
  */
 export function unrollLoops(program: Program): Program {
   return editLoops(program, (loop) => {

@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 
-/** Every region starts at a multiple of this: a cache line, and more than any vector needs. */
+/** Alignment of every region: a cache line, and more than any vector needs. */
 export const alignment = 64;
 
 function aligned(bytes: number): number {
@@ -13,11 +13,11 @@ interface Region {
 }
 
 /**
- * Regions of one linear memory. Best fit: the smallest free region that is large enough; when there is
- * none, the memory is extended at its end. Neighboring free regions are joined, and a free region at
+ * Allocator of regions in one linear memory. Best fit: the smallest free region that is large enough; when
+ * there is none, the memory grows at its end. Neighboring free regions are coalesced, and a free region at
  * the end is given back.
  */
-export class Regions {
+export class RegionAllocator {
   /** Ascending by offset, never adjacent. */
   readonly #free: Region[] = [];
   readonly #taken: Map<number, number> = new Map();
@@ -30,7 +30,7 @@ export class Regions {
     this.#peak = start;
   }
 
-  /** The first offset behind all regions. */
+  /** The first offset after all regions. */
   get end(): number {
     return this.#end;
   }
@@ -45,7 +45,7 @@ export class Regions {
     return this.#peak;
   }
 
-  /** The offset of a new region. Empty ones take a place too, so that offsets are distinct. */
+  /** Allocates a region and returns its offset. Empty ones have distinct offsets, too. */
   take(bytes: number): number {
     const wanted = Math.max(aligned(bytes), alignment);
     let best = -1;
@@ -108,22 +108,22 @@ export class Regions {
   }
 }
 
-/** Something that must lie in memory from one step of a schedule to another, both included. */
-export interface Lifetime {
+/** Live range of an allocation in steps of a schedule, both ends included. */
+export interface LiveRange {
   readonly bytes: number;
   readonly first: number;
   readonly last: number;
 }
 
 export interface MemoryPlan {
-  /** One offset for every lifetime, in order. */
+  /** One offset for every live range, in order. */
   readonly offsets: readonly number[];
   readonly bytes: number;
 }
 
-/** Offsets such that no two things that live at the same step overlap. */
-export function planMemory(lifetimes: readonly Lifetime[]): MemoryPlan {
-  const regions = new Regions();
+/** Assigns offsets such that no two allocations that are live at the same step overlap. */
+export function planMemory(lifetimes: readonly LiveRange[]): MemoryPlan {
+  const regions = new RegionAllocator();
   const offsets: number[] = [];
   const byFirst = lifetimes
     .map((_, i) => i)

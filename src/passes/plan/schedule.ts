@@ -4,13 +4,13 @@ import type { Group } from '../groups/group.js';
 import { nominalBytes } from '../rewrite/nominal.js';
 import { readsThroughBarrier, viewed } from '../rewrite/views.js';
 
-/** How many of the groups that could run next are compared; keeps scheduling linear. */
+/** Number of ready groups that are compared; keeps scheduling linear. */
 const candidates = 32;
 
 /**
- * An order in which groups can run. Of the first groups that are ready, the one runs next that frees the
- * most memory, counting what it writes against it; equals keep the order of the program. What reads
- * through a barrier runs only once nothing before it in the program is ready: it is there to be late.
+ * A list schedule of groups. Among the first ready groups, the one runs next that frees the most memory,
+ * minus the memory it writes; ties keep program order. A group that reads through a barrier runs only when
+ * nothing before it in the program is ready: it is meant to be late.
  */
 export function schedule(program: Program, groups: readonly Group[]): readonly Group[] {
   const writer = new Map<Value, Group>();
@@ -79,15 +79,15 @@ function insertInOrder(ready: Group[], group: Group): void {
 }
 
 /**
- * What the results of groups add to the memory in use. Outputs that nothing else reads and that may lie
- * where an operand from outside lies are expected to: so are parameters updated. Computing such a one
- * frees what it is made from and takes nothing, once it is the last that reads the operand.
+ * Effect of groups on the memory in use. Outputs that nothing else reads and that may overwrite an operand
+ * from outside are expected to: updated parameters, for example. Computing such an output frees its operands
+ * and allocates nothing, once it is the last reader of the overwritten operand.
  */
 class Costs {
   readonly #bytes: Map<Value, number> = new Map();
   /** The operands that such an output may overwrite. */
   readonly #overwritten: Map<Value, readonly Value[]> = new Map();
-  /** How many groups have yet to read an operand of those. */
+  /** Number of groups that have yet to read such an operand. */
   readonly #readers: Map<Value, number> = new Map();
 
   constructor(program: Program, groups: readonly Group[]) {
@@ -110,7 +110,10 @@ class Costs {
     return bytes;
   }
 
-  /** Infinite where a result might overwrite what others have yet to read: it would have to be copied. */
+  /**
+   * Infinite when a result might overwrite an operand that others have yet to read: it would have to be
+   * copied.
+   */
   ofWriting({ writes }: Group): number {
     let bytes = 0;
     for (const value of writes) {

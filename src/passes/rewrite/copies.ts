@@ -4,14 +4,14 @@ import type { CallNode, Program, Value } from '../../ir/program.js';
 import { barrier } from '../../ops/structure/identity.js';
 import { isView, viewed } from './views.js';
 
-/** The nodes that late ones read a second copy of. */
-export interface Again {
+/** Nodes that late nodes read a second copy of. */
+export interface SecondCopies {
   readonly nodes: ReadonlySet<NodeId>;
-  /** Whether second copies must stay apart from the first ones, should the two meet in one program. */
+  /** True when second copies must stay distinct from the first, even within one program. */
   readonly isApart: boolean;
 }
 
-/** Nodes on their way from one program into another, some of them once more for those that come late. */
+/** Copies nodes from one program to another, some of them twice for late readers. */
 export class Copies {
   readonly #from: Program;
   readonly #into: Program;
@@ -21,8 +21,13 @@ export class Copies {
   readonly #second: Map<Value, Value> = new Map();
   readonly #barriers: Map<Value, Value> = new Map();
 
-  /** `given` are the values there are already. */
-  constructor(from: Program, into: Program, again: Again, given?: ReadonlyMap<Value, Value>) {
+  /** `given` are existing copies of values. */
+  constructor(
+    from: Program,
+    into: Program,
+    again: SecondCopies,
+    given?: ReadonlyMap<Value, Value>,
+  ) {
     this.#from = from;
     this.#into = into;
     this.#again = again.nodes;
@@ -37,10 +42,10 @@ export class Copies {
     } else if (node.kind === 'variable') {
       const [value] = this.#from.results(id);
       this.#first.set(value, this.#into.variable(node.name, value.type));
-    }
+    } else if (node.kind === 'check') this.#into.require(node.requirement);
   }
 
-  /** The first copy of a value. Constants come along when they are asked for. */
+  /** The first copy of a value. Constants are copied on demand. */
   early(value: Value): Value {
     let copy = this.#first.get(value);
     if (copy === undefined) {
@@ -51,7 +56,7 @@ export class Copies {
     return copy;
   }
 
-  /** The second copy of a value if there is to be one, made now with all that it takes. */
+  /** The second copy of a value if there is to be one, made now with all its operands. */
   late(value: Value): Value {
     if (!this.#again.has(value.node)) return this.early(value);
     if (!this.#second.has(value)) {
@@ -63,7 +68,7 @@ export class Copies {
         }
       }
       for (const id of [...missing].sort((a, b) => a - b)) {
-        // What only views something kept is no second copy of anything, and needs no barrier yet.
+        // A view of a saved value is not a second copy, and needs no barrier yet.
         const isDirect = !this.#isApart || isView(this.#from, id);
         this.#copy(id, this.#second, (operand) =>
           isDirect ? this.late(operand) : this.#behindBarrier(operand),
@@ -74,8 +79,8 @@ export class Copies {
   }
 
   /**
-   * What a second copy reads. Without a barrier before what is kept, passes would find the second copy
-   * equal to the first, or compute it as soon as they can, and nothing would be gained.
+   * Operands of a second copy. Without a barrier after saved values, passes would merge the second copy with
+   * the first, or schedule it as early as possible, and nothing would be saved.
    */
   #behindBarrier(value: Value): Value {
     const base = viewed(this.#from, value);

@@ -1,6 +1,5 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { Program } from '../../ir/program.js';
-import { sizesRequired } from './sizes-required.js';
 import { throughRegions, transform } from './transform.js';
 
 /**
@@ -19,15 +18,15 @@ export function eliminateDeadCode(program: Program): Program {
 }
 
 /**
- * A flag for every node: 1 when an output depends on it, for its elements or for a size that it decides, or the
- * program requires something of such a size. One backward sweep.
+ * A flag for every node: 1 for checks, for what an output is made of, and for what decides a size that either
+ * speaks of. One backward sweep.
  */
 function liveNodes(program: Program): Uint8Array {
   const { graph } = program;
   const live = new Uint8Array(graph.nodeCount);
   for (const { value } of program.outputs) live[value.node] = 1;
-  for (const value of sizesRequired(program)) live[value.node] = 1;
   for (let id = graph.nodeCount - 1; id >= 0; id--) {
+    if (program.node(id as NodeId).kind === 'check') live[id] = 1;
     if (live[id] === 0) continue;
     graph.forEachPredecessor(id as NodeId, (source) => {
       live[source] = 1;

@@ -4,10 +4,7 @@ import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { instantiate, throughRegions, transform } from './transform.js';
 
-/**
- * Replaces calls that only run their first region by the nodes of that region; all such calls, or those
- * that `wanted` accepts.
- */
+/** Inlines calls that only run their first region; all of them, or those that `wanted` accepts. */
 export function inline(
   program: Program,
   wanted: (call: CallNode) => boolean = () => true,

@@ -4,26 +4,29 @@ import { add } from '../../ops/elementwise/arithmetic.js';
 import { fill, zerosLike } from '../../ops/movement/fill.js';
 import { instantiate } from './transform.js';
 
-/** What an input of a backward program is to the loop that runs it. */
+/** Role of a backward program's input in the loop that runs it. */
 export type Role = 'slice' | 'row' | 'before' | 'saved' | 'rowGrad' | 'stateGrad' | 'capture';
 
-/** The backward program of one iteration, and what its inputs and outputs are. */
+/** The backward program of one iteration, and the roles of its inputs and outputs. */
 export interface BackwardStep {
   readonly program: Program;
   /** By input. */
   readonly roles: readonly Role[];
-  /** By output: which input of the body this is the gradient of. */
+  /** By output: index of the body's input that this is the gradient of. */
   readonly gives: readonly number[];
   readonly slices: number;
-  /** The inputs of the body from here on are captures. */
+  /** Index of the first capture among the inputs of the body. */
   readonly firstCapture: number;
   /** The states that have gradients. */
   readonly states: readonly number[];
-  /** The type of what is iterated over when nothing is read. */
+  /** The type of the data when none is read. */
   readonly idle: TensorType | null;
 }
 
-/** The body of the loop back, in the order of `LoopBackward`: with a sum for the gradient of each capture. */
+/**
+ * The body of the backward loop, in the order of `LoopBackward`, with an accumulator for the gradient of each
+ * capture.
+ */
 export function backwardBody(body: Program, step: BackwardStep): Program {
   const { program, roles, gives, slices, firstCapture, states, idle } = step;
   const declared = namedInputs(program);
@@ -49,7 +52,7 @@ export function backwardBody(body: Program, step: BackwardStep): Program {
       ...gives.filter((k) => k < slices).map((k) => ({ input: k, value: gradOf(k)! })),
       ...states.map((state, i) => {
         const input = slices + state;
-        // The iterations before have no part in what this one made anew.
+        // Earlier iterations do not contribute to values that this one makes itself.
         return { input, value: gradOf(input) ?? zerosLike<Value>(entering[i]) };
       }),
       ...captures.map((k, i) => ({ input: k, value: add<Value>(sums[i], gradOf(k)!) })),
@@ -58,7 +61,7 @@ export function backwardBody(body: Program, step: BackwardStep): Program {
   });
 }
 
-/** The type of what is not read: its sizes are of no interest, and need not follow from others. */
+/** A placeholder type: its sizes are irrelevant, and need not follow from others. */
 export function ofAnySize(into: Program, { dtype, shape }: TensorType): TensorType {
   return {
     dtype,
@@ -66,7 +69,7 @@ export function ofAnySize(into: Program, { dtype, shape }: TensorType): TensorTy
   };
 }
 
-/** Moves the outputs behind the states in front of them: further rows. */
+/** Moves the outputs after the states before them: additional rows. */
 export function withRowsFirst(forward: Program, rows: number, states: number): Program {
   const { outputs } = forward;
   const further = outputs.slice(rows + states);
@@ -78,7 +81,7 @@ export function withRowsFirst(forward: Program, rows: number, states: number): P
   return forward;
 }
 
-/** What tells that an iteration took place, as a further row, where nothing else does. */
+/** A row that marks an iteration, when a loop has no other. */
 export const marker: TensorType = { dtype: 'bool', shape: [] };
 
 export function withMarker(body: Program, states: number): Program {

@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, sizeOf, symbol } from '../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount, symbol } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { bindShapes, symbolsOfTypes } from '../../ir/bind.js';
@@ -11,12 +11,12 @@ import { knownElementsOf } from '../../ops/known/elements.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { type Site, transform } from './transform.js';
 
-/** Whether a call is nothing but the sizes that the elements of its operand are. */
+/** True for a call that makes sizes from the elements of its operand. */
 export function isExtents({ op }: CallNode): boolean {
   return op === extents.declaration;
 }
 
-/** What stands for sizes whose numbers, or other sizes, are known; undefined where they are not, or may not fit. */
+/** Replacement of sizes whose values are known; undefined where they are unknown, or may not fit. */
 export function knownExtents(
   { types: [{ dtype, shape }] }: CallNode,
   { operands: [sizes], into }: Site,
@@ -26,19 +26,19 @@ export function knownExtents(
     const [actual, { min, max }] = [boundsOf(size), boundsOf(shape[axis])];
     return actual.min >= min && actual.max <= max;
   });
-  // What cannot be is refused when it happens.
+  // Impossible sizes are refused at run time.
   if (isPossible !== true) return undefined;
   return into.append(fill.declaration, [], { shape: known, value: 0, dtype });
 }
 
-/** Whether the data of a call may decide sizes, which are computed apart from its results. */
+/** True for a call whose data may decide sizes, which are computed separately from its results. */
 export function isMeasured(call: CallNode): boolean {
   return declarationOf(call.op).measure !== undefined && !isExtents(call);
 }
 
 /**
- * Gives those who read the elements of an array that only stands for its sizes others of that shape, so
- * that the array itself needs no memory: it is then nothing but the place where sizes become known.
+ * Redirects readers of an array that only stands for its sizes to another array of that shape, so that it
+ * needs no memory: it is then only the point where sizes become known.
  */
 export function withUnreadExtents(program: Program, region: (region: Program) => Program): Program {
   const read = new Set<NodeId>(program.outputs.map(({ value }) => value.node));
@@ -58,8 +58,8 @@ export function withUnreadExtents(program: Program, region: (region: Program) =>
 }
 
 /**
- * Appends what computes the sizes that a measured call decides, and gives these their names. Behind it
- * the call is one like any other, whose sizes are known.
+ * Appends the computation of the sizes that a measured call decides, and names them. After it the call is an
+ * ordinary one with known sizes.
  */
 export function measureFirst(call: CallNode, operands: readonly Value[], into: Program): void {
   const { op, attributes } = call;
@@ -69,7 +69,7 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
   );
   let measured = 0;
   for (const sizes of declarationOf(op).measure!({ inputs: operands, attributes })) {
-    const count = sizeOf(sizes.type.shape);
+    const count = elementCount(sizes.type.shape);
     if (typeof count !== 'number')
       throw new InternalError('the number of measured sizes is not known', { op: op.name });
     const decided = dims.slice(measured, measured + count);
@@ -96,15 +96,15 @@ function greatest(dim: Dim): number | null {
 
 /** A size that a call decides. */
 interface Decided {
-  /** Null where no result speaks of it. */
+  /** Null where no result has it. */
   readonly dim: Dim | null;
-  /** The most it can be, where its inference says so. */
+  /** Upper bound, where its inference states one. */
   readonly most: Dim | null;
 }
 
 /**
- * What became of the dimensions that a call's inference asks for, in that order. Found by inferring once
- * more and matching that against the types on record.
+ * The dimensions of the fresh sizes that a call's inference requests, in that order. Found by inferring again
+ * and matching the recorded types.
  */
 function decidedDims(call: CallNode, operands: readonly Value['type'][]): readonly Decided[] {
   const taken = new Set(symbolsOfTypes([...operands, ...call.types]).keys());

@@ -1,10 +1,10 @@
 import type { Program } from '../../ir/program.js';
 
-/** Answers to questions about programs, for as long as the programs live. */
+/** A cache of values derived from programs, for as long as the programs live. */
 export type Memo<A> = WeakMap<Program, Map<string, A>>;
 
-/** The answer to a question about a program, which is any plain data; derived the first time. */
-export function remembered<A>(
+/** The cached value for a program and a key of plain data; computed the first time. */
+export function memoized<A>(
   memo: Memo<A>,
   program: Program,
   question: readonly unknown[],

@@ -2,11 +2,10 @@ import { symbolsOf } from '../../base/dim/index.js';
 import { type Output, Program } from '../../ir/program.js';
 import { eliminateDeadCode } from './dce.js';
 import { Copies } from './copies.js';
-import { carryRequirements } from './transform.js';
 
 /**
- * Whether a result has a size that the data of the program decides. Where the program is the body of a loop, its
- * iterations must agree on that, which only the host can check.
+ * True when a result has a size that the program's data decides. In the body of a loop, iterations must agree
+ * on it, which only the host can check.
  */
 export function givesOwnSizes({ outputs, decidedSizes }: Program): boolean {
   if (decidedSizes.size === 0) return false;
@@ -15,13 +14,12 @@ export function givesOwnSizes({ outputs, decidedSizes }: Program): boolean {
   );
 }
 
-/** A program with other outputs, without what they do not need. All inputs stay. */
+/** A program with other outputs and without dead code. All inputs stay. */
 export function withOutputs(program: Program, outputs: readonly Output[]): Program {
   const all = Program.from(program, (into) => {
     const copies = new Copies(program, into, { nodes: new Set(), isApart: false });
     for (const id of program.graph.nodes()) copies.add(id, false);
     into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.early(value) })));
-    carryRequirements(program, into);
   });
   return eliminateDeadCode(all);
 }

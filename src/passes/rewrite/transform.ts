@@ -15,40 +15,40 @@ import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/req
 import { programRanges } from '../../ir/text.js';
 import type { TensorType } from '../../ir/types.js';
 
-/** A node of the old program on its way into the new one. */
+/** A node of the old program while it is rebuilt. */
 export interface Site {
-  /** As it was, but in the new program's dimensions and with transformed regions. */
+  /** The original node, but in the new program's dimensions and with transformed regions. */
   readonly node: CallNode | ConstantNode;
   /** Its id in the old program. */
   readonly id: NodeId;
-  /** What it reads, in the new program. */
+  /** Its operands, in the new program. */
   readonly operands: readonly Value[];
-  /** The new program; whatever is appended to it here has the node's source. */
+  /** The new program; nodes appended to it here get the node's source. */
   readonly into: Program;
-  /** Copies the node now, for a visitor that wants the copy's values. */
+  /** Copies the node now, for a visitor that needs the copy's values. */
   copy(): readonly Value[];
 }
 
-/** What a node that was left out gives; one object, since they may be many. */
+/** Results of an omitted node; one shared object, since there may be many. */
 const nothing: readonly Value[] = [];
 
-/** The values to use for a node's results, or undefined to copy the node. */
+/** The replacement of a node's results, or undefined to copy the node. */
 export type Visit = (site: Site) => readonly Value[] | undefined;
 
 export interface TransformOptions {
-  /** What becomes of the regions of calls; they are kept when absent. */
+  /** Transformation of the regions of calls; they are kept when absent. */
   readonly region?: (region: Program) => Program;
-  /** Nodes for which this is false are left out; nothing that stays may read them. */
+  /** False for nodes to omit; no remaining node may read them. */
   readonly keep?: (id: NodeId) => boolean;
-  /** Calls to visit; everything else is copied. Nothing is built where there are none. Default all nodes. */
+  /** Calls to visit; everything else is copied. Without any, nothing is built. Default all nodes. */
   readonly wanted?: (call: CallNode, id: NodeId) => boolean;
 }
 
 /**
- * Rebuilds a program node by node into a new one. Variables keep their names and order, copies keep
- * their sources, outputs keep their names. A replacement must have the types of what it replaces; where
- * the replaced node introduced a dimension of its own, the replacement's dimension takes its place in
- * everything that follows. When nothing was replaced or left out, the result is `program` itself.
+ * Rebuilds a program node by node into a new one. Variables keep their names and order, copies keep their
+ * sources, outputs keep their names. A replacement must have the types of the original; where the original
+ * node introduced a dimension of its own, the replacement's dimension takes its place in everything that
+ * follows. When nothing was replaced or omitted, the result is `program` itself.
  */
 export function transform(program: Program, visit: Visit, options: TransformOptions = {}): Program {
   if (hasNothingToDo(program, options)) return program;
@@ -71,6 +71,11 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
         results.push(nothing);
         continue;
       }
+      if (old.kind === 'check') {
+        requireIn(into, old.requirement, dims);
+        results.push(nothing);
+        continue;
+      }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
       const operands = program.operands(id).map(moved);
@@ -89,14 +94,13 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
       results.push(replaced ?? site.copy());
     }
     into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
-    carryRequirements(program, into, dims);
   });
   return changed ? rebuilt : program;
 }
 
 /**
- * Whether it is plain before anything is built that a program will stay as it is. Passes that say what they
- * want cost nothing where there is none of it, as in most programs for most passes.
+ * True when a program certainly stays unchanged, found before anything is built. Passes that declare their
+ * `wanted` calls cost nothing on programs without them.
  */
 function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOptions): boolean {
   if (wanted === undefined) return false;
@@ -104,14 +108,14 @@ function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOpt
     const node = program.node(id);
     if (node.kind === 'variable') continue;
     if (keep?.(id) === false) return false;
-    if (node.kind === 'constant') continue;
+    if (node.kind !== 'call') continue;
     if (wanted(node, id)) return false;
     if (region !== undefined && node.regions.some((inner) => region(inner) !== inner)) return false;
   }
   return true;
 }
 
-/** A pass over one program, given how to treat the regions inside. */
+/** A pass over one program, given the transformation of the regions inside. */
 export type RegionPass = (program: Program, region: (region: Program) => Program) => Program;
 
 /** Applies a pass to a program and to all regions below it; a region shared by calls stays shared. */
@@ -126,9 +130,9 @@ export function throughRegions(program: Program, pass: RegionPass): Program {
 }
 
 /**
- * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and
- * returns the values of its outputs. `dims` says what the dimensions of the inputs are in `into`;
- * dimensions that `program` introduces become fresh ones. Without `dims` all keep their names.
+ * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and returns
+ * the values of its outputs. `dims` binds the dimensions of the inputs in `into`; dimensions that `program`
+ * introduces become fresh ones. Without `dims` all keep their names.
  */
 export function instantiate(
   program: Program,
@@ -145,6 +149,11 @@ export function instantiate(
       results.push([inputs[input++]]);
       continue;
     }
+    if (node.kind === 'check') {
+      requireIn(into, node.requirement, dims);
+      results.push(nothing);
+      continue;
+    }
     let adapted = node;
     if (node.kind === 'call' && dims !== undefined) {
       for (const [name, bounds] of symbolsOfTypes(node.types)) {
@@ -154,36 +163,35 @@ export function instantiate(
     }
     results.push(append(adapted, program.operands(id).map(moved), into));
   }
-  requireAll(program, into, dims ?? new Map<string, Dim>());
   return program.outputs.map(({ value }) => moved(value));
 }
 
-/**
- * Requires of a program what the one it is made from requires. What is certain by now is dropped, and so
- * is what speaks of sizes that only nodes left out would have made.
- */
-export function carryRequirements(
-  from: Program,
+/** Adds a check in the dimensions of `into`. One that holds for all sizes is dropped. */
+export function requireIn(
   into: Program,
-  dims: ReadonlyMap<string, Dim> = new Map(),
+  requirement: Requirement,
+  dims: ReadonlyMap<string, Dim> = noDims,
 ): void {
-  if (from.requirements.length === 0) return;
-  const known = programRanges(into);
-  requireAll(from, into, dims, (requirement) =>
-    dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name))),
+  requireAt(
+    requirement,
+    dims,
+    requireOrKeep((moved) => into.require(moved)),
   );
 }
 
-function requireAll(
-  from: Program,
-  into: Program,
-  dims: ReadonlyMap<string, Dim>,
-  isWanted: (requirement: Requirement) => boolean = () => true,
-): void {
-  const keep = requireOrKeep((requirement) => {
-    if (isWanted(requirement)) into.require(requirement);
-  });
-  for (const requirement of from.requirements) requireAt(requirement, dims, keep);
+const noDims: ReadonlyMap<string, Dim> = new Map();
+
+/**
+ * Adds the checks of a program to one that is made of some of its nodes: those that speak only of dimensions
+ * which are there.
+ */
+export function requireKnown(from: Program, into: Program): void {
+  if (from.requirements.length === 0) return;
+  const known = programRanges(into);
+  for (const requirement of from.requirements) {
+    const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
+    if (symbols.every((name) => known.has(name))) into.require(requirement);
+  }
 }
 
 class NodeSite implements Site {
@@ -241,7 +249,7 @@ function adapt(
   };
 }
 
-/** Checks the types of a replacement and learns what became of the dimensions the node introduced. */
+/** Checks the types of a replacement and binds the dimensions that the node introduced. */
 function reconcile(
   node: CallNode | ConstantNode,
   operands: readonly Value[],
@@ -279,7 +287,7 @@ function reconcile(
   });
 }
 
-/** The symbols a call's result types take from its operands and attributes, each as itself. */
+/** The symbols that a call's result types take from its operands and attributes, each mapped to itself. */
 function inheritedSymbols(node: CallNode, operands: readonly Value[]): Map<string, Dim> {
   const table = symbolsOfTypes(operands.map(({ type }) => type));
   symbolsOfAttributes(node.op.attributes, node.attributes, table);

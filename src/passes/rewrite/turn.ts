@@ -5,12 +5,12 @@ import { declarationOf } from '../../ops/declare/facets.js';
 import { throughRegions, transform } from './transform.js';
 
 /**
- * Makes at once in the order in which they are read what operators can make in another one:
- * `swapaxes(matmul(swapaxes(x), g))`, the gradient of a transposed weight, becomes `matmul(swapaxes(g), x)`,
- * which an update then continues element by element. Only where nothing else reads the other order, and nothing
- * is added: sums may be rounded otherwise, so this is no law.
+ * Pushes transpositions into operators that can produce the transposed result: `swapaxes(matmul(swapaxes(x),
+ * g))`, the gradient of a transposed weight, becomes `matmul(swapaxes(g), x)`, which an update then continues
+ * elementwise. Only where nothing else reads the original, and no call is added: sums may be rounded
+ * differently, so this is not a law.
  */
-export function turnProducts(program: Program): Program {
+export function pushTranspositions(program: Program): Program {
   return throughRegions(program, (inner, region) => {
     const candidates = turnable(inner);
     return transform(
@@ -29,7 +29,7 @@ export function turnProducts(program: Program): Program {
   });
 }
 
-/** The transpositions that read alone what could have been made in their order. */
+/** The transpositions that are the only readers of a result that could be transposed. */
 function turnable(program: Program): ReadonlySet<NodeId> {
   const found = new Set<NodeId>();
   let reads: readonly number[] | null = null;
@@ -46,7 +46,7 @@ function turnable(program: Program): ReadonlySet<NodeId> {
   return found;
 }
 
-/** How often the results of each node are read, outputs included. */
+/** Number of reads of each node's results, outputs included. */
 function countReads(program: Program): readonly number[] {
   const reads = Array.from({ length: program.graph.nodeCount }, () => 0);
   const count = (node: NodeId): void => void reads[node]++;

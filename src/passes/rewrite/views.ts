@@ -3,20 +3,20 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 
-/** Whether a node only gives its operand another shape. */
+/** True when a node only changes the shape of its operand. */
 export function isView(program: Program, id: NodeId): boolean {
   const node = program.node(id);
   return node.kind === 'call' && declarationOf(node.op).lowering.kind === 'view';
 }
 
-/** What a value views, through any number of views. */
+/** The value behind any number of views. */
 export function viewed(program: Program, value: Value): Value {
   let base = value;
   while (isView(program, base.node)) base = program.operands(base.node)[0];
   return base;
 }
 
-/** Whether one of some nodes reads something through a barrier, behind any number of views. */
+/** True when one of the nodes reads something through a barrier, looking through views. */
 export function readsThroughBarrier(program: Program, nodes: readonly NodeId[]): boolean {
   return nodes.some((id) =>
     program.operands(id).some((operand) => {
@@ -31,7 +31,7 @@ export function readsThroughBarrier(program: Program, nodes: readonly NodeId[]):
   );
 }
 
-/** Whether two shapes of one size differ at most in axes of size 1, so that indices carry over. */
+/** True when two shapes of one size differ at most in axes of size 1, so that indices carry over. */
 export function sameButForOnes(a: readonly Dim[], b: readonly Dim[]): boolean {
   const wide = (shape: readonly Dim[]): readonly Dim[] => shape.filter((dim) => dim !== 1);
   const [left, right] = [wide(a), wide(b)];

@@ -6,15 +6,15 @@ import { inline } from '../rewrite/inline.js';
 import { withOutputs } from '../rewrite/outputs.js';
 import { isView, viewed } from '../rewrite/views.js';
 
-/** An operand whose elements an operator would refuse. */
+/** An operand whose elements an operator may refuse. */
 export interface Checked {
   readonly call: CallNode;
   readonly operands: readonly Value[];
-  /** Where the elements are: an input of the program, or an output of `probe`. */
+  /** Source of the elements: an input of the program, or an output of `probe`. */
   readonly source: { readonly input: number } | { readonly output: number };
 }
 
-/** What of a program can be checked before it runs; the rest it has to tell itself. */
+/** Checks that can be made before a program runs; others are reported by the program itself. */
 export interface Checks {
   readonly program: Program;
   readonly checked: readonly Checked[];
@@ -25,9 +25,9 @@ export interface Checks {
 }
 
 /**
- * The operands whose elements are checked when operators run one by one, as far as they are inputs or a
- * little arithmetic away from them. What takes more than that is not computed twice for the sake of a
- * check. Null when there is nothing to check at all.
+ * The operands whose elements are checked when operators run eagerly, as far as they are inputs or cheaply
+ * computed from them. Costlier operands are not computed twice for the sake of a check. Null when there is
+ * nothing to check.
  */
 export function checksOf(original: Program): Checks | null {
   if (!mayCheck(original)) return null;
@@ -46,7 +46,7 @@ export function checksOf(original: Program): Checks | null {
     const { check } = declarationOf(call.op);
     if (check === undefined) continue;
     const operands = program.operands(id);
-    // Sizes that the data decides are not known before the program runs: it checks by itself.
+    // Data-dependent sizes are unknown before the program runs: it checks them itself.
     if (own.size > 0 && operands.some(isOwn)) continue;
     const base = viewed(program, operands[check.operand]);
     const input = inputs.get(base);
@@ -78,7 +78,7 @@ function mayCheck(program: Program): boolean {
   return false;
 }
 
-/** Whether a value is element by element arithmetic on inputs and constants. */
+/** True when a value is elementwise arithmetic on inputs and constants. */
 function isCheap(program: Program, id: NodeId, known: Map<NodeId, boolean>): boolean {
   let cheap = known.get(id);
   if (cheap === undefined) {

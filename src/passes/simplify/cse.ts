@@ -17,8 +17,8 @@ import { throughRegions, transform } from '../rewrite/transform.js';
 export function eliminateCommonSubexpressions(program: Program): Program {
   const labels = new Labels();
   return throughRegions(program, (inner, region) => {
-    // Nothing is built before it is clear that something is computed twice: the first of what is, in the
-    // order of the program, reads the same values as what it repeats.
+    // Nothing is built before a repetition is found: the first one, in program order, reads the same values
+    // as its original.
     if (!hasRepeats(inner, labels, region)) return inner;
     const calls = new CallTable();
     const constants = new ConstantTable();
@@ -34,7 +34,7 @@ export function eliminateCommonSubexpressions(program: Program): Program {
   });
 }
 
-/** Whether something is computed twice, or a region is to be replaced. */
+/** True when something is computed twice, or a region is to be replaced. */
 function hasRepeats(
   program: Program,
   labels: Labels,
@@ -44,7 +44,7 @@ function hasRepeats(
   const constants = new ConstantTable();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'variable') continue;
+    if (node.kind === 'variable' || node.kind === 'check') continue;
     const results = program.results(id);
     const own = (): readonly Value[] => results;
     if (node.kind === 'constant') {
@@ -58,17 +58,17 @@ function hasRepeats(
   return false;
 }
 
-/** A number for all that calls have besides operands: equal exactly where all of it is equal. */
+/** A number for everything in a call besides operands: equal exactly for equal calls. */
 class Labels {
   readonly #objects: Map<object, number> = new Map();
-  /** Regions that differ, by what is seen of them at a glance. */
+  /** Distinct regions, by a cheap key. */
   readonly #regions: Map<string, Program[]> = new Map();
   readonly #labels: Map<string, number> = new Map();
 
   of({ op, attributes, regions, types }: CallNode): number {
     const number = this.#numberOf(op);
     let text = '';
-    // Sizes that the data decides are the same only within the same bounds.
+    // Data-dependent sizes are the same only within the same bounds.
     if (declarationOf(op).measure !== undefined) text += boundsOfTypes(types);
     for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
     for (const _ in attributes) {
@@ -105,13 +105,13 @@ function boundsOfTypes(types: readonly TensorType[]): string {
 }
 
 /**
- * The calls of one program, found by label and operands. Chains of numbers in flat arrays: a million
- * keys as strings would cost more than everything else the pass does.
+ * Hash table of the calls of one program, by label and operands. Chains in flat arrays: a million string keys
+ * would cost more than the rest of the pass.
  */
 class CallTable {
-  /** By hash: the last entry of its chain, or -1. */
+  /** By hash bucket: the last entry of its chain, or -1. */
   #heads: Int32Array = new Int32Array(64).fill(-1);
-  /** By entry: what was hashed, the label, the node in the new program, the entry before in the chain. */
+  /** By entry: the hash, the label, the node in the new program, the previous entry of the chain. */
   readonly #hashes: number[] = [];
   readonly #labels: number[] = [];
   readonly #nodes: NodeId[] = [];
@@ -163,14 +163,14 @@ function readsExactly(program: Program, node: NodeId, operands: readonly Value[]
   return read.length === operands.length && read.every((value, i) => value === operands[i]);
 }
 
-/** A hash and one more number, in the manner of MurmurHash3's finalizer. */
+/** Combines a hash with a number, in the manner of MurmurHash3's finalizer. */
 function mixed(hash: number, number: number): number {
   let state = Math.imul(hash ^ number, 0x85ebca6b);
   state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
   return state ^ (state >>> 16);
 }
 
-/** The constants seen so far, found by a hash of their bytes and then compared byte by byte. */
+/** Hash table of constants, compared byte by byte. */
 class ConstantTable {
   readonly #buckets: Map<string, { readonly bits: Bits; readonly values: readonly Value[] }[]> =
     new Map();

@@ -6,13 +6,13 @@ import { declarationOf } from '../../ops/declare/facets.js';
 import { isMeasured, measureFirst, withUnreadExtents } from '../rewrite/measure.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 
-/** No honest chain of decompositions is longer; one that is expands into itself. */
+/** Limit of chained decompositions: a longer chain expands into itself. */
 const deepest = 64;
 
 /**
- * Replaces every call of an operator that is written in other operators by those, until none is left,
- * in regions too. The new calls carry the source of the call they stand for. Before a call whose data
- * decides sizes, in whatever way it is computed, come the calls that compute these.
+ * Decomposes operators into other operators until none is left to decompose, in regions too. The new calls
+ * carry the source of the original. A call whose data decides sizes is preceded by the calls that compute
+ * these.
  */
 export function decompose(program: Program): Program {
   return throughRegions(program, (inner, region) => {
@@ -50,7 +50,7 @@ function isDecomposed({ op }: CallNode, operands: number): boolean {
   return lowering.kind === 'decompose';
 }
 
-/** A call by other operators, or by itself. */
+/** The expansion of a call, or the call itself. */
 function expanded(call: CallNode, operands: readonly Value[], into: Program): readonly Value[] {
   const { lowering } = declarationOf(call.op);
   const { attributes, types: outputTypes } = call;

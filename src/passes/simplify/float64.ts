@@ -8,10 +8,9 @@ import { declarationOf } from '../../ops/declare/facets.js';
 import { inline } from '../rewrite/inline.js';
 
 /**
- * The program with the same inputs, computed in float64. With a `seed` all that is computed is off by random
- * relative errors, some times as large as the roundings of the dtype that the program computes it in: how far that
- * moves results says how far roundings may (after Parker, "Monte Carlo arithmetic", 1997). What is drawn at random
- * stays the same.
+ * The program with the same inputs, computed in float64. With a `seed` all results have random relative
+ * errors, a few times the rounding of the original dtype: their effect on the outputs bounds the effect of
+ * rounding (after Parker, "Monte Carlo arithmetic", 1997). Random draws stay the same.
  */
 export function inFloat64(program: Program, seed: number | null): Program {
   const noise = seed === null ? null : new Noise(seed);
@@ -21,7 +20,7 @@ export function inFloat64(program: Program, seed: number | null): Program {
 function widened(program: Program, noise: Noise | null, isRegion: boolean): Program {
   return Program.from(program, (into) => {
     const results: (readonly Value[])[] = [];
-    /** What is off already. */
+    /** Values that have been perturbed already. */
     const perturbed = new Set<Value>();
     const moved = (value: Value): Value => results[value.node][value.port];
     const off = (value: Value, dtype: DType): Value => {
@@ -41,6 +40,11 @@ function widened(program: Program, noise: Noise | null, isRegion: boolean): Prog
         results.push([wide(into.constant(node.data))]);
         continue;
       }
+      if (node.kind === 'check') {
+        into.require(node.requirement);
+        results.push([]);
+        continue;
+      }
       const narrow = program.operands(id);
       const kind = kindOf(node);
       const operands = narrow.map((operand) => {
@@ -58,7 +62,6 @@ function widened(program: Program, noise: Noise | null, isRegion: boolean): Prog
       );
     }
     into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
-    into.requireFirst(program.requirements);
   });
 }
 
@@ -71,14 +74,14 @@ function callOf(
 ): readonly Value[] {
   const { op, attributes, types, source } = node;
   const states = Object.values(attributes).some((value) => isDType(value) && isFloat(value));
-  // Between floats there is nothing to convert any more.
+  // Between floats there is nothing left to convert.
   if (op === cast.declaration && states && isFloat(narrow[0].type.dtype)) return operands;
   const regions = node.regions.map(region);
   const found = states ? types : types.map(wideType);
   return into.appendTyped(op, operands, attributes, found, { regions, source }).map(wide);
 }
 
-/** Whether a call adds numbers up, rounds on the way as well, computes each from few, or only moves them. */
+/** Class of a call: sums numbers, rounds intermediate results, computes each from few, or only moves them. */
 function kindOf(call: CallNode): 'adds' | 'rounds' | 'computes' | 'moves' {
   const { lowering, family } = declarationOf(call.op);
   if (lowering.kind === 'kernel' && family === 'normalization') return 'rounds';
@@ -95,12 +98,12 @@ function wide(value: Value): Value {
   return isFloat(dtype) && dtype !== 'float64' ? cast(value, 'float64') : value;
 }
 
-/** How many roundings numbers are off: more than a sum in blocks makes, and an operator within its margin. */
+/** Size of the random errors in roundings: more than a blocked sum makes, and an operator within its margin. */
 const roundings = 16;
-/** Narrow floats are only stored; what is stored is wider, so that it is rounded once. */
+/** Narrow floats are only a storage format: computed in a wider one and rounded once. */
 const narrowRoundings = 2;
 
-/** Random errors, each time others. */
+/** A source of random errors, different each time. */
 class Noise {
   readonly #seed: number;
   #draws = 0;
@@ -109,7 +112,10 @@ class Noise {
     this.#seed = seed;
   }
 
-  /** Unless told, whole numbers stay as far as they are exact: they count, label and choose, and their sums are exact, too. */
+  /**
+   * By default whole numbers stay as far as they are exact: they count, label and select, and their sums are
+   * exact, too.
+   */
   on(value: Value, dtype: DType, keepsWhole = true): Value {
     const bits = exactBits(dtype);
     const size = 2 ** -bits * (bits < exactBits('float32') ? narrowRoundings : roundings);

@@ -1,4 +1,4 @@
-import { isStatic, sizeOf } from '../../base/dim/index.js';
+import { isStatic, elementCount } from '../../base/dim/index.js';
 import type { Program } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -8,18 +8,18 @@ import { complete, constantOf, knownElementsOf } from '../../ops/known/elements.
 import { throughRegions, transform } from '../rewrite/transform.js';
 
 export interface FoldOptions {
-  /** Given by a floor that can run programs. */
+  /** Supplied by a floor that can run programs. */
   readonly evaluate: Evaluate;
-  /** Results with more elements stay calls: a program should not carry what is cheap to make. Default 4096. */
+  /** Limit of result elements: a program should not carry constants that are cheap to compute. Default 4096. */
   readonly limit?: number;
 }
 
 /**
- * Constant folding: a call whose operands are all constants and whose results are small becomes
- * constants, and so does one of few integers whose elements are known although its operands are not
- * constants, such as the size of a static axis beside symbolic ones. Sizes that an array holds become what is
- * known of its elements, numbers or other sizes, everywhere. Calls without operands stay, since
- * they are compact already, and so do random ones, whose operand stands for their numbers.
+ * Constant folding: a call whose operands are all constants and whose results are small becomes constants,
+ * and so does an integer call with known elements although its operands are not constants, such as the size
+ * of a static axis beside symbolic ones. Sizes held by an array are replaced everywhere by the known
+ * elements, numbers or other sizes. Calls without operands stay, since they are compact already, and so do
+ * random ones, whose operand stands for their numbers.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
@@ -33,7 +33,7 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         if (declarationOf(node.op).family === 'random') return undefined;
         if (isExtents(node)) return introducers.has(site.id) ? knownExtents(node, site) : undefined;
         const small = node.types.every(({ shape }) => {
-          const size = sizeOf(shape);
+          const size = elementCount(shape);
           return typeof size === 'number' && size <= limit;
         });
         if (!small) return undefined;
@@ -59,7 +59,7 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
   });
 }
 
-/** Whether there is a call at all of which something may be known: by constants, or by symbolic sizes. */
+/** True when a call may be folded: by constants, or by symbolic sizes. */
 function mayFold(program: Program): boolean {
   const isConstant = new Uint8Array(program.graph.nodeCount);
   for (const id of program.graph.nodes()) {

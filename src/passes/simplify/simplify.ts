@@ -5,13 +5,13 @@ import { eliminateDeadCode } from '../rewrite/dce.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 
-/** No honest chain of laws on one call is longer; one that is goes round in a circle. */
+/** Limit of laws applied to one call in sequence: a longer chain is a cycle. */
 const mostSteps = 64;
 
 /**
- * Replaces calls by what the laws of their operators say they are equal to, in regions too, until no
- * law applies. One walk, producers first, so a law sees operands that are as simple as can be; what a
- * law makes is simplified at once. `applied` hears of every application.
+ * Algebraic simplification: rewrites calls by the laws of their operators, in regions too, until no law
+ * applies. One walk, producers first, so a law sees simplified operands; results of a law are simplified at
+ * once. `applied` is called for every application.
  */
 export function simplify(
   program: Program,
@@ -28,7 +28,7 @@ export function simplify(
       { region, wanted: ({ op }) => (declarationOf(op).simplify?.length ?? 0) > 0 },
     ),
   );
-  // What was replaced is read no more; left behind, laws would apply to it again.
+  // Replaced calls are dead; laws would apply to them again.
   return simplified === program ? program : eliminateDeadCode(simplified);
 }
 
@@ -46,7 +46,7 @@ class Simplifier {
     this.#first = into.graph.nodeCount;
   }
 
-  /** What a call on simple operands is equal to; null when no law says so. */
+  /** The value of a call on simplified operands by some law; null when no law applies. */
   call({ op, attributes, types }: CallNode, inputs: readonly Value[]): Value | null {
     if (types.length !== 1) return null;
     const [type] = types;

@@ -1,9 +1,10 @@
+import { onCpu } from '../../kernels/cpu/index.js';
 import { type CallNode, Program } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { Evaluate } from '../../passes/rewrite/pass.js';
 import type { Group } from '../../passes/groups/group.js';
 import { fuse, separate } from '../../passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../passes/lower/main/plan.js';
 import { prepareControl } from '../../passes/lower/main/prepare.js';
 import { partition } from '../../passes/host/partition.js';
 import type { PassContext } from '../../passes/rewrite/pass.js';
@@ -35,7 +36,7 @@ export function compile(program: Program, options: CompileOptions = {}): Executa
 export interface PlannedPart {
   /** What it is of the whole; empty for all of it. */
   readonly title: string;
-  readonly plan: Plan;
+  readonly plan: ProgramPlan;
 }
 
 /**
@@ -110,7 +111,14 @@ function executor(
   const made = new Executor(program, planned, device, entry);
   if (target !== 'wasm') return made;
   return new Tiered(made, device, tier, (other) =>
-    lowerProgram(planned.program, planned.groups, other, replaced, device.division, 'many runs'),
+    lowerProgram(
+      planned.program,
+      planned.groups,
+      onCpu(other),
+      replaced,
+      device.division,
+      'many runs',
+    ),
   );
 }
 
@@ -119,7 +127,7 @@ function plan(
   { target }: ModuleRunner,
   { fuse: fusing = true, replaced, device = cpu }: CompileOptions,
   log: CompilationLog | null,
-): Plan {
+): ProgramPlan {
   const lowest = prepareControl(simplest);
   const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
   const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
@@ -127,7 +135,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, target, replaced, device.division, 'many runs'),
+    () => lowerProgram(lowest, order, onCpu(target), replaced, device.division, 'many runs'),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

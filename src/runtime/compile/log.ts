@@ -2,16 +2,16 @@ import { currentDebugging, type Debugging, type Flag, flagTable } from '../../ba
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
 import { printProgram } from '../../ir/text.js';
 import type { Law } from '../../ops/declare/law.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { PassReport } from '../../passes/pipeline.js';
-import { groupLines, kernelText, memoryLines } from '../execution/explain.js';
+import { groupLines, kernelsText, memoryLines } from '../execution/explain.js';
 
-/** Prints what `KAON_DEBUG` asks for of one compilation, stage by stage as it happens. */
+/** Prints the `KAON_DEBUG` output of one compilation, stage by stage. */
 export class CompilationLog {
   readonly #debugging: Debugging;
   readonly #laws: Map<string, number> = new Map();
 
-  /** Null when nothing is asked for, so that nothing is measured. `what` is what is done with it. */
+  /** Null when no output is requested, so that nothing is measured. `what` names the action. */
   static of(program: Program, what = 'compile'): CompilationLog | null {
     const debugging = currentDebugging();
     const isPrinted = Object.entries(flagTable).some(
@@ -46,7 +46,7 @@ export class CompilationLog {
     this.#laws.set(key, (this.#laws.get(key) ?? 0) + 1);
   };
 
-  /** Runs a stage; `describe` says what it made. */
+  /** Runs a stage; `describe` summarizes its result. */
   stage<T>(name: string, run: () => T, describe: (made: T) => string): T {
     const start = performance.now();
     const made = run();
@@ -56,17 +56,17 @@ export class CompilationLog {
     return made;
   }
 
-  /** Says how a program is cut, a line for each thing that happens. */
+  /** Prints the partition of a program, a line for each step. */
   partition(lines: readonly string[]): void {
     const { flags, print } = this.#debugging;
     if (flags.passes || flags.groups) for (const line of lines) print(`  ${line}`);
   }
 
-  plan(plan: Plan): void {
+  plan(plan: ProgramPlan): void {
     const { flags, print } = this.#debugging;
     if (flags.groups) for (const line of groupLines(plan)) print(`  ${line}`);
     if (flags.memory) for (const line of memoryLines(plan)) print(`  ${line}`);
-    if (flags.kernels) print(kernelText(plan).trimEnd());
+    if (flags.kernels) print(kernelsText(plan).trimEnd());
   }
 }
 

@@ -2,9 +2,9 @@ import { KernelCache } from '../../loop/optimize/cache.js';
 import { optimizeModule } from '../../loop/optimize/module.js';
 import type { Program } from '../../ir/program.js';
 import type { Target } from '../../loop/language/target.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
-import type { Entry } from '../execution/entry.js';
+import type { EntryPoint } from '../execution/entry.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { otherBackends, runElsewhere } from '../execution/backends.js';
 import { Executor } from '../execution/executor.js';
@@ -12,7 +12,7 @@ import { loaderBase } from '../native/library.js';
 import { nativeTier } from '../native/current.js';
 import { Stopwatch } from '../native/stopwatch.js';
 import type { NativeCode, NativeRequest } from '../native/tier.js';
-import { paceOf, tryBeside } from '../native/trial/trial.js';
+import { timeBoth, tryBeside } from '../native/trial/trial.js';
 import { ExhaustedError } from '../memory/exhausted.js';
 import type { Storage } from '../memory/storage.js';
 import type { Tier } from '../execution/tiers.js';
@@ -27,14 +27,14 @@ const pollMilliseconds = 5;
 const shortest = 0.0005;
 
 /** What a program is on its way to native code with. */
-interface Ascent {
+interface TierUp {
   readonly tier: Exclude<Tier, 'wasm'>;
-  readonly lower: (target: Target) => Plan;
+  readonly lower: (target: Target) => ProgramPlan;
   readonly watch: Stopwatch;
   /** Null until it has run for long enough. */
   request: NativeRequest | null;
   /** What native code is made from; null until it is known for which processor. */
-  plan: Plan | null;
+  plan: ProgramPlan | null;
   /** When to ask what has become of the request. */
   nextPoll: number;
 }
@@ -51,7 +51,7 @@ export class Tiered implements Inspectable {
   readonly #device: Device;
   #executor: Executor;
   /** Null once it is decided which code stays. */
-  #ascent: Ascent | null;
+  #ascent: TierUp | null;
   /** Looks are rare, so that the smallest programs are not slowed down by them. */
   #runsUntilLook: number;
   /** Runs between the last look and the next. */
@@ -59,13 +59,18 @@ export class Tiered implements Inspectable {
   #since: number | null = null;
   #reason: string | null = null;
   readonly #tier: Tier;
-  readonly #lower: (target: Target) => Plan;
+  readonly #lower: (target: Target) => ProgramPlan;
 
   /**
    * @param executor On WebAssembly.
    * @param lower Plans the same program for another target.
    */
-  constructor(executor: Executor, device: Device, tier: Tier, lower: (target: Target) => Plan) {
+  constructor(
+    executor: Executor,
+    device: Device,
+    tier: Tier,
+    lower: (target: Target) => ProgramPlan,
+  ) {
     this.program = executor.program;
     this.#executor = executor;
     this.#device = device;
@@ -115,7 +120,7 @@ export class Tiered implements Inspectable {
 
   /** A run that is timed, or the one in which native code takes over. */
   #look(
-    ascent: Ascent,
+    ascent: TierUp,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
   ): readonly Operand[] {
@@ -138,7 +143,7 @@ export class Tiered implements Inspectable {
     return this.#since !== null;
   }
 
-  #start(tier: Exclude<Tier, 'wasm'>): Ascent {
+  #start(tier: Exclude<Tier, 'wasm'>): TierUp {
     const [watch, lower] = [new Stopwatch(), this.#lower];
     return { tier, lower, watch, request: null, plan: null, nextPoll: 0 };
   }
@@ -176,7 +181,7 @@ export class Tiered implements Inspectable {
     this.#settle(null);
   }
 
-  #request(ascent: Ascent): NativeRequest {
+  #request(ascent: TierUp): NativeRequest {
     return nativeTier().request((target) => {
       ascent.plan = ascent.lower({ ...target, addresses: 'i64' });
       return optimizeModule(ascent.plan.module, target, optimizedKernels);
@@ -184,7 +189,7 @@ export class Tiered implements Inspectable {
   }
 
   /** The native code, if it is there now. */
-  #ask(ascent: Ascent, now: number): NativeCode | null {
+  #ask(ascent: TierUp, now: number): NativeCode | null {
     const isAwaited = ascent.tier === 'native';
     if (isAwaited) ascent.request ??= this.#request(ascent);
     if (ascent.request === null || now < ascent.nextPoll) return null;
@@ -197,7 +202,7 @@ export class Tiered implements Inspectable {
 
   /** Runs the native code beside the other, and lets it take over where it agrees. */
   #try(
-    ascent: Ascent,
+    ascent: TierUp,
     code: NativeCode,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
@@ -253,7 +258,7 @@ function noteOn({ threadNote }: Device): string | null {
   return notes.length === 0 ? null : notes.join('; ');
 }
 
-function progress({ watch, request }: Ascent): string {
+function progress({ watch, request }: TierUp): string {
   if (request !== null) return 'native code is being made';
   const { hotMilliseconds } = nativeTier();
   const time = `it has run for ${watch.total.toFixed(0)} ms`;
@@ -261,7 +266,11 @@ function progress({ watch, request }: Ascent): string {
   return `${time}, each time too shortly to gain anything`;
 }
 
-function entryOf({ run, file, name }: NativeCode, { threads }: Plan, device: Device): Entry {
+function entryOf(
+  { run, file, name }: NativeCode,
+  { threads }: ProgramPlan,
+  device: Device,
+): EntryPoint {
   let known: Uint8Array = new Uint8Array(0);
   const bytes = (): Uint8Array => {
     const { buffer } = device;
@@ -285,7 +294,7 @@ function slowness(
   inputs: readonly Operand[],
   { latest }: Stopwatch,
 ): string | null {
-  const pace = paceOf(wasm, native, inputs, latest);
+  const pace = timeBoth(wasm, native, inputs, latest);
   if (pace === null || pace.next <= pace.old) return null;
   const [fast, slow] = [pace.old, pace.next].map((time) => `${(time * 1000).toFixed(2)} us`);
   return `native code is not faster: ${slow} instead of ${fast}`;

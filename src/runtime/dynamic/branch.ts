@@ -1,13 +1,13 @@
 import type { CallNode } from '../../ir/program.js';
 import type { Operand } from '../execution/executable.js';
-import { type HostCall, type Regions, within } from './host-call.js';
+import { type HostCall, type CompiledRegions, inHostCall } from './host-call.js';
 
 /** A branch that the host takes. Code is made for what is taken only. */
 export class HostBranch implements HostCall {
   readonly #call: CallNode;
-  readonly #regions: Regions;
+  readonly #regions: CompiledRegions;
 
-  constructor(call: CallNode, regions: Regions) {
+  constructor(call: CallNode, regions: CompiledRegions) {
     this.#call = call;
     this.#regions = regions;
   }
@@ -18,7 +18,7 @@ export class HostBranch implements HostCall {
     try {
       return this.#regions.executable(taken).run(captures);
     } catch (error) {
-      throw within(error, isTrue ? 'first branch' : 'second branch', this.#call);
+      throw inHostCall(error, isTrue ? 'first branch' : 'second branch', this.#call);
     }
   }
 }

@@ -3,11 +3,11 @@ import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
-import { carrierOf, openSymbols, partition } from '../../passes/host/partition.js';
+import { carrierOf, undeterminedSymbols, partition } from '../../passes/host/partition.js';
 import type { Executable, Inspectable, Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
-import { type HostCall, within } from './host-call.js';
-import { copyOf, leastCapacity, StackedRows } from './rows.js';
+import { type HostCall, inHostCall } from './host-call.js';
+import { copyOperand, leastCapacity, StackedRows } from './rows.js';
 import { carrying, shapeAt } from './sizes.js';
 
 /** A loop for at most so many iterations, compiled as one. */
@@ -33,7 +33,7 @@ export function chunkOf(
   const program = new Program();
   const values = operands.map((type, k) => program.variable(`x${k}`, type));
   const limit = program.freshDim('chunk', { min: 1 }) as DimExpr;
-  const symbols = [...openSymbols(operands), limit];
+  const symbols = [...undeterminedSymbols(operands), limit];
   program.variable('sizes', carrierOf(symbols));
   const results = whileLoop<Value>(condition, body, {
     states: values.slice(0, states),
@@ -103,11 +103,11 @@ export class HostChunks implements HostCall {
         capacity = Math.min(2 * capacity, largest, most - count);
       }
     } catch (error) {
-      throw within(error, `from iteration ${count} on`, this.#call);
+      throw inHostCall(error, `from iteration ${count} on`, this.#call);
     }
     return [
       ...stacked.map((rows) => rows.first(count)),
-      ...(homes.includes(null) ? current.map(copyOf) : current),
+      ...(homes.includes(null) ? current.map(copyOperand) : current),
       { storage: new Storage('int32', Int32Array.of(count)), shape: [] },
     ];
   }

@@ -6,14 +6,14 @@ import type { Inspectable } from '../execution/executable.js';
 import { HostBranch } from './branch.js';
 import { chunkOf, HostChunks } from './chunks.js';
 import { HostForeach } from './foreach.js';
-import type { HostCall, Regions } from './host-call.js';
+import type { HostCall, CompiledRegions } from './host-call.js';
 import { HostWhile } from './while.js';
 
 /** What runs a loop or branch on the host; `compile` is for programs without cuts. */
 export function hostCallOf(
   call: CallNode,
   operands: readonly TensorType[],
-  regions: Regions,
+  regions: CompiledRegions,
   compile: (program: Program) => Inspectable,
 ): HostCall {
   const control = controlOf(call);

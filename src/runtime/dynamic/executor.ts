@@ -2,7 +2,7 @@ import { bindTypes } from '../../ir/bind.js';
 import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
 import { requireAt, type Requirement, requireNow } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
-import type { BoundaryCheck, Island, Partition, Stage } from '../../passes/host/partition.js';
+import type { BoundaryCheck, Island, Partition, IslandStage } from '../../passes/host/partition.js';
 import { controlOf } from '../../passes/lower/main/control.js';
 import { viewed } from '../../passes/rewrite/views.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
@@ -10,10 +10,10 @@ import { otherBackends, runElsewhere } from '../execution/backends.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import type { Storage } from '../memory/storage.js';
 import { hostCallOf } from './control.js';
-import { type HostCall, Regions } from './host-call.js';
-import { copyOf } from './rows.js';
-import { bindExtents, bindResults, carrying, refuseElements, shapeAt } from './sizes.js';
-import { Slots } from './slots.js';
+import { type HostCall, CompiledRegions } from './host-call.js';
+import { copyOperand } from './rows.js';
+import { bindExtents, bindResults, carrying, checkBoundElements, shapeAt } from './sizes.js';
+import { ValueSlots } from './slots.js';
 import { dynamicText } from './text.js';
 
 /** How the parts of a program become executable. */
@@ -24,7 +24,7 @@ export interface PartCompiler {
 }
 
 /** A compiled part of a program. */
-export interface Part {
+export interface CompiledPart {
   readonly name: string;
   readonly executor: Inspectable;
 }
@@ -69,11 +69,11 @@ export class DynamicExecutor implements Inspectable {
   readonly #partition: Partition;
   readonly #compiler: PartCompiler;
   /** All that was compiled for it, regions apart. */
-  readonly #parts: Part[] = [];
-  readonly #slots: Slots;
+  readonly #parts: CompiledPart[] = [];
+  readonly #slots: ValueSlots;
   readonly #stages: readonly ReadyStage[];
   readonly #outputs: readonly Source[];
-  readonly #regions: Regions;
+  readonly #regions: CompiledRegions;
 
   constructor(
     program: Program,
@@ -84,8 +84,8 @@ export class DynamicExecutor implements Inspectable {
     this.program = program;
     this.#partition = partition;
     this.#compiler = compiler;
-    this.#regions = new Regions((region) => compiler.region(region));
-    this.#slots = new Slots(partition);
+    this.#regions = new CompiledRegions((region) => compiler.region(region));
+    this.#slots = new ValueSlots(partition);
     this.#outputs = partition.program.outputs.map(({ value }) => this.#source(value));
     this.#stages = partition.stages.map((stage, number) => this.#ready(stage, number, replaced));
   }
@@ -125,7 +125,7 @@ export class DynamicExecutor implements Inspectable {
         if (made !== target) target.fill(made.host);
         return { storage: target, shape };
       }
-      if (handedOut.has(made)) return copyOf({ storage: made, shape });
+      if (handedOut.has(made)) return copyOperand({ storage: made, shape });
       handedOut.add(made);
       return { storage: made, shape };
     });
@@ -176,7 +176,7 @@ export class DynamicExecutor implements Inspectable {
   }
 
   #ready(
-    { checks, island, extents, calls, requirements }: Stage,
+    { checks, island, extents, calls, requirements }: IslandStage,
     number: number,
     replaced: readonly (number | null)[],
   ): ReadyStage {
@@ -222,7 +222,7 @@ export class DynamicExecutor implements Inspectable {
     sizes: Map<string, number>,
     into?: readonly (Storage | null)[],
   ): void {
-    for (const { check, slot } of checks) refuseElements(check, values[slot]!, sizes);
+    for (const { check, slot } of checks) checkBoundElements(check, values[slot]!, sizes);
     if (executor !== null) {
       const operands = reads.map((slot) => values[slot]!);
       if (symbols.length > 0) operands.push(carrying(symbols.map((name) => sizes.get(name)!)));
@@ -245,7 +245,7 @@ export class DynamicExecutor implements Inspectable {
   /** Copies of the outputs that are inputs or constants, made before any output is written. */
   #passedThrough(values: Values): readonly (Storage | undefined)[] {
     return this.#outputs.map(({ slot }) =>
-      this.#slots.isGiven(slot) ? copyOf(values[slot]!).storage : undefined,
+      this.#slots.isGiven(slot) ? copyOperand(values[slot]!).storage : undefined,
     );
   }
 

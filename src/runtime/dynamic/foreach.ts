@@ -4,9 +4,9 @@ import type { CallNode } from '../../ir/program.js';
 import type { ForeachForm } from '../../ops/declare/lowering.js';
 import type { Executable, Operand } from '../execution/executable.js';
 import type { Storage } from '../memory/storage.js';
-import { type HostCall, within } from './host-call.js';
-import { ReturnedStates, rowHomes } from './iterations.js';
-import { copyOf, Rows } from './rows.js';
+import { type HostCall, inHostCall } from './host-call.js';
+import { ReturnedStates, rowDestinations } from './iterations.js';
+import { copyOperand, RowReader } from './rows.js';
 
 /** A loop over rows that the host runs, one call of the body for each. */
 export class HostForeach implements HostCall {
@@ -27,9 +27,9 @@ export class HostForeach implements HostCall {
     const [length] = operands[0].shape;
     const end = operands.length - Number(counted);
     const count = counted ? this.#countIn(operands[end], length) : length;
-    const slices = operands.slice(0, data).map((operand) => new Rows(operand));
+    const slices = operands.slice(0, data).map((operand) => new RowReader(operand));
     const captures = operands.slice(data + states, end);
-    const stacked = rowHomes(this.#call, outputs, length, sizes);
+    const stacked = rowDestinations(this.#call, outputs, length, sizes);
     const returned = new ReturnedStates(this.#call, outputs, sizes);
     let current = operands.slice(data, data + states);
     /** Where the states go: to storages of the loop's own, once there are any. */
@@ -45,10 +45,10 @@ export class HostForeach implements HostCall {
         current = results.slice(outputs);
         homes = returned.homesOf(current);
       } catch (error) {
-        throw within(error, `iteration ${iteration}`, this.#call);
+        throw inHostCall(error, `iteration ${iteration}`, this.#call);
       }
     }
-    const final = count === 0 ? current.map(copyOf) : current;
+    const final = count === 0 ? current.map(copyOperand) : current;
     return [...stacked.map((rows) => rows.first(length)), ...final];
   }
 

@@ -13,7 +13,7 @@ export interface HostCall {
 }
 
 /** The regions of one program in compiled form: each at most once, and when it is first asked for. */
-export class Regions {
+export class CompiledRegions {
   readonly #compile: (region: Program) => Inspectable;
   readonly #compiled: Map<Program, Inspectable> = new Map();
 
@@ -42,6 +42,6 @@ export class Regions {
 }
 
 /** An error of a region, told from where the call that owns it stands. */
-export function within(error: unknown, where: string, { op, source }: CallNode): KaonError {
+export function inHostCall(error: unknown, where: string, { op, source }: CallNode): KaonError {
   return inContext(error, where, { op: op.name, ...(source !== undefined && { source }) });
 }

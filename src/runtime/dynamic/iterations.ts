@@ -4,18 +4,18 @@ import type { CallNode, Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Operand } from '../execution/executable.js';
 import type { Storage } from '../memory/storage.js';
-import { AgreedRows, type RowHome, StackedRows } from './rows.js';
+import { AgreedRows, type RowDestination, StackedRows } from './rows.js';
 import { shapeAt } from './sizes.js';
 
 /* What the iterations of a loop give whose body decides sizes: it is looked at when it is there. */
 
 /** Where the rows of a loop go that its iterations make: the results that come before the states. */
-export function rowHomes(
+export function rowDestinations(
   call: CallNode,
   outputs: number,
   capacity: number,
   sizes: DimBindings,
-): readonly RowHome[] {
+): readonly RowDestination[] {
   return call.types.slice(0, outputs).map((type, k) => {
     const row = { dtype: type.dtype, shape: type.shape.slice(1) };
     const isKnown = row.shape.every((dim) => [...symbolsOf(dim)].every((name) => sizes.has(name)));

@@ -11,12 +11,12 @@ function elementCount(shape: readonly number[]): number {
 }
 
 /** An operand with elements of its own. */
-export function copyOf({ storage, shape }: Operand): Operand {
+export function copyOperand({ storage, shape }: Operand): Operand {
   return { storage: new Storage(storage.dtype, storage.copy()), shape };
 }
 
 /** An array that is read row by row. */
-export class Rows {
+export class RowReader {
   readonly #storage: Storage;
   readonly #shape: readonly number[];
   readonly #length: number;
@@ -40,7 +40,7 @@ export class Rows {
 export const leastCapacity = 64;
 
 /** What is written row by row, for as many rows as there is room for. */
-export interface RowHome {
+export interface RowDestination {
   readonly rowBytes: number;
   /** Where a row is to be written; null where `keep` takes it when it has been made. */
   at(row: number, count?: number): Storage | null;
@@ -50,7 +50,7 @@ export interface RowHome {
 }
 
 /** Rows whose sizes the first one decides; the others must have the same. */
-export class AgreedRows implements RowHome {
+export class AgreedRows implements RowDestination {
   readonly rowBytes = 0;
   readonly #type: TensorType;
   readonly #what: string;
@@ -99,7 +99,7 @@ export class AgreedRows implements RowHome {
 }
 
 /** An array that is written row by row, which grows where it has to. Rows that nobody writes are zero. */
-export class StackedRows implements RowHome {
+export class StackedRows implements RowDestination {
   readonly #dtype: DType;
   readonly #shape: readonly number[];
   readonly #length: number;

@@ -70,7 +70,7 @@ export function bindExtents(
 }
 
 /** Refuses elements that a call, whose sizes are known by now, would refuse eagerly. */
-export function refuseElements(
+export function checkBoundElements(
   { call: { op, attributes, source }, operands }: BoundaryCheck,
   { storage }: Operand,
   sizes: DimBindings,

@@ -5,7 +5,7 @@ import type { Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 
 /** A number for every value that is there between the stages of a program: never for a view. */
-export class Slots {
+export class ValueSlots {
   readonly #slots: Map<Value, number> = new Map();
   readonly #program: Program;
   /** What is in the slots before a run: the constants. */

@@ -3,8 +3,8 @@ import { type CallNode, typeToString, type Value } from '../../ir/program.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { Partition } from '../../passes/host/partition.js';
 import type { Executable } from '../execution/executable.js';
-import type { Part } from './executor.js';
-import type { Regions } from './host-call.js';
+import type { CompiledPart } from './executor.js';
+import type { CompiledRegions } from './host-call.js';
 
 /**
  * One line for each thing that happens when a partitioned program runs, in that order: islands with what
@@ -56,8 +56,8 @@ export function partitionLines({ program, stages }: Partition): readonly string[
 /** A partitioned program for people: what runs when, then the parts in full. */
 export function dynamicText(
   partition: Partition,
-  parts: readonly Part[],
-  regions: Regions,
+  parts: readonly CompiledPart[],
+  regions: CompiledRegions,
 ): string {
   const lines = [...partitionLines(partition)];
   for (const { name, executor } of parts) lines.push(`${name}:`, indented(executor));

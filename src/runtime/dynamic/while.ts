@@ -3,9 +3,9 @@ import type { CallNode } from '../../ir/program.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
 import type { Executable, Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
-import { type HostCall, within } from './host-call.js';
-import { ReturnedStates, rowHomes } from './iterations.js';
-import { copyOf } from './rows.js';
+import { type HostCall, inHostCall } from './host-call.js';
+import { ReturnedStates, rowDestinations } from './iterations.js';
+import { copyOperand } from './rows.js';
 
 /** A loop that a condition ends and that the host runs, one call of condition and body after the other. */
 export class HostWhile implements HostCall {
@@ -27,7 +27,7 @@ export class HostWhile implements HostCall {
     const outputs = types.length - states - 1;
     const most = limit === null ? Infinity : evaluateDim(limit, sizes);
     const captures = operands.slice(states);
-    const stacked = rowHomes(this.#call, outputs, padded ? most : 0, sizes);
+    const stacked = rowDestinations(this.#call, outputs, padded ? most : 0, sizes);
     const returned = new ReturnedStates(this.#call, outputs, sizes);
     let current = operands.slice(0, states);
     /** Where the states go: to storages of the loop's own, once there are any. */
@@ -46,12 +46,12 @@ export class HostWhile implements HostCall {
         current = results.slice(outputs);
         homes = returned.homesOf(current);
       } catch (error) {
-        throw within(error, `iteration ${count}`, this.#call);
+        throw inHostCall(error, `iteration ${count}`, this.#call);
       }
     }
     return [
       ...stacked.map((rows) => rows.first(padded ? most : count)),
-      ...(count === 0 ? current.map(copyOf) : current),
+      ...(count === 0 ? current.map(copyOperand) : current),
       { storage: new Storage('int32', Int32Array.of(count)), shape: [] },
     ];
   }

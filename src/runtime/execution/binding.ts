@@ -3,8 +3,13 @@ import type { DType, HostArray } from '../../base/dtype.js';
 import { ArgumentError, GraphError, InternalError } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
-import { keptStates } from '../../ops/declare/lowering.js';
-import { type Plan, placeBytes, placeEntry, tableLength } from '../../passes/lower/main/plan.js';
+import { packedStates } from '../../ops/declare/lowering.js';
+import {
+  type ProgramPlan,
+  placeBytes,
+  placeEntry,
+  tableLength,
+} from '../../passes/lower/main/plan.js';
 import { planMemory } from '../../passes/plan/memory.js';
 import type { Device } from '../memory/device.js';
 import type { Operand } from './executable.js';
@@ -82,7 +87,7 @@ function targetOf(storage: Storage | null | undefined, device: Device, isNative:
  * memory is exhausted.
  */
 export function bind(
-  plan: Plan,
+  plan: ProgramPlan,
   device: Device,
   constants: ReadonlyMap<number, number>,
   inputs: readonly Operand[],
@@ -146,7 +151,7 @@ export function bind(
   const table = new Int32Array(tableLength(plan));
   table.set([
     ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
-    ...plan.kept.map(() => keptStates.nothing),
+    ...plan.kept.map(() => packedStates.nothing),
   ]);
   addresses.forEach((address, place) => {
     enterAddress(table, placeEntry(plan, place), device.distanceOf(address), isNative);
@@ -223,7 +228,7 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   return true;
 }
 
-function bindOperands({ program }: Plan, inputs: readonly Operand[]): Map<string, number> {
+function bindOperands({ program }: ProgramPlan, inputs: readonly Operand[]): Map<string, number> {
   const declared = namedInputs(program);
   const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
   const sizes = bindTypes(declared, actual);
@@ -291,7 +296,7 @@ function elementCount(shape: readonly number[]): number {
  * is also an input that is still read when the first element is written, which are copied at the end.
  */
 function directOutputs(
-  { places, outputs, addresses }: Plan,
+  { places, outputs, addresses }: ProgramPlan,
   device: Device,
   pinned: PinnedReads,
   into: readonly (Storage | null)[] | undefined,
@@ -314,7 +319,7 @@ class PinnedReads {
   /** Addresses of operands that are themselves outputs. */
   readonly #passed: Set<number> = new Set();
 
-  constructor({ places, outputs }: Plan, inputAddresses: readonly number[]) {
+  constructor({ places, outputs }: ProgramPlan, inputAddresses: readonly number[]) {
     places.forEach(({ role, last }, place) => {
       if (role.kind !== 'input') return;
       const address = inputAddresses[role.index];

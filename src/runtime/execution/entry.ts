@@ -11,23 +11,23 @@ import type { CompileOptions } from './executable.js';
 import type { TeamEntry } from '../threads/recipe.js';
 
 /**
- * Runs `main` of a module on the table at an address of the device's memory. `gain` is what several threads
- * would save (`Plan.gain`, for the sizes of this run); it is nothing to a module for one.
+ * Runs `main` of a module on the table at an address of device memory. `gain` is the work that several
+ * threads would save (`ProgramPlan.gain`, for the sizes of this run); modules for one thread ignore it.
  */
-export type Entry = (table: number, gain: number) => void;
+export type EntryPoint = (table: number, gain: number) => void;
 
 /** A way to run modules on the CPU. */
 export interface ModuleRunner {
   /** What programs are lowered for. */
   readonly target: Target;
-  /** Makes a module, which is for some number of threads, callable. */
-  entry(module: Module, device: Device, threads?: number): Entry;
+  /** Makes a module callable, for a number of threads. */
+  entry(module: Module, device: Device, threads?: number): EntryPoint;
 }
 
-/** The address of the memory's first byte: a `main` with conditions in it looks at them from there. */
+/** The address of the memory's first byte, from which a `main` with conditions reads them. */
 const wholeMemory = 0;
 
-/** Shared by all programs: what one has optimized, no other does again. */
+/** Shared by all programs, so that each kernel is optimized once. */
 const optimizedKernels = new KernelCache();
 
 /** Exactly what was lowered: nothing between the lowering and the definition of the loop IR. */
@@ -70,7 +70,7 @@ export function runnerFor({ target = 'wasm', relaxed }: CompileOptions): ModuleR
   return (relaxed ?? wantsRelaxed()) && supportsRelaxed() ? relaxedWasm : strictWasm;
 }
 
-/** Not where the environment says so (`KAON_RELAXED=0`). */
+/** False when the environment says so (`KAON_RELAXED=0`). */
 function wantsRelaxed(): boolean {
   return environmentVariable('KAON_RELAXED') !== '0';
 }

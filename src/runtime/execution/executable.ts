@@ -1,5 +1,5 @@
 import type { Program } from '../../ir/program.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
 import type { Tier } from './tiers.js';
 import type { Storage } from '../memory/storage.js';
@@ -14,8 +14,8 @@ export interface CompileOptions {
   /** `wasm`, or `interpreter`: the slow oracle that defines the loop IR. Default `wasm`. */
   readonly target?: 'wasm' | 'interpreter';
   /**
-   * Whether sums of products may round once for each product, as relaxed SIMD does, rather than twice as
-   * the interpreter does. Only where the engine has that. Default true, unless `KAON_RELAXED` is 0.
+   * Allow sums of products to round once for each product, as relaxed SIMD does, rather than twice as the
+   * interpreter does. Only where the engine supports it. Default true, unless `KAON_RELAXED` is 0.
    */
   readonly relaxed?: boolean;
   /** False compiles every operator to a kernel of its own. Default true. */
@@ -25,51 +25,50 @@ export interface CompileOptions {
    * input: where possible it is then computed in place. Never changes a result.
    */
   readonly replaced?: readonly (number | null)[];
-  /** Whose memory programs work on. Default `cpu`. */
+  /** Device whose memory programs use. Default `cpu`. */
   readonly device?: Device;
   /**
-   * `wasm` stays there, `native` waits for native code at the first run, `auto` goes over to it when a
-   * program has run for some time. Where there is no native code, programs run on wasm. Default: that of
-   * the process.
+   * `wasm` stays there, `native` waits for native code at the first run, `auto` switches to it when a program
+   * has run for some time. Without native code, programs run on wasm. Default: that of the process.
    */
   readonly tier?: Tier;
 }
 
-/** The code that a program, or one of its parts, runs as. */
+/** Execution tier of a program or one of its parts. */
 export interface TierReport {
-  /** What it is of the whole; empty for all of it. */
+  /** Its role in the whole; empty when it is the whole. */
   readonly part: string;
   readonly tier: 'wasm' | 'native' | 'interpreter';
-  /** The run from which on it is native; null where it is not. */
+  /** The first native run; null when it is not native. */
   readonly since: number | null;
-  /** Why it is not native, or not yet; null where it is. */
+  /** Reason why it is not native, or not yet; null when it is. */
   readonly reason: string | null;
-  /** What is wrong with the place where native code is kept, or with threads; null for nothing. */
+  /** Problem of the native code cache, or of threads; null for none. */
   readonly note: string | null;
 }
 
 /**
- * A compiled program. Sizes of symbolic dimensions are bound from the operands at each run, or from the
- * data while it runs.
+ * A compiled program. Symbolic dimensions are bound at each run from the operands, or from the data during
+ * the run.
  */
 export interface Executable {
-  /** As it was given to `compile`. */
+  /** The program that was passed to `compile`. */
   readonly program: Program;
   /**
-   * Runs on operands in the order of the program's inputs; their dtypes and shapes must fit (a
-   * `ShapeError` or `DTypeError` names the input otherwise). `into[k]`, where given, receives output k
-   * in place and may be the storage of an operand; every other output gets fresh storage.
+   * Runs on operands in the order of the program's inputs; their dtypes and shapes must fit (otherwise a
+   * `ShapeError` or `DTypeError` names the input). `into[k]`, where given, receives output k in place and may
+   * be the storage of an operand; every other output gets fresh storage.
    */
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[];
-  /** Gives its memory back at once; it must not be run again. Otherwise the collector sees to it. */
+  /** Releases its memory at once; it must not be run again. Otherwise a finalizer does. */
   release(): void;
-  /** The code that it runs as, part by part. */
+  /** Execution tiers, part by part. */
   tiers(): readonly TierReport[];
-  /** The groups, the generated kernels and the places in memory as text, for people. */
+  /** The groups, the generated kernels and the buffers as text, for people. */
   toString(): string;
 }
 
-/** A compiled program that can show what it consists of. */
+/** A compiled program that exposes its parts. */
 export interface Inspectable extends Executable {
-  parts(): readonly { readonly title: string; readonly plan: Plan }[];
+  parts(): readonly { readonly title: string; readonly plan: ProgramPlan }[];
 }

@@ -1,17 +1,17 @@
 import { copyElements, type HostArray } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
-import { type Plan, placeBytes, tableLength } from '../../passes/lower/main/plan.js';
+import { type ProgramPlan, placeBytes, tableLength } from '../../passes/lower/main/plan.js';
 import { type Binding, bind, checkDistinct, fits, type LargeMemory } from './binding.js';
 import type { Device } from '../memory/device.js';
-import type { Entry } from './entry.js';
+import type { EntryPoint } from './entry.js';
 import type { Inspectable, Operand, TierReport } from './executable.js';
 import { planToString } from './explain.js';
 import type { LargePlaces } from '../memory/large.js';
-import { KeptMemory, runsUntilKept } from './kept.js';
+import { PackedCache, runsUntilPacked } from './kept.js';
 import { Lease } from './lease.js';
 import { ExhaustedError } from '../memory/exhausted.js';
-import { copyOf } from '../memory/slab.js';
+import { slabCopy } from '../memory/slab.js';
 import { Storage } from '../memory/storage.js';
 import { LostWorkerError } from '../threads/lost.js';
 
@@ -19,7 +19,7 @@ import { LostWorkerError } from '../threads/lost.js';
 const abandoned = new FinalizationRegistry<{
   readonly device: Device;
   readonly address: number;
-  readonly kept: KeptMemory | null;
+  readonly kept: PackedCache | null;
 }>(({ device, address, kept }) => {
   device.release(address);
   kept?.release();
@@ -36,18 +36,18 @@ const fewElements = 24;
  */
 export class Executor implements Inspectable {
   readonly program: Program;
-  readonly #plan: Plan;
+  readonly #plan: ProgramPlan;
   readonly #device: Device;
-  readonly #entry: Entry;
+  readonly #entry: EntryPoint;
   readonly #table: number;
   readonly #constants: ReadonlyMap<number, number>;
   /** The current one, then earlier ones: sizes often alternate between a few. */
   readonly #bindings: (Binding | undefined)[] = [];
   #entries: Int32Array = new Int32Array(0);
   /** Null where nothing is kept from run to run. */
-  readonly #kept: KeptMemory | null;
+  readonly #kept: PackedCache | null;
 
-  constructor(program: Program, plan: Plan, device: Device, entry: Entry) {
+  constructor(program: Program, plan: ProgramPlan, device: Device, entry: EntryPoint) {
     this.program = program;
     this.#plan = plan;
     this.#device = device;
@@ -55,7 +55,7 @@ export class Executor implements Inspectable {
     const { table, constants } = residentMemory(plan, device);
     this.#table = table;
     this.#constants = constants;
-    this.#kept = plan.kept.length === 0 ? null : new KeptMemory(plan, device);
+    this.#kept = plan.kept.length === 0 ? null : new PackedCache(plan, device);
     abandoned.register(this, { device, address: table, kept: this.#kept }, this);
   }
 
@@ -98,11 +98,11 @@ export class Executor implements Inspectable {
 
   /** The runs on the same operands in which it does all that it does on them, each in another way. */
   get ways(): number {
-    return this.#kept === null ? 1 : runsUntilKept;
+    return this.#kept === null ? 1 : runsUntilPacked;
   }
 
   /** It is all of its program. */
-  parts(): readonly [{ readonly title: string; readonly plan: Plan }] {
+  parts(): readonly [{ readonly title: string; readonly plan: ProgramPlan }] {
     return [{ title: '', plan: this.#plan }];
   }
 
@@ -215,7 +215,7 @@ export class Executor implements Inspectable {
       const elements = results[k] ?? this.#passedThrough(k, inputs);
       const { dtype } = binding.outputTypes[k];
       operands.push({
-        storage: new Storage(dtype, copyOf(dtype, elements)),
+        storage: new Storage(dtype, slabCopy(dtype, elements)),
         shape: outputShapes[k],
       });
     }
@@ -246,7 +246,7 @@ export class Executor implements Inspectable {
         const { dtype } = binding.outputTypes[k];
         if (target !== null && !inPlace[k]) target.fill(elements);
         operands.push({
-          storage: target ?? new Storage(dtype, passed[k] ?? copyOf(dtype, elements)),
+          storage: target ?? new Storage(dtype, passed[k] ?? slabCopy(dtype, elements)),
           shape,
         });
       }
@@ -288,7 +288,7 @@ function copy(to: HostArray, from: HostArray): void {
 
 /** Takes one region for the table and the constants, and fills in the constants. */
 function residentMemory(
-  plan: Plan,
+  plan: ProgramPlan,
   device: Device,
 ): { readonly table: number; readonly constants: ReadonlyMap<number, number> } {
   const align = (bytes: number): number => Math.ceil(bytes / 64) * 64;

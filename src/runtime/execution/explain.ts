@@ -1,20 +1,20 @@
-import { addDim, type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { addDim, type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import { bytesOf } from '../../base/dtype.js';
 import { typeToString, type Value } from '../../ir/program.js';
 import { moduleText } from '../../loop/language/text.js';
 import type { Group } from '../../passes/groups/group.js';
-import { type Plan, placeBytes } from '../../passes/lower/main/plan.js';
+import { type ProgramPlan, placeBytes } from '../../passes/lower/main/plan.js';
 import { planMemory } from '../../passes/plan/memory.js';
-import type { Place } from '../../passes/groups/places.js';
+import type { PlannedBuffer } from '../../passes/groups/places.js';
 import { largePlaces } from '../memory/large.js';
 
-/** Groups, kernels and places, for people. */
-export function planToString(plan: Plan): string {
-  return [...groupLines(plan), ...memoryLines(plan), kernelText(plan)].join('\n');
+/** Groups, kernels and buffers, for people. */
+export function planToString(plan: ProgramPlan): string {
+  return [...groupLines(plan), ...memoryLines(plan), kernelsText(plan)].join('\n');
 }
 
-/** One line for each group in the order in which they run: members, what is read and written, bytes. */
-export function groupLines({ program, groups }: Plan): readonly string[] {
+/** One line for each group in execution order: members, reads, writes, bytes. */
+export function groupLines({ program, groups }: ProgramPlan): readonly string[] {
   const nameOf = ({ node: id, port, type }: Value): string => {
     const node = program.node(id);
     if (node.kind === 'variable') return `${node.name}: ${typeToString(type)}`;
@@ -32,24 +32,24 @@ export function groupLines({ program, groups }: Plan): readonly string[] {
   });
 }
 
-function nameOfNode(node: ReturnType<Plan['program']['node']>, id: number): string {
+function nameOfNode(node: ReturnType<ProgramPlan['program']['node']>, id: number): string {
   return node.kind === 'call' ? `${node.op.name}#${id}` : `${node.kind}#${id}`;
 }
 
 /** The bytes that a group moves when each value that it reads or writes goes through memory once. */
 export function trafficOf(group: Group): Dim {
   return [...group.reads, ...group.writes].reduce<Dim>(
-    (total, { type }) => addDim(total, mulDim(bytesOf(type.dtype), sizeOf(type.shape))),
+    (total, { type }) => addDim(total, mulDim(bytesOf(type.dtype), elementCount(type.shape))),
     0,
   );
 }
 
 /**
- * One line for each place: what lies there, and from which step to which. Where all sizes are known, it is
- * told which places have memory of their own, as large operands and results do, and at which offsets of the
- * arena the others lie; symbolic ones are decided at each run.
+ * One line for each buffer: contents, and live range. With static sizes also which buffers have memory of
+ * their own, as large operands and results do, and the arena offsets of the others; symbolic ones are decided
+ * at each run.
  */
-export function memoryLines(plan: Plan): readonly string[] {
+export function memoryLines(plan: ProgramPlan): readonly string[] {
   const { places } = plan;
   const lengths = places.map(({ length }) => length);
   if (!lengths.every((length) => typeof length === 'number')) {
@@ -88,8 +88,8 @@ export function memoryLines(plan: Plan): readonly string[] {
   ];
 }
 
-/** What kernels keep from run to run, which takes memory beside the arena. */
-function keptLines({ kept }: Plan): readonly string[] {
+/** Kept data of kernels, which takes memory beside the arena. */
+function keptLines({ kept }: ProgramPlan): readonly string[] {
   return kept.map(({ places, dtype, whole, inputs }) => {
     const made = inputs.length === 0 ? 'constants' : `input ${inputs.join(' and ')}, once it stays the same`; // prettier-ignore
     return `kept of place ${places.join(', ')}: ${whole} of ${dtype}, made of ${made}`;
@@ -97,11 +97,11 @@ function keptLines({ kept }: Plan): readonly string[] {
 }
 
 /** The kernels in the text of the loop IR. */
-export function kernelText({ module }: Plan): string {
+export function kernelsText({ module }: ProgramPlan): string {
   return moduleText(module);
 }
 
-function placeToString({ role, dtype, length, first, last }: Place, id: number): string {
+function placeToString({ role, dtype, length, first, last }: PlannedBuffer, id: number): string {
   const what = role.kind === 'input' ? `input ${role.index}` : role.kind;
   return `place ${id}: ${what}, ${String(length)} of ${dtype}, steps ${first} to ${last}`;
 }

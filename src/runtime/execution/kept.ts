@@ -1,8 +1,8 @@
 import { bytesOf } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
-import { keptStates } from '../../ops/declare/lowering.js';
-import type { KeptPlace } from '../../passes/lower/main/kept.js';
-import { type Plan, placeEntry, stateEntry } from '../../passes/lower/main/plan.js';
+import { packedStates } from '../../ops/declare/lowering.js';
+import type { PackedBuffer } from '../../passes/lower/main/kept.js';
+import { type ProgramPlan, placeEntry, stateEntry } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
 import { enterAddress } from './binding.js';
 import type { Operand } from './executable.js';
@@ -10,7 +10,7 @@ import { Residence } from '../memory/residents.js';
 
 /** One of the things that a program keeps. */
 interface Entry {
-  readonly place: KeptPlace;
+  readonly place: PackedBuffer;
   /** Of the inputs that it is made of, in the run before. */
   readonly versions: number[];
   /** Whether these inputs are the same as in the run before. */
@@ -22,19 +22,19 @@ interface Entry {
 }
 
 /** Runs after which an executor that keeps something has been in all of `keptStates`. */
-export const runsUntilKept = 3;
+export const runsUntilPacked = 3;
 
 /**
  * What the kernels of a plan keep from run to run, such as weights in the order in which products read them. It
  * gets memory once its inputs are the same in two runs in a row, so that inputs that change with every run, as
  * weights do in training, cost nothing.
  */
-export class KeptMemory {
-  readonly #plan: Plan;
+export class PackedCache {
+  readonly #plan: ProgramPlan;
   readonly #device: Device;
   readonly #entries: readonly Entry[];
 
-  constructor(plan: Plan, device: Device) {
+  constructor(plan: ProgramPlan, device: Device) {
     this.#plan = plan;
     this.#device = device;
     this.#entries = plan.kept.map((place) => ({
@@ -70,7 +70,7 @@ export class KeptMemory {
       const isKept = entry.isSteady && isThere(entry);
       if (!isKept) entry.isFull = false;
       else this.#device.residents.use(entry.residence!);
-      table[stateEntry(plan, k)] = isKept ? keptStates[entry.isFull ? 'full' : 'empty'] : keptStates.nothing; // prettier-ignore
+      table[stateEntry(plan, k)] = isKept ? packedStates[entry.isFull ? 'full' : 'empty'] : packedStates.nothing; // prettier-ignore
       for (const id of entry.place.places) {
         const at = placeEntry(plan, id);
         if (isKept) enterAddress(table, at, entry.residence!.address, isWide);

@@ -1,7 +1,7 @@
 import { ArgumentError } from '../../base/errors.js';
 import { environmentVariable } from '../../base/node.js';
 
-/** Which code programs become: WebAssembly, native code, or the one and later the other. */
+/** Execution tier of programs: WebAssembly, native code, or first one and then the other. */
 export type Tier = 'auto' | 'wasm' | 'native';
 
 export const tiers: readonly Tier[] = ['auto', 'wasm', 'native'];
@@ -9,9 +9,9 @@ export const tiers: readonly Tier[] = ['auto', 'wasm', 'native'];
 let chosen: Tier | null = null;
 
 /**
- * The tier of programs that are compiled without naming one: what was set, or else what the environment
- * says (`KAON_TIER`), or else `auto`.
- * @throws ArgumentError where the environment names another.
+ * The tier of programs that are compiled without naming one: the one that was set, or the environment's
+ * (`KAON_TIER`), or `auto`.
+ * @throws ArgumentError when the environment names an unknown one.
  */
 export function defaultTier(): Tier {
   if (chosen !== null) return chosen;

@@ -2,12 +2,12 @@ import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { ArgumentError, DeviceError } from '../../base/errors.js';
 import type { Division } from '../../passes/lower/nests/cost.js';
-import { Regions } from '../../passes/plan/memory.js';
-import { Pool } from '../threads/pool.js';
+import { RegionAllocator } from '../../passes/plan/memory.js';
+import { WorkerPool } from '../threads/pool.js';
 import { exhausted, ExhaustedError } from './exhausted.js';
 import { FarMemory, isFar, type ProcessMemory } from './far.js';
 import { Residents } from './residents.js';
-import { haste, threadsOfEnvironment, whyUnshared } from '../threads/settings.js';
+import { grainSettings, threadsOfEnvironment, unsharedReason } from '../threads/settings.js';
 import type { Spawn } from '../threads/spawn.js';
 
 const pageBytes = 65536;
@@ -38,16 +38,16 @@ const leastFarBytes = 2 ** 20;
 export class Device {
   /** The elements of arrays that are here because they are used here. */
   readonly residents: Residents;
-  readonly #regions: Regions = new Regions(reservedBytes);
+  readonly #regions: RegionAllocator = new RegionAllocator(reservedBytes);
   #mostPages: number;
   #memory: WebAssembly.Memory | null = null;
   #buffer: ArrayBufferLike | null = null;
   #threads: number | (() => number);
-  #pool: Pool | null = null;
+  #pool: WorkerPool | null = null;
   readonly #grain: number | undefined;
   readonly #spawn: Spawn | undefined;
   /** How long a run may wait for its workers, in milliseconds; undefined for as long as is worth it. */
-  readonly patience: number | undefined;
+  readonly workerTimeout: number | undefined;
   #epoch = 0;
   #arena = -1;
   #arenaBytes = 0;
@@ -88,7 +88,7 @@ export class Device {
     this.residents = new Residents(this, residentBytes);
     this.#grain = options.grain;
     this.#spawn = options.spawn;
-    this.patience = options.patience;
+    this.workerTimeout = options.patience;
     this.#mostPages = Math.min(Math.ceil(maximumBytes / pageBytes), mostPages);
     this.#threads = threads;
   }
@@ -104,7 +104,7 @@ export class Device {
    * @throws ArgumentError for more than one when there is memory already that they could not share.
    */
   set wantedThreads(threads: number) {
-    if (threads > 1 && this.#memory !== null && !this.isShared && whyUnshared() === null) {
+    if (threads > 1 && this.#memory !== null && !this.isShared && unsharedReason() === null) {
       throw new ArgumentError('it is too late for more than one thread', {
         op: 'config.threads',
         expected: 'a number that is set before the first array is computed',
@@ -120,14 +120,14 @@ export class Device {
   get threads(): number {
     const wanted = this.wantedThreads;
     if (wanted === 1) return 1;
-    return (this.#memory === null ? whyUnshared() === null : this.isShared) ? wanted : 1;
+    return (this.#memory === null ? unsharedReason() === null : this.isShared) ? wanted : 1;
   }
 
   /** Why there are fewer threads than were asked for, and what went wrong with them; null for nothing. */
   get threadNote(): string | null {
     const { wantedThreads, threads } = this;
     if (threads < wantedThreads) {
-      return `one thread: ${whyUnshared() ?? 'the memory was made before more were asked for'}`;
+      return `one thread: ${unsharedReason() ?? 'the memory was made before more were asked for'}`;
     }
     return this.#pool === null || this.#pool.notes.length === 0
       ? null
@@ -140,8 +140,8 @@ export class Device {
   }
 
   /** The threads that run programs on this memory, which must be shared. */
-  get pool(): Pool {
-    return (this.#pool ??= new Pool(this, this.#spawn));
+  get pool(): WorkerPool {
+    return (this.#pool ??= new WorkerPool(this, this.#spawn));
   }
 
   /** Whether the memory can be shared with other threads. */
@@ -378,4 +378,4 @@ export class Device {
 }
 
 /** The device that programs run on unless told otherwise. */
-export const cpu: Device = new Device({ threads: threadsOfEnvironment, ...haste() });
+export const cpu: Device = new Device({ threads: threadsOfEnvironment, ...grainSettings() });

@@ -1,23 +1,26 @@
 import type { Residence } from './residents.js';
 
-/** The bytes of results that share a witness: the fewer, the sooner one array that lives on is alone. */
+/** Bytes of results that share a witness: the fewer, the sooner a surviving array is alone. */
 const generationBytes = 2 ** 23;
 
-/** References that are kept in stock: for so many generations a synchronous piece of code. */
+/** Number of references in stock: one for each generation of synchronous code. */
 const stockSize = 2048;
 
-/** After so many looks that tell nothing, there is nothing to be told. Several are usual between collections. */
+/**
+ * Number of consecutive looks without information after which dead results cannot be detected. Several are
+ * usual between collections.
+ */
 const mostSilence = 32;
 
 /**
- * Address space that the engine is told of for so many bytes of results, since its collector does not see the
- * memory of devices. Engines look for dead objects after some hundreds of megabytes; twice as much is told
- * as there is, so that they look before the budget is full.
+ * Address space that is reported to the engine for so many bytes of results, since its collector does not see
+ * device memory. Engines look for dead objects after a few hundred megabytes; twice the actual size is
+ * reported, so that they look before the budget is full.
  */
 const weighedBytes = 2 ** 26;
 const ballastBytes = 2 * weighedBytes;
 
-/** Results that were made one after the other. */
+/** Results that were made consecutively. */
 export interface Generation {
   readonly number: number;
   readonly members: Set<Residence>;
@@ -25,44 +28,45 @@ export interface Generation {
   bytes: number;
 }
 
-/** An object nobody has seen yet, and a reference to it. */
+/** An unused object and a reference to it. */
 interface Stocked {
   readonly object: object;
   readonly reference: WeakRef<object>;
 }
 
 /**
- * Finds results that nobody holds any more, also while synchronous code runs, in which finalizers do not.
+ * Detects dead results, also while synchronous code runs, in which finalizers do not.
  *
- * The owners of some results hold one object, the witness of their generation. When the collector has taken
- * it, nobody can ask for any of them. A `WeakRef` tells that, but not before the code that made the `WeakRef`
- * or asked it has gone back to the event loop: until then the language keeps what it refers to. So
- * references are made in advance, for witnesses of later generations, and one is asked only when there has
- * been a collection since its generation may have come to rest: another reference, to what nobody holds,
- * tells that. What is asked too early is kept for now, which costs a copy to the host and is never wrong.
+ * The owners of some results hold one object, the witness of their generation. Once the collector has taken
+ * it, none of the results can be requested. A `WeakRef` shows that, but not before the code that created or
+ * dereferenced the `WeakRef` has returned to the event loop: until then the language keeps its target alive.
+ * So references are created in advance, for witnesses of later generations, and one is dereferenced only when
+ * there has been a collection since its generation may have died: a canary, another reference to an
+ * unreachable object, shows that. A generation that is queried too early is kept for now, which costs a copy
+ * to the host and is never wrong.
  */
 export class Generations {
   budget: number;
   readonly #discard: (residence: Residence) => void;
-  /** Those that may end, oldest first. */
+  /** Generations that may have died, oldest first. */
   readonly #closed: Set<Generation> = new Set();
   #current: Generation | null = null;
-  /** The witness of the current one, which lives for as long as others may join. */
+  /** The witness of the current one, alive as long as others may join. */
   #witness: object | null = null;
   #count = 0;
   readonly #stock: Stocked[] = [];
-  /** To what nobody holds: it is gone if there was a collection since the last look. */
+  /** Reference to an unreachable object: cleared if there was a collection since the last look. */
   #canary: WeakRef<object> | null = null;
-  /** How many generations there were at the last look, and at the one before. */
+  /** Number of generations at the last look, and at the one before. */
   #atLast = 0;
   #atSecondLast = 0;
-  /** How many looks there were since one that has told something. */
+  /** Number of looks since the last one with information. */
   #silence = mostSilence;
   #bytesSinceLook = 0;
   #bytesSinceBallast = 0;
-  /** At most one. Nobody reads it: the engine is to count it. */
+  /** At most one buffer that is never read: only its size counts for the engine. */
   readonly #ballast: ArrayBuffer[] = [];
-  /** For code that does go back to the event loop. */
+  /** For code that returns to the event loop. */
   readonly #ended: FinalizationRegistry<Generation>;
 
   constructor(budget: number, discard: (residence: Residence) => void) {
@@ -71,12 +75,12 @@ export class Generations {
     this.#ended = new FinalizationRegistry((generation) => this.#end(generation));
   }
 
-  /** Whether dead results are being found: not where code has never gone back to the event loop. */
+  /** True when dead results are being detected: not where code has never returned to the event loop. */
   get isInformed(): boolean {
     return this.#silence < mostSilence;
   }
 
-  /** Counts a result in. Its owner must hold the witness that is given back. */
+  /** Adds a result. Its owner must hold the returned witness. */
   enroll(residence: Residence): object {
     const { bytes } = residence;
     this.#bytesSinceLook += bytes;
@@ -89,7 +93,7 @@ export class Generations {
     return this.#witness!;
   }
 
-  /** Strikes one off that has ended otherwise. */
+  /** Removes a result that has ended otherwise. */
   leave(residence: Residence): void {
     const { generation } = residence;
     if (generation === null) return;
@@ -107,13 +111,13 @@ export class Generations {
     return (this.#current = generation);
   }
 
-  /** Ends the generations that have no witness any more, as far as that can be known. */
+  /** Ends the generations whose witness is gone, as far as that can be known. */
   #look(): void {
     this.#weigh();
     const hasCollected = this.#canary !== null && this.#canary.deref() === undefined;
     this.#silence = hasCollected ? 0 : this.#silence + 1;
     if (hasCollected) {
-      // What was in use at the last look may have been in use at the collection.
+      // A generation in use at the last look may have been in use at the collection.
       for (const generation of this.#closed) {
         if (generation.number >= this.#atSecondLast) break;
         if (generation.witness.deref() === undefined) this.#end(generation);
@@ -130,7 +134,7 @@ export class Generations {
     for (const residence of generation.members) this.#discard(residence);
   }
 
-  /** Lets the engine know that objects hold memory which it does not see, so that it looks for dead ones. */
+  /** Reports device memory to the engine, so that it looks for dead objects. */
   #weigh(): void {
     this.#bytesSinceBallast += this.#bytesSinceLook;
     if (this.#bytesSinceBallast < weighedBytes) return;
@@ -139,11 +143,11 @@ export class Generations {
     try {
       this.#ballast.push(new ArrayBuffer(ballastBytes));
     } catch {
-      // Where there is no address space to spare, the engine has reasons enough to collect.
+      // Without spare address space the engine collects often anyway.
     }
   }
 
-  /** A reference that was made some time ago, since the newest ones tell nothing yet. */
+  /** A reference that was created some time ago, since the newest ones are still kept alive. */
   #take(): Stocked {
     const taken = this.#stock.shift();
     while (this.#stock.length < stockSize) {

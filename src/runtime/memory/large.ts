@@ -1,5 +1,5 @@
 import { bytesOf, type DType } from '../../base/dtype.js';
-import { type Plan, placeBytes, placeEntry } from '../../passes/lower/main/plan.js';
+import { type ProgramPlan, placeBytes, placeEntry } from '../../passes/lower/main/plan.js';
 
 /** An operand or a result that is not copied at every run; its address is another one each time. */
 interface LargePlace {
@@ -45,7 +45,7 @@ export function bytesOfLarge({ operands, results }: LargePlaces): number {
 }
 
 /** What is known of the places of a program before a run. */
-export interface Givens {
+export interface KnownBuffers {
   /** The most bytes that one array may take. */
   readonly most: number;
   /** Whether a place has an address. */
@@ -56,9 +56,9 @@ export interface Givens {
 
 /** What has no address before a run, for places of these lengths; null for nothing. */
 export function largePlaces(
-  plan: Plan,
+  plan: ProgramPlan,
   lengths: readonly number[],
-  { most, isFixed, isGiven }: Givens,
+  { most, isFixed, isGiven }: KnownBuffers,
 ): LargePlaces | null {
   const { places, outputs } = plan;
   const isLarge = (place: number, least: number): boolean => {

@@ -4,7 +4,7 @@ export interface Linked<T> {
   after: T | null;
 }
 
-/** Items by when they were used last. Nothing is allocated when one is used. */
+/** A list of items by last use (LRU). Using one allocates nothing. */
 export class Recency<T extends Linked<T>> {
   #oldest: T | null = null;
   #newest: T | null = null;
@@ -18,7 +18,7 @@ export class Recency<T extends Linked<T>> {
     return this.#count;
   }
 
-  /** Takes an item in that is in no list, as the newest. */
+  /** Adds an item that is in no list, as the newest. */
   add(item: T): void {
     item.before = this.#newest;
     item.after = null;
@@ -28,7 +28,7 @@ export class Recency<T extends Linked<T>> {
     this.#count++;
   }
 
-  /** Takes an item out that is in this list. */
+  /** Removes an item of this list. */
   remove(item: T): void {
     const { before, after } = item;
     if (before === null) this.#oldest = after;

@@ -3,33 +3,33 @@ import { type Generation, Generations } from './generations.js';
 import { type Linked, Recency } from './recency.js';
 import { ReuseWindow } from './reuse-window.js';
 
-/** What residents need of the device in whose memory they lie. */
+/** Services of the device in whose memory residents are. */
 export interface ResidentMemory {
   release(address: number): void;
   view(dtype: DType, address: number, length: number): HostArray;
 }
 
-/** Results that nobody has on the host may take so much while nothing is known of the dead ones. */
+/** Byte limit of results without a host copy while dead ones cannot be detected. */
 const uninformedBytes = 2 ** 24;
-/** How many results stay in any case: the operands of what is computed next. */
+/** Number of results that always stay: the operands of the next computation. */
 const leastResults = 2;
-/** No run has to make room for more than that, lest one of them takes very long. */
+/** Limit of evictions in one run, to bound its time. */
 const mostAtOnce = 4;
 
-/** The elements of one array in the memory of a device. There until they have to make room for others. */
+/** The elements of one array in device memory, until they are evicted. */
 export class Residence implements Linked<Residence> {
   readonly residents: Residents;
   readonly dtype: DType;
   readonly length: number;
-  /** Whether the host does not have these elements. Only `Residents` changes it. */
+  /** True when the host has no copy. Only `Residents` changes it. */
   isOnly: boolean;
-  /** -1 once they are gone. */
+  /** -1 after eviction. */
   address: number;
-  /** What was moved to the host when they went, if it did not have them. */
+  /** Elements moved to the host at eviction, if it had no copy. */
   saved: HostArray | null = null;
   /** The last run that used them. */
   run = 0;
-  /** When they were used last, by the clock of the `ReuseWindow`. */
+  /** Time of the last use, by the clock of the `ReuseWindow`. */
   usedAt = 0;
   generation: Generation | null = null;
   before: Residence | null = null;
@@ -53,7 +53,7 @@ export class Residence implements Linked<Residence> {
     return bytesOf(this.dtype) * this.length;
   }
 
-  /** The elements where they are: a view that lasts until memory grows, or what was saved. */
+  /** The elements: a view that is valid until memory grows, or the saved ones. */
   get elements(): HostArray {
     return this.saved ?? this.residents.view(this);
   }
@@ -67,21 +67,21 @@ export class Residence implements Linked<Residence> {
   }
 }
 
-/** What the owner of a residence holds for as long as it wants the elements. */
+/** Held by the owner of a residence for as long as it needs the elements. */
 export interface Claim {
   readonly residence: Residence;
-  /** See `Generations`; null where the elements are on the host as well. */
+  /** See `Generations`; null when the elements are on the host as well. */
   readonly witness: object | null;
 }
 
 /**
- * What lies in the memory of a device beside pinned state: operands that programs read again and again, and
- * results that nobody has asked for on the host. Together they keep to a budget; those that were used last
- * stay. Nothing here refers to a storage, so that what nobody holds is found by the collector.
+ * Cache of arrays in device memory besides pinned state: operands that programs read repeatedly, and results
+ * that the host has not read. They share a byte budget; the least recently used are evicted. Nothing here
+ * refers to a storage, so that the collector finds dead ones.
  */
 export class Residents {
   readonly #memory: ResidentMemory;
-  /** Results that only the device has, and what the host has as well. */
+  /** Results without a host copy, and arrays with one. */
   readonly #results: Recency<Residence> = new Recency();
   readonly #copies: Recency<Residence> = new Recency();
   readonly #generations: Generations;
@@ -98,7 +98,7 @@ export class Residents {
     this.#generations = new Generations(budget, (residence) => this.remove(residence));
   }
 
-  /** The bytes that they take now. */
+  /** Bytes in use. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -107,7 +107,7 @@ export class Residents {
     return this.#results.count + this.#copies.count;
   }
 
-  /** The bytes that they may take between two runs. None for a device on which nothing is to stay. */
+  /** Byte budget between two runs. 0 for a device that keeps nothing. */
   get budget(): number {
     return this.#budget;
   }
@@ -122,7 +122,7 @@ export class Residents {
     return this.#memory.view(dtype, address, length);
   }
 
-  /** Starts a run: what it uses stays until `end`, whatever else needs memory. */
+  /** Starts a run: its residences stay until `end`. */
   begin(): void {
     this.#isRunning = true;
     this.#run++;
@@ -133,7 +133,7 @@ export class Residents {
     this.#settle();
   }
 
-  /** Takes a residence in, until it is removed or has to go, or nobody holds the claim any more. */
+  /** Adds a residence, until it is removed or evicted, or the claim is dropped. */
   add(residence: Residence): Claim {
     this.#window.advance(residence.bytes);
     this.#enter(residence);
@@ -141,7 +141,7 @@ export class Residents {
     return { residence, witness };
   }
 
-  /** Notes that a run uses it. */
+  /** Records a use by a run. */
   use(residence: Residence): void {
     residence.run = this.#run;
     this.#window.use(residence.usedAt, residence.bytes, this.#budget);
@@ -149,12 +149,12 @@ export class Residents {
     this.#listOf(residence).use(residence);
   }
 
-  /** Notes that a run needs the elements of a residence that has had to go. */
+  /** Records that a run needs an evicted residence. */
   missed(residence: Residence): void {
     this.#window.use(residence.usedAt, residence.bytes, this.#budget);
   }
 
-  /** Ends a residence whose elements nobody needs any more. */
+  /** Ends a residence whose elements are no longer needed. */
   remove(residence: Residence): void {
     const { address } = residence;
     if (address < 0) return;
@@ -164,7 +164,7 @@ export class Residents {
     this.#memory.release(address);
   }
 
-  /** Notes that the host has the elements from now on. */
+  /** Records that the host has a copy from now on. */
   copied(residence: Residence): void {
     if (residence.address < 0 || !residence.isOnly) return;
     this.#leave(residence);
@@ -172,7 +172,7 @@ export class Residents {
     this.#enter(residence);
   }
 
-  /** Makes the one go that was used longest ago. False if there is none that can go. */
+  /** Evicts the least recently used one. False if there is none to evict. */
   evict(): boolean {
     const [result, copy] = [this.#results.oldest, this.#copies.oldest];
     const isResult = copy === null || (result !== null && result.run < copy.run);
@@ -207,7 +207,7 @@ export class Residents {
   #settle(): void {
     while (this.#bytes > this.#budget && this.evict());
     this.#evictUnused();
-    // Of results that are dead without anybody knowing, it is better to keep few: they pass through the cache.
+    // While dead results cannot be detected, it is better to keep few: they pass through the cache.
     if (this.#resultBytes <= uninformedBytes || this.#generations.isInformed) return;
     for (let i = 0; i < mostAtOnce && this.#resultBytes > uninformedBytes; i++) {
       if (this.#results.count <= leastResults || !this.#evict(this.#results.oldest)) return;
@@ -215,8 +215,8 @@ export class Residents {
   }
 
   /**
-   * Makes go copies that were not used for longer than anything that was used of late. Results have no copy on
-   * the host: most that nobody uses are dead, and the collector finds them for less than copying them costs.
+   * Evicts copies that were unused for longer than the reuse window. Results have no copy on the host: most
+   * unused ones are dead, and the collector finds them at less cost than copying.
    */
   #evictUnused(): void {
     const since = this.#window.clock - this.#window.bytes;
@@ -226,7 +226,7 @@ export class Residents {
   }
 }
 
-/** @throws DeviceError when the engine has no room. */
+/** @throws DeviceError when the engine cannot allocate. */
 function copyOf(dtype: DType, elements: HostArray): HostArray {
   const copy = allocate(dtype, elements.length);
   copyElements(copy, elements);

@@ -1,10 +1,10 @@
-/** Kept in any case: less than this is not worth moving. The first bucket of distances. */
+/** Minimum window: moving less is not worth it. The first bucket of distances. */
 const leastBytes = 2 ** 24;
-/** Buckets of distances, each twice as far as the one before. */
+/** Number of buckets of distances, each twice as far as the one before. */
 const buckets = 16;
-/** A distance is worth memory where uses from so far back are at least this share of the bytes that come in. */
+/** A distance is worth memory where uses from so far back are at least this fraction of incoming bytes. */
 const leastShare = 1 / 16;
-/** What was observed is forgotten after twice as many bytes as this have come in, or as many windows. */
+/** Observations are forgotten after twice as many incoming bytes, or as many windows. */
 const periodBytes = 2 ** 28;
 const periodWindows = 4;
 
@@ -18,11 +18,11 @@ interface Period {
 const emptyPeriod = (): Period => ({ used: new Float64Array(buckets), entered: 0 });
 
 /**
- * How far back arrays in the memory of a device are used again, in bytes that came in since their last use.
- * What has not been used for longer is not part of the working set of the program and need not be kept.
- * Source of the idea: Denning, "The working set model for program behavior", CACM 1968; here the window follows
- * the uses of the present and the last period, except for those so rare that bringing the elements in again
- * costs less than keeping everything in between.
+ * Reuse distance of arrays in device memory, in bytes that came in since their last use. An array that was
+ * unused for longer is not part of the program's working set. Source of the idea: Denning, "The working set
+ * model for program behavior", CACM 1968; here the window follows the uses of the present and the last
+ * period, except for those so rare that bringing the elements in again costs less than keeping everything in
+ * between.
  */
 export class ReuseWindow {
   /** Bytes that have come in so far: the clock. */
@@ -38,12 +38,12 @@ export class ReuseWindow {
     return this.#clock;
   }
 
-  /** An array that was not used while so many bytes came in may go. */
+  /** Window: an array that was not used while so many bytes came in may be evicted. */
   get bytes(): number {
     return leastBytes * 2 ** this.#bucket;
   }
 
-  /** Notes that so many bytes have come in. */
+  /** Records incoming bytes. */
   advance(bytes: number): void {
     this.#clock += bytes;
     this.#present.entered += bytes;
@@ -55,8 +55,8 @@ export class ReuseWindow {
   }
 
   /**
-   * Notes a use of so many bytes that were used last when the clock stood at `usedAt`, whether they are still
-   * there or not. Uses from farther back than `most` do not count, since no memory would reach so far.
+   * Records a use of bytes that were last used at clock `usedAt`, whether they are still present or not. Uses
+   * from farther back than `most` do not count, since no memory would reach so far.
    */
   use(usedAt: number, bytes: number, most: number): void {
     const distance = this.#clock - usedAt;
@@ -66,7 +66,7 @@ export class ReuseWindow {
     if (bucket > this.#bucket) this.#bucket = Math.max(this.#bucket, this.#worthwhile());
   }
 
-  /** The farthest bucket from which, with those beyond it, enough is used. */
+  /** The farthest bucket from which, together with those beyond it, enough is used. */
   #worthwhile(): number {
     const enough = leastShare * Math.max(this.#present.entered + this.#last.entered, leastBytes);
     let used = 0;

@@ -8,16 +8,16 @@ import { giveSpare, takeSpare } from './spare.js';
  */
 
 const slabBytes = 2 ** 15;
-/** Above this, allocating is little beside copying, and few arrays would share a slab. */
+/** Size limit: above it allocation costs little beside copying, and few arrays would share a slab. */
 const mostBytes = 2 ** 12;
-/** Arrays up to this lie in the heap of the engine. */
+/** Size up to which engines allocate arrays in their heap. */
 const inHeapBytes = 64;
 
 let slab: ArrayBuffer = new ArrayBuffer(0);
 let used = 0;
 
-/** A copy of elements of a dtype, which nothing else writes to. Its buffer may hold other arrays, too. */
-export function copyOf(dtype: DType, elements: HostArray): HostArray {
+/** A copy of elements of a dtype, exclusively owned. Its buffer may hold other arrays, too. */
+export function slabCopy(dtype: DType, elements: HostArray): HostArray {
   const bytes = elements.byteLength;
   if (bytes <= inHeapBytes) return elements.slice();
   if (bytes > mostBytes) {
@@ -37,8 +37,8 @@ export function copyOf(dtype: DType, elements: HostArray): HostArray {
   return copy;
 }
 
-/** Takes back what `copyOf` has given and nobody will read any more. */
-export function takeBack({ buffer, byteLength }: HostArray): void {
+/** Returns a result of `slabCopy` that is no longer read. */
+export function returnCopy({ buffer, byteLength }: HostArray): void {
   if (byteLength > mostBytes && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer)
     giveSpare(buffer);
 }

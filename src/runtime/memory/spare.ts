@@ -3,17 +3,17 @@
  * collector would find it as well, but late: it does not count memory outside of its heap for much.
  */
 
-/** What is kept at most: the arrays of one pass over a network whose steps take little time. */
+/** Byte limit of spare buffers: the arrays of one pass over a fast network. */
 const mostBytes = 2 ** 24;
 
 const spare: Map<number, ArrayBuffer[]> = new Map();
 let bytes = 0;
 
-/** Takes over a buffer that nobody will read or write any more. */
+/** Adds a buffer that is no longer used. */
 export function giveSpare(buffer: ArrayBuffer): void {
   const { byteLength } = buffer;
   if (byteLength > mostBytes) return;
-  // Sizes that were wanted once may never be wanted again: from time to time all of them go.
+  // Sizes may never be needed again, so all spare buffers are dropped from time to time.
   if (bytes + byteLength > mostBytes) {
     spare.clear();
     bytes = 0;
@@ -24,7 +24,7 @@ export function giveSpare(buffer: ArrayBuffer): void {
   bytes += byteLength;
 }
 
-/** A buffer of exactly so many bytes, with anything in it; undefined where none is left over. */
+/** A buffer of exactly this size with arbitrary contents; undefined when there is none. */
 export function takeSpare(byteLength: number): ArrayBuffer | undefined {
   const buffer = spare.get(byteLength)?.pop();
   if (buffer !== undefined) bytes -= byteLength;

@@ -4,10 +4,10 @@ import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
 import { isFar } from './far.js';
 import { type Claim, Residence } from './residents.js';
-import { takeBack } from './slab.js';
+import { returnCopy } from './slab.js';
 
 /** Where a pinned storage lies. */
-class Berth {
+class PinnedLocation {
   readonly device: Device;
   readonly address: number;
   #view: HostArray | null = null;
@@ -30,7 +30,9 @@ class Berth {
 }
 
 /** Gives back the memory of pinned storages that were dropped without `unpin`. */
-const abandoned = new FinalizationRegistry<Berth>(({ device, address }) => device.release(address));
+const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address }) =>
+  device.release(address),
+);
 
 /** Where the elements of an array are that are on another device than the CPU. */
 interface Elsewhere {
@@ -51,7 +53,7 @@ export class Storage {
   readonly length: number;
   /** The elements on the host; null where only a device has them. */
   #home: HostArray | null;
-  #berth: Berth | null = null;
+  #berth: PinnedLocation | null = null;
   /** Null on the CPU. Where it is not, all else about places is null. */
   #elsewhere: Elsewhere | null = null;
   #claim: Claim | null = null;
@@ -267,7 +269,7 @@ export class Storage {
     const elements = this.host;
     const address = device.takePinned(bytesOf(this.dtype) * this.length);
     this.#leave();
-    this.#berth = new Berth(device, address);
+    this.#berth = new PinnedLocation(device, address);
     this.#home = null;
     copyElements(this.host, elements);
     abandoned.register(this, this.#berth, this);
@@ -298,7 +300,7 @@ export class Storage {
     this.#leave();
     const home = this.#home;
     this.#home = null;
-    if (home !== null) takeBack(home);
+    if (home !== null) returnCopy(home);
   }
 
   #fetched(): HostArray {
@@ -335,6 +337,7 @@ function readAtOnce({ backend, buffer }: Elsewhere): HostArray {
   throw new DeviceError(
     'the elements of an array were read on a device that does not answer at once',
     {
+      op: 'read',
       expected: 'an array on the CPU',
       actual: `an array on the device ${backend.name}`,
       advice: 'read a copy: const y = await x.cpu(), or await x.data()',

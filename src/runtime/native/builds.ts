@@ -4,15 +4,15 @@ import { Job, type JobResult } from './job.js';
 import type { Environment, NodeModules } from '../../base/node.js';
 import type { NativeSource } from './source.js';
 
-/** What became of a program: a function on disk, or why there is none. */
-export type Built = CachedFunction | string;
+/** Result of a build: a function on disk, or the reason of the failure. */
+export type BuildResult = CachedFunction | string;
 
-/** A program on its way through the compiler. */
+/** A program that is being built. */
 export interface Building {
   readonly source: NativeSource;
   /** Null until it is done. */
-  built: Built | null;
-  /** Whether it failed with others, and is to be compiled by itself. */
+  built: BuildResult | null;
+  /** True when a joint build failed, so that it is built alone. */
   isAlone: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Running {
   readonly job: Job;
 }
 
-/** Programs that wait are compiled together, up to so many and so much text at a time. */
+/** Limits of a joint build: number of programs and size of their text. */
 const mostMembers = 32;
 const mostText = 2 ** 18;
 
@@ -31,12 +31,12 @@ export interface BuildSettings {
   readonly env: Environment;
   readonly compiler: Compiler;
   readonly cache: DiskCache;
-  /** How many compilers run at once. */
+  /** Number of concurrent compilers. */
   readonly width: number;
   readonly limitMilliseconds: number;
 }
 
-/** Compiles programs in other processes, few at a time; those that come meanwhile go together. */
+/** Compiles programs in other processes, few at a time; those that arrive meanwhile are built together. */
 export class Builds {
   readonly #settings: BuildSettings;
   readonly #byKey: Map<string, Building> = new Map();
@@ -61,7 +61,7 @@ export class Builds {
     return building;
   }
 
-  /** Sees to what has ended, and starts what waits. */
+  /** Handles finished builds, and starts waiting ones. */
   advance(): void {
     for (const running of this.#running) {
       const result = running.job.poll();
@@ -139,8 +139,8 @@ export class Builds {
   }
 
   /**
-   * What says that a disk is full, where one is. Compilers do not always: their linkers write by way of
-   * mapped memory, and are ended by a signal.
+   * Evidence that a disk is full, if there is any. Compilers do not always report it: their linkers write to
+   * mapped memory, and are killed by a signal.
    */
   #shortageIn(folder: string, stderr: string): string | null {
     const { files, path } = this.#settings.node;
@@ -154,7 +154,7 @@ export class Builds {
     }
   }
 
-  /** The cache's folder takes nothing: once more in a temporary one, and then not at all. */
+  /** The cache folder is not writable: retries in a temporary one, and then gives up. */
   #withoutFolder(members: readonly Building[], why: string): void {
     const { cache } = this.#settings;
     if (!cache.isTemporary) {
@@ -165,7 +165,7 @@ export class Builds {
     for (const member of members) this.#done(member, `there is no place for what is made: ${why}`);
   }
 
-  #done(member: Building, built: Built | null): void {
+  #done(member: Building, built: BuildResult | null): void {
     member.built = built ?? 'what was compiled has gone from the cache';
     this.#byKey.delete(member.source.key);
   }
@@ -173,5 +173,5 @@ export class Builds {
 
 const libraryName = 'library.so';
 
-/** A compiler that had so many bytes left has not failed for want of them. */
+/** Free bytes with which a compiler has not failed for lack of space. */
 const enoughRoom = 2 ** 20;

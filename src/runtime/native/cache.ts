@@ -8,26 +8,26 @@ export interface CachedFunction {
   readonly name: string;
 }
 
-/** What an entry says: the program with its key is in the library with this digest. */
+/** Contents of an entry file: the program with this key is in the library with this digest. */
 interface Entry {
   readonly library: string;
 }
 
 const digestForm = /^[0-9a-f]{64}$/;
 
-/** What libraries are called in the cache. */
+/** File extension of libraries in the cache. */
 const libraryEnding = '.so';
 const entryEnding = '.json';
 
-/** The name of the function of a program. */
+/** The function name of a program. */
 export function functionName(key: string): string {
   return `kaon_${key}`;
 }
 
 /**
- * Compiled programs on disk. A library is named by the digest of its content, which is checked before it
- * is loaded, and never changes; an entry for each program in it says which one it is in. Files appear
- * whole, by renaming, so any number of processes may share a folder.
+ * Cache of compiled programs on disk. A library is named by the digest of its content, which is checked
+ * before it is loaded, and never changes; an entry file for each program names its library. Files are renamed
+ * into place as a whole, so any number of processes may share a folder.
  */
 export class DiskCache {
   readonly #node: NodeModules;
@@ -36,8 +36,8 @@ export class DiskCache {
   readonly #checked: Set<string> = new Set();
 
   /**
-   * @param most Bytes that it may take.
-   * @throws Error of the system where no folder at all can be written.
+   * @param most Size limit in bytes.
+   * @throws Error of the system when no folder at all can be written.
    */
   constructor(node: NodeModules, env: Environment, most: number) {
     this.#node = node;
@@ -45,7 +45,7 @@ export class DiskCache {
     this.#folder = openFolder(node, env);
   }
 
-  /** What is wrong with the folder; null for nothing. */
+  /** Problem of the folder; null for none. */
   get note(): string | null {
     return this.#folder.note;
   }
@@ -54,7 +54,7 @@ export class DiskCache {
     return this.#folder.isTemporary;
   }
 
-  /** Goes on in a temporary folder. */
+  /** Switches to a temporary folder. */
   leaveFolder(why: string): void {
     this.#folder = temporaryFolder(this.#node, why);
     this.#checked.clear();
@@ -65,7 +65,7 @@ export class DiskCache {
     return this.#node.files.mkdtempSync(this.#path('kaon-build-'));
   }
 
-  /** The function of a program; null where there is none that is as it was made. */
+  /** The function of a program; null when there is none with valid content. */
   find(key: string): CachedFunction | null {
     const { files } = this.#node;
     const entryFile = this.#path(key + entryEnding);
@@ -85,7 +85,7 @@ export class DiskCache {
     return { file, name: functionName(key) };
   }
 
-  /** Takes over a library that was built in `buildFolder`, with the programs of these keys. */
+  /** Adds a library that was built in `buildFolder`, with the programs of these keys. */
   add(built: string, keys: readonly string[]): void {
     const { files } = this.#node;
     const library = this.#digestOf(built)!;
@@ -116,13 +116,13 @@ export class DiskCache {
       const { library } = JSON.parse(text) as Partial<Entry>;
       if (typeof library === 'string' && digestForm.test(library)) return library;
     } catch {
-      // Not what was written.
+      // Invalid content.
     }
     files.rmSync(entryFile, { force: true });
     return null;
   }
 
-  /** Null where there is no file, or not one of this user's. */
+  /** Null when the file is missing or belongs to another user. */
   #digestOf(file: string): string | null {
     const { files, crypto } = this.#node;
     try {
@@ -134,13 +134,13 @@ export class DiskCache {
     }
   }
 
-  /** What was not used for the longest time goes first. */
+  /** Records a use, for least recently used eviction. */
   #touch(file: string): void {
     const now = new Date();
     try {
       this.#node.files.utimesSync(file, now, now);
     } catch {
-      // The folder may have become read-only; what is in it is good all the same.
+      // The folder may have become read-only; its contents are still valid.
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Target } from '../../loop/language/target.js';
 import { Job } from './job.js';
 import type { Environment, NodeModules } from '../../base/node.js';
-import { cachesOf, type Macros, obstacleIn, parseMacros, targetOf } from './processor.js';
+import { cachesOf, type Macros, incompatibility, parseMacros, targetOf } from './processor.js';
 
 /** A C compiler that works. */
 export interface Compiler {
@@ -123,7 +123,7 @@ export class CompilerSearch {
 
   #judge(command: readonly string[], text: string, folder: string): void {
     const macros = parseMacros(text);
-    const obstacle = obstacleIn(macros);
+    const obstacle = incompatibility(macros);
     if (obstacle !== null) {
       this.#problems.push(`${command[0]}: ${obstacle}`);
       return;

@@ -2,12 +2,12 @@ import { NativeTier } from './tier.js';
 
 let native: NativeTier | null = null;
 
-/** What makes native code for this process. */
+/** The native tier of this process. */
 export function nativeTier(): NativeTier {
   return (native ??= new NativeTier());
 }
 
-/** Replaces what makes native code, null by what the process has by itself. Returns what was in place. */
+/** Replaces the native tier; null restores the default one. Returns the previous one. */
 export function installNativeTier(next: NativeTier | null): NativeTier | null {
   const previous = native;
   native = next;

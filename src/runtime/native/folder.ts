@@ -3,13 +3,13 @@ import type { Environment, NodeModules } from '../../base/node.js';
 /** A folder that only this user can write to. */
 export interface CacheFolder {
   readonly path: string;
-  /** Whether it goes with this process. */
+  /** True when it is removed with this process. */
   readonly isTemporary: boolean;
-  /** What is wrong with the place where it should have been; null for nothing. */
+  /** Problem of the preferred location; null for none. */
   readonly note: string | null;
 }
 
-/** Where compiled programs are kept: `KAON_CACHE`, or the place that this system has for such things. */
+/** Folder of compiled programs: `KAON_CACHE`, or this system's cache location. */
 export function cachePath({ path, system }: NodeModules, env: Environment): string {
   const wanted = env['KAON_CACHE'];
   if (wanted !== undefined && wanted !== '') return path.resolve(wanted);
@@ -22,9 +22,9 @@ export function cachePath({ path, system }: NodeModules, env: Environment): stri
 }
 
 /**
- * The cache's folder, made where it is missing. Code from it is run, so one that others own or can write
- * to is not used; then, and where it cannot be written, a new temporary folder takes its place.
- * @throws Error of the system when there is not even that.
+ * The cache folder, created when missing. Code from it is executed, so a folder that others own or can write
+ * to is not used; then, and when it is not writable, a new temporary folder replaces it.
+ * @throws Error of the system when not even that is possible.
  */
 export function openFolder(node: NodeModules, env: Environment): CacheFolder {
   const wanted = cachePath(node, env);
@@ -32,7 +32,7 @@ export function openFolder(node: NodeModules, env: Environment): CacheFolder {
   return note === null ? { path: wanted, isTemporary: false, note } : temporaryFolder(node, note);
 }
 
-/** A folder that goes with this process. */
+/** A folder that is removed with this process. */
 export function temporaryFolder({ files, path, system }: NodeModules, note: string): CacheFolder {
   const made = files.mkdtempSync(path.join(system.tmpdir(), 'kaon-'));
   process.on('exit', () => files.rmSync(made, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Environment, NodeModules } from '../../base/node.js';
 
-/** How a job ended. */
+/** Result of a job. */
 export interface JobResult {
-  /** Null where it took too long, or could not be started. */
+  /** Null when it timed out or could not be started. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -12,17 +12,17 @@ export interface JobResult {
 export interface JobOptions {
   readonly node: NodeModules;
   readonly env: Environment;
-  /** Where the script runs, and leaves what it prints. Belongs to the job. */
+  /** Working directory of the script, which also receives its output. Owned by the job. */
   readonly folder: string;
   /** For the shell; `$1` and so on are `args`. */
   readonly script: string;
   readonly args: readonly string[];
   readonly limitMilliseconds: number;
-  /** Called when it has ended, if the event loop gets to hear of it. */
+  /** Called when it has ended, if the event loop runs. */
   readonly ended?: () => void;
 }
 
-/** All that run, to be ended with the process. */
+/** All running jobs, to be killed with the process. */
 const running = new Set<Job>();
 
 function endAll(): void {
@@ -30,8 +30,8 @@ function endAll(): void {
 }
 
 /**
- * What a script writes over: it reports on disks that are full, too, where a file that grows would take
- * nothing. Blank, since what is left of it is read along.
+ * Space reserved for output files: a script can report even that the disk is full, where a growing file could
+ * not be written. Blank, since the rest is read, too.
  */
 const reserved: Readonly<Record<'code' | 'stderr', string>> = {
   code: '\n'.repeat(16),
@@ -39,8 +39,8 @@ const reserved: Readonly<Record<'code' | 'stderr', string>> = {
 };
 
 /**
- * A shell script in a process of its own. It says with a file that it is done, so that code which never
- * goes back to the event loop can see it; nothing of it keeps this process alive, and it ends with it.
+ * A shell script in a process of its own. It signals completion by a file, so that code which never returns
+ * to the event loop can see it; it does not keep this process alive, and ends with it.
  */
 export class Job {
   readonly #options: JobOptions;
@@ -50,7 +50,7 @@ export class Job {
   #problem: string | null = null;
   #result: JobResult | null = null;
 
-  /** @throws Error of the system where the folder takes nothing. */
+  /** @throws Error of the system when the folder is not writable. */
   constructor(options: JobOptions) {
     this.#options = options;
     const { node, env, folder, script, args, limitMilliseconds } = options;
@@ -60,14 +60,14 @@ export class Job {
     const whole = `{ (\n${script}\n) >stdout 2<>stderr 3>&-; echo $? >&3; } 3<>code`;
     this.#child = node.childProcess.spawn('/bin/sh', ['-c', whole, 'sh', ...args], {
       cwd: folder,
-      // A group of its own, so that compilers which it has started can be ended along with it.
+      // A process group of its own, so that compilers it has started are killed with it.
       detached: true,
       stdio: 'ignore',
       env: { ...env, LC_ALL: 'C', TMPDIR: folder },
     });
     this.#child.on('error', ({ message }) => (this.#problem = message));
     this.#child.on('exit', () => {
-      // Ended from outside, it leaves no code.
+      // When killed from outside, it leaves no code.
       if (this.poll() === null) this.#problem ??= 'it was ended by something else';
       options.ended?.();
     });
@@ -79,7 +79,7 @@ export class Job {
     this.#timer.unref();
   }
 
-  /** Looks whether it is done; null while it runs. */
+  /** Polls for completion; null while it runs. */
   poll(): JobResult | null {
     if (this.#result !== null) return this.#result;
     const { limitMilliseconds } = this.#options;
@@ -91,7 +91,7 @@ export class Job {
     return this.#finish(null, `it took longer than ${limitMilliseconds / 1000} s`);
   }
 
-  /** Ends it, and leaves nothing behind. */
+  /** Kills it, and removes its files. */
   end(): void {
     if (this.#result === null) this.#finish(null, 'it was ended');
     this.#options.node.files.rmSync(this.#options.folder, { recursive: true, force: true });
@@ -103,7 +103,7 @@ export class Job {
     running.delete(this);
     if (running.size === 0) process.off('exit', endAll);
     const { pid, exitCode, signalCode } = this.#child;
-    // Until this process has been told that it is gone, its number belongs to nobody else.
+    // Until this process has been notified of the exit, the process id is not reused.
     if (code === null && pid !== undefined && exitCode === null && signalCode === null) kill(pid);
     return this.#result;
   }
@@ -123,10 +123,10 @@ function kill(pid: number): void {
   }
 }
 
-/** Made when it is needed: pages without cross-origin isolation have no memory to share. */
+/** Created lazily: pages without cross-origin isolation have no shared memory. */
 let cell: Int32Array<SharedArrayBuffer> | undefined;
 
-/** Waits without the event loop. */
+/** Blocks without the event loop. */
 export function sleep(milliseconds: number): void {
   cell ??= new Int32Array(new SharedArrayBuffer(4));
   Atomics.wait(cell, 0, 0, milliseconds);

@@ -11,30 +11,30 @@ interface Library {
 }
 
 /** What is used of `koffi`, an optional dependency. */
-export interface Loader {
+export interface LibraryLoader {
   load(file: string): Library;
   /** The address of the first byte of a view. */
   address?(view: Uint8Array): bigint;
 }
 
 /** `koffi`, or what is missing. It is loaded when there is something to load with it. */
-export function findLoader({ module }: NodeModules): Loader | string {
+export function findLoader({ module }: NodeModules): LibraryLoader | string {
   const require = module.createRequire(import.meta.url);
   try {
     require.resolve('koffi');
   } catch {
     return 'koffi is not installed: npm install koffi';
   }
-  const koffi = (): Required<Loader> => require('koffi') as Required<Loader>;
+  const koffi = (): Required<LibraryLoader> => require('koffi') as Required<LibraryLoader>;
   return { load: (file) => koffi().load(file), address: (view) => koffi().address(view) };
 }
 
 /** The libraries that this process has loaded. They stay, since nobody knows who still calls them. */
 export class Libraries {
-  readonly #loader: Loader;
+  readonly #loader: LibraryLoader;
   readonly #loaded: Map<string, Library> = new Map();
 
-  constructor(loader: Loader) {
+  constructor(loader: LibraryLoader) {
     this.#loader = loader;
   }
 

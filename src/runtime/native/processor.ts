@@ -1,20 +1,20 @@
 import type { NodeModules } from '../../base/node.js';
 import { avx2Target, avx512Target, neonTarget, type Target, wasmTarget } from '../../loop/language/target.js'; // prettier-ignore
 
-/** What a compiler defines before it reads anything: its version, and the processor that it compiles for. */
+/** Predefined macros of a compiler: its version, and the processor that it compiles for. */
 export type Macros = ReadonlyMap<string, string>;
 
-/** Reads what `cc -dM -E` prints; other lines mean nothing. */
+/** Parses the output of `cc -dM -E`; other lines are ignored. */
 export function parseMacros(text: string): Macros {
   const macros = new Map<string, string>();
   for (const [, name, value] of text.matchAll(/^#define (\w+) ?(.*)$/gm)) macros.set(name, value);
   return macros;
 }
 
-/** x64 as it has been from the first on. */
+/** Baseline x64. */
 const sseTarget: Target = { ...wasmTarget, name: 'sse', vectorRegisters: 16 };
 
-/** Kinds of processors by what tells them, the most able first. */
+/** Processors by the macro that identifies them, most capable first. */
 const kinds: readonly (readonly [string, Target])[] = [
   ['__AVX512F__', avx512Target],
   ['__AVX2__', avx2Target],
@@ -22,7 +22,7 @@ const kinds: readonly (readonly [string, Target])[] = [
   ['__ARM_NEON', neonTarget],
 ];
 
-/** What programs are lowered for when this compiler is to compile them. */
+/** The target for programs that this compiler compiles. */
 export function targetOf(macros: Macros, caches: Partial<Caches>): Target {
   const known = kinds.find(([macro]) => macros.has(macro));
   const target = known?.[1] ?? { ...wasmTarget, name: 'generic' };
@@ -33,7 +33,7 @@ export function targetOf(macros: Macros, caches: Partial<Caches>): Target {
 /** The caches of one core, in bytes. */
 export type Caches = Pick<Target, 'firstCache' | 'secondCache'>;
 
-/** What the system tells of the caches; nothing where it tells nothing. */
+/** Cache sizes from the system; empty when unknown. */
 export function cachesOf({ files, path }: NodeModules): Partial<Caches> {
   const folder = '/sys/devices/system/cpu/cpu0/cache';
   const caches: { firstCache?: number; secondCache?: number } = {};
@@ -50,14 +50,14 @@ export function cachesOf({ files, path }: NodeModules): Partial<Caches> {
       else if (level === '2') caches.secondCache = bytes;
     }
   } catch {
-    // A system that does not tell: what is usual for the processor is assumed.
+    // Unknown: typical sizes of the processor are assumed.
   }
   return caches;
 }
 
-/** Why results of this compiler could differ from those of the loop IR; null where they cannot. */
-export function obstacleIn(macros: Macros): string | null {
-  // 1 and 2 round to wider types than those that the code names.
+/** Reason why results of this compiler could differ from those of the loop IR; null for none. */
+export function incompatibility(macros: Macros): string | null {
+  // 1 and 2 round to wider types than the code's.
   if (!['0', '16'].includes(macros.get('__FLT_EVAL_METHOD__') ?? '0')) {
     return 'its arithmetic is of another precision than the code asks for';
   }

@@ -1,9 +1,9 @@
 import type { NodeModules } from '../../base/node.js';
 
-/** What a process that was ended has left behind is older than this. */
+/** Age from which leftovers of killed processes are removed. */
 const abandonedMilliseconds = 3_600_000;
 
-/** The names that the cache gives: a folder may hold files of others, too. */
+/** File names of the cache: a folder may contain other files, too. */
 const finished = /^[0-9a-f]{64}\.(?:so|json)$/;
 const unfinished = /^(?:kaon-build-\w{6}|[0-9a-f]{64}\.json\.[0-9a-f-]{36}\.part)$/;
 
@@ -14,8 +14,8 @@ interface Found {
 }
 
 /**
- * Removes what was not used for the longest time until `most` bytes are left, and what processes have left
- * half-done; `kept` stays in any case.
+ * Removes least recently used files until `most` bytes are left, and leftovers of other processes; `kept`
+ * always stays.
  */
 export function prune(
   { files, path }: NodeModules,

@@ -4,7 +4,7 @@ import { type Building, Builds } from './builds.js';
 import { type CachedFunction, DiskCache } from './cache.js';
 import { type Compiler, CompilerSearch } from './compiler.js';
 import { sleep } from './job.js';
-import { findLoader, Libraries, type Loader, type NativeFunction } from './library.js';
+import { findLoader, Libraries, type LibraryLoader, type NativeFunction } from './library.js';
 import {
   type Environment,
   isNodeLoading,
@@ -32,7 +32,7 @@ export interface NativeSettings {
   /** Variables of the environment. Default: those of the process. */
   readonly env?: Environment;
   /** Loads libraries, or says why it cannot. Default: `koffi`. */
-  readonly findLoader?: (node: NodeModules) => Loader | string;
+  readonly findLoader?: (node: NodeModules) => LibraryLoader | string;
   /** How long a compiler may take. Default two minutes. */
   readonly limitMilliseconds?: number;
   /** How long a program has to have run before it is compiled. Default 100 ms. */
@@ -48,7 +48,7 @@ export interface NativeSettings {
 /** What is there while a compiler is searched for. */
 interface Setup {
   readonly node: NodeModules;
-  readonly loader: Loader;
+  readonly loader: LibraryLoader;
   readonly cache: DiskCache;
   readonly search: CompilerSearch;
   /** Where the search works. */
@@ -61,7 +61,7 @@ interface Workshop {
   readonly compiler: Compiler;
   readonly builds: Builds;
   readonly libraries: Libraries;
-  readonly loader: Loader;
+  readonly loader: LibraryLoader;
 }
 
 /** All that makes and loads native code. */

@@ -1,8 +1,8 @@
 import { DeviceError } from '../../base/errors.js';
 
 /**
- * A worker has died in the middle of a run. Nothing of the run goes on, and what it should have computed is
- * lost; it can be done again where its operands are what they were.
+ * A worker has died in the middle of a run. The run has stopped, and its results are lost; it can be repeated
+ * if its operands are unchanged.
  */
 export class LostWorkerError extends DeviceError {
   constructor() {

@@ -1,108 +1,112 @@
 import { DeviceError } from '../../base/errors.js';
 import { meeting } from '../../loop/language/team.js';
 import { mainName } from '../../passes/lower/main/main.js';
-import { control, controlBytes, gateBits, workerWords } from './control.js';
-import { Crew, mostWorkers } from './crew.js';
+import { controlWords, controlBytes, gateBits, workerWords } from './control.js';
+import { Workers, maxWorkers } from './workers.js';
 import { LostWorkerError } from './lost.js';
-import type { EntryRecipe, Layout, TeamEntry } from './recipe.js';
+import type { EntryRecipe, WorkerConstants, TeamEntry } from './recipe.js';
 import { type Spawn, spawn } from './spawn.js';
 
-/** What a pool needs of the device whose memory its threads share. */
-export interface PoolHome {
+/** Services of the device whose memory the threads of a pool share. */
+export interface PoolMemory {
   readonly memory: WebAssembly.Memory;
-  /** How many threads programs may run on now. */
+  /** Number of threads that programs may run on now. */
   readonly threads: number;
-  /** How long a run may wait for its workers, in milliseconds; without it as long as is worth it. */
-  readonly patience?: number | undefined;
+  /** Limit of the wait for workers in a run, in milliseconds; by default a limit by cost. */
+  readonly workerTimeout?: number | undefined;
   /** The address of new memory. */
   take(bytes: number): number;
 }
 
 /**
- * How long workers look for the next job before they sleep, in milliseconds: longer than what lies between
- * two steps of a loop in JavaScript.
+ * Milliseconds that workers spin for the next job before they sleep: longer than the gap between two steps of
+ * a JavaScript loop.
  */
 const awake = 0.2;
 
-/** What a stretch of work takes one thread, in milliseconds: the unit of `Plan.gain`. */
+/** Milliseconds of a unit of work of one thread: the unit of `ProgramPlan.gain`. */
 const grainMilliseconds = 0.01;
 
-/** The gain below which nobody is woken. */
+/** The gain below which no worker is woken. */
 const leastGain = 2;
 
 /**
- * Who is late misses the job: waiting may cost an eighth of what it can save, and never more than this, which
- * is how long another thread that has the processor may keep it. The collector's threads do, whenever large
- * results are made one after the other.
+ * Limit of the wait for late workers, in milliseconds: waiting may cost an eighth of what it can save, and
+ * never more than this, which is how long another thread may occupy the processor. The collector's threads
+ * do, whenever large results are made in sequence.
  */
-const mostPatience = 4;
+const maxWait = 4;
 
-/** How often the main thread looks whether the others are done before it sleeps. */
+/** Number of times the main thread polls for the end of a job before it sleeps. */
 const looksForEnd = 20_000;
 
 /**
- * The threads that run programs together with the main thread. They are started when the first program asks
- * for them, find jobs in shared memory, and keep no process alive.
+ * The threads that run programs together with the main thread. They are started at first use, find jobs in
+ * shared memory, and keep no process alive.
  *
- * A job is open for a short time. Who has joined by then runs it, whoever that is: no result depends on the
- * number of threads. So a worker that is slow, or gone, costs time and nothing else. For one that dies in a
- * job see `guard` and `LostWorkerError`.
+ * A job is open for a short time. Workers that have joined by then run it; no result depends on the number of
+ * threads. So a worker that is slow, or gone, costs time and nothing else. For one that dies in a job see
+ * `watchdog` and `LostWorkerError`.
  */
-export class Pool {
-  readonly #home: PoolHome;
+export class WorkerPool {
+  readonly #home: PoolMemory;
   readonly #base: number;
   readonly #words: Int32Array;
-  readonly #crew: Crew;
+  readonly #workers: Workers;
   readonly #maySleep: boolean;
   #joins = 0;
   #job = 0;
-  /** Programs that nobody can run any more. */
+  /** Programs that can no longer run. */
   readonly #dropped: FinalizationRegistry<number>;
 
-  /** @param start How threads are started; tests have ways of their own. */
-  constructor(home: PoolHome, start: Spawn = spawn) {
+  /** @param start Starts threads; tests replace it. */
+  constructor(home: PoolMemory, start: Spawn = spawn) {
     this.#home = home;
-    const bytes = controlBytes(mostWorkers);
+    const bytes = controlBytes(maxWorkers);
     this.#base = home.take(bytes);
-    // Memory that has grown is still shared with views on what it was.
+    // Memory that has grown is still shared with views of its earlier size.
     this.#words = new Int32Array(home.memory.buffer, this.#base, bytes / 4).fill(0);
-    this.#crew = new Crew({ memory: home.memory, base: this.#base, layout }, this.#words, start);
+    this.#workers = new Workers(
+      { memory: home.memory, base: this.#base, layout },
+      this.#words,
+      start,
+    );
     this.#maySleep = maySleep(this.#words);
     this.#words[meeting.maySleep] = Number(this.#maySleep);
-    this.#dropped = new FinalizationRegistry((id) => this.#crew.forget(id));
+    this.#dropped = new FinalizationRegistry((id) => this.#workers.forget(id));
   }
 
-  /** Where the threads of a job meet. */
+  /** Address of the barrier of a job's threads. */
   get meetingAddress(): number {
     return this.#base;
   }
 
-  /** What went wrong with workers. */
+  /** Failures of workers. */
   get notes(): readonly string[] {
-    return this.#crew.notes;
+    return this.#workers.notes;
   }
 
-  /** How often workers have joined a job. */
+  /** Number of times that workers have joined a job. */
   get joins(): number {
     return this.#joins;
   }
 
-  /** How many workers are waiting for work at this moment. */
+  /** Number of workers that wait for work now. */
   get ready(): number {
-    return this.#crew.ready(1);
+    return this.#workers.ready(1);
   }
 
   /**
-   * A program as a function of its table and of what a team would gain. `own` runs it in this thread;
-   * `threads` is the most that it is made for. The function throws a `LostWorkerError` when a worker dies
-   * while it runs.
+   * A program as a function of its table and of the gain of a team. `own` runs it in this thread; `threads`
+   * is the most that it is made for. The function throws a `LostWorkerError` when a worker dies while it
+   * runs.
    */
   entry(
     recipe: EntryRecipe,
     own: TeamEntry,
     threads: number,
   ): (table: number, gain: number) => void {
-    const id = this.#crew.add(recipe);
+    const id = this.#workers.add(recipe);
     const run = (table: number, gain: number): void => {
       const workers =
         gain < leastGain ? 0 : this.#callable(id, Math.min(threads, this.#home.threads) - 1);
@@ -113,14 +117,14 @@ export class Pool {
     return run;
   }
 
-  /** Ends all workers for good; programs run on in this thread. */
+  /** Ends all workers for good; programs then run in this thread only. */
   close(): Promise<void> {
-    return this.#crew.close();
+    return this.#workers.close();
   }
 
-  /** @internal Ends a worker as an accident would. */
+  /** @internal Kills a worker as a crash would. */
   kill(worker: number): Promise<void> {
-    return this.#crew.kill(worker);
+    return this.#workers.kill(worker);
   }
 
   #run(id: number, own: TeamEntry, table: number, workers: number, gain: number): void {
@@ -139,62 +143,62 @@ export class Pool {
     }
     this.#awaitAll();
     if (error !== null) throw error;
-    if (Atomics.load(words, control.lost) !== 0) this.#mourn();
+    if (Atomics.load(words, controlWords.lost) !== 0) this.#mourn();
     if (Atomics.load(words, meeting.failed) !== 0) this.#refuse();
   }
 
-  /** Opens a job, waits a little, and closes it; gives the number of workers that are in it. */
+  /** Opens a job, waits a little, and closes it; returns the number of workers that are in it. */
   #gather(id: number, table: number, workers: number, gain: number): number {
     const words = this.#words;
     Atomics.store(words, meeting.arrived, 0);
-    // Who died in its sleep has not counted itself out.
+    // A worker that died in its sleep has not decremented the count.
     Atomics.store(words, meeting.sleeping, 0);
     Atomics.store(words, meeting.failed, 0);
-    Atomics.store(words, control.lost, 0);
-    Atomics.store(words, control.failure, 0);
-    Atomics.store(words, control.program, id);
-    Atomics.store(words, control.table, table);
-    Atomics.store(words, control.most, workers);
+    Atomics.store(words, controlWords.lost, 0);
+    Atomics.store(words, controlWords.failure, 0);
+    Atomics.store(words, controlWords.program, id);
+    Atomics.store(words, controlWords.table, table);
+    Atomics.store(words, controlWords.most, workers);
     this.#job = (this.#job + 1) & 0xffffff;
-    Atomics.store(words, control.gate, (this.#job << gateBits.job) | gateBits.open);
-    this.#crew.ring();
-    const patience = this.#home.patience ?? Math.min(mostPatience, (gain * grainMilliseconds) / 8);
+    Atomics.store(words, controlWords.gate, (this.#job << gateBits.job) | gateBits.open);
+    this.#workers.wake();
+    const timeout = this.#home.workerTimeout ?? Math.min(maxWait, (gain * grainMilliseconds) / 8);
     const begin = performance.now();
     for (let looks = 1; this.#joined() < workers; looks++) {
-      if (looks % 16 === 0 && performance.now() - begin > patience) break;
+      if (looks % 16 === 0 && performance.now() - begin > timeout) break;
     }
-    return Atomics.and(words, control.gate, ~gateBits.open) & gateBits.joined;
+    return Atomics.and(words, controlWords.gate, ~gateBits.open) & gateBits.joined;
   }
 
   #joined(): number {
-    return Atomics.load(this.#words, control.gate) & gateBits.joined;
+    return Atomics.load(this.#words, controlWords.gate) & gateBits.joined;
   }
 
   /**
-   * Whatever they do, all who are in a job come out of it: by its end, because one of them has failed, or
-   * because the guard has found them dead.
+   * Waits until all workers in a job have left it: by its end, because one of them has failed, or because the
+   * watchdog has found them dead.
    */
   #awaitAll(): void {
     const words = this.#words;
-    for (let looks = 0; looks < looksForEnd; looks++) if (!this.#crew.isInside) return;
-    Atomics.store(words, control.asleep, 1);
+    for (let looks = 0; looks < looksForEnd; looks++) if (!this.#workers.isInside) return;
+    Atomics.store(words, controlWords.asleep, 1);
     for (;;) {
-      const left = Atomics.load(words, control.left);
-      if (!this.#crew.isInside) break;
-      if (this.#maySleep) Atomics.wait(words, control.left, left);
+      const left = Atomics.load(words, controlWords.left);
+      if (!this.#workers.isInside) break;
+      if (this.#maySleep) Atomics.wait(words, controlWords.left, left);
     }
-    Atomics.store(words, control.asleep, 0);
+    Atomics.store(words, controlWords.asleep, 0);
   }
 
   #mourn(): never {
-    this.#crew.mourn('a worker died in the middle of a run, of which nothing was used');
+    this.#workers.noteDeaths('a worker died in the middle of a run, of which nothing was used');
     throw new LostWorkerError();
   }
 
   #refuse(): never {
     const words = this.#words;
-    const length = Atomics.load(words, control.failure);
-    const from = control.failure + 1;
+    const length = Atomics.load(words, controlWords.failure);
+    const from = controlWords.failure + 1;
     throw new DeviceError('a thread has failed in the middle of a program', {
       op: 'run',
       actual: String.fromCharCode(...words.subarray(from, from + length)),
@@ -202,25 +206,25 @@ export class Pool {
     });
   }
 
-  /** How many of the first `most` workers could join a job; starts those that are missing. */
+  /** Number of the first `most` workers that could join a job; starts missing ones. */
   #callable(id: number, most: number): number {
-    const crew = this.#crew;
-    crew.fill(most);
-    const { patience } = this.#home;
-    if (patience === undefined) return crew.ready(id, most);
+    const workers = this.#workers;
+    workers.fill(most);
+    const { workerTimeout } = this.#home;
+    if (workerTimeout === undefined) return workers.ready(id, most);
     const begin = performance.now();
-    while (crew.isComing(id, most) && performance.now() - begin < patience) this.#rest();
-    return crew.ready(id, most);
+    while (workers.isComing(id, most) && performance.now() - begin < workerTimeout) this.#rest();
+    return workers.ready(id, most);
   }
 
-  /** Lets others have the processor. */
+  /** Yields the processor. */
   #rest(): void {
-    if (this.#maySleep) Atomics.wait(this.#words, control.asleep, 0, 0.1);
+    if (this.#maySleep) Atomics.wait(this.#words, controlWords.asleep, 0, 0.1);
   }
 }
 
-const layout: Layout = {
-  control,
+const layout: WorkerConstants = {
+  control: controlWords,
   own: workerWords,
   gate: gateBits,
   meeting,
@@ -228,7 +232,7 @@ const layout: Layout = {
   awake,
 };
 
-/** Whether this thread may sleep, which the main thread of a browser may not. */
+/** True when this thread may block, which the main thread of a browser may not. */
 function maySleep(words: Int32Array): boolean {
   try {
     Atomics.wait(words, 0, 1, 0);

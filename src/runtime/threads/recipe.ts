@@ -1,7 +1,7 @@
 import type { meeting } from '../../loop/language/team.js';
-import type { control, gateBits, workerWords } from './control.js';
+import type { controlWords, gateBits, workerWords } from './control.js';
 
-/** What a worker makes the entry of a program from. It can be posted. */
+/** Recipe from which a worker makes the entry of a program. It can be posted. */
 export type EntryRecipe =
   | { readonly kind: 'wasm'; readonly module: WebAssembly.Module }
   | {
@@ -9,46 +9,46 @@ export type EntryRecipe =
       /** The file of the shared library, and the function in it. */
       readonly library: string;
       readonly symbol: string;
-      /** A file of this package, from which the loader of libraries is found. */
+      /** A file of this package, from which the loader of libraries is resolved. */
       readonly from: string;
     };
 
 /** Runs the `main` of a program as one thread of a team. */
 export type TeamEntry = (table: number, thread: number, threads: number) => void;
 
-/** What workers and their guard have to know and cannot import. */
-export interface Layout {
-  readonly control: typeof control;
+/** Constants for workers and the watchdog, which cannot import. */
+export interface WorkerConstants {
+  readonly control: typeof controlWords;
   readonly own: typeof workerWords;
   readonly gate: typeof gateBits;
   readonly meeting: typeof meeting;
   readonly mainName: string;
-  /** How long a worker looks for work before it sleeps, in milliseconds. */
+  /** Milliseconds that a worker spins before it sleeps. */
   readonly awake: number;
 }
 
-/** The shared memory in which all agree. */
-export interface Ground {
+/** The shared memory of the threads. */
+export interface SharedGround {
   readonly memory: WebAssembly.Memory;
   /** The address of the control block. */
   readonly base: number;
-  readonly layout: Layout;
+  readonly layout: WorkerConstants;
 }
 
-/** What is posted to workers. */
+/** Messages to workers. */
 export type WorkerMessage =
   | {
       readonly kind: 'start';
-      readonly ground: Ground;
+      readonly ground: SharedGround;
       /** The number of the worker. */
       readonly worker: number;
-      /** Is closed when the worker dies: the guard has the other end. */
+      /** Closes when the worker dies: the watchdog has the other end. */
       readonly life: MessagePort;
     }
   | { readonly kind: 'program'; readonly id: number; readonly recipe: EntryRecipe }
   | { readonly kind: 'forget'; readonly id: number };
 
-/** What is posted to the guard. */
-export type GuardMessage =
-  | { readonly kind: 'start'; readonly ground: Ground }
+/** Messages to the watchdog. */
+export type WatchdogMessage =
+  | { readonly kind: 'start'; readonly ground: SharedGround }
   | { readonly kind: 'watch'; readonly worker: number; readonly life: MessagePort };

@@ -2,10 +2,10 @@ import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { environmentVariable, nodeModules } from '../../base/node.js';
 
-/** How many threads: a number from 1, or `auto` for as many as the machine has cores. */
+/** Number of threads, from 1, or `auto` for the number of cores. */
 export type ThreadCount = number | 'auto';
 
-/** More would make shares small and barriers slow. */
+/** Limit: more would make shares small and barriers slow. */
 export const mostThreads = 64;
 
 export function isThreadCount(value: unknown): value is ThreadCount {
@@ -14,7 +14,7 @@ export function isThreadCount(value: unknown): value is ThreadCount {
 }
 
 /**
- * What was asked for, as a number.
+ * The requested number of threads.
  * @throws ArgumentError for anything else.
  */
 export function threadCount(value: unknown, op: string): number {
@@ -34,10 +34,10 @@ export function threadsOfEnvironment(): number {
 }
 
 /**
- * What `KAON_GRAIN` says, for tests: the instructions that are worth a thread of their own. With it, runs also
- * wait for all of their workers, so that everything that can be divided certainly is.
+ * Settings of `KAON_GRAIN`, for tests: the instructions that are worth a thread. With it, runs also wait for
+ * all of their workers, so that everything divisible is divided.
  */
-export function haste(): { readonly grain?: number; readonly patience?: number } {
+export function grainSettings(): { readonly grain?: number; readonly patience?: number } {
   const text = environmentVariable('KAON_GRAIN') ?? '';
   if (text === '') return {};
   const grain = Number(text);
@@ -54,8 +54,8 @@ function cores(): number {
   return nodeModules()?.system.availableParallelism() ?? navigator?.hardwareConcurrency ?? 1;
 }
 
-/** Why memory cannot be shared between threads here; null where it can. */
-export function whyUnshared(): string | null {
+/** Reason why memory cannot be shared between threads; null when it can. */
+export function unsharedReason(): string | null {
   const { SharedArrayBuffer, Worker } = globalThis as {
     readonly SharedArrayBuffer?: unknown;
     readonly Worker?: unknown;

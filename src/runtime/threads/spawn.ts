@@ -1,30 +1,30 @@
 import type { Transferable as Moved, Worker as NodeWorker } from 'node:worker_threads';
 import { nodeModules, type NodeModules } from '../../base/node.js';
-import type { GuardMessage, WorkerMessage } from './recipe.js';
+import type { WatchdogMessage, WorkerMessage } from './recipe.js';
 
 /** A thread with an event loop, of Node or of a browser. It keeps no process alive. */
 export interface Spawned {
-  /** Moves what is in `moved` over. */
-  post(message: WorkerMessage | GuardMessage, moved?: readonly MessagePort[]): void;
+  /** Transfers the ports in `moved`. */
+  post(message: WorkerMessage | WatchdogMessage, moved?: readonly MessagePort[]): void;
   end(): Promise<unknown>;
-  /** Ends it as if by itself. */
+  /** Kills it as a crash would. */
   kill(): Promise<unknown>;
 }
 
-/** Starts a thread from text. `died` hears once if it ends by itself, and how: "ended with ...". */
+/** Starts a thread from text. `died` is called once if it ends by itself, with the reason: "ended with ...". */
 export type Spawn = (text: string, died: (reason: string) => void) => Spawned;
 
 /**
  * Starts threads as this platform does.
- * @throws Error where they cannot be started, as a page's policy may have it.
+ * @throws Error when they cannot be started, such as by a page's policy.
  */
 export const spawn: Spawn = (text, died) => {
   const node = nodeModules();
   return node === null ? spawnInBrowser(text, died) : spawnInNode(node, text, died);
 };
 
-/** What a function that is complete in itself does, as text. Bundlers that keep names call `__name`. */
-export function textOf(work: () => void): string {
+/** A self-contained function as text. Bundlers that keep names call `__name`. */
+export function functionText(work: () => void): string {
   return `const __name = (made) => made;\n(${work.toString()})();`;
 }
 
@@ -33,7 +33,7 @@ function spawnInNode(
   text: string,
   died: (reason: string) => void,
 ): Spawned {
-  // What the process was started with, such as preloaded modules, is nothing to a worker.
+  // Options of the process, such as preloaded modules, are not passed on to a worker.
   const worker: NodeWorker = new workers.Worker(text, { eval: true, execArgv: [], name: 'kaon' });
   let reason = '';
   let isWanted = true;
@@ -43,7 +43,7 @@ function spawnInNode(
   });
   worker.unref();
   return {
-    // Node's channels are those of the web, and its declarations are its own.
+    // Node's channels are those of the web, but with declarations of their own.
     post: (message, moved = []) => worker.postMessage(message, moved as unknown as Moved[]),
     end: () => {
       isWanted = false;

@@ -1,5 +1,5 @@
 import type { Host, NodeThreads } from './host.js';
-import type { EntryRecipe, Ground, TeamEntry, WorkerMessage } from './recipe.js';
+import type { EntryRecipe, SharedGround, TeamEntry, WorkerMessage } from './recipe.js';
 
 /** What is used of the loader of shared libraries. */
 interface Loader {
@@ -20,7 +20,7 @@ export function work(): void {
   const builtin = host.process?.getBuiltinModule ?? host.require;
   const threads = builtin?.('node:worker_threads') as NodeThreads<WorkerMessage> | undefined;
   const entries = new Map<number, TeamEntry>();
-  let ground: Ground | null = null;
+  let ground: SharedGround | null = null;
   /** What would be closed if this thread let go of it. */
   const held: unknown[] = [];
   let words = new Int32Array(0);

@@ -6,7 +6,7 @@ import {
   checkArgument,
   checkOptions,
   dtypeName,
-  either,
+  eitherRule,
   finite,
   flag,
   fraction,
@@ -15,7 +15,7 @@ import {
   nonNegative,
   oneOfValues,
   orNull,
-  positive,
+  positiveNumber,
 } from '../../../src/base/attributes/options.js';
 
 interface Options {
@@ -66,19 +66,19 @@ test('a value that its rule refuses, and options that are no object', () => {
 test('rules accept what they say', () => {
   const cases: readonly [{ accepts(value: unknown): boolean }, unknown[], unknown[]][] = [
     [finite, [0, -1.5], [NaN, Infinity, '1', 1n]],
-    [positive, [1e-320], [0, -1, NaN, Infinity]],
+    [positiveNumber, [1e-320], [0, -1, NaN, Infinity]],
     [nonNegative, [0, 2], [-1e-9, NaN]],
     [fraction, [0, 1, 0.5], [-0.1, 1.1, NaN]],
     [integerFrom(1), [1, 7], [0, 1.5, NaN, 2 ** 53]],
     [oneOfValues('mean', 'sum', null), ['mean', null], ['Mean', undefined]],
     [orNull(flag), [null, true], [undefined, 0]],
-    [either(flag, finite), [true, 3], ['3', null]],
+    [eitherRule(flag, finite), [true, 3], ['3', null]],
   ];
   for (const [rule, accepted, refused] of cases) {
     for (const value of accepted) assert.ok(rule.accepts(value), String(value));
     for (const value of refused) assert.ok(!rule.accepts(value), String(value));
   }
-  assert.throws(() => checkArgument('huber', 'delta', -1, positive), {
+  assert.throws(() => checkArgument('huber', 'delta', -1, positiveNumber), {
     op: 'huber',
     expected: 'a finite number above 0',
     actual: '-1',

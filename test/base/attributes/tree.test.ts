@@ -2,29 +2,29 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ArgumentError } from '../../../src/base/errors.js';
 import {
-  flatten,
+  flattenTree,
   sameStructure,
-  type Structure,
+  type TreeStructure,
   structureToString,
-  unflatten,
+  unflattenTree,
 } from '../../../src/base/attributes/tree.js';
 
 class Leaf {
   readonly brand = 'leaf';
 }
 const isLeaf = (value: unknown): value is Leaf => value instanceof Leaf;
-const structureOf = (tree: unknown): Structure => flatten(tree, isLeaf).structure;
+const structureOf = (tree: unknown): TreeStructure => flattenTree(tree, isLeaf).structure;
 
 test('a nested value is taken apart and put together', () => {
   const [a, b, c] = [new Leaf(), new Leaf(), new Leaf()];
   const tree = { x: a, list: [b, 'static', null, undefined, -0], deep: [[], {}, { y: [c] }] };
-  const { leaves, structure } = flatten(tree, isLeaf);
+  const { leaves, structure } = flattenTree(tree, isLeaf);
   assert.deepEqual(leaves, [a, b, c]);
   assert.equal(leaves[1], b);
-  const again = unflatten(structure, leaves) as typeof tree;
+  const again = unflattenTree(structure, leaves) as typeof tree;
   assert.deepEqual(again, tree);
   assert.equal(again.deep.length, 3);
-  const swapped = unflatten(structure, [1, 2, 3]) as {
+  const swapped = unflattenTree(structure, [1, 2, 3]) as {
     x: unknown;
     deep: [unknown, unknown, { y: unknown }];
   };
@@ -34,8 +34,8 @@ test('a nested value is taken apart and put together', () => {
 
 test('a bare leaf and a list of one differ', () => {
   const x = new Leaf();
-  assert.equal(unflatten(structureOf(x), [x]), x);
-  assert.deepEqual(unflatten(structureOf([x]), [x]), [x]);
+  assert.equal(unflattenTree(structureOf(x), [x]), x);
+  assert.deepEqual(unflattenTree(structureOf([x]), [x]), [x]);
   assert.ok(!sameStructure(structureOf(x), structureOf([x])));
 });
 
@@ -68,7 +68,7 @@ test('text is readable', () => {
 
 test('a key __proto__ is only a key', () => {
   const tree = JSON.parse('{"__proto__": {"polluted": 1}}') as object;
-  const again = unflatten(structureOf(tree), []) as object;
+  const again = unflattenTree(structureOf(tree), []) as object;
   assert.deepEqual(Object.keys(again), ['__proto__']);
   assert.equal(Object.getPrototypeOf(again), Object.prototype);
   assert.equal(({} as { polluted?: number }).polluted, undefined);
@@ -96,11 +96,11 @@ test('refusals name the place', () => {
 
 test('the same object may occur twice when neither is inside the other', () => {
   const shared = [new Leaf()];
-  assert.equal(flatten({ a: shared, b: shared }, isLeaf).leaves.length, 2);
+  assert.equal(flattenTree({ a: shared, b: shared }, isLeaf).leaves.length, 2);
 });
 
 test('another number of leaves is refused', () => {
   const structure = structureOf([new Leaf(), new Leaf()]);
-  assert.throws(() => unflatten(structure, [1]), ArgumentError);
-  assert.throws(() => unflatten(structure, [1, 2, 3]), ArgumentError);
+  assert.throws(() => unflattenTree(structure, [1]), ArgumentError);
+  assert.throws(() => unflattenTree(structure, [1, 2, 3]), ArgumentError);
 });

@@ -17,7 +17,7 @@ import {
   mulDim,
   parseDim,
   sameDim,
-  sizeOf,
+  elementCount,
   subDim,
   substituteDim,
   symbol,
@@ -179,8 +179,8 @@ test('exact quotients are found, others stay', () => {
   const less = subDim(n, 1);
   assert.equal(String(floorDivDim(subDim(less, modDim(less, m)), m)), 'floorDiv(n - 1, m)');
   assert.equal(String(ceilDivDim(n, 2)), 'floorDiv(n + 1, 2)');
-  assert.equal(String(sizeOf([n, 2, m])), '2*m*n');
-  assert.equal(sizeOf([]), 1);
+  assert.equal(String(elementCount([n, 2, m])), '2*m*n');
+  assert.equal(elementCount([]), 1);
 });
 
 test('what is left of a size after a part of it is not negative', () => {

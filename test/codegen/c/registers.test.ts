@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim/index.js';
 import { moduleToC } from '../../../src/codegen/c/index.js';
 import type { Program } from '../../../src/ir/program.js';
+import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { optimizeModule } from '../../../src/loop/optimize/module.js';
 import { avx2Target } from '../../../src/loop/language/target.js';
 import { add, attention, gelu, matmul, relu, transpose } from '../../../src/ops/index.js';
@@ -44,7 +45,14 @@ function assembly(program: Program): string {
     return planParts(program)
       .map(({ plan }) => {
         const { groups } = plan;
-        const lowered = lowerProgram(plan.program, groups, target, [], undivided, 'many runs');
+        const lowered = lowerProgram(
+          plan.program,
+          groups,
+          onCpu(target),
+          [],
+          undivided,
+          'many runs',
+        );
         const module = optimizeModule(lowered.module, target);
         const { source: kernels, nameOf } = moduleToC(module);
         const main = module.kernels.find(({ name }) => name === mainName)!;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
+import { encodeModule, instantiateModule, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import * as e from '../../../src/loop/language/build.js';
 import { interpret } from '../../../src/loop/interpret/interpret.js';
 import type {
@@ -8,7 +8,7 @@ import type {
   Kernel,
   Scalar,
   Stmt,
-  Storage,
+  ElementKind,
 } from '../../../src/loop/language/nodes.js';
 
 export type Elements =
@@ -19,7 +19,7 @@ interface Home {
   from(values: readonly number[]): Elements;
 }
 
-export const homes: Readonly<Record<Exclude<Storage, 'i64'>, Home>> & {
+export const homes: Readonly<Record<Exclude<ElementKind, 'i64'>, Home>> & {
   readonly i64: BigInt64ArrayConstructor;
 } = {
   f32: Float32Array,
@@ -46,7 +46,7 @@ export const edges: Readonly<Record<Scalar, readonly (number | bigint)[]>> = {
   bool: [0, 1],
 }; // prettier-ignore
 
-export function fill(storage: Storage, values: readonly (number | bigint)[]): Elements {
+export function fill(storage: ElementKind, values: readonly (number | bigint)[]): Elements {
   if (storage === 'i64') return BigInt64Array.from(values, (value) => BigInt(value));
   return homes[storage].from(values.map(Number));
 }
@@ -74,7 +74,7 @@ export function agree(
     next += Math.ceil(elements.byteLength / 16) * 16 + 32;
   }
   interpret(module, expected, 'main', addresses);
-  instantiate(module, memory).main(...addresses);
+  instantiateModule(module, memory).main(...addresses);
   buffers.forEach(({ buffer, elements }, i) => {
     const read = (bytes: ArrayBuffer): readonly (number | bigint)[] =>
       Array.from(new homes[buffer.storage](bytes, addresses[i], elements.length) as Int32Array);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
+import { encodeModule, instantiateModule, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import * as e from '../../../src/loop/language/build.js';
 import type { Expr, Kernel } from '../../../src/loop/language/nodes.js';
 
@@ -16,7 +16,7 @@ test('one kernel is part of several modules, at other places in each', () => {
   for (const order of [[0, 1, 2], [2, 1, 0], [1], [1, 0], [0, 2, 1]]) {
     const memory = new WebAssembly.Memory({ initial: 1 });
     const module = e.moduleOf([...order.map((i) => kernels[i]), caller]);
-    instantiate(module, memory).main();
+    instantiateModule(module, memory).main();
     assert.equal(new Int32Array(memory.buffer)[reservedBytes / 4], 2);
   } // prettier-ignore
 });
@@ -57,7 +57,7 @@ test('kernels are called with elements of a table, at small and large indices, a
   words.set([2 * reservedBytes, 2 * reservedBytes + 4, 3, 2 * reservedBytes + 16], at);
   words[at + 20000] = 2 * reservedBytes + 8;
   const main = e.kernel('main', [table], e.block(...calls));
-  instantiate(e.moduleOf([store, main]), memory).main(reservedBytes);
+  instantiateModule(e.moduleOf([store, main]), memory).main(reservedBytes);
   const address = (i: number): number => 2 * reservedBytes + 4 * i;
   assert.deepEqual(
     words.slice(2 * at, 2 * at + 5),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   encodeModule,
-  instantiate,
+  instantiateModule,
   reservedBytes,
   supportsRelaxed,
 } from '../../../src/codegen/wasm/index.js';
@@ -83,7 +83,7 @@ test('support is what the engine says, and fused results round once or twice', (
       const data = new home(memory.buffer, reservedBytes, 4 * lanes);
       data.forEach((_, at) => (data[at] = 1 / (at + 3)));
       const options = { relaxed: supportsRelaxed() };
-      instantiate(moduleFor(scalar, form, lanes), memory, options).main(reservedBytes);
+      instantiateModule(moduleFor(scalar, form, lanes), memory, options).main(reservedBytes);
       for (let lane = 0; lane < lanes; lane++) {
         const [a, b, c, got] = [0, 1, 2, 3].map((part) => data[part * lanes + lane]);
         const exact = c + a * b;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
+import { encodeModule, instantiateModule, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import { InternalError } from '../../../src/base/errors.js';
 import * as e from '../../../src/loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../src/loop/language/nodes.js';
@@ -130,7 +130,7 @@ test('kernels call kernels with values and addresses', () => {
     ]),
   );
   const memory = new WebAssembly.Memory({ initial: 1 });
-  instantiate(e.moduleOf([callee, main]), memory).main(reservedBytes);
+  instantiateModule(e.moduleOf([callee, main]), memory).main(reservedBytes);
   const written = [...new Int32Array(memory.buffer, reservedBytes, 8)];
   assert.deepEqual(written, [0, 0, 3, 9, -9, -5, 1, 0]);
   assert.throws(() => encodeModule(e.moduleOf([main])), InternalError);
@@ -149,7 +149,7 @@ test('an expression that is shared at every level is computed once a level', () 
 test('shared and unshared memories are imported', () => {
   const shared = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true });
   const module = e.moduleOf([e.kernel('main', [out], append(e.i32(1), e.i32(7)))]);
-  instantiate(module, shared, { shared: true }).main(reservedBytes);
+  instantiateModule(module, shared, { shared: true }).main(reservedBytes);
   assert.equal(new Int32Array(shared.buffer)[reservedBytes / 4 + 1], 7);
   assert.ok(WebAssembly.validate(encodeModule(e.moduleOf([]))), 'no kernels at all');
 });
@@ -162,7 +162,7 @@ test('scalar parameters arrive in their types', () => {
   const body = e.block(...parameters.map((x, at) => e.store(target, at, e.cast('f64', x))));
   const module = e.moduleOf([e.kernel('main', [target, ...parameters], body)]);
   const memory = new WebAssembly.Memory({ initial: 1 });
-  instantiate(module, memory).main(reservedBytes, 0.5, 0.1, -3, 2n ** 40n, 1);
+  instantiateModule(module, memory).main(reservedBytes, 0.5, 0.1, -3, 2n ** 40n, 1);
   const got = [...new Float64Array(memory.buffer, reservedBytes, 5)];
   assert.deepEqual(got, [0.5, 0.1, -3, 2 ** 40, 1]);
 });

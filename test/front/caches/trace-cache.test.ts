@@ -109,7 +109,7 @@ test('a budget of traces stops the call that would need one more, before anythin
     'pass argument 0 with one dtype, or raise maxTraces',
     'step: 2 traces, 0 hits, 2 misses',
   );
-  assert.match(error.source ?? '', /tracecache\.test/);
+  assert.match(error.source ?? '', /trace-cache\.test/);
   assert.deepEqual([runs, state.item(), f.explain().misses.length], [before, 2, 2]);
   assert.deepEqual(f(x, 'triple').tolist(), [3, 3]);
   assert.equal(state.item(), 3);

@@ -57,7 +57,7 @@ test('rows may have a size that the data of each iteration decides, if all agree
     assert.throws(() => f(rows, unequal), (error) => {
       assert.ok(error instanceof kn.ShapeError);
       assert.match(error.message, /iteration 1: .*output( 0)? changes its shape/);
-      assert.match(error.message, /ownSizes\.test/);
+      assert.match(error.message, /own-sizes\.test/);
       return true;
     }); // prettier-ignore
     // Without an iteration nobody knows.

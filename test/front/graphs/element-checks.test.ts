@@ -91,7 +91,7 @@ test('the error names the line of the call inside the captured code', () => {
     (error) => {
       assert.ok(error instanceof kn.ArgumentError);
       assert.match(error.message, /index 2 is outside/);
-      assert.match(error.source ?? '', /elementchecks\.test/);
+      assert.match(error.source ?? '', /element-checks\.test/);
       return true;
     },
   );

@@ -20,7 +20,7 @@ test('an output that depends on an array not among the inputs is refused, with t
     'depends on an array that is not among the inputs',
     'read by mul',
   );
-  assert.match(error.source ?? '', /exportgraph\.test/);
+  assert.match(error.source ?? '', /export-graph\.test/);
 });
 
 test('an input connected to no output is refused', () => {

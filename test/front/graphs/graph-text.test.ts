@@ -113,7 +113,7 @@ test('StaticGraph.toString shows where its operators were written', () => {
   const text = kn.exportGraph({ inputs: { x }, outputs: { y } }).toString();
   assert.match(
     text,
-    /exp\(x\): float32\[3\] {2}\/\/ .*graphtext\.test\.\w+:\d+:\d+\)? \[group 0\]/,
+    /exp\(x\): float32\[3\] {2}\/\/ .*graph-text\.test\.\w+:\d+:\d+\)? \[group 0\]/,
   );
   assert.match(
     text,

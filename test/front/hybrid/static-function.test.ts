@@ -325,7 +325,7 @@ test('schedules show what is cached and can be stepped through, operator by oper
     steps.map(({ name }) => name).filter((name) => name !== 'stopGradient'),
     ['mul', 'look', 'add', 'sum'],
   );
-  for (const { source } of steps) assert.match(source ?? '', /staticfunction\.test/);
+  for (const { source } of steps) assert.match(source ?? '', /static-function\.test/);
   const named = new Map(steps.map((step) => [step.name, step]));
   assert.deepEqual(list(named.get('mul')!.outputs[0]), [15, 18]);
   assert.deepEqual(named.get('look')!.inputs.map(list), [[15, 18]]);
@@ -356,7 +356,7 @@ test('side-effect code that returns something else than before is refused, namin
     (error) => {
       assert.ok(error instanceof kn.TraceError);
       assert.match(error.message, /expected: +1[^]*actual: +2/);
-      assert.match(error.source ?? '', /staticfunction\.test/);
+      assert.match(error.source ?? '', /static-function\.test/);
       return true;
     },
   );

@@ -85,7 +85,7 @@ test('a dimension that was to stay symbolic and is read as a number is named wit
         assert.ok(error instanceof kn.TraceError, String(error));
         assert.match(error.problem, /asked to stay symbolic/);
         assert.equal(error.actual, 'time');
-        assert.match(error.source ?? '', /hybridizeoptions\.test/);
+        assert.match(error.source ?? '', /hybridize-options\.test/);
         return true;
       },
     );

@@ -6,7 +6,7 @@ import { refuses } from '../support.js';
 const { autograd } = kn;
 
 /** The line and column of an error's own place in this file. */
-const place = /verifytrace\.test\.ts:\d+:\d+/;
+const place = /verify-trace\.test\.ts:\d+:\d+/;
 
 /** Code that does one thing the first time and another later; each alternative is on a line of its own. */
 function flips<R>(first: (x: kn.NDArray) => R, later: (x: kn.NDArray) => R): (x: kn.NDArray) => R {

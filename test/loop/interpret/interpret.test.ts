@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { ArgumentError, DeviceError } from '../../../src/base/errors.js';
 import * as e from '../../../src/loop/language/build.js';
 import { interpret } from '../../../src/loop/interpret/interpret.js';
-import type { Buffer, Expr, Scalar, Storage } from '../../../src/loop/language/nodes.js';
+import type { Buffer, Expr, Scalar, ElementKind } from '../../../src/loop/language/nodes.js';
 
-const stored: Readonly<Record<Scalar, Storage>> = {
+const stored: Readonly<Record<Scalar, ElementKind>> = {
   f32: 'f32',
   f64: 'f64',
   i32: 'i32',

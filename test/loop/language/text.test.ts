@@ -14,6 +14,18 @@ const everything = dedent(`
     }
   }
 
+  kernel divided(o: f32[], sums: private f32[], n: i32) {
+    sums[0] = 1.0
+    parallel from..to in 0..n step 64 {
+      vector for i in from..to {
+        o[i] = sums[0]
+      }
+    }
+    parallel from_1..to_1 in n..n + 1 {
+      o[from_1] = sums[to_1 - to_1]
+    }
+  }
+
   kernel main(x: f32[], y: f64[], l: i64[], team: i32[], n: i32, flag: bool) {
     let a = x[0] * 1.5 - (x[1] - x[2])
     let b = -0.0 + 1e+30 / 1e-45

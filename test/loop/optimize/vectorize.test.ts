@@ -1,10 +1,10 @@
 import { describe, it } from 'node:test';
 import type { Kernel } from '../../../src/loop/language/nodes.js';
-import { simplify } from '../../../src/loop/optimize/simplify.js';
+import { simplifyKernel } from '../../../src/loop/optimize/simplify.js';
 import { vectorize } from '../../../src/loop/optimize/vectorize.js';
 import { assertBecomes } from '../before-after.js';
 
-const run = (kernel: Kernel): Kernel => simplify(vectorize(kernel, { vectorBytes: 16 }));
+const run = (kernel: Kernel): Kernel => simplifyKernel(vectorize(kernel, { vectorBytes: 16 }));
 
 describe('vectorize', () => {
   it('makes lanes of iterations, and a scalar loop of the rest', () => {
@@ -34,7 +34,7 @@ describe('vectorize', () => {
 
   it('does what is left of wide vectors with narrower ones', () => {
     assertBecomes(
-      (kernel) => simplify(vectorize(kernel, { vectorBytes: 64 })),
+      (kernel) => simplifyKernel(vectorize(kernel, { vectorBytes: 64 })),
       `
       kernel k(x: f32[], o: f32[], n: i32) {
         vector for i in 0..n {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { interpret } from '../../../src/loop/interpret/interpret.js';
 import { parseModule } from '../../../src/loop/language/parse.js';
 import { indexRules } from '../../../src/loop/simplify/indices.js';
-import { simplify } from '../../../src/loop/optimize/simplify.js';
+import { simplifyKernel } from '../../../src/loop/optimize/simplify.js';
 import { kernelText } from '../../../src/loop/language/text.js';
 
 /** Before and after, inside loops `i < m`, `j < n`, `q < 16`, `t < 4 * m`, with `z` from memory. */
@@ -69,7 +69,7 @@ function run(text: string, n: number, m: number): readonly number[] {
 describe('index rules', () => {
   for (const [rule, before, after] of cases) {
     it(`${rule}: ${before} becomes ${after}`, () => {
-      const simplified = kernelText(simplify(parseModule(kernelOf(before)).kernels[0]));
+      const simplified = kernelText(simplifyKernel(parseModule(kernelOf(before)).kernels[0]));
       const stored = /\] = (.*)\n/.exec(simplified.slice(simplified.indexOf('o[')))?.[1];
       assert.equal(stored, after);
       for (const [n, m] of [[0, 2], [1, 1], [3, 2], [5, 2]]) {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { interpret } from '../../../src/loop/interpret/interpret.js';
 import { parseModule } from '../../../src/loop/language/parse.js';
 import { laneRules } from '../../../src/loop/simplify/lanes.js';
-import { simplify } from '../../../src/loop/optimize/simplify.js';
+import { simplifyKernel } from '../../../src/loop/optimize/simplify.js';
 import { kernelText } from '../../../src/loop/language/text.js';
 
 const cases: readonly (readonly [rule: string, before: string, after: string])[] = [
@@ -40,7 +40,7 @@ function run(text: string): readonly number[] {
 describe('lane rules', () => {
   for (const [rule, before, after] of cases) {
     it(`${rule}: ${before} becomes ${after}`, () => {
-      const simplified = kernelText(simplify(parseModule(kernelOf(before)).kernels[0]));
+      const simplified = kernelText(simplifyKernel(parseModule(kernelOf(before)).kernels[0]));
       assert.equal(/\] = (.*)\n/.exec(simplified)?.[1], after);
       assert.deepEqual(run(simplified), run(kernelOf(before)));
     });

@@ -7,7 +7,7 @@ import type {
   Const,
   Expr,
   Scalar,
-  Storage,
+  ElementKind,
   Var,
 } from '../../../src/loop/language/nodes.js';
 import { laws } from '../../../src/loop/simplify/expressions.js';
@@ -18,7 +18,7 @@ const rows = 256;
 const floats = [0, -0, 1, -1, 0.5, -2.5, 1.5, NaN, Infinity, -Infinity, 1e-40, -1e-310, 3e38, 1e300, 2 ** 31, -(2 ** 63), 2 ** 24 + 1]; // prettier-ignore
 const integers = [0, 1, -1, 2, 7, -8, 2 ** 31 - 1, -(2 ** 31), 65536, 255];
 const longs = [0n, 1n, -1n, 2n, -7n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 53n + 1n, -(2n ** 31n)];
-const storages: Readonly<Record<Scalar, Storage>> = {
+const storages: Readonly<Record<Scalar, ElementKind>> = {
   f32: 'f32', f64: 'f64', i32: 'i32', i64: 'i64', bool: 'u8',
 }; // prettier-ignore
 
@@ -50,7 +50,7 @@ function evaluate(
   constants: ReadonlyMap<Var, Const>,
 ): unknown[][] {
   let bytes = 0;
-  const place = (storage: Storage): number => {
+  const place = (storage: ElementKind): number => {
     const at = bytes;
     bytes += rows * 8;
     assert.ok(e.storageBytes(storage) <= 8);

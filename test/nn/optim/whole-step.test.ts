@@ -221,7 +221,7 @@ test('the rate and the number of steps are not to be looked at in captured code'
     assert.throws(captured, (error) => {
       assert.ok(error instanceof kn.TraceError, String(error));
       assert.match(error.message, new RegExp(text));
-      assert.match(error.source ?? '', /wholestep\.test/);
+      assert.match(error.source ?? '', /whole-step\.test/);
       return true;
     });
   }
@@ -357,7 +357,7 @@ test('operators of the backward pass carry the line of the call that they are th
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
-    const at = /wholestep\.test\.(?:ts|js):(\d+)/.exec(node.source ?? '')?.[1] ?? 'none';
+    const at = /whole-step\.test\.(?:ts|js):(\d+)/.exec(node.source ?? '')?.[1] ?? 'none';
     lines.set(at, (lines.get(at) ?? new Set()).add(node.op.name));
   }
   const [product, nonlinear, pass] = [...lines.keys()].map(Number).sort((a, b) => a - b);

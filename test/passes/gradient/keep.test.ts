@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { sizeOf, symbol } from '../../../src/base/dim/index.js';
+import { elementCount, symbol } from '../../../src/base/dim/index.js';
 import { bytesOf } from '../../../src/base/dtype.js';
 import type { NodeId } from '../../../src/graph/graph.js';
 import type { Program, Value } from '../../../src/ir/program.js';
 import { add, cos, matmul, mul, reshape, sin, sum } from '../../../src/ops/index.js';
-import { chooseKept, type Kept, type SavePolicy } from '../../../src/passes/gradient/keep.js';
+import {
+  chooseSaved,
+  type SavedValues,
+  type SavePolicy,
+} from '../../../src/passes/gradient/keep.js';
 import { programOf } from '../../support/programs.js';
 import { spelledProgram } from '../../support/random-programs.js';
 
 const f32 = (...shape: number[]) => ({ dtype: 'float32', shape }) as const;
 
 /** What is kept when the nodes from a certain one on are the backward pass. */
-function kept(program: Program, boundary: number, policy: SavePolicy): Kept {
-  return chooseKept({
+function kept(program: Program, boundary: number, policy: SavePolicy): SavedValues {
+  return chooseSaved({
     program,
     isLate: (id) => id >= boundary,
     wanted: [],
@@ -23,10 +27,10 @@ function kept(program: Program, boundary: number, policy: SavePolicy): Kept {
   });
 }
 
-function bytes(program: Program, { values }: Kept): number {
+function bytes(program: Program, { values }: SavedValues): number {
   return values
     .filter((value) => !program.inputs.includes(value))
-    .reduce((sum, { type }) => sum + bytesOf(type.dtype) * Number(sizeOf(type.shape)), 0);
+    .reduce((sum, { type }) => sum + bytesOf(type.dtype) * Number(elementCount(type.shape)), 0);
 }
 
 const choices = fc.array(fc.tuple(fc.nat(1000), fc.nat(5), fc.nat(8), fc.nat(3)), {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { evaluateDim, floorDivDim, maxDim, minDim, modDim, mulDim, parseDim, symbol } from '../../../src/base/dim/index.js'; // prettier-ignore
 import { addDim, type Dim, subDim } from '../../../src/base/dim/index.js';
-import { roomFor } from '../../../src/passes/groups/room.js';
+import { symbolicUpperBound } from '../../../src/passes/groups/room.js';
 
 const bounds = new Map([
   ['n', { min: 0, max: Infinity }],
@@ -12,7 +12,7 @@ const bounds = new Map([
 ]);
 const own = new Set(['own', 'free']);
 const room = (text: string): string | null => {
-  const dim = roomFor(parseDim(text, bounds), own);
+  const dim = symbolicUpperBound(parseDim(text, bounds), own);
   return dim === null ? null : String(dim);
 };
 
@@ -47,7 +47,7 @@ describe('roomFor', () => {
     })).dim;
     fc.assert(
       fc.property(size, fc.nat(9), fc.nat(6), fc.nat(9), (dim, n, own_, free_) => {
-        const most = roomFor(dim, own);
+        const most = symbolicUpperBound(dim, own);
         const sizes = new Map([['n', n], ['own', own_], ['free', free_]]); // prettier-ignore
         if (most !== null) assert.ok(evaluateDim(most, sizes) >= evaluateDim(dim, sizes));
       }),

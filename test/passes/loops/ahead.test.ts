@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { batchAheadOfLoops } from '../../../src/passes/loops/ahead.js';
+import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
 import { agree, inputsOf, leaves, parse, turns } from './support.js';
 
 const recurrent = `program {
@@ -28,7 +28,7 @@ const recurrent = `program {
 
 test('the products of all rows with what is the same for all of them are one product', () => {
   turns(
-    batchAheadOfLoops,
+    hoistRowWork,
     recurrent,
     `program {
       input x: float32[t, b, 3]
@@ -58,7 +58,7 @@ test('the products of all rows with what is the same for all of them are one pro
     }`,
   );
   const program = parse(recurrent);
-  const after = batchAheadOfLoops(program);
+  const after = hoistRowWork(program);
   for (const [t, b] of [
     [0, 2],
     [1, 1],
@@ -87,7 +87,7 @@ test('a map needs no loop', () => {
     output w = %1
   }`;
   turns(
-    batchAheadOfLoops,
+    hoistRowWork,
     map,
     `program {
       input x: float32[n, 4]
@@ -102,12 +102,12 @@ test('a map needs no loop', () => {
     }`,
   );
   const program = parse(map);
-  for (const n of [0, 1, 3]) agree(program, batchAheadOfLoops(program), inputsOf(program, { n }));
+  for (const n of [0, 1, 3]) agree(program, hoistRowWork(program), inputsOf(program, { n }));
 });
 
 test('element by element work on data alone stays, and so does a count of rows', () => {
   leaves(
-    batchAheadOfLoops,
+    hoistRowWork,
     `program {
       input x: float32[n, 4]
       input h: float32[4]
@@ -122,7 +122,7 @@ test('element by element work on data alone stays, and so does a count of rows',
     }`,
   );
   leaves(
-    batchAheadOfLoops,
+    hoistRowWork,
     recurrent
       .replace(
         'input bias: float32[5]\n  %0',
@@ -157,7 +157,7 @@ test('what varies on both sides is one batched product; a barrier and what draws
     output h = %1
   }`;
   turns(
-    batchAheadOfLoops,
+    hoistRowWork,
     text,
     `program {
       input q: float32[n, 2, 3]
@@ -188,5 +188,5 @@ test('what varies on both sides is one batched product; a barrier and what draws
     }`,
   );
   const program = parse(text);
-  agree(program, batchAheadOfLoops(program), inputsOf(program, { n: 3 }), 1e-5);
+  agree(program, hoistRowWork(program), inputsOf(program, { n: 3 }), 1e-5);
 });

@@ -6,9 +6,9 @@ import { type CallNode, Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import { foreach } from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
-import { batchAheadOfLoops } from '../../../src/passes/loops/ahead.js';
+import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
 import { hasTotal, isBatchable, isLinear } from '../../../src/passes/loops/batching.js';
-import { Rows } from '../../../src/passes/loops/rows.js';
+import { BatchedRows } from '../../../src/passes/loops/rows.js';
 import { numbersOf, randomOperand } from '../../support/arrays.js';
 import { bindSizes, sampleArrays, sampleCases, sampleProgram } from '../../support/samples.js';
 import { agree, counts, generator, inputsOf, run } from './support.js';
@@ -80,7 +80,7 @@ for (const sampleCase of cases) {
       for (const batched of subsets(arrays.length)) {
         for (const length of [0, 1, 3]) {
           const program = loopOver(body, batched, length);
-          const after = batchAheadOfLoops(program);
+          const after = hoistRowWork(program);
           verify(after);
           assert.deepEqual(counts(after, 'foreach'), { outside: 0, inside: 0 });
           agree(program, after, inputsOf(program, {}, generator(length + size)), 1e-6);
@@ -92,7 +92,7 @@ for (const sampleCase of cases) {
       arrays.map(() => true),
       null,
     );
-    const after = batchAheadOfLoops(symbolic);
+    const after = hoistRowWork(symbolic);
     verify(after);
     assert.deepEqual(counts(after, 'foreach'), { outside: 0, inside: 0 });
   });
@@ -118,7 +118,7 @@ for (const sampleCase of cases) {
       const given = new Map(
         inputs.map((value, k) => [body.inputs[k], { value, isBatched: batched[k] }]),
       );
-      const rows = new Rows(body, program, new Map(), 3, given);
+      const rows = new BatchedRows(body, program, new Map(), 3, given);
       const { value } = body.outputs[0];
       program.setOutputs([
         { name: 'total', value: rows.total(value) },

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { batchBehindLoops } from '../../../src/passes/loops/behind.js';
+import { sinkRowWork } from '../../../src/passes/loops/behind.js';
 import { agree, inputsOf, leaves, parse, turns } from './support.js';
 
 const projected = (size: number): string => `program {
@@ -29,7 +29,7 @@ const projected = (size: number): string => `program {
 
 test('a product that no iteration waits for is one product after the loop', () => {
   turns(
-    batchBehindLoops,
+    sinkRowWork,
     projected(3),
     `program {
       input x: float32[t, 2, 4]
@@ -61,13 +61,13 @@ test('a product that no iteration waits for is one product after the loop', () =
   );
   const program = parse(projected(3));
   for (const t of [0, 1, 4]) {
-    agree(program, batchBehindLoops(program), inputsOf(program, { t }), 1e-5);
+    agree(program, sinkRowWork(program), inputsOf(program, { t }), 1e-5);
   }
 });
 
 test('it stays where the loop would store more than it saves', () => {
   leaves(
-    batchBehindLoops,
+    sinkRowWork,
     `program {
       input x: float32[t, 4]
       input h: float32[9, 4]
@@ -104,8 +104,8 @@ test('what a state needs stays, and so does a loop over a count of rows', () => 
     output y = %0
     output h = %1
   }`;
-  leaves(batchBehindLoops, text('output y = %1\n      output h = %1'));
-  leaves(batchBehindLoops, text('output y = %1\n      output h = %0', 'true'));
+  leaves(sinkRowWork, text('output y = %1\n      output h = %1'));
+  leaves(sinkRowWork, text('output y = %1\n      output h = %0', 'true'));
 });
 
 test('what reads values of sizes that an iteration finds stays', () => {
@@ -129,5 +129,5 @@ test('what reads values of sizes that an iteration finds stays', () => {
     output y = %0
     output h = %1
   }`;
-  leaves(batchBehindLoops, text);
+  leaves(sinkRowWork, text);
 });

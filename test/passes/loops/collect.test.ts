@@ -1,6 +1,6 @@
 import { test } from 'node:test';
-import { batchAheadOfLoops } from '../../../src/passes/loops/ahead.js';
-import { collectBehindLoops } from '../../../src/passes/loops/collect.js';
+import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
+import { sinkSums } from '../../../src/passes/loops/collect.js';
 import { agree, inputsOf, leaves, parse, turns } from './support.js';
 import { operand } from '../../support/programs.js';
 
@@ -38,7 +38,7 @@ const backward = (counted: boolean): string => `program {
 
 test('the gradient of a weight is one product over time and batch, that of a bias one sum', () => {
   turns(
-    collectBehindLoops,
+    sinkSums,
     backward(false),
     `program {
       input h: float32[t, 2, 3]
@@ -77,13 +77,13 @@ test('the gradient of a weight is one product over time and batch, that of a bia
   );
   const program = parse(backward(false));
   for (const t of [0, 1, 4]) {
-    agree(program, collectBehindLoops(program), inputsOf(program, { t }), 1e-5);
+    agree(program, sinkSums(program), inputsOf(program, { t }), 1e-5);
   }
 });
 
 test('beyond a count, whatever the data holds there adds nothing', () => {
   const program = parse(backward(true));
-  const after = collectBehindLoops(program);
+  const after = sinkSums(program);
   for (const count of [0, 1, 3]) {
     const inputs = inputsOf(program, { t: 4 }).map((array, k) => {
       if (k > 1) return array;
@@ -121,7 +121,7 @@ test('sums of what depends on data alone need nothing of the loop', () => {
     output s = %1
   }`;
   const program = parse(text);
-  const after = batchAheadOfLoops(collectBehindLoops(program));
+  const after = hoistRowWork(sinkSums(program));
   turns(
     () => after,
     text,
@@ -148,7 +148,7 @@ test('sums of what depends on data alone need nothing of the loop', () => {
 
 test('what a sum starts from is not added where it is nothing', () => {
   turns(
-    collectBehindLoops,
+    sinkSums,
     `program {
       input x: float32[t, 3]
       %0 = fill() {shape: [3], value: 0, dtype: "float32"}: float32[3]
@@ -188,18 +188,18 @@ const sequential = (term: string, more = ''): string => `program {
 }`;
 
 test('elementwise work that no row holds is added up in place', () => {
-  leaves(collectBehindLoops, sequential('add(s, %0)'));
+  leaves(sinkSums, sequential('add(s, %0)'));
 });
 
 test('a sum that is read in the loop, or that is none, stays', () => {
-  leaves(collectBehindLoops, sequential('add(s, s)'));
-  leaves(collectBehindLoops, sequential('mul(s, x)'));
-  leaves(collectBehindLoops, sequential('add(s, x)').replace('%0 = mul(x, h)', '%0 = mul(s, h)'));
+  leaves(sinkSums, sequential('add(s, s)'));
+  leaves(sinkSums, sequential('mul(s, x)'));
+  leaves(sinkSums, sequential('add(s, x)').replace('%0 = mul(x, h)', '%0 = mul(s, h)'));
 });
 
 test('operands that are much larger than the sum of products are not stored', () => {
   leaves(
-    collectBehindLoops,
+    sinkSums,
     `program {
       input x: float32[t, 90]
       input s: float32[]
@@ -242,5 +242,5 @@ test('what has sizes that an iteration finds is added up in it', () => {
     output h = %0
     output dw = %1
   }`;
-  leaves(collectBehindLoops, text);
+  leaves(sinkSums, text);
 });

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { InternalError } from '../../../src/base/errors.js';
-import { alignment, type Lifetime, planMemory, Regions } from '../../../src/passes/plan/memory.js';
+import {
+  alignment,
+  type LiveRange,
+  planMemory,
+  RegionAllocator,
+} from '../../../src/passes/plan/memory.js';
 
 const seed = 20261121;
 
@@ -21,7 +26,7 @@ function checkDisjoint(
 test('regions are aligned and disjoint whatever is taken and released', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(500), fc.boolean(), fc.nat(20))), (actions) => {
-      const regions = new Regions(alignment);
+      const regions = new RegionAllocator(alignment);
       const taken: { offset: number; bytes: number }[] = [];
       for (const [bytes, isRelease, which] of actions) {
         if (isRelease && taken.length > 0) {
@@ -40,7 +45,7 @@ test('regions are aligned and disjoint whatever is taken and released', () => {
 });
 
 test('the smallest region that is large enough is reused', () => {
-  const regions = new Regions();
+  const regions = new RegionAllocator();
   const [large, between, small] = [1024, 64, 128].map((bytes) => regions.take(bytes));
   regions.take(64);
   regions.release(large);
@@ -52,7 +57,7 @@ test('the smallest region that is large enough is reused', () => {
   assert.throws(() => regions.release(between), InternalError);
 });
 
-const lifetimes: fc.Arbitrary<Lifetime[]> = fc.array(
+const lifetimes: fc.Arbitrary<LiveRange[]> = fc.array(
   fc
     .tuple(fc.nat(700), fc.nat(20), fc.nat(6))
     .map(([bytes, first, length]) => ({ bytes, first: first - 1, last: first - 1 + length })),

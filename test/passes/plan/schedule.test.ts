@@ -5,7 +5,7 @@ import { add, flip, matmul, neg, sub, sum } from '../../../src/ops/index.js';
 import type { Value } from '../../../src/ir/program.js';
 import { fuse, separate } from '../../../src/passes/fuse/fuse.js';
 import { planMemory } from '../../../src/passes/plan/memory.js';
-import { Places } from '../../../src/passes/groups/places.js';
+import { BufferAssignment } from '../../../src/passes/groups/places.js';
 import { schedule } from '../../../src/passes/plan/schedule.js';
 import { programOf } from '../../support/programs.js';
 import { spelledProgram } from '../../support/random-programs.js';
@@ -44,7 +44,9 @@ test('what is needed soon is computed late, so that branches do not pile up', ()
     return { y: branches.map((branch) => sum(matmul(branch, branch))).reduce((a, b) => add(a, b)) };
   });
   const order = schedule(program, separate(program));
-  const places = new Places(program, order).all.filter(({ role }) => role.kind === 'temporary');
+  const places = new BufferAssignment(program, order).all.filter(
+    ({ role }) => role.kind === 'temporary',
+  );
   const bytes = places.map(({ length, first, last }) => ({
     bytes: 4 * Number(length),
     first,
@@ -64,7 +66,7 @@ test('a result takes the place of an operand that dies there, if both are read a
       return { y: matmul(b, x) };
     });
     const groups = schedule(program, fuse(program));
-    const places = new Places(program, groups);
+    const places = new BufferAssignment(program, groups);
     const [a, , b] = groups.map(({ writes }) => places.placeOf(writes[0]));
     assert.equal(groups.length, 4);
     assert.equal(a === b, isShared);

@@ -5,7 +5,7 @@ import { printProgram } from '../../../src/ir/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import { matmul, mul, sub, swapaxes, transpose } from '../../../src/ops/index.js';
 import { eliminateDeadCode } from '../../../src/passes/rewrite/dce.js';
-import { turnProducts } from '../../../src/passes/rewrite/turn.js';
+import { pushTranspositions } from '../../../src/passes/rewrite/turn.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import { elementsOf, floats, programOf } from '../../support/programs.js';
 
@@ -14,7 +14,7 @@ const f32 = (...shape: number[]) => ({ dtype: 'float32', shape }) as const;
 
 /** The names of the operators of what becomes of a program. */
 function turned(program: Program): { readonly after: Program; readonly names: readonly string[] } {
-  const after = eliminateDeadCode(turnProducts(program));
+  const after = eliminateDeadCode(pushTranspositions(program));
   verify(after);
   const names = [...after.graph.nodes()].flatMap((id) => {
     const node = after.node(id);
@@ -78,6 +78,6 @@ test('what something else reads, what would not become simpler and what has no t
   ];
   for (const build of cases) {
     const program = programOf(shapes, build);
-    assert.equal(printProgram(turnProducts(program)), printProgram(program));
+    assert.equal(printProgram(pushTranspositions(program)), printProgram(program));
   }
 });

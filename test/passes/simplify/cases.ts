@@ -6,6 +6,7 @@ import type { SampleArray } from '../../../src/ops/declare/declare.js';
 import type { Law, LawCase } from '../../../src/ops/declare/law.js';
 import { registry } from '../../../src/ops/registry.js';
 import { separate } from '../../../src/passes/fuse/fuse.js';
+import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { lowerProgram } from '../../../src/passes/lower/main/plan.js';
 import { cpu } from '../../../src/runtime/memory/device.js';
 import { runnerFor } from '../../../src/runtime/execution/entry.js';
@@ -97,7 +98,7 @@ export function specialOperands(
 /** Runs a program as it is: no pass touches it but the lowering, and the definition of loops runs it. */
 export function runAsWritten(program: Program, inputs: readonly Operand[]): readonly Operand[] {
   const interpreter = runnerFor({ target: 'interpreter' });
-  const plan = lowerProgram(program, separate(program), interpreter.target);
+  const plan = lowerProgram(program, separate(program), onCpu(interpreter.target));
   const executor = new Executor(program, plan, cpu, interpreter.entry(plan.module, cpu));
   const results = executor.run(inputs);
   executor.release();

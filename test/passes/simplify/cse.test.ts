@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { boundsOf } from '../../../src/base/dim/index.js';
 import { bytesOf, viewOf } from '../../../src/base/dtype.js';
+import { parseProgram } from '../../../src/ir/parse.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
-import { booleanMask, broadcastTo, extents, greater } from '../../../src/ops/index.js';
+import { booleanMask, broadcastTo, cond, exp, extents, greater } from '../../../src/ops/index.js';
+import { registry } from '../../../src/ops/registry.js';
 import { add } from '../../../src/ops/elementwise/arithmetic.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
 import { eliminateCommonSubexpressions } from '../../../src/passes/simplify/cse.js';
@@ -137,4 +140,107 @@ test('a call stays that decides a size which something live speaks of', () => {
   // Its elements are never selected: only how many there are is counted.
   assert.ok(!operators(lowest).includes('take'));
   assert.equal(operators(lowest).filter((name) => name === 'extents').length, 1);
+});
+
+test('equal calls whose sizes have other bounds stay apart: code behind them relies on the bounds', () => {
+  const program = parseProgram(
+    `program {
+  dim 0 <= few <= 2
+  dim 0 <= fewer <= 2
+  dim 0 <= more <= 5
+  dim 1 <= some <= 5
+  input n: int64[]
+  input x: float32[]
+  %0 = extents(n) {most: null}: bool[few]
+  %1 = extents(n) {most: null}: bool[more]
+  %2 = extents(n) {most: null}: bool[some]
+  %3 = extents(n) {most: null}: bool[any]
+  %4 = extents(n) {most: null}: bool[fewer]
+  %5 = broadcastTo(x) {shape: ["few"]}: float32[few]
+  %6 = broadcastTo(x) {shape: ["more"]}: float32[more]
+  %7 = broadcastTo(x) {shape: ["some"]}: float32[some]
+  %8 = broadcastTo(x) {shape: ["any"]}: float32[any]
+  %9 = broadcastTo(x) {shape: ["fewer"]}: float32[fewer]
+  output a = %5
+  output b = %6
+  output c = %7
+  output d = %8
+  output e = %9
+}
+`,
+    (name) => registry.get(name),
+  );
+  const after = eliminateCommonSubexpressions(program);
+  verify(after);
+  assert.equal(operators(after).filter((name) => name === 'extents').length, 4);
+  const sizes = after.outputs.map(({ value }) => value.type.shape[0]);
+  assert.deepEqual(sizes.map(String), ['few', 'more', 'some', 'any', 'few']);
+  assert.deepEqual(
+    sizes.map((size) => boundsOf(size)),
+    [
+      { min: 0, max: 2 },
+      { min: 0, max: 5 },
+      { min: 1, max: 5 },
+      { min: 0, max: Infinity },
+      { min: 0, max: 2 },
+    ],
+  );
+});
+
+test('calls of equal regions become one, calls of regions that differ stay', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  const test = program.variable('test', { dtype: 'bool', shape: [] });
+  const region = (build: (x: Value) => Value): Program => {
+    const inner = new Program();
+    const input = inner.variable('x', vector);
+    inner.setOutputs([{ name: 'y', value: build(input) }]);
+    return inner;
+  };
+  const doubled = (): Program => region((y) => add(y, y));
+  const chosen = [doubled, doubled, () => region((y) => exp(y))].map(
+    (other) => cond<Value>(test, region((y) => y), other(), [x])[0], // prettier-ignore
+  );
+  program.setOutputs(chosen.map((value, i) => ({ name: `y${i}`, value })));
+  const [a, b, c] = eliminateCommonSubexpressions(program).outputs.map(({ value }) => value);
+  assert.equal(a, b);
+  assert.notEqual(a, c);
+});
+
+test('inside of regions, too, only the first of equal calls stays', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  const test = program.variable('test', { dtype: 'bool', shape: [] });
+  const inner = new Program();
+  const input = inner.variable('x', vector);
+  inner.setOutputs([{ name: 'y', value: add(exp(input), exp(input)) }]);
+  program.setOutputs([{ name: 'y', value: cond<Value>(test, inner, inner, [x])[0] }]);
+  const after = eliminateCommonSubexpressions(program);
+  const call = after.node(after.outputs[0].value.node);
+  assert.ok(call.kind === 'call');
+  for (const region of call.regions)
+    assert.deepEqual(operators(region), ['variable', 'exp', 'add']);
+});
+
+test('of hundreds of calls each is found again, and none is taken for another', () => {
+  const program = new Program();
+  const values = Array.from({ length: 20 }, (_, i) => program.variable(`x${i}`, vector));
+  const sums = [0, 1].flatMap(() => values.flatMap((a) => values.map((b) => add(a, b))));
+  program.setOutputs(sums.map((value, i) => ({ name: `y${i}`, value })));
+  const found = eliminateCommonSubexpressions(program).outputs.map(({ value }) => value);
+  const [first, second] = [found.slice(0, 400), found.slice(400)];
+  assert.deepEqual(second, first);
+  assert.equal(new Set(first).size, 400);
+});
+
+test('a program in which nothing is computed twice is the same object, with constants and regions', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  const test = program.variable('test', { dtype: 'bool', shape: [] });
+  const inner = new Program();
+  const input = inner.variable('x', vector);
+  inner.setOutputs([{ name: 'y', value: exp(input) }]);
+  const y = cond<Value>(test, inner, inner, [x])[0];
+  program.setOutputs([{ name: 'y', value: add(add(y, bits(program, 1, 2, 3)), bits(program, 3, 2, 1)) }]); // prettier-ignore
+  assert.equal(eliminateCommonSubexpressions(program), program);
 });

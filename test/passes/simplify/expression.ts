@@ -11,6 +11,7 @@ export function expressionOf(program: Program): string {
       const words = wordsOf(node.data)!.join(', ');
       return node.data.type.shape.length === 0 ? words : `[${words}]`;
     }
+    if (node.kind === 'check') throw new Error('a check has no value');
     const operands = program.operands(value.node).map(show);
     const attributes = Object.values(encodeAttributes(node.op.attributes, node.attributes)).map(
       (attribute) => JSON.stringify(attribute).replaceAll('"', ''),

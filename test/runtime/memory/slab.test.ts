@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocate, bytesOf, type DType, type HostArray } from '../../../src/base/dtype.js';
-import { copyOf } from '../../../src/runtime/memory/slab.js';
+import { slabCopy } from '../../../src/runtime/memory/slab.js';
 
 const dtypes: readonly DType[] = ['bool', 'int8', 'uint8', 'float16', 'int32', 'float32', 'int64', 'float64']; // prettier-ignore
 
@@ -20,7 +20,7 @@ test('copies of all sizes and dtypes keep what they were made of, whatever is co
     const dtype = dtypes[round % dtypes.length];
     const length = (round * 37) % Math.ceil(5000 / bytesOf(dtype));
     const original = counted(dtype, length, round);
-    made.push({ copy: copyOf(dtype, original), dtype, from: round });
+    made.push({ copy: slabCopy(dtype, original), dtype, from: round });
     original.reverse();
   }
   for (const { copy, dtype, from } of made) {
@@ -32,7 +32,7 @@ test('copies of all sizes and dtypes keep what they were made of, whatever is co
 
 test('what is written to one copy reaches no other', () => {
   const original = counted('float32', 100, 1);
-  const copies = Array.from({ length: 50 }, () => copyOf('float32', original) as Float32Array);
+  const copies = Array.from({ length: 50 }, () => slabCopy('float32', original) as Float32Array);
   copies.forEach((copy, i) => i % 2 === 0 && copy.fill(-1));
   copies.forEach((copy, i) => assert.deepEqual(copy, i % 2 === 0 ? new Float32Array(100).fill(-1) : original)); // prettier-ignore
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { nodeModules } from '../../../src/base/node.js';
 import {
   cachesOf,
-  obstacleIn,
+  incompatibility,
   parseMacros,
   targetOf,
 } from '../../../src/runtime/native/processor.js';
@@ -37,14 +37,17 @@ test('a processor is what the compiler says of it', () => {
 });
 
 test('compilers whose results would be others are refused', () => {
-  assert.equal(obstacleIn(defined()), null);
-  assert.equal(obstacleIn(parseMacros('#define __BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__\n#define __FLT_EVAL_METHOD__ 0')), null); // prettier-ignore
-  assert.match(obstacleIn(parseMacros('nothing'))!, /does not say/);
-  assert.match(obstacleIn(parseMacros('#define __BYTE_ORDER__ __ORDER_BIG_ENDIAN__'))!, /bytes/);
+  assert.equal(incompatibility(defined()), null);
+  assert.equal(incompatibility(parseMacros('#define __BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__\n#define __FLT_EVAL_METHOD__ 0')), null); // prettier-ignore
+  assert.match(incompatibility(parseMacros('nothing'))!, /does not say/);
+  assert.match(
+    incompatibility(parseMacros('#define __BYTE_ORDER__ __ORDER_BIG_ENDIAN__'))!,
+    /bytes/,
+  );
   const wide = parseMacros(
     '#define __BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__\n#define __FLT_EVAL_METHOD__ 2',
   );
-  assert.match(obstacleIn(wide)!, /precision/);
+  assert.match(incompatibility(wide)!, /precision/);
 });
 
 test('caches are as large as the system says, if it says anything', () => {

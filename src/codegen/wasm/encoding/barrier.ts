@@ -1,6 +1,6 @@
 import { meeting } from '../../../loop/language/team.js';
 import type { ByteWriter } from './bytes.js';
-import { control, emptyBlock, opcodes } from './opcodes.js';
+import { controlOpcodes, emptyBlock, opcodes } from './opcodes.js';
 
 /** Atomic instructions: the prefix byte, then the code. */
 const atomic = {
@@ -12,10 +12,10 @@ const atomic = {
   sub: 0x25,
 } as const;
 
-/** How often a thread looks whether the others have arrived before it sleeps: some 10 microseconds. */
+/** Number of polls of a waiting thread before it sleeps: about 10 microseconds. */
 const looks = 4096;
 
-/** What the code of a barrier works with: locals, and code that pushes the numbers of the team. */
+/** Operands of a barrier's code: locals, and code that pushes the numbers of the team. */
 export interface BarrierParts {
   readonly meeting: number;
   /** Two i32 locals of its own. */
@@ -26,9 +26,9 @@ export interface BarrierParts {
 }
 
 /**
- * A barrier. Who arrives last opens it by counting `passed` up; the others look at that count for a
- * while, then sleep until it changes. `passed` is read before `failed`, and who fails sets them in the
- * other order, so nobody waits for a thread that is gone.
+ * A barrier. The last thread to arrive opens it by incrementing `passed`; the others poll that count for a
+ * while, then sleep until it changes. `passed` is read before `failed`, and a failing thread sets them in the
+ * other order, so no thread waits for one that is gone.
  */
 export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
   const get = (local: number): void => {
@@ -36,7 +36,7 @@ export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
     code.u32(local);
   };
   const set = (local: number): void => {
-    code.u8(control.localSet);
+    code.u8(controlOpcodes.localSet);
     code.u32(local);
   };
   const i32 = (value: number): void => {
@@ -58,20 +58,20 @@ export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
     i32(by);
     access(operation, word);
   };
-  const drop = (): void => code.u8(control.drop);
+  const drop = (): void => code.u8(controlOpcodes.drop);
   const open = (opcode: number): void => {
     code.u8(opcode);
     code.u8(emptyBlock);
   };
   const branchIf = (depth: number): void => {
-    code.u8(control.brIf);
+    code.u8(controlOpcodes.brIf);
     code.u32(depth);
   };
-  const end = (): void => code.u8(control.end);
+  const end = (): void => code.u8(controlOpcodes.end);
   const leaveIfFailed = (): void => {
     read(meeting.failed);
-    open(control.if);
-    code.u8(control.return);
+    open(controlOpcodes.if);
+    code.u8(controlOpcodes.return);
     end();
   };
   const leaveLoopsIfPassed = (): void => {
@@ -84,7 +84,7 @@ export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
   parts.threads();
   i32(1);
   code.u8(opcodes['i32.gt_s']);
-  open(control.if);
+  open(controlOpcodes.if);
   read(meeting.passed);
   set(parts.passed);
   leaveIfFailed();
@@ -93,31 +93,31 @@ export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
   code.u8(opcodes['i32.add']);
   parts.threads();
   code.u8(opcodes['i32.eq']);
-  open(control.if);
+  open(controlOpcodes.if);
   change(atomic.store, meeting.arrived, 0);
   change(atomic.add, meeting.passed, 1);
   drop();
   read(meeting.sleeping);
-  open(control.if);
+  open(controlOpcodes.if);
   change(atomic.notify, meeting.passed, -1);
   drop();
   end();
-  code.u8(control.else);
+  code.u8(controlOpcodes.else);
   i32(looks);
   set(parts.left);
-  open(control.block);
-  open(control.loop);
+  open(controlOpcodes.block);
+  open(controlOpcodes.loop);
   leaveLoopsIfPassed();
   get(parts.left);
   i32(1);
   code.u8(opcodes['i32.sub']);
-  code.u8(control.localTee);
+  code.u8(controlOpcodes.localTee);
   code.u32(parts.left);
   branchIf(0);
   end();
-  open(control.loop);
+  open(controlOpcodes.loop);
   leaveLoopsIfPassed();
-  // The first thread must go on looking where it may not sleep.
+  // The first thread must keep polling where it may not sleep.
   parts.thread();
   read(meeting.maySleep);
   code.u8(opcodes['i32.or']);
@@ -133,7 +133,7 @@ export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
   drop();
   change(atomic.sub, meeting.sleeping, 1);
   drop();
-  code.u8(control.br);
+  code.u8(controlOpcodes.br);
   code.u32(0);
   end();
   end();

@@ -1,7 +1,7 @@
-/** What a WebAssembly local, operand or result can be. */
+/** Type of a WebAssembly local, operand or result. */
 export type ValueType = 'i32' | 'i64' | 'f32' | 'f64' | 'v128';
 
-/** How value types are written. */
+/** Encoding of value types. */
 export const typeCodes: Readonly<Record<ValueType, number>> = {
   i32: 0x7f,
   i64: 0x7e,
@@ -14,7 +14,7 @@ export const typeCodes: Readonly<Record<ValueType, number>> = {
 export const emptyBlock = 0x40;
 
 /** Instructions of statements; none of them yields a value that an expression could share. */
-export const control = {
+export const controlOpcodes = {
   block: 0x02,
   loop: 0x03,
   if: 0x04,
@@ -273,7 +273,7 @@ export const opcodes = {
 
 export type Op = keyof typeof opcodes;
 
-/** What each instruction leaves on the stack. That of `select` and `local.get` depends on the operands. */
+/** Result type of each instruction. That of `select` and `local.get` depends on the operands. */
 const results: ReadonlyMap<Op, ValueType> = new Map(
   (Object.keys(opcodes) as Op[]).map((op) => [op, resultByName(op)]),
 );

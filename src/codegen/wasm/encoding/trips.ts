@@ -1,9 +1,9 @@
 import type { Expr, Var } from '../../../loop/language/nodes.js';
 
 /**
- * Whether a loop runs at least once, so that it needs no test before its first iteration: in innermost loops
- * with few trips that test costs more than it saves. `ends` are those of the loops around it, by their variables;
- * neither may be assigned to.
+ * True when a loop provably runs at least once, so that it needs no test before its first iteration: in
+ * innermost loops with few trips that test costs more than it saves. `ends` are those of the enclosing loops,
+ * by their variables; neither may be assigned to.
  */
 export function isKnownToRun(begin: Expr, end: Expr, ends: ReadonlyMap<Var, Expr>): boolean {
   if (end.kind === 'const' && begin.kind === 'const') return begin.value < end.value;

@@ -1,6 +1,14 @@
-import type { Binary, BinaryOp, Scalar, UnaryOp } from '../../../loop/language/nodes.js';
+import type { BinaryExpr, BinaryOp, Scalar, UnaryOp } from '../../../loop/language/nodes.js';
 import type { Instr } from '../encoding/instr.js';
-import { i32Add, i32Const, i32Mul, i32Sub, instr, isFloat, type Selector } from './selector.js';
+import {
+  i32Add,
+  i32Const,
+  i32Mul,
+  i32Sub,
+  instr,
+  isFloatScalar,
+  type Selector,
+} from './selector.js';
 
 /** Instruction selection for arithmetic on operands of one lane that are already instructions. */
 
@@ -9,11 +17,11 @@ export function scalarConst(s: Selector, scalar: Scalar, value: number | bigint)
   return instr(s, `${scalar}.const`, [], scalar === 'i64' ? BigInt(value) : Number(value));
 }
 
-/** The names of operations that the two instruction sets, of scalars and of vectors, agree on. */
+/** Names of operations that are the same in the scalar and vector instruction sets. */
 export function operationName(op: BinaryOp, scalar: Scalar): string {
   if (op === 'shr') return 'shr_s';
   if (op === 'shrU') return 'shr_u';
-  return isFloat(scalar) || !signedOperations.has(op) ? op : `${op}_s`;
+  return isFloatScalar(scalar) || !signedOperations.has(op) ? op : `${op}_s`;
 }
 
 const signedOperations: ReadonlySet<BinaryOp> = new Set([
@@ -27,13 +35,13 @@ const signedOperations: ReadonlySet<BinaryOp> = new Set([
   'ge',
 ]);
 
-/** Where bool lives as a scalar: 0 or 1 in an i32. */
+/** Register type of a scalar: a bool is 0 or 1 in an i32. */
 const registerOf = (scalar: Scalar): Exclude<Scalar, 'bool'> =>
   scalar === 'bool' ? 'i32' : scalar;
 
 /** A unary operation on a scalar. */
 export function scalarUnary(s: Selector, op: UnaryOp, scalar: Scalar, x: Instr): Instr {
-  if (isFloat(scalar)) return instr(s, `${scalar}.${op}`, [x]);
+  if (isFloatScalar(scalar)) return instr(s, `${scalar}.${op}`, [x]);
   if (scalar === 'bool') return instr(s, 'i32.eqz', [x]);
   const zero = scalarConst(s, scalar, 0);
   switch (op) {
@@ -51,7 +59,7 @@ export function scalarUnary(s: Selector, op: UnaryOp, scalar: Scalar, x: Instr):
 /** The operation of `expr` on scalars: its own operands, or those given instead. */
 export function scalarBinary(
   s: Selector,
-  expr: Binary,
+  expr: BinaryExpr,
   operands: readonly Instr[] = [s.lower(expr.a), s.lower(expr.b)],
 ): Instr {
   const { op } = expr;
@@ -64,7 +72,7 @@ export function scalarBinary(
     if (op === 'div' || op === 'rem')
       return s.pool.make(`i32.${op}_s`, [a, b], undefined, a.nonNegative && b.nonNegative);
   }
-  if (!isFloat(scalar) && (op === 'min' || op === 'max')) {
+  if (!isFloatScalar(scalar) && (op === 'min' || op === 'max')) {
     const first = instr(s, `${scalar}.${op === 'min' ? 'lt_s' : 'gt_s'}`, [a, b]);
     return s.pool.make('select', [a, b, first], undefined, a.nonNegative && b.nonNegative);
   }
@@ -77,11 +85,11 @@ export function scalarCast(s: Selector, from: Scalar, to: Scalar, x: Instr): Ins
     return instr(s, `${registerOf(from)}.ne`, [x, scalarConst(s, from, from === 'i64' ? 0n : 0)]);
   const source = registerOf(from);
   if (source === to) return x;
-  if (isFloat(to)) {
+  if (isFloatScalar(to)) {
     if (source === 'f32') return instr(s, 'f64.promote_f32', [x]);
     if (source === 'f64') return instr(s, 'f32.demote_f64', [x]);
     return instr(s, `${to}.convert_${source}_s`, [x]);
   }
-  if (isFloat(source)) return instr(s, `${to}.trunc_sat_${source}_s`, [x]);
+  if (isFloatScalar(source)) return instr(s, `${to}.trunc_sat_${source}_s`, [x]);
   return instr(s, to === 'i32' ? 'i32.wrap_i64' : 'i64.extend_i32_s', [x]);
 }

@@ -1,16 +1,16 @@
-import type { Binary, Expr } from '../../../loop/language/nodes.js';
+import type { BinaryExpr, Expr } from '../../../loop/language/nodes.js';
 import type { Instr } from '../encoding/instr.js';
-import { i32Add, i32Const, i32Mul, i32Sub, type Linear, type Selector } from './selector.js';
+import { i32Add, i32Const, i32Mul, i32Sub, type LinearIndex, type Selector } from './selector.js';
 import { scalarBinary } from './arithmetic.js';
 
 /** The value of lane 0, or of every lane when the stride is 0. */
-export function linearStart(s: Selector, { rest, constant }: Linear): Instr {
+export function linearStart(s: Selector, { rest, constant }: LinearIndex): Instr {
   const offset = i32Const(s, constant);
   return rest === null ? offset : i32Add(s, rest, offset);
 }
 
-/** Analyzes an i32 expression; called by `Selector.linear`, which remembers the answer. */
-export function analyzeLinear(s: Selector, expr: Expr): Linear | null {
+/** Analyzes an i32 expression; called by `Selector.linear`, which caches the result. */
+export function analyzeLinear(s: Selector, expr: Expr): LinearIndex | null {
   switch (expr.kind) {
     case 'const':
       return { rest: null, constant: Number(expr.value), stride: 0 };
@@ -31,7 +31,7 @@ export function analyzeLinear(s: Selector, expr: Expr): Linear | null {
   }
 }
 
-function opaque(rest: Instr): Linear {
+function opaque(rest: Instr): LinearIndex {
   return { rest, constant: 0, stride: 0 };
 }
 
@@ -39,7 +39,12 @@ function strideOf(s: Selector, stride: Expr): number | Instr {
   return stride.kind === 'const' ? Number(stride.value) : s.lower(stride);
 }
 
-function combine(s: Selector, expr: Binary, a: Linear, b: Linear): Linear | null {
+function combine(
+  s: Selector,
+  expr: BinaryExpr,
+  a: LinearIndex,
+  b: LinearIndex,
+): LinearIndex | null {
   switch (expr.op) {
     case 'add':
       return {
@@ -66,10 +71,10 @@ function combine(s: Selector, expr: Binary, a: Linear, b: Linear): Linear | null
   }
 }
 
-const isPure = (x: Linear): boolean => x.rest === null && x.stride === 0;
+const isPure = (x: LinearIndex): boolean => x.rest === null && x.stride === 0;
 
 /** `x * factor`, where all lanes of the factor are equal. */
-function scale(s: Selector, x: Linear, factor: Linear): Linear {
+function scale(s: Selector, x: LinearIndex, factor: LinearIndex): LinearIndex {
   const by = linearStart(s, factor);
   const stride =
     typeof x.stride === 'number' && (isPure(factor) || x.stride === 0)

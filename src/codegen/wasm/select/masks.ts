@@ -1,30 +1,30 @@
-import type { Binary, Expr, ExprType, Select } from '../../../loop/language/nodes.js';
+import type { BinaryExpr, Expr, ExprType, Select } from '../../../loop/language/nodes.js';
 import { scalarBytes } from '../../../loop/language/build.js';
 import type { Instr } from '../encoding/instr.js';
 import { operationName } from './arithmetic.js';
-import { i32Const, i32Sub, instr, type Mask, type MaskWidth, narrowLanes, type Selector, shapeOf, splat, vectorConst } from './selector.js'; // prettier-ignore
+import { i32Const, i32Sub, instr, type Mask, type MaskWidth, narrowLanes, type Selector, vectorShapeOf, splat, vectorConst } from './selector.js'; // prettier-ignore
 
-/** The width in which a bool vector waits in a local. */
+/** The width in which a bool vector is kept in a local. */
 export function storedWidth(type: ExprType): MaskWidth {
   return type.lanes === 2 ? 64 : 32;
 }
 
 /** The mask in lanes of the given width. Only vectors of two lanes can differ. */
-export function widened(s: Selector, mask: Mask, width: MaskWidth | 'any'): Instr {
+export function widenMask(s: Selector, mask: Mask, width: MaskWidth | 'any'): Instr {
   if (width === 'any' || mask.width === 'any' || mask.width === width) return mask.instr;
   return width === 32
     ? narrowLanes(s, mask.instr)
     : s.pool.make('i64x2.extend_low_i32x4_s', [mask.instr]);
 }
 
-/** The mask width that goes with the lanes of a type. */
+/** The mask width that matches the lanes of a type. */
 export function widthFor(type: ExprType): MaskWidth {
   return scalarBytes(type.scalar) === 8 ? 64 : 32;
 }
 
 /** Instruction selection for vectors of bool. */
 export function selectMask(s: Selector, expr: Expr): Mask {
-  shapeOf(expr.type); // refuses lane counts that have no register
+  vectorShapeOf(expr.type); // refuses lane counts that have no register
   switch (expr.kind) {
     case 'const':
       return { instr: vectorConst(s, 'bool', expr.value), width: 'any' };
@@ -44,7 +44,7 @@ export function selectMask(s: Selector, expr: Expr): Mask {
       const { scalar } = expr.x.type;
       const zero = vectorConst(s, scalar, scalar === 'i64' ? 0n : 0);
       return {
-        instr: instr(s, `${shapeOf(expr.x.type)}.ne`, [s.lower(expr.x), zero]),
+        instr: instr(s, `${vectorShapeOf(expr.x.type)}.ne`, [s.lower(expr.x), zero]),
         width: widthFor(expr.x.type),
       };
     }
@@ -53,15 +53,15 @@ export function selectMask(s: Selector, expr: Expr): Mask {
   }
 }
 
-function compare(s: Selector, { op, a, b }: Binary): Mask {
-  const name = `${shapeOf(a.type)}.${operationName(op, a.type.scalar)}`;
+function compare(s: Selector, { op, a, b }: BinaryExpr): Mask {
+  const name = `${vectorShapeOf(a.type)}.${operationName(op, a.type.scalar)}`;
   return { instr: instr(s, name, [s.lower(a), s.lower(b)]), width: widthFor(a.type) };
 }
 
-function combineMasks(s: Selector, { op, a: left, b: right }: Binary): Mask {
+function combineMasks(s: Selector, { op, a: left, b: right }: BinaryExpr): Mask {
   const [a, b] = [s.mask(left), s.mask(right)];
   const width = a.width === 'any' ? b.width : a.width;
-  const operands = [widened(s, a, width), widened(s, b, width)];
+  const operands = [widenMask(s, a, width), widenMask(s, b, width)];
   if (op === 'eq') return { instr: instr(s, 'v128.not', [instr(s, 'v128.xor', operands)]), width };
   return { instr: instr(s, `v128.${op === 'ne' ? 'xor' : op}`, operands), width };
 }
@@ -69,12 +69,12 @@ function combineMasks(s: Selector, { op, a: left, b: right }: Binary): Mask {
 function selectMasks(s: Selector, { condition, a: left, b: right }: Select): Mask {
   const masks = [s.mask(left), s.mask(right), s.mask(condition)];
   const width = masks.find((mask) => mask.width !== 'any')?.width ?? 'any';
-  const operands = masks.map((mask) => widened(s, mask, width));
+  const operands = masks.map((mask) => widenMask(s, mask, width));
   return { instr: instr(s, 'v128.bitselect', operands), width };
 }
 
 /** 1 of the given type where the mask is set, else 0. */
 export function maskToNumber(s: Selector, x: Expr, type: ExprType): Instr {
   const one = vectorConst(s, type.scalar, type.scalar === 'i64' ? 1n : 1);
-  return instr(s, 'v128.and', [widened(s, s.mask(x), widthFor(type)), one]);
+  return instr(s, 'v128.and', [widenMask(s, s.mask(x), widthFor(type)), one]);
 }

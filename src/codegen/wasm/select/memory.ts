@@ -1,13 +1,13 @@
-import type { Buffer, Expr, Load, Storage, Store } from '../../../loop/language/nodes.js';
+import type { Buffer, Expr, Load, ElementKind, Store } from '../../../loop/language/nodes.js';
 import { storageBytes } from '../../../loop/language/build.js';
 import type { Instr } from '../encoding/instr.js';
 import type { Op } from '../encoding/opcodes.js';
-import { gatherLanes, i32Add, i32Const, i32Mul, i32Shl, laneOf, type Linear, type Selector, shapeOf, shuffle } from './selector.js'; // prettier-ignore
+import { gatherLanes, i32Add, i32Const, i32Mul, i32Shl, laneOf, type LinearIndex, type Selector, vectorShapeOf, shuffle } from './selector.js'; // prettier-ignore
 
 /**
- * No buffer may begin below this address. The static offset of a memory access is added without
- * wrapping around, so `x + c` may only be split into address and offset when `x` alone is a valid
- * address: that holds for any `x` that is not negative, and below this many bytes for every `x`.
+ * Lowest address of a buffer. The static offset of a memory access is added without wrapping around, so `x +
+ * c` may only be split into address and offset when `x` alone is a valid address: that holds for any `x` that
+ * is not negative, and below this many bytes for every `x`.
  */
 export const reservedBytes = 1024;
 
@@ -16,7 +16,7 @@ interface Place {
   readonly offset: number;
 }
 
-function placeOf(s: Selector, buffer: Buffer, at: Linear, lane: number = 0): Place {
+function placeOf(s: Selector, buffer: Buffer, at: LinearIndex, lane: number = 0): Place {
   const shift = Math.log2(storageBytes(buffer.storage));
   const moved = typeof at.stride === 'number' ? lane * at.stride : 0;
   let { rest } = at;
@@ -32,7 +32,7 @@ function placeOf(s: Selector, buffer: Buffer, at: Linear, lane: number = 0): Pla
   return { address: i32Add(s, address, i32Const(s, bytes)), offset: 0 };
 }
 
-/** Where each lane is: evenly spaced, or read from a vector of indices. */
+/** Address of each lane: evenly spaced, or read from a vector of indices. */
 function places(s: Selector, buffer: Buffer, index: Expr): (lane: number) => Place {
   const at = s.linear(index);
   if (at !== null) return (lane) => placeOf(s, buffer, at, lane);
@@ -57,7 +57,7 @@ function access(
   );
 }
 
-const scalarLoads: Readonly<Record<Storage, Op>> = {
+const scalarLoads: Readonly<Record<ElementKind, Op>> = {
   f32: 'f32.load',
   f64: 'f64.load',
   i32: 'i32.load',
@@ -67,7 +67,7 @@ const scalarLoads: Readonly<Record<Storage, Op>> = {
   u16: 'i32.load16_u',
 };
 
-const scalarStores: Readonly<Record<Storage, Op>> = {
+const scalarStores: Readonly<Record<ElementKind, Op>> = {
   f32: 'f32.store',
   f64: 'f64.store',
   i32: 'i32.store',
@@ -82,7 +82,7 @@ export function selectLoad(s: Selector, { buffer, index, type }: Load): Instr {
   const { storage } = buffer;
   if (type.lanes === 1)
     return access(s, scalarLoads[storage], placeOf(s, buffer, s.linear(index)!), []);
-  const shape = shapeOf(type);
+  const shape = vectorShapeOf(type);
   const at = s.linear(index);
   if (at?.stride === 1) return contiguousLoad(s, storage, type.lanes, placeOf(s, buffer, at));
   if (at?.stride === 0) {
@@ -112,14 +112,14 @@ export function selectLoad(s: Selector, { buffer, index, type }: Load): Instr {
     );
 }
 
-const splatLoads: Readonly<Partial<Record<Storage, Op>>> = {
+const splatLoads: Readonly<Partial<Record<ElementKind, Op>>> = {
   f32: 'v128.load32_splat',
   f64: 'v128.load64_splat',
   i32: 'v128.load32_splat',
   i64: 'v128.load64_splat',
 };
 
-/** A scalar load whose value goes to all lanes, or null if `x` is nothing of the kind. */
+/** A scalar load whose value goes to all lanes, or null for other expressions. */
 export function selectSplatLoad(s: Selector, x: Expr): Instr | null {
   if (x.kind !== 'load') return null;
   const op = splatLoads[x.buffer.storage];
@@ -127,7 +127,7 @@ export function selectSplatLoad(s: Selector, x: Expr): Instr | null {
   return access(s, op, placeOf(s, x.buffer, s.linear(x.index)!), []);
 }
 
-function contiguousLoad(s: Selector, storage: Storage, lanes: number, place: Place): Instr {
+function contiguousLoad(s: Selector, storage: ElementKind, lanes: number, place: Place): Instr {
   const bytes = lanes * storageBytes(storage);
   switch (storage) {
     case 'i8':
@@ -160,7 +160,7 @@ export function selectStore(s: Selector, { buffer, index, value }: Store): reado
   const { lanes } = value.type;
   if (lanes === 1)
     return [access(s, scalarStores[storage], placeOf(s, buffer, s.linear(index)!), [stored])];
-  const shape = shapeOf(value.type);
+  const shape = vectorShapeOf(value.type);
   const at = s.linear(index);
   if (at?.stride === 1) return [contiguousStore(s, storage, lanes, placeOf(s, buffer, at), stored)];
   const place = places(s, buffer, index);
@@ -174,7 +174,7 @@ export function selectStore(s: Selector, { buffer, index, value }: Store): reado
 
 function contiguousStore(
   s: Selector,
-  storage: Storage,
+  storage: ElementKind,
   lanes: number,
   place: Place,
   value: Instr,
@@ -186,7 +186,7 @@ function contiguousStore(
   return access(s, op, place, [packed], 0);
 }
 
-/** The low bytes of the 32-bit lanes, moved together; what follows them does not matter. */
+/** The low bytes of the 32-bit lanes, packed; the bytes after them are arbitrary. */
 function lowBytes(s: Selector, x: Instr, kept: number): Instr {
   const bytes = Array.from({ length: 16 }, (_, byte) => {
     const lane = Math.floor(byte / kept) % 4;

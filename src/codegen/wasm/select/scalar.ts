@@ -4,7 +4,7 @@ import type { Instr } from '../encoding/instr.js';
 import { linearStart } from './linear.js';
 import { selectLoad } from './memory.js';
 import { scalarBinary, scalarCast, scalarConst, scalarUnary } from './arithmetic.js';
-import { i32Const, instr, laneOf, type Selector, shapeOf } from './selector.js';
+import { i32Const, instr, laneOf, type Selector, vectorShapeOf } from './selector.js';
 
 /** Instruction selection for expressions of one lane. */
 export function selectScalar(s: Selector, expr: Expr): Instr {
@@ -40,5 +40,5 @@ function extractLane(s: Selector, x: Expr, lane: number): Instr {
   const linear = x.type.scalar === 'i32' ? s.linear(x) : null;
   if (linear !== null && typeof linear.stride === 'number')
     return linearStart(s, { ...linear, constant: (linear.constant + lane * linear.stride) | 0 });
-  return laneOf(s, shapeOf(x.type), s.lower(x), lane);
+  return laneOf(s, vectorShapeOf(x.type), s.lower(x), lane);
 }

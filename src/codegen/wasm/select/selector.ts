@@ -5,10 +5,10 @@ import type { Immediate, Instr, InstrPool } from '../encoding/instr.js';
 import { type Op, opcodes, type ValueType } from '../encoding/opcodes.js';
 
 /**
- * An i32 index as `rest + constant + lane * stride`, modulo 2^32. Its constant can move into the
- * offset of a memory access, and its stride says which access serves all lanes at once.
+ * An i32 index as `rest + constant + lane * stride`, modulo 2^32. Its constant can move into the offset of a
+ * memory access, and its stride decides which access serves all lanes at once.
  */
-export interface Linear {
+export interface LinearIndex {
   /** Null stands for 0. */
   readonly rest: Instr | null;
   readonly constant: number;
@@ -17,8 +17,8 @@ export interface Linear {
 }
 
 /**
- * A vector of bool: all bits of a lane set, or none. The lanes are as wide as what was compared;
- * `any` marks masks whose bits are all equal, which have every width.
+ * A vector of bool: all bits of a lane set, or none. The lanes are as wide as the compared operands; `any`
+ * marks masks whose bits are all equal, which have every width.
  */
 export interface Mask {
   readonly instr: Instr;
@@ -27,7 +27,7 @@ export interface Mask {
 
 export type MaskWidth = 32 | 64;
 
-/** What the families of instruction selection share while they turn one statement into instructions. */
+/** Services shared by the families of instruction selection for one statement. */
 export interface Selector {
   readonly pool: InstrPool;
   /** The value of an expression that is not a vector of bool; each expression is lowered once. */
@@ -35,12 +35,12 @@ export interface Selector {
   /** A vector of bool. */
   mask(expr: Expr): Mask;
   /** An i32 expression as a sum, or null for vectors whose lanes are not evenly spaced. */
-  linear(expr: Expr): Linear | null;
+  linear(expr: Expr): LinearIndex | null;
   /** The byte address at which a buffer begins. */
   base(buffer: Buffer): Instr;
 }
 
-/** An instruction by a name that was put together; a name without an opcode is our mistake. */
+/** An instruction by a composed name; a name without an opcode is an internal error. */
 export function instr(s: Selector, name: string, args: readonly Instr[], imm?: Immediate): Instr {
   if (!(name in opcodes)) throw new InternalError(`wasm: no instruction ${name}`);
   return s.pool.make(name as Op, args, imm);
@@ -52,7 +52,7 @@ export type VectorShape = 'f32x4' | 'f64x2' | 'i32x4' | 'i64x2';
  * The shape in which vectors of a scalar type are computed. Two lanes of a 32-bit type live in the low
  * half of a register of four, whose high half is arbitrary.
  */
-export function shapeOf(type: ExprType): VectorShape {
+export function vectorShapeOf(type: ExprType): VectorShape {
   const { scalar, lanes } = type;
   const wide = scalarBytes(scalar) === 8;
   if (lanes !== 2 && (lanes !== 4 || wide))
@@ -68,14 +68,14 @@ const shapes: Readonly<Record<Scalar, VectorShape>> = {
   bool: 'i32x4',
 };
 
-/** How a value of a type travels: in locals, parameters and on the stack. */
+/** Value type of a type in locals, parameters and on the stack. */
 export function valueType(type: ExprType): ValueType {
   if (type.lanes === 1) return type.scalar === 'bool' ? 'i32' : type.scalar;
-  shapeOf(type);
+  vectorShapeOf(type);
   return 'v128';
 }
 
-export function isFloat(scalar: Scalar): scalar is 'f32' | 'f64' {
+export function isFloatScalar(scalar: Scalar): scalar is 'f32' | 'f64' {
   return scalar === 'f32' || scalar === 'f64';
 }
 
@@ -88,7 +88,7 @@ export function laneOf(s: Selector, shape: VectorShape, x: Instr, lane: number):
   return instr(s, `${shape}.extract_lane`, [x], lane);
 }
 
-/** A vector of the given scalars, computed one by one: for what SIMD lacks. */
+/** A vector of the given scalars, computed one by one: for operations that SIMD lacks. */
 export function gatherLanes(s: Selector, shape: VectorShape, scalars: readonly Instr[]): Instr {
   return scalars
     .slice(1)

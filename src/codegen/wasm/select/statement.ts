@@ -1,9 +1,9 @@
 import type { Buffer, Expr, Var } from '../../../loop/language/nodes.js';
 import { type Instr, InstrPool } from '../encoding/instr.js';
 import { analyzeLinear } from './linear.js';
-import { selectMask, storedWidth, widened } from './masks.js';
+import { selectMask, storedWidth, widenMask } from './masks.js';
 import { selectScalar } from './scalar.js';
-import { type Linear, type Mask, type Selector, valueType } from './selector.js';
+import { type LinearIndex, type Mask, type Selector, valueType } from './selector.js';
 import { selectVector } from './vector.js';
 
 /** Where a variable or the address of a buffer lives. */
@@ -13,7 +13,7 @@ export interface Home {
 }
 
 /** The homes that are in scope. */
-export interface Scope {
+export interface LocalScope {
   variable(variable: Var): Home;
   buffer(buffer: Buffer): Home;
 }
@@ -24,12 +24,12 @@ export interface Scope {
  */
 export class StatementSelector implements Selector {
   readonly pool: InstrPool = new InstrPool();
-  readonly #scope: Scope;
+  readonly #scope: LocalScope;
   readonly #lowered: Map<Expr, Instr> = new Map();
   readonly #masks: Map<Expr, Mask> = new Map();
-  readonly #linear: Map<Expr, Linear | null> = new Map();
+  readonly #linear: Map<Expr, LinearIndex | null> = new Map();
 
-  constructor(scope: Scope) {
+  constructor(scope: LocalScope) {
     this.#scope = scope;
   }
 
@@ -37,7 +37,7 @@ export class StatementSelector implements Selector {
   value(expr: Expr): Instr {
     const { scalar, lanes } = expr.type;
     if (scalar !== 'bool' || lanes === 1) return this.lower(expr);
-    return widened(this, this.mask(expr), storedWidth(expr.type));
+    return widenMask(this, this.mask(expr), storedWidth(expr.type));
   }
 
   lower(expr: Expr): Instr {
@@ -52,7 +52,7 @@ export class StatementSelector implements Selector {
     return mask;
   }
 
-  linear(expr: Expr): Linear | null {
+  linear(expr: Expr): LinearIndex | null {
     let linear = this.#linear.get(expr);
     if (linear === undefined) this.#linear.set(expr, (linear = analyzeLinear(this, expr)));
     return linear;

@@ -1,17 +1,17 @@
 import { InternalError } from '../../../base/errors.js';
 import type { Accumulation } from '../../../loop/language/accumulation.js';
 import type {
-  Binary,
-  Cast,
+  BinaryExpr,
+  CastExpr,
   Const,
   Expr,
   ExprType,
   Ramp,
   Select,
-  Unary,
+  UnaryExpr,
 } from '../../../loop/language/nodes.js';
 import type { Instr } from '../encoding/instr.js';
-import { maskToNumber, widened, widthFor } from './masks.js';
+import { maskToNumber, widenMask, widthFor } from './masks.js';
 import { selectLoad, selectSplatLoad } from './memory.js';
 import { linearStart } from './linear.js';
 import { operationName, scalarBinary, scalarCast } from './arithmetic.js';
@@ -19,11 +19,11 @@ import {
   gatherLanes,
   i32Const,
   instr,
-  isFloat,
+  isFloatScalar,
   laneOf,
   narrowLanes,
   type Selector,
-  shapeOf,
+  vectorShapeOf,
   splat,
   vectorConst,
 } from './selector.js';
@@ -32,7 +32,7 @@ import {
 export function selectVector(s: Selector, expr: Expr): Instr {
   switch (expr.kind) {
     case 'const':
-      shapeOf(expr.type);
+      vectorShapeOf(expr.type);
       return vectorConst(s, expr.type.scalar, expr.value);
     case 'unary':
       return vectorUnary(s, expr);
@@ -49,20 +49,20 @@ export function selectVector(s: Selector, expr: Expr): Instr {
     case 'ramp':
       return rampValue(s, expr);
     case 'broadcast':
-      return selectSplatLoad(s, expr.x) ?? splat(s, shapeOf(expr.type), s.lower(expr.x));
+      return selectSplatLoad(s, expr.x) ?? splat(s, vectorShapeOf(expr.type), s.lower(expr.x));
     default:
       throw new InternalError(`wasm: a ${expr.kind} of several lanes`);
   }
 }
 
-function vectorUnary(s: Selector, { op, x, type }: Unary): Instr {
+function vectorUnary(s: Selector, { op, x, type }: UnaryExpr): Instr {
   if (op === 'not') return instr(s, 'v128.not', [s.lower(x)]);
-  return instr(s, `${shapeOf(type)}.${op}`, [s.lower(x)]);
+  return instr(s, `${vectorShapeOf(type)}.${op}`, [s.lower(x)]);
 }
 
-function vectorBinary(s: Selector, expr: Binary): Instr {
+function vectorBinary(s: Selector, expr: BinaryExpr): Instr {
   const { op, type } = expr;
-  const shape = shapeOf(type);
+  const shape = vectorShapeOf(type);
   const { scalar } = type;
   switch (op) {
     case 'and':
@@ -75,12 +75,12 @@ function vectorBinary(s: Selector, expr: Binary): Instr {
       return shift(s, expr);
     case 'div':
     case 'rem':
-      return isFloat(scalar)
+      return isFloatScalar(scalar)
         ? instr(s, `${shape}.${op}`, [s.lower(expr.a), s.lower(expr.b)])
         : laneByLane(s, expr);
     case 'min':
     case 'max':
-      if (isFloat(scalar)) return floatExtremum(s, expr);
+      if (isFloatScalar(scalar)) return floatExtremum(s, expr);
       if (scalar === 'i64') {
         const [a, b] = [s.lower(expr.a), s.lower(expr.b)];
         const first = instr(s, `i64x2.${op === 'min' ? 'lt_s' : 'gt_s'}`, [a, b]);
@@ -96,15 +96,15 @@ function vectorBinary(s: Selector, expr: Binary): Instr {
 export function vectorAccumulation(s: Selector, sum: Expr, { a, b }: Accumulation): Instr {
   return instr(
     s,
-    `${shapeOf(sum.type)}.relaxed_madd`,
+    `${vectorShapeOf(sum.type)}.relaxed_madd`,
     [a, b, sum].map((x) => s.lower(x)),
   );
 }
 
 /** A shift by one count for all lanes is an instruction; other counts go lane by lane. */
-function shift(s: Selector, expr: Binary): Instr {
+function shift(s: Selector, expr: BinaryExpr): Instr {
   const { a, b, op, type } = expr;
-  const name = `${shapeOf(type)}.${operationName(op, type.scalar)}`;
+  const name = `${vectorShapeOf(type)}.${operationName(op, type.scalar)}`;
   if (b.kind === 'const')
     return instr(s, name, [s.lower(a), i32Const(s, Number(BigInt(b.value) & 63n))]);
   if (b.kind === 'broadcast') {
@@ -115,9 +115,12 @@ function shift(s: Selector, expr: Binary): Instr {
   return laneByLane(s, expr);
 }
 
-/** For integer division and what else SIMD lacks. Lanes beyond the vector's own are never touched. */
-function laneByLane(s: Selector, expr: Binary): Instr {
-  const shape = shapeOf(expr.type);
+/**
+ * Integer division and other operations that SIMD lacks, lane by lane. Lanes beyond the vector's own are
+ * never touched.
+ */
+function laneByLane(s: Selector, expr: BinaryExpr): Instr {
+  const shape = vectorShapeOf(expr.type);
   const index = expr.type.scalar === 'i32' ? s.linear(expr) : null;
   if (index?.stride === 0) return splat(s, shape, linearStart(s, index));
   const [a, b] = [s.lower(expr.a), s.lower(expr.b)];
@@ -135,8 +138,8 @@ function laneByLane(s: Selector, expr: Binary): Instr {
  * the two-instruction `pmax(x, c) = x < c ? c : x` is exact, unless both may be zeros whose sign decides;
  * for the commonest of those, `max(x, +0)`, adding +0 turns the one wrong result, -0, into +0.
  */
-function floatExtremum(s: Selector, { op, a, b, type }: Binary): Instr {
-  const shape = shapeOf(type);
+function floatExtremum(s: Selector, { op, a, b, type }: BinaryExpr): Instr {
+  const shape = vectorShapeOf(type);
   const [x, c] = a.kind === 'const' ? [b, a] : [a, b];
   if (c.kind === 'const') {
     const quick = instr(s, `${shape}.p${op}`, [s.lower(x), s.lower(c)]);
@@ -146,8 +149,8 @@ function floatExtremum(s: Selector, { op, a, b, type }: Binary): Instr {
   return instr(s, `${shape}.${op}`, [s.lower(a), s.lower(b)]);
 }
 
-/** Where x and c are equal the result is x, which matters for zeros only: min wants -0, max +0. */
-function pseudoIsExact(op: Binary['op'], { value }: Const): boolean {
+/** True when the result for equal x and c is right, which matters for zeros only: min wants -0, max +0. */
+function pseudoIsExact(op: BinaryExpr['op'], { value }: Const): boolean {
   if (Number.isNaN(value)) return false;
   return value !== 0 || Object.is(value, -0) === (op === 'max');
 }
@@ -156,29 +159,29 @@ function vectorSelect(s: Selector, expr: Select): Instr {
   const { condition, a, b, type } = expr;
   const quick = pseudoExtremum(s, expr);
   if (quick !== null) return quick;
-  const mask = widened(s, s.mask(condition), widthFor(type));
+  const mask = widenMask(s, s.mask(condition), widthFor(type));
   if (isNoBits(b)) return instr(s, 'v128.and', [s.lower(a), mask]);
   if (isNoBits(a)) return instr(s, 'v128.andnot', [s.lower(b), mask]);
   return instr(s, 'v128.bitselect', [s.lower(a), s.lower(b), mask]);
 }
 
-/** Whether all bits of a value are certainly 0, which a mask alone makes. */
+/** True when all bits of a value are provably 0, which a mask alone can produce. */
 function isNoBits(x: Expr): boolean {
   return x.kind === 'const' && (x.value === 0n || Object.is(x.value, 0));
 }
 
 /** `p < q ? q : p` is what `pmax(p, q)` means, and `p < q ? p : q` is `pmin(q, p)`. */
 function pseudoExtremum(s: Selector, { condition, a, b, type }: Select): Instr | null {
-  if (condition.kind !== 'binary' || !isFloat(type.scalar)) return null;
+  if (condition.kind !== 'binary' || !isFloatScalar(type.scalar)) return null;
   if (condition.op !== 'lt' && condition.op !== 'gt') return null;
   const [p, q] = condition.op === 'lt' ? [condition.a, condition.b] : [condition.b, condition.a];
-  const shape = shapeOf(type);
+  const shape = vectorShapeOf(type);
   if (a === q && b === p) return instr(s, `${shape}.pmax`, [s.lower(p), s.lower(q)]);
   if (a === p && b === q) return instr(s, `${shape}.pmin`, [s.lower(q), s.lower(p)]);
   return null;
 }
 
-function vectorCast(s: Selector, { x: operand, type }: Cast): Instr {
+function vectorCast(s: Selector, { x: operand, type }: CastExpr): Instr {
   const from = operand.type;
   if (from.scalar === 'bool') return maskToNumber(s, operand, type);
   const x = s.lower(operand);
@@ -188,8 +191,8 @@ function vectorCast(s: Selector, { x: operand, type }: Cast): Instr {
     case 'f32->i32':
       return instr(s, 'i32x4.trunc_sat_f32x4_s', [x]);
   }
-  shapeOf(type); // from here on one side is 64 bits wide, so there are two lanes
-  shapeOf(from);
+  vectorShapeOf(type); // from here on one side is 64 bits wide, so there are two lanes
+  vectorShapeOf(from);
   switch (`${from.scalar}->${type.scalar}`) {
     case 'f32->f64':
       return instr(s, 'f64x2.promote_low_f32x4', [x]);
@@ -211,13 +214,13 @@ function vectorCast(s: Selector, { x: operand, type }: Cast): Instr {
 /** Between i64 and the floats. */
 function castLaneByLane(s: Selector, from: ExprType, to: ExprType, x: Instr): Instr {
   const lane = (at: number): Instr =>
-    scalarCast(s, from.scalar, to.scalar, laneOf(s, shapeOf(from), x, at));
-  return gatherLanes(s, shapeOf(to), [lane(0), lane(1)]);
+    scalarCast(s, from.scalar, to.scalar, laneOf(s, vectorShapeOf(from), x, at));
+  return gatherLanes(s, vectorShapeOf(to), [lane(0), lane(1)]);
 }
 
 /** A ramp as a value; as an index it never comes here (`linear.ts`). */
 function rampValue(s: Selector, expr: Ramp): Instr {
-  shapeOf(expr.type);
+  vectorShapeOf(expr.type);
   const linear = s.linear(expr)!;
   const steps = [0, 1, 2, 3];
   const start = splat(s, 'i32x4', linearStart(s, linear));

@@ -1,10 +1,9 @@
 import type { OnnxDType } from '../../../ops/declare/onnx.js';
 
 /**
- * In which dtypes operators of ONNX are written. Some of them take few; onnxruntime computes fewer still
- * than the standard allows, so that what it lacks is widened although it might be written: bfloat16 and
- * narrow integers above all. (For float16 it does that by itself where it has to.) Operators that are
- * absent here take what they are given.
+ * Dtypes in which ONNX operators are written. Some operators accept few; onnxruntime implements fewer than
+ * the standard allows, so dtypes that it lacks are widened: bfloat16 and narrow integers above all. (It
+ * widens float16 itself.) Operators that are absent here accept the dtypes of their operands.
  */
 
 const floats: readonly OnnxDType[] = ['float16', 'float32', 'float64'];
@@ -32,7 +31,7 @@ const accepted: Readonly<Record<string, readonly OnnxDType[]>> = {
   Where: ['uint8', ...numbers],
 }; // prettier-ignore
 
-/** The operands whose dtype is the operator's own; all of them unless listed. */
+/** Operands that have the operator's dtype; all of them unless listed. */
 const carried: Readonly<Record<string, readonly number[]>> = {
   ...listed(
     [0],
@@ -69,14 +68,14 @@ function listed<T>(value: T, names: readonly string[]): Record<string, T> {
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** The dtype in which an operator of ONNX is written for operands of a dtype; null where there is none. */
-export function carrierOf(type: string, dtype: OnnxDType): OnnxDType | null {
+/** The dtype in which an ONNX operator is written for operands of a dtype; null when there is none. */
+export function carrierDType(type: string, dtype: OnnxDType): OnnxDType | null {
   const takes = Object.hasOwn(accepted, type) ? accepted[type] : null;
   if (takes === null || takes.includes(dtype)) return dtype;
   return wider[dtype].find((wide) => takes.includes(wide)) ?? null;
 }
 
-/** Whether an operand has the dtype that the operator is written in. */
+/** True when an operand has the dtype that the operator is written in. */
 export function isCarried(type: string, operand: number): boolean {
   return !Object.hasOwn(carried, type) || carried[type].includes(operand);
 }

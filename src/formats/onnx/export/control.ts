@@ -7,22 +7,22 @@ import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/decla
 import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
 import type { Subgraph, TypedValue } from './parts.js';
 import { Sizes } from './sizes.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
-/** Writes a region whose symbols are those of `scope` on operands, and gives its outputs. */
+/** Writes a region whose symbols are those of `scope` on operands, and returns its outputs. */
 export type WriteRegion = (
-  onnx: Writer,
+  onnx: GraphWriter,
   region: Program,
   operands: readonly OnnxValue[],
   scope: Sizes,
 ) => readonly OnnxValue[];
 
 /**
- * Branches as If, loops over rows as Scan where there is at least one, which onnxruntime demands, and as
- * Loop elsewhere. What a region reads from outside, its graph reads by name.
+ * Writes branches as If, loops over at least one row as Scan (which onnxruntime requires), other loops as
+ * Loop. Values that a region captures are read by name.
  */
 export function writeControl(
-  onnx: Writer,
+  onnx: GraphWriter,
   lowering: ControlLowering<Attributes>,
   call: OnnxCall,
   write: WriteRegion,
@@ -41,7 +41,11 @@ export function writeControl(
   }
 }
 
-function writeBranches(onnx: Writer, call: OnnxCall, write: WriteRegion): readonly OnnxValue[] {
+function writeBranches(
+  onnx: GraphWriter,
+  call: OnnxCall,
+  write: WriteRegion,
+): readonly OnnxValue[] {
   const [predicate, ...captures] = call.inputs;
   const types = call.inputTypes.slice(1);
   const condition = scalarOf(onnx, predicate, call.inputTypes[0]);
@@ -63,13 +67,13 @@ interface Rows {
   readonly first: readonly OnnxValue[];
   readonly stateTypes: readonly TensorType[];
   readonly captures: readonly OnnxValue[];
-  /** Of the stacked results. */
+  /** Types of the stacked results. */
   readonly stackTypes: readonly TensorType[];
   readonly region: Program;
   readonly scope: Sizes;
 }
 
-function rowsOf(onnx: Writer, { data, states, counted }: ForeachForm, call: OnnxCall): Rows {
+function rowsOf(onnx: GraphWriter, { data, states, counted }: ForeachForm, call: OnnxCall): Rows {
   const end = call.inputs.length - Number(counted);
   const rowTypes = call.inputTypes.slice(0, data).map(withoutFirst);
   const [region] = call.regions;
@@ -86,7 +90,7 @@ function rowsOf(onnx: Writer, { data, states, counted }: ForeachForm, call: Onnx
 }
 
 function writeScan(
-  onnx: Writer,
+  onnx: GraphWriter,
   form: ForeachForm,
   call: OnnxCall,
   write: WriteRegion,
@@ -119,9 +123,9 @@ function writeScan(
   return [...made.slice(first.length), ...made.slice(0, first.length)];
 }
 
-/** A loop over rows that a number counts. */
+/** A loop over rows whose number is a value. */
 function writeRows(
-  onnx: Writer,
+  onnx: GraphWriter,
   form: ForeachForm,
   call: OnnxCall,
   write: WriteRegion,
@@ -159,7 +163,7 @@ function writeRows(
 }
 
 function writeWhile(
-  onnx: Writer,
+  onnx: GraphWriter,
   form: WhileForm,
   call: OnnxCall,
   write: WriteRegion,
@@ -206,9 +210,9 @@ function writeWhile(
 
 const countType: TensorType = { dtype: 'int64', shape: [] };
 
-/** The graph of a Loop: what it is given, and what it makes of that. */
+/** The body graph of a Loop. */
 function loopBody(
-  onnx: Writer,
+  onnx: GraphWriter,
   given: {
     readonly at: OnnxValue;
     readonly goesOn: OnnxValue;
@@ -237,10 +241,10 @@ function loopBody(
 }
 
 /**
- * Rows of a loop that may have none, in their full shape: without iterations onnxruntime takes sizes that
- * it does not know for 0. So it does where only an iteration could have told them.
+ * Restores the full shape of rows of a loop that may have no iterations: without iterations onnxruntime takes
+ * unknown sizes for 0, also those that only an iteration determines.
  */
-function withTrailing(onnx: Writer, rows: OnnxValue, { shape }: TensorType): OnnxValue {
+function withTrailing(onnx: GraphWriter, rows: OnnxValue, { shape }: TensorType): OnnxValue {
   const trailing = shape.slice(1);
   if (trailing.every(isStatic) || !onnx.scope.knows(trailing)) return rows;
   const count = onnx.node('Shape', [rows], { start: 0, end: 1 }, 'int64');
@@ -248,9 +252,9 @@ function withTrailing(onnx: Writer, rows: OnnxValue, { shape }: TensorType): Onn
   return onnx.node('Reshape', [rows, whole], { allowzero: 1 });
 }
 
-/** The leading rows of a result whose other rows are zero; from `last` down if they were made backwards. */
+/** The leading rows of a result whose other rows are zero; counted down from `last` when written in reverse. */
 function padded(
-  onnx: Writer,
+  onnx: GraphWriter,
   rows: OnnxValue,
   { dtype, shape }: TensorType,
   last: OnnxValue | null,
@@ -266,30 +270,30 @@ function padded(
   return onnx.node('ScatterND', [zeros, onnx.node('Unsqueeze', [places, onnx.ints([1])]), rows]);
 }
 
-function reversed(onnx: Writer, rows: OnnxValue): OnnxValue {
+function reversed(onnx: GraphWriter, rows: OnnxValue): OnnxValue {
   const [start, end] = [onnx.ints([-1]), onnx.ints([-(2 ** 31)])];
   return onnx.node('Slice', [rows, start, end, onnx.ints([0]), onnx.ints([-1])]);
 }
 
-/** Something of one element as rank 0. */
-function scalarOf(onnx: Writer, x: OnnxValue, { shape }: TensorType): OnnxValue {
+/** Reshapes a single element to rank 0. */
+function scalarOf(onnx: GraphWriter, x: OnnxValue, { shape }: TensorType): OnnxValue {
   return shape.length === 0 ? x : onnx.reshape(x, []);
 }
 
 /**
- * What the symbols of a region are: sizes of the surroundings, computed there and not in each iteration.
- * Whatever else is symbolic in it, it finds by itself.
+ * Values for the symbols of a region: sizes of the enclosing graph, computed once there. Other symbolic sizes
+ * are computed inside the region.
  */
-function scopeOf(onnx: Writer, region: Program, operands: readonly TensorType[]): Sizes {
+function scopeOf(onnx: GraphWriter, region: Program, operands: readonly TensorType[]): Sizes {
   const scope = new Sizes(onnx.scope);
   const dims: ReadonlyMap<string, Dim> = bindTypes(namedInputs(region), operands);
   for (const [name, dim] of dims) scope.bind(name, onnx.sizes([dim]));
   return scope;
 }
 
-/** The outputs of a graph: each made by a node of its own, since nothing else may be one. */
+/** The outputs of a graph: each is made by a node of its own, as ONNX requires. */
 function results(
-  onnx: Writer,
+  onnx: GraphWriter,
   values: readonly OnnxValue[],
   types: readonly TensorType[],
 ): readonly TypedValue[] {

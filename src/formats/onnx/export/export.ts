@@ -5,55 +5,55 @@ import type { ConstantData, Shape } from '../../../ir/types.js';
 import type { OnnxValue } from '../../../ops/declare/onnx.js';
 import { protobufFor } from '../proto/library.js';
 import { type DataFile, storedParts } from './external.js';
-import { graphParts, type NamedValue, op, type Subgraph } from './parts.js';
+import { graphParts, type NamedValue, exportOp, type Subgraph } from './parts.js';
 import { writeProgram } from './program.js';
 import { usedFor } from './prune.js';
 import { Sizes } from './sizes.js';
-import { Writer } from './writer.js';
+import { GraphWriter } from './writer.js';
 
-/** The versions of ONNX's operators that can be written, and the versions of files that belong to them. */
+/** Opset versions that can be written, with the file versions that belong to them. */
 const fileVersions: ReadonlyMap<number, bigint> = new Map([
   [17, 8n], [18, 8n], [19, 9n], [20, 9n], [21, 10n], [22, 10n],
 ]); // prettier-ignore
 
 export const opsets: readonly number[] = [...fileVersions.keys()];
 
-/** A program that becomes a model. */
-export interface ExportRequest {
+/** Request to write a program as a model. */
+export interface OnnxExportRequest {
   readonly program: Program;
-  /** The names of the outputs, which are all different. */
+  /** The names of the outputs, all distinct. */
   readonly outputs: readonly string[];
-  /** The program's inputs that the model holds, by name: its initializers. */
+  /** The program's inputs that the model stores, by name: its initializers. */
   readonly stored: ReadonlyMap<string, ConstantData>;
-  /** Those of them that may be given all the same: state, whose value here is that of the first run. */
+  /** Stored inputs that a run may override: state, whose value here is that of the first run. */
   readonly defaults: ReadonlySet<string>;
   readonly metadata: ReadonlyMap<string, string>;
   readonly opset: number;
-  /** Where large tensors go; null for the model itself. */
+  /** File for large tensors; null to store them in the model. */
   readonly file: DataFile | null;
 }
 
-/** The sizes that a model declares: numbers, and the text of what they depend on. */
+/** The sizes that a model declares: numbers, and the text of symbolic ones. */
 function declaredSizes(shape: Shape): readonly (number | string)[] {
   return shape.map((dim) => (dim instanceof DimExpr ? String(dim) : dim));
 }
 
 /**
  * The bytes of a model that computes a program.
- * @throws UnsupportedError for what the version of ONNX's operators cannot say.
+ * @throws UnsupportedError for computations that the opset cannot express.
  */
-export function exportProgram(request: ExportRequest): Uint8Array {
+export function exportProgram(request: OnnxExportRequest): Uint8Array {
   const { program, stored, opset } = request;
-  const { create, toBinary, schema } = protobufFor(op);
+  const { create, toBinary, schema } = protobufFor(exportOp);
   const irVersion = fileVersions.get(opset);
   if (irVersion === undefined) {
     throw new ArgumentError('there is no such version of ONNX’s operators to write', {
-      op,
+      op: exportOp,
       expected: `opset ${opsets[0]} to ${opsets[opsets.length - 1]}`,
       actual: String(opset),
     });
   }
-  const onnx = new Writer(opset);
+  const onnx = new GraphWriter(opset);
   for (const name of request.outputs) onnx.reserve(name);
   const inputs = namedInputs(program).map(({ name, type }) => {
     const data = stored.get(name);
@@ -94,11 +94,11 @@ export function exportProgram(request: ExportRequest): Uint8Array {
 }
 
 /**
- * Gives the outputs their names. What has a name already, an input or a stored tensor or another
- * output, is copied; where an input has the output's name, the output gets another.
+ * Names the outputs. A value that has a name already (an input, a stored tensor or another output) is copied;
+ * where an input has the output's name, the output is renamed.
  */
 function nameOutputs(
-  onnx: Writer,
+  onnx: GraphWriter,
   names: readonly string[],
   outputs: readonly OnnxValue[],
   inputs: readonly OnnxValue[],

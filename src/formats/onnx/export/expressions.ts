@@ -1,10 +1,16 @@
 import { InternalError } from '../../../base/errors.js';
-import type { Binary, Cast, Expr, Scalar, Unary } from '../../../loop/language/nodes.js';
+import type {
+  BinaryExpr,
+  CastExpr,
+  Expr,
+  Scalar,
+  UnaryExpr,
+} from '../../../loop/language/nodes.js';
 import { formOf } from '../../../ops/elementwise/known.js';
 import type { OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
-/** The dtype of what expressions are computed with. */
+/** Dtypes in which expressions are computed. */
 export const dtypeOf: Readonly<Record<Scalar, OnnxDType>> = {
   f32: 'float32',
   f64: 'float64',
@@ -13,28 +19,28 @@ export const dtypeOf: Readonly<Record<Scalar, OnnxDType>> = {
   bool: 'bool',
 };
 
-/** Part of the expression of an element, for all elements together, and the axes along which it varies. */
+/** A subexpression for all elements together, and the axes along which it varies. */
 export interface Written {
   readonly value: OnnxValue;
-  /** Axes of the result, counted from the last one. Broadcasting gives the others. */
+  /** Axes of the result, counted from the last one. Broadcasting adds the others. */
   readonly axes: ReadonlySet<number>;
-  /** How many axes it has at most. */
+  /** Upper bound of its rank. */
   readonly rank: number;
 }
 
-/** What a variable of an expression is in the model. */
+/** Value of a variable of an expression in the model. */
 export type Meaning = (variable: Expr) => Written;
 
 /**
- * Expressions of the loop IR as nodes. What an expression says of one element, the nodes compute for all.
- * Only the bits of floats are out of reach: ONNX has no operator for them.
+ * Writes loop IR expressions of one element as ONNX nodes on all elements. Only bit casts of floats are
+ * unsupported: ONNX has no operator for them.
  */
 export class Expressions {
-  readonly #onnx: Writer;
+  readonly #onnx: GraphWriter;
   readonly #meaning: Meaning;
   readonly #done: Map<Expr, Written> = new Map();
 
-  constructor(onnx: Writer, meaning: Meaning) {
+  constructor(onnx: GraphWriter, meaning: Meaning) {
     this.#onnx = onnx;
     this.#meaning = meaning;
   }
@@ -85,7 +91,7 @@ export class Expressions {
   }
 }
 
-function unary(onnx: Writer, { op, type }: Unary, x: OnnxValue): OnnxValue {
+function unary(onnx: GraphWriter, { op, type }: UnaryExpr, x: OnnxValue): OnnxValue {
   const isFloat = type.scalar === 'f32' || type.scalar === 'f64';
   switch (op) {
     case 'neg':
@@ -111,16 +117,16 @@ function unary(onnx: Writer, { op, type }: Unary, x: OnnxValue): OnnxValue {
   }
 }
 
-const comparisons: Partial<Record<Binary['op'], string>> = {
+const comparisons: Partial<Record<BinaryExpr['op'], string>> = {
   eq: 'Equal',
   lt: 'Less',
   le: 'LessOrEqual',
   gt: 'Greater',
   ge: 'GreaterOrEqual',
 };
-const logic: Partial<Record<Binary['op'], string>> = { and: 'And', or: 'Or', xor: 'Xor' };
+const logic: Partial<Record<BinaryExpr['op'], string>> = { and: 'And', or: 'Or', xor: 'Xor' };
 const bitwise: typeof logic = { and: 'BitwiseAnd', or: 'BitwiseOr', xor: 'BitwiseXor' };
-const arithmetic: Partial<Record<Binary['op'], string>> = {
+const arithmetic: Partial<Record<BinaryExpr['op'], string>> = {
   add: 'Add',
   sub: 'Sub',
   mul: 'Mul',
@@ -129,7 +135,7 @@ const arithmetic: Partial<Record<Binary['op'], string>> = {
   max: 'Max',
 };
 
-function binary(onnx: Writer, expr: Binary, a: OnnxValue, b: OnnxValue): OnnxValue {
+function binary(onnx: GraphWriter, expr: BinaryExpr, a: OnnxValue, b: OnnxValue): OnnxValue {
   const { op } = expr;
   const { scalar } = expr.a.type;
   if (op === 'ne') {
@@ -149,14 +155,14 @@ function binary(onnx: Writer, expr: Binary, a: OnnxValue, b: OnnxValue): OnnxVal
   return shifted(onnx, expr, a, b);
 }
 
-/** The remainder with the dividend's sign. Runtimes take it of int64 through float64, which loses bits. */
-function remainder(onnx: Writer, a: OnnxValue, b: OnnxValue): OnnxValue {
+/** The remainder with the dividend's sign. Runtimes compute it for int64 in float64, which loses bits. */
+function remainder(onnx: GraphWriter, a: OnnxValue, b: OnnxValue): OnnxValue {
   if (a.dtype !== 'int64') return onnx.node('Mod', [a, b], { fmod: 1 });
   return onnx.node('Sub', [a, onnx.node('Mul', [onnx.node('Div', [a, b]), b])]);
 }
 
-/** Shifts. Counts are taken modulo the width; ONNX shifts unsigned integers only. */
-function shifted(onnx: Writer, expr: Binary, x: OnnxValue, count: OnnxValue): OnnxValue {
+/** Shifts. Counts are modulo the width; ONNX shifts unsigned integers only. */
+function shifted(onnx: GraphWriter, expr: BinaryExpr, x: OnnxValue, count: OnnxValue): OnnxValue {
   const isWide = expr.type.scalar === 'i64';
   const width = isWide ? 64 : 32;
   const unsigned: OnnxDType = isWide ? 'uint64' : 'uint32';
@@ -170,7 +176,7 @@ function shifted(onnx: Writer, expr: Binary, x: OnnxValue, count: OnnxValue): On
     onnx.cast(onnx.node('BitShift', [onnx.cast(bits, unsigned), by], { direction }), x.dtype);
   if (expr.op === 'shl') return shift(x, 'LEFT');
   if (expr.op === 'shrU') return shift(x, 'RIGHT');
-  // The sign stays: negative numbers are shifted as their complements.
+  // An arithmetic shift: negative numbers are complemented, shifted and complemented back.
   const minusOne = onnx.scalar(x.dtype, -1);
   const isNegative = onnx.node('Less', [x, onnx.scalar(x.dtype, 0)], {}, 'bool');
   const bits = onnx.node('Where', [isNegative, onnx.node('Sub', [minusOne, x]), x]);
@@ -178,8 +184,8 @@ function shifted(onnx: Writer, expr: Binary, x: OnnxValue, count: OnnxValue): On
   return onnx.node('Where', [isNegative, onnx.node('Sub', [minusOne, moved]), moved]);
 }
 
-/** Floats become integers by truncation that saturates, NaN becomes 0; ONNX promises less. */
-function converted(onnx: Writer, expr: Cast, x: OnnxValue): OnnxValue {
+/** Conversion of floats to integers by saturating truncation, with NaN as 0; ONNX guarantees less. */
+function converted(onnx: GraphWriter, expr: CastExpr, x: OnnxValue): OnnxValue {
   const to = dtypeOf[expr.type.scalar];
   const from = expr.x.type.scalar;
   const isToInteger = expr.type.scalar === 'i32' || expr.type.scalar === 'i64';
@@ -189,7 +195,7 @@ function converted(onnx: Writer, expr: Cast, x: OnnxValue): OnnxValue {
     onnx.scalar(x.dtype, 0),
     x,
   ]);
-  // Every int32 is a float64, so that the ends of the range are exact there.
+  // float64 represents every int32, so the ends of the range are exact there.
   const wide = expr.type.scalar === 'i32' ? onnx.cast(number, 'float64') : number;
   const end = expr.type.scalar === 'i32' ? 2 ** 31 - 1 : 2 ** 63 - (from === 'f32' ? 2 ** 39 : 2 ** 10); // prettier-ignore
   const start = expr.type.scalar === 'i32' ? -(2 ** 31) : -(2 ** 63);

@@ -1,20 +1,20 @@
 import type { OnnxAttributes, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
-import { elementNamed, elementOf } from '../elements.js';
+import { elementNamed, elementTypeOf } from '../elements.js';
 import type { Parts } from '../proto/library.js';
 import type { GraphProtoSchema, NodeProtoSchema, TensorProtoSchema } from '../proto/onnx_pb.js';
 
 /** The parts of a model while it is written, before they become messages. */
 
-/** Who refuses what cannot be written. */
-export const op = 'toOnnx';
+/** Public function named in errors. */
+export const exportOp = 'toOnnx';
 
-/** A value whose name may still change: that of an output is given when all nodes are there. */
+/** A value whose name may still change: outputs are named after all nodes are written. */
 export interface NamedValue extends OnnxValue {
   name: string;
 }
 
-/** A node; its regions are graphs that may read what surrounds them. */
-export interface Node {
+/** A node; its regions are graphs that may capture outer values. */
+export interface OnnxNode {
   readonly type: string;
   readonly inputs: readonly (OnnxValue | null)[];
   readonly outputs: readonly OnnxValue[];
@@ -22,21 +22,21 @@ export interface Node {
   readonly graphs: Readonly<Record<string, Subgraph>>;
 }
 
-/** What a region becomes: a graph with inputs and outputs of its own. */
+/** The graph of a region, with inputs and outputs of its own. */
 export interface Subgraph {
   readonly name: string;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly OnnxNode[];
   readonly inputs: readonly TypedValue[];
   readonly outputs: readonly TypedValue[];
 }
 
-/** A value with its sizes as a model states them: numbers, names, or nothing of one, or of all. */
+/** A value with its declared sizes: numbers, names, or nothing for one of them or for the whole shape. */
 export interface TypedValue {
   readonly value: OnnxValue;
   readonly shape: readonly (number | string | null)[] | null;
 }
 
-/** Elements that the model holds. */
+/** A tensor stored in the model. */
 export interface Stored {
   readonly value: OnnxValue;
   readonly shape: readonly number[];
@@ -47,7 +47,7 @@ export interface Stored {
 export function elementCode(dtype: OnnxDType): number {
   return dtype === 'uint32' || dtype === 'uint64'
     ? elementNamed(dtype).code
-    : elementOf(dtype).code;
+    : elementTypeOf(dtype).code;
 }
 
 type GraphParts = Parts<typeof GraphProtoSchema>;
@@ -73,7 +73,7 @@ export function tensorParts({ value, shape, bytes }: Stored): TensorParts {
   };
 }
 
-function nodeParts({ type, inputs, outputs, attributes, graphs }: Node): NodeParts {
+function nodeParts({ type, inputs, outputs, attributes, graphs }: OnnxNode): NodeParts {
   return {
     opType: type,
     name: `${outputs[0].name}_node`,

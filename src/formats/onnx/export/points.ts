@@ -5,14 +5,14 @@ import type { Expr, Scalar } from '../../../loop/language/nodes.js';
 import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
 import { dtypeOf, Expressions, type Written } from './expressions.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
 /**
- * Writes an operator each of whose elements is an expression of its index. What it reads of its operands
- * at that very index is read as it is, and broadcast; anything else is gathered.
+ * Writes an operator whose elements are expressions of their index. Operands read at the same index are
+ * broadcast; others are gathered.
  */
 export function writePoint(
-  onnx: Writer,
+  onnx: GraphWriter,
   lowering: PointLowering<OnnxCall['attributes']>,
   call: OnnxCall,
 ): OnnxValue {
@@ -26,16 +26,16 @@ export function writePoint(
 }
 
 class Point {
-  readonly #onnx: Writer;
+  readonly #onnx: GraphWriter;
   readonly #call: OnnxCall;
   readonly #type: TensorType;
-  /** The index of the element that is asked for. */
+  /** The index of the result element. */
   readonly #index: readonly Expr[];
-  /** What the other variables of the expression stand for. */
+  /** Values of the other variables of the expression. */
   readonly #meanings: Map<Expr, () => Written> = new Map();
   readonly #expressions: Expressions;
 
-  constructor(onnx: Writer, call: OnnxCall) {
+  constructor(onnx: GraphWriter, call: OnnxCall) {
     this.#onnx = onnx;
     this.#call = call;
     this.#type = call.outputTypes[0];
@@ -87,7 +87,7 @@ class Point {
     };
   }
 
-  /** The elements of an operand at an index for each element of the result. */
+  /** The elements of an operand at an index that depends on the result's index. */
   #read(type: TensorType, operand: number, index: readonly Expr[]): Written {
     const onnx = this.#onnx;
     const { shape, dtype } = type;

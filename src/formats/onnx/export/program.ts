@@ -10,16 +10,16 @@ import type { Declaration } from '../../../ops/declare/declare.js';
 import type { DecomposeContext } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
 import { writeControl } from './control.js';
-import { carrierOf } from './carriers.js';
+import { carrierDType } from './carriers.js';
 import { writePoint } from './points.js';
 import { Sizes } from './sizes.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
 type Composition = <T extends Tensor>(context: DecomposeContext<T, Attributes>) => readonly T[];
 
-/** Writes a program as nodes of the graph at hand, and returns its outputs. Its symbols are those of `scope`. */
+/** Writes a program as nodes of the current graph, and returns its outputs. Its symbols are those of `scope`. */
 export function writeProgram(
-  onnx: Writer,
+  onnx: GraphWriter,
   program: Program,
   operands: readonly OnnxValue[],
   scope: Sizes,
@@ -58,7 +58,7 @@ export function writeProgram(
   });
 }
 
-/** The nodes that outputs depend on, be it for a size only. */
+/** The nodes that outputs depend on, sizes included. */
 function nodesBehind(program: Program): ReadonlySet<NodeId> {
   const deciders = decidersOf(program);
   const wanted = new Set<NodeId>();
@@ -69,8 +69,8 @@ function nodesBehind(program: Program): ReadonlySet<NodeId> {
     for (const operand of program.operands(id)) open.push(operand.node);
     const node = program.node(id);
     if (node.kind !== 'call' || deciders.size === 0) continue;
-    const spoken = symbolsOfTypes(node.types);
-    for (const name of symbolsOfAttributes(node.op.attributes, node.attributes, spoken).keys()) {
+    const mentioned = symbolsOfTypes(node.types);
+    for (const name of symbolsOfAttributes(node.op.attributes, node.attributes, mentioned).keys()) {
       const decider = deciders.get(name);
       if (decider !== undefined) open.push(decider);
     }
@@ -78,7 +78,7 @@ function nodesBehind(program: Program): ReadonlySet<NodeId> {
   return wanted;
 }
 
-/** The calls whose data decides sizes, by the symbols of these. */
+/** The calls whose data decides sizes, by symbol. */
 function decidersOf(program: Program): ReadonlyMap<string, NodeId> {
   const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
   const deciders = new Map<string, NodeId>();
@@ -96,9 +96,9 @@ function declarationOf(op: Operator): Declaration {
   throw new InternalError(`operator ${op.name} was not declared by operator()`);
 }
 
-/** A call as its declaration says it is written, or else as its lowering says what it is. */
+/** Writes a call by its ONNX facet, or else by its lowering. */
 function writeCall(
-  onnx: Writer,
+  onnx: GraphWriter,
   program: Program,
   id: NodeId,
   inputs: readonly OnnxValue[],
@@ -141,17 +141,17 @@ function writeCall(
   }
 }
 
-/** Whether an operator of ONNX takes such elements, or narrower ones of their kind. */
+/** True when an ONNX operator accepts such elements, or narrower ones of their kind. */
 function takes(type: string, { dtype }: OnnxValue): boolean {
-  const carrier = carrierOf(type, dtype);
+  const carrier = carrierDType(type, dtype);
   return carrier !== null && isFloatDType(carrier) === isFloatDType(dtype);
 }
 
 const isFloatDType = (dtype: OnnxDType): boolean =>
   dtype !== 'uint32' && dtype !== 'uint64' && isFloat(dtype);
 
-/** What is certain to have no elements need not be computed, which runtimes may refuse. */
-function writeEmpty(onnx: Writer, dtype: DType, shape: Shape): OnnxValue {
+/** An empty result needs no computation, which runtimes may refuse. */
+function writeEmpty(onnx: GraphWriter, dtype: DType, shape: Shape): OnnxValue {
   return onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes(shape)]);
 }
 
@@ -166,7 +166,7 @@ function writeView({ onnx, inputs: [x], inputTypes, outputTypes }: OnnxCall): On
   return onnx.reshape(x, shape);
 }
 
-/** The axes of size 1 that a shape has more than another; null where that is not all. */
+/** The axes of size 1 that one shape adds to another; null when they differ otherwise. */
 function onesAddedTo(from: Shape, to: Shape): readonly number[] | null {
   const added: number[] = [];
   let next = 0;
@@ -178,15 +178,15 @@ function onesAddedTo(from: Shape, to: Shape): readonly number[] | null {
   return next === from.length ? added : null;
 }
 
-/** A call as the operators that it consists of. */
+/** Writes a call as the operators it decomposes into. */
 function writeComposed(
-  onnx: Writer,
+  onnx: GraphWriter,
   outer: Program,
   { op }: CallNode,
   { inputs, inputTypes, outputTypes, attributes }: OnnxCall,
   compose: Composition,
 ): readonly OnnxValue[] {
-  // Symbols that the parts introduce are their own; those of the call are the surrounding program's.
+  // Symbols that the decomposition introduces are its own; those of the call belong to the enclosing program.
   const shown = symbolsOfTypes([...inputTypes, ...outputTypes]);
   symbolsOfAttributes(op.attributes, attributes, shown);
   const inner = Program.from(outer, (program) => {

@@ -1,23 +1,23 @@
 import type { OnnxValue } from '../../../ops/declare/onnx.js';
-import type { Node, Subgraph } from './parts.js';
+import type { OnnxNode, Subgraph } from './parts.js';
 
-/** What outputs depend on. */
+/** The live part of a graph: everything that outputs depend on. */
 export interface Used {
-  /** In the order in which they were; in graphs of nodes, too, only what is used. */
-  readonly nodes: readonly Node[];
+  /** In their original order, with dead nodes removed from nested graphs as well. */
+  readonly nodes: readonly OnnxNode[];
   readonly values: ReadonlySet<OnnxValue>;
 }
 
-export function usedFor(outputs: readonly OnnxValue[], nodes: readonly Node[]): Used {
+export function usedFor(outputs: readonly OnnxValue[], nodes: readonly OnnxNode[]): Used {
   const values = new Set(outputs);
   return { nodes: usedNodes(nodes, values), values };
 }
 
-/** Adds what the nodes read to `read`, which says what is wanted of them. */
-function usedNodes(nodes: readonly Node[], read: Set<OnnxValue>): readonly Node[] {
+/** Removes dead nodes; adds the values that live ones read to `read`, which starts with the wanted values. */
+function usedNodes(nodes: readonly OnnxNode[], read: Set<OnnxValue>): readonly OnnxNode[] {
   return nodes
     .toReversed()
-    .flatMap((node): readonly Node[] => {
+    .flatMap((node): readonly OnnxNode[] => {
       if (!node.outputs.some((output) => read.has(output))) return [];
       for (const input of node.inputs) if (input !== null) read.add(input);
       const graphs = Object.entries(node.graphs).map(([name, graph]): [string, Subgraph] => {

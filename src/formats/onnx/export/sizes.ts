@@ -4,7 +4,7 @@ import { symbolsOfShape } from '../../../ir/bind.js';
 import type { OnnxValue, OnnxWriter } from '../../../ops/declare/onnx.js';
 import type { Shape } from '../../../ir/types.js';
 
-/** Where the value of a symbol can be read: `extent = coefficient * symbol + offset` along an axis. */
+/** A value that reveals a symbol: `extent = coefficient * symbol + offset` along an axis. */
 interface Source {
   readonly value: OnnxValue;
   readonly axis: number;
@@ -13,8 +13,8 @@ interface Source {
 }
 
 /**
- * What the symbols of a program are in the model: sizes of values that exist. A program inside of another
- * shares those of its surroundings that it is `shown`; the others that it has are its own.
+ * Sources of a program's symbols in the model: sizes of existing values. A nested program shares the outer
+ * symbols that it is `shown`; its others are its own.
  */
 export class Sizes {
   readonly #outer: Sizes | null;
@@ -26,7 +26,7 @@ export class Sizes {
     this.#shown = shown;
   }
 
-  /** Remembers the sizes of a value. */
+  /** Records the sizes of a value. */
   learn(value: OnnxValue, shape: Shape): void {
     shape.forEach((dim, axis) => {
       const form = linearForm(dim);
@@ -35,12 +35,12 @@ export class Sizes {
     });
   }
 
-  /** Whether the sizes follow from what has been written so far. */
+  /** True when the sizes follow from values that have been written. */
   knows(shape: Shape): boolean {
     return [...symbolsOfShape(shape).keys()].every((name) => this.#find(name) !== undefined);
   }
 
-  /** Says what a symbol is: a value, int64 of shape [1]. */
+  /** Defines a symbol by a value, int64 of shape [1]. */
   bind(name: string, value: OnnxValue): void {
     this.#sources.set(name, value);
   }
@@ -51,14 +51,14 @@ export class Sizes {
     return this.#outer.#find(name);
   }
 
-  /** The outermost of the surrounding programs in which these are the same sizes. */
+  /** The outermost enclosing program in which these sizes are the same. */
   homeOf(shape: Shape): Sizes {
     const isOuter = (name: string): boolean => this.#shown.has(name) && !this.#sources.has(name);
     const isSame = [...symbolsOfShape(shape).keys()].every(isOuter);
     return isSame && this.#outer !== null ? this.#outer.homeOf(shape) : this;
   }
 
-  /** The nodes that compute a size, int64 of shape [1]. */
+  /** Writes the nodes that compute a size, int64 of shape [1]. */
   write(onnx: OnnxWriter, dim: Dim): OnnxValue {
     const node = (type: string, a: OnnxValue, b: OnnxValue): OnnxValue => onnx.node(type, [a, b]);
     return fold<OnnxValue>(dim, {
@@ -70,7 +70,7 @@ export class Sizes {
         if (kind === 'max') return node('Max', a, b);
         if (kind === 'min') return node('Min', a, b);
         const rest = node('Mod', a, b);
-        // Div truncates; without the remainder, which has the divisor's sign, nothing is left to truncate.
+        // Div truncates; subtracting the remainder, which has the divisor's sign, first makes it exact.
         return kind === 'mod' ? rest : node('Div', node('Sub', a, rest), b);
       },
     });
@@ -87,7 +87,7 @@ export class Sizes {
   }
 }
 
-/** A dimension as a multiple of one symbol with something added; null where it is anything else. */
+/** A dimension as a multiple of one symbol plus an offset; null when it has another form. */
 function linearForm(
   dim: Dim,
 ): { readonly name: string; readonly coefficient: number; readonly offset: number } | null {

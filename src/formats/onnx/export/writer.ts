@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, isStatic, sizeOf } from '../../../base/dim/index.js';
+import { boundsOf, type Dim, isStatic, elementCount } from '../../../base/dim/index.js';
 import { allocate, type DType, type HostArray } from '../../../base/dtype.js';
 import { writeElement } from '../../../base/element.js';
 import { UnsupportedError } from '../../../base/errors.js';
@@ -9,27 +9,27 @@ import type {
   OnnxValue,
   OnnxWriter,
 } from '../../../ops/declare/onnx.js';
-import { carrierOf, isCarried } from './carriers.js';
-import { elementCode, type NamedValue, type Node, op, type Stored, type Subgraph, type TypedValue } from './parts.js'; // prettier-ignore
+import { carrierDType, isCarried } from './carriers.js';
+import { elementCode, type NamedValue, type OnnxNode, exportOp, type Stored, type Subgraph, type TypedValue } from './parts.js'; // prettier-ignore
 import { Sizes } from './sizes.js';
 
-/** One graph that is being written: the model's own, or that of a region. */
+/** A graph under construction: the model's own, or that of a region. */
 interface Open {
-  readonly nodes: Node[];
-  /** What has been computed here: sizes by their scope, conversions by what is converted. */
+  readonly nodes: OnnxNode[];
+  /** Values computed here: sizes by their scope, conversions by the converted value. */
   readonly known: Map<Sizes | OnnxValue, Map<string, OnnxValue>>;
 }
 
 /** Constants up to this many bytes are stored once. */
 const shortest = 64;
 
-/** Appends nodes to graphs, names values and stores constants. `OnnxWriter` says what facets see of it. */
-export class Writer implements OnnxWriter {
+/** Builds graphs: appends nodes, names values and stores constants. `OnnxWriter` is the part that facets see. */
+export class GraphWriter implements OnnxWriter {
   readonly opset: number;
-  /** The elements that the model will hold. */
+  /** The tensors that the model stores. */
   readonly stored: Stored[] = [];
   readonly #constants: Map<string, OnnxValue> = new Map();
-  /** By the hint of a name, how many have been given. */
+  /** For each name hint, the number of names given out. */
   readonly #names: Map<string, number> = new Map();
   readonly #graphs: Open[] = [{ nodes: [], known: new Map() }];
   readonly #scopes: Sizes[] = [new Sizes()];
@@ -43,12 +43,12 @@ export class Writer implements OnnxWriter {
     this.scope.learn(value, shape);
   }
 
-  /** The nodes so far of the graph that is being written. */
-  get written(): readonly Node[] {
+  /** The nodes written so far to the current graph. */
+  get written(): readonly OnnxNode[] {
     return this.#open.nodes;
   }
 
-  /** The sizes of the program that is being written. */
+  /** The symbols of the current program. */
   get scope(): Sizes {
     return this.#scopes[this.#scopes.length - 1];
   }
@@ -57,18 +57,18 @@ export class Writer implements OnnxWriter {
     return this.#graphs[this.#graphs.length - 1];
   }
 
-  /** A value of exactly this name, which no other will have. */
+  /** A value of exactly this name, which no other value will get. */
   given(name: string, dtype: OnnxDType): OnnxValue {
     this.reserve(name);
     return { name, dtype } satisfies NamedValue;
   }
 
-  /** Keeps a name for a value that gets it in the end. */
+  /** Reserves a name for an output, which is named last. */
   reserve(name: string): void {
     this.#names.set(name, Math.max(1, this.#names.get(name) ?? 0));
   }
 
-  /** A value of its own name, which something is about to define. */
+  /** A value with a fresh name, before its definition. */
   fresh(hint: string, dtype: OnnxDType): OnnxValue {
     let count = this.#names.get(hint) ?? 0;
     let name = count === 0 ? hint : `${hint}_${count}`;
@@ -78,7 +78,7 @@ export class Writer implements OnnxWriter {
     return { name, dtype } satisfies NamedValue;
   }
 
-  /** What `build` writes is named after an operator, which refusals name, too. */
+  /** Names values and errors after an operator while `build` writes. */
   naming<R>(operator: string, build: () => R): R {
     const previous = this.#operator;
     this.#operator = operator;
@@ -89,7 +89,7 @@ export class Writer implements OnnxWriter {
     }
   }
 
-  /** Writes a program that has symbols of its own. */
+  /** Writes a program with its own symbols. */
   inScope<R>(scope: Sizes, build: () => R): R {
     this.#scopes.push(scope);
     try {
@@ -99,7 +99,7 @@ export class Writer implements OnnxWriter {
     }
   }
 
-  /** A graph of its own, which may read everything that surrounds it. */
+  /** Writes a nested graph, which may capture outer values. */
   subgraph(
     hint: string,
     build: () => {
@@ -116,7 +116,7 @@ export class Writer implements OnnxWriter {
     }
   }
 
-  /** A node as it stands, with operands of whatever dtypes they have. */
+  /** Appends a node without converting its operands' dtypes. */
   append(
     type: string,
     inputs: readonly (OnnxValue | null)[],
@@ -146,7 +146,7 @@ export class Writer implements OnnxWriter {
   ): readonly OnnxValue[] {
     const own = operands.find((operand, i) => operand !== null && isCarried(type, i))?.dtype;
     if (own === undefined) return this.append(type, operands, dtypes.map((dtype) => dtype!), attributes); // prettier-ignore
-    const carrier = carrierOf(type, own);
+    const carrier = carrierDType(type, own);
     if (carrier === null) this.unsupported(`${type} takes no ${own}`);
     const inputs = operands.map((operand, i) =>
       operand === null || !isCarried(type, i) ? operand : this.cast(operand, carrier),
@@ -155,7 +155,7 @@ export class Writer implements OnnxWriter {
     return results.map((result, i) => (dtypes[i] === null ? this.cast(result, own) : result));
   }
 
-  /** Elements that the model holds, in row-major order. */
+  /** A stored tensor, row-major. */
   constant(dtype: OnnxDType, data: HostArray, shape: readonly number[], name?: string): OnnxValue {
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const key = bytes.length > shortest || name !== undefined ? null : `${dtype} ${shape.join()} ${bytes.join()}`; // prettier-ignore
@@ -202,8 +202,8 @@ export class Writer implements OnnxWriter {
 
   reshape(x: OnnxValue, shape: Shape): OnnxValue {
     const unknown = shape.filter((dim) => !isStatic(dim)).length;
-    const rest = sizeOf(shape.filter(isStatic));
-    // One size that is not known follows from the others, where these are not 0.
+    const rest = elementCount(shape.filter(isStatic));
+    // A single unknown size follows from the others, unless these are 0.
     if (unknown === 1 && rest !== 0) {
       return this.node('Reshape', [x, this.ints(shape.map((dim) => (isStatic(dim) ? dim : -1)))]);
     }
@@ -218,7 +218,7 @@ export class Writer implements OnnxWriter {
   reduce(type: string, x: OnnxValue, axes: readonly number[], keepdims: boolean): OnnxValue {
     if (axes.length === 0) return x;
     const keep = { keepdims: Number(keepdims) };
-    // The axes became an operand of sums with opset 13, of the others with 18.
+    // The axes became an operand with opset 13 for sums, with 18 for the others.
     return this.opset >= 18 || type === 'ReduceSum'
       ? this.node(type, [x, this.ints(axes)], keep)
       : this.node(type, [x], { axes, ...keep });
@@ -230,7 +230,7 @@ export class Writer implements OnnxWriter {
     arrays: readonly OnnxValue[],
     step: Parameters<OnnxWriter['scan']>[3],
   ): OnnxValue {
-    // Runtimes refuse to go along nothing: then one more position is gone along, last, and dropped.
+    // Runtimes refuse loops over an empty axis, so one element is appended and its result dropped.
     const isExtended = boundsOf(shape[axis]).min === 0;
     const extended = isExtended ? arrays.map((array) => this.#extended(array, axis, shape, reverse)) : arrays; // prettier-ignore
     const rest = this.sizes(shape.toSpliced(axis, 1));
@@ -242,7 +242,7 @@ export class Writer implements OnnxWriter {
       const elements = arrays.map(({ dtype }) => this.fresh('element', dtype));
       const after = step(states, elements);
       kept = after.kept.dtype;
-      // What the graph returns must be made in it, and once.
+      // Outputs of a graph must be defined in it, each once.
       const made = [...after.states, after.kept].map((value) => this.append('Identity', [value], [value.dtype])[0]); // prettier-ignore
       return { inputs: [...states, ...elements].map(untyped), outputs: made.map(untyped) };
     });
@@ -266,7 +266,7 @@ export class Writer implements OnnxWriter {
     return this.node('Slice', [all, this.ints([start]), this.ints([end]), this.ints([axis])]);
   }
 
-  /** One more element along an axis, behind all others on the way. */
+  /** Appends one element along an axis, at the end of the iteration order. */
   #extended(x: OnnxValue, axis: number, shape: Shape, reverse: boolean): OnnxValue {
     const one = shape.map((_, each) => Number(each === axis));
     const none = shape.map(() => 0);
@@ -275,14 +275,14 @@ export class Writer implements OnnxWriter {
 
   unsupported(problem: string, advice?: string): never {
     throw new UnsupportedError(`${this.#operator} cannot be written in ONNX: ${problem}`, {
-      op,
+      op: exportOp,
       expected: `what operators of opset ${this.opset} can say`,
       actual: this.#operator,
       ...(advice !== undefined && { advice }),
     });
   }
 
-  /** Computed once in each graph, unless a surrounding one has it. */
+  /** Computed once in each graph, unless an enclosing one has it. */
   #remembered(of: Sizes | OnnxValue, key: string, compute: () => OnnxValue): OnnxValue {
     for (const { known } of this.#graphs) {
       const found = known.get(of)?.get(key);
@@ -296,13 +296,13 @@ export class Writer implements OnnxWriter {
   }
 }
 
-/** Where elements lie before they are written. */
+/** Host dtype in which elements are stored before they are written. */
 function homeOf(dtype: OnnxDType): DType {
   if (dtype === 'uint32') return 'int32';
   return dtype === 'uint64' ? 'int64' : dtype;
 }
 
-/** Sizes in pieces: neighbors that are numbers together, every other by itself. */
+/** Groups adjacent static sizes; every symbolic size is alone. */
 function joined(dims: readonly Dim[]): readonly (readonly Dim[])[] {
   const parts: Dim[][] = [];
   dims.forEach((dim, i) => {

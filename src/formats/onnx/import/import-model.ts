@@ -11,44 +11,44 @@ import {
 } from '../../../ir/program.js';
 import type { ConstantData, Shape } from '../../../ir/types.js';
 import { reshape } from '../../../ops/movement/reshape.js';
-import type { Element } from '../elements.js';
+import type { ElementType } from '../elements.js';
 import type { ExternalData } from '../external.js';
-import { type Evaluate, Importer } from '../importer.js';
-import { checkGraph, opsetsOf, readModel } from '../model.js';
-import { type Operand, TensorOperand } from '../operand.js';
+import { type EvaluateCall, Importer } from '../importer.js';
+import { checkGraphProto, opsetsOf, readModel } from '../model.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
 import { operatorTitle } from '../node.js';
-import { damaged, op, shown } from '../place.js';
+import { damagedFile, importOp, quotedName } from '../place.js';
 import type { ModelProto } from '../proto/onnx_pb.js';
-import { Region, Scope } from '../region.js';
+import { ImportedRegion, NameScope } from '../region.js';
 import { ruleFor } from '../rules/index.js';
-import { type Structure, structureFrom, structureKey } from '../structure.js';
+import { type GraphStructure, structureFrom, structureKey } from '../structure.js';
 import { type DeclaredType, declaredType, Dimensions } from '../types.js';
 
-/** What is said of an input of a model beyond what the model says itself. */
+/** Request for an input, beyond the declarations of the model. */
 export interface InputRequest {
-  /** Sizes: numbers, or names of symbols. For inputs that the model gives no shape, or to fix sizes. */
+  /** Sizes: numbers, or names of symbols. For inputs without a declared shape, or to fix sizes. */
   readonly shape?: readonly (number | string)[];
-  /** Its elements, which become constants of the graph: it is no input of it then. */
+  /** Elements, which become constants of the graph; it is then not an input. */
   readonly value?: ConstantData;
 }
 
-/** Of a sequence a list, one for each of its entries; of an optional input null where it is left out. */
+/** A list for a sequence, one entry for each tensor; null for an omitted optional input. */
 export type InputRequests = InputRequest | readonly InputRequests[] | null;
 
 export interface ImportRequest {
   readonly external: ExternalData | null;
-  readonly evaluate: Evaluate;
+  readonly evaluate: EvaluateCall;
   readonly inputs: ReadonlyMap<string, InputRequests>;
 }
 
-/** Something that the program reads as an input: an initializer, or the state of the random generator. */
+/** An input of the program that the model supplies: an initializer, or the state of the random generator. */
 export type ImportedRead =
   { readonly kind: 'parameter'; readonly data: ConstantData } | { readonly kind: 'random' };
 
-/** What a file says of its model besides the graph. */
+/** Facts about a model's file. */
 export interface ModelFacts {
   readonly irVersion: number;
-  /** The versions of operators that it uses, by domain; ONNX's own is ''. */
+  /** Opset versions by domain; ONNX's own is ''. */
   readonly opsets: ReadonlyMap<string, number>;
   readonly producer: string;
   readonly producerVersion: string;
@@ -57,30 +57,33 @@ export interface ModelFacts {
   readonly description: string;
   readonly graphName: string;
   readonly metadata: ReadonlyMap<string, string>;
-  /** ONNX's names of the element types of the inputs and outputs, which a dtype of Kaon's may carry. */
+  /**
+   * ONNX names of the element types of the inputs and outputs, which may differ from the dtypes that carry
+   * them.
+   */
   readonly elements: ReadonlyMap<string, string>;
 }
 
 export interface ImportedModel {
-  /** Its inputs are those of the model, then what it reads. */
+  /** Its inputs are those of the model, then its reads. */
   readonly program: Program;
   readonly reads: readonly ImportedRead[];
-  /** The reads whose next values are the last outputs, in their order. */
+  /** The reads whose next values are the last outputs, in order. */
   readonly nexts: readonly number[];
-  /** How often it draws random numbers; null where only a run tells. */
+  /** Number of random draws; null when only a run decides it. */
   readonly draws: number | null;
   readonly facts: ModelFacts;
 }
 
 /**
  * Reads a model as a program.
- * @throws FormatError for damaged files, GraphError for ill-formed graphs, UnsupportedError for what has no
- * counterpart, which names operator and opset.
+ * @throws FormatError for damaged files, GraphError for ill-formed graphs, UnsupportedError for operators
+ * without a counterpart, naming operator and opset.
  */
 export function importModel(bytes: Uint8Array, request: ImportRequest): ImportedModel {
   const model = readModel(bytes);
   const graph = model.graph!;
-  const region = new Region(null);
+  const region = new ImportedRegion(null);
   const reads: ImportedRead[] = [];
   const structure = structureOf(model);
   const random = (): Value => {
@@ -94,7 +97,7 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
       const read = structure.reads.find((each) => each.name === name);
       if (read === undefined) return operand;
       if (read.kind === 'random' && typeToString(data.type) !== 'int64[2]')
-        throw damaged(`${shown(name)} is no state of the random generator`);
+        throw damagedFile(`${quotedName(name)} is no state of the random generator`);
       reads.push(read.kind === 'random' ? { kind: 'random' } : { kind: 'parameter', data });
       return TensorOperand.of(region.program.variable(name, data.type), operand.element);
     }
@@ -109,8 +112,8 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   };
   const { external, evaluate } = request;
   const importer = new Importer(model, external, evaluate, asParameter, random, ruleFor);
-  checkGraph(graph, () => false, 'the graph');
-  const scope = new Scope(region, null);
+  checkGraphProto(graph, () => false, 'the graph');
+  const scope = new NameScope(region, null);
   const elements = new Map<string, string>();
   defineInputs(model, scope, importer, request.inputs, {
     elements,
@@ -135,17 +138,17 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   return { program, reads, nexts, draws: importer.draws, facts };
 }
 
-/** What Kaon has written of a model's structure; null for a model of others. */
-function structureOf({ metadataProps }: ModelProto): Structure | null {
+/** Structure metadata written by Kaon; null for other models. */
+function structureOf({ metadataProps }: ModelProto): GraphStructure | null {
   const text = metadataProps.find(({ key }) => key === structureKey)?.value;
   return text === undefined ? null : structureFrom(text);
 }
 
-/** Gives a program the outputs that it had when it was written, next values of its state behind the others. */
+/** Restores the outputs that a program had when it was written, followed by the next values of its state. */
 function restored(
   program: Program,
   named: readonly Output[],
-  { reads, outputs }: Structure,
+  { reads, outputs }: GraphStructure,
 ): Pick<ImportedModel, 'nexts' | 'draws'> {
   const read = namedInputs(program).slice(program.inputs.length - reads.length);
   const changing = reads.flatMap(({ next }, k) => (next === null ? [] : [{ next, k }]));
@@ -156,13 +159,15 @@ function restored(
     returned.length !== outputs.length ||
     isNext.size !== changing.length
   ) {
-    throw damaged('the structure in the metadata is not that of the model');
+    throw damagedFile('the structure in the metadata is not that of the model');
   }
   const nexts = changing.map(({ next, k }) => {
     const { type } = read[k];
     const found = named.find(({ name }) => name === next)?.value;
     if (found?.type.dtype !== type.dtype)
-      throw damaged(`output ${shown(next)} is no next value of ${shown(reads[k].name)}`);
+      throw damagedFile(
+        `output ${quotedName(next)} is no next value of ${quotedName(reads[k].name)}`,
+      );
     return sameType(found.type, type) ? found : reshape<Value>(found, type.shape);
   });
   program.setOutputs([
@@ -179,10 +184,10 @@ function freeName(hint: string, taken: readonly { readonly name: string }[]): st
   return name;
 }
 
-/** The tensors that an output consists of: entries of sequences are numbered. */
+/** The tensors of an output: entries of sequences are numbered. */
 function namedTensors(
   name: string,
-  operand: Operand,
+  operand: ImportedOperand,
 ): readonly { readonly name: string; readonly operand: TensorOperand }[] {
   if (operand.kind === 'tensor') return [{ name, operand }];
   if (operand.kind === 'optional') {
@@ -193,7 +198,7 @@ function namedTensors(
 
 function defineInputs(
   { graph, opsetImport }: ModelProto,
-  scope: Scope,
+  scope: NameScope,
   importer: Importer,
   requests: ReadonlyMap<string, InputRequests>,
   facts: {
@@ -202,7 +207,7 @@ function defineInputs(
   },
 ): void {
   const { input, initializer, sparseInitializer } = graph!;
-  // Before version 4 of the format what is stored is listed among the inputs.
+  // Before version 4 of the format initializers are also listed as inputs.
   const stored = new Set([
     ...initializer.map(({ name }) => name),
     ...sparseInitializer.map(({ values }) => values?.name ?? ''),
@@ -211,7 +216,7 @@ function defineInputs(
   for (const name of requests.keys()) {
     if (given.some((each) => each.name === name)) continue;
     throw new ArgumentError(`the model has no input ${name}`, {
-      op,
+      op: importOp,
       expected: given.map((each) => each.name).join(', ') || 'no inputs',
       actual: name,
     });
@@ -231,7 +236,7 @@ function defineInputs(
   });
 }
 
-/** Named sizes come first: nameless ones get names that are left. */
+/** Named sizes come first: unnamed ones get unused names. */
 function nameDimensions(type: DeclaredType, dimensions: Dimensions): void {
   if (type.kind !== 'tensor') nameDimensions(type.of, dimensions);
   else {
@@ -243,7 +248,7 @@ function nameDimensions(type: DeclaredType, dimensions: Dimensions): void {
 
 interface InputContext {
   readonly dimensions: Dimensions;
-  readonly scope: Scope;
+  readonly scope: NameScope;
   readonly importer: Importer;
   readonly elements: Map<string, string>;
 }
@@ -253,18 +258,18 @@ function inputOf(
   type: DeclaredType,
   request: InputRequests | undefined,
   context: InputContext,
-): Operand {
+): ImportedOperand {
   if (type.kind === 'optional') {
     if (request === null) return { kind: 'optional', entry: null };
     const entry = inputOf(name, type.of, request, context);
     if (entry.kind === 'optional')
-      throw damaged(`input ${shown(name)} is an optional of an optional`);
+      throw damagedFile(`input ${quotedName(name)} is an optional of an optional`);
     return { kind: 'optional', entry };
   }
   if (type.kind === 'sequence') {
     if (!Array.isArray(request)) {
-      throw new UnsupportedError(`input ${shown(name)} is a sequence of unknown length`, {
-        op,
+      throw new UnsupportedError(`input ${quotedName(name)} is a sequence of unknown length`, {
+        op: importOp,
         expected: 'the option inputs to have a list for it, one entry for each of its tensors',
         advice: `give inputs: { ${JSON.stringify(name)}: [{ shape: [...] }, ...] }`,
       });
@@ -275,7 +280,7 @@ function inputOf(
   }
   if (request === null || Array.isArray(request)) {
     throw new ArgumentError(`input ${name} is a tensor`, {
-      op,
+      op: importOp,
       expected: '{ shape } or { value }',
       actual: request === null ? 'null' : 'a list',
     });
@@ -285,7 +290,7 @@ function inputOf(
 
 function tensorInput(
   name: string,
-  element: Element,
+  element: ElementType,
   { shape: declared }: DeclaredType & { kind: 'tensor' },
   request: InputRequest | undefined,
   { dimensions, scope, importer, elements }: InputContext,
@@ -294,17 +299,17 @@ function tensorInput(
     const { value } = request;
     if (value.type.dtype === element.carrier) return TensorOperand.constant(value, element);
     throw new ArgumentError(`the value of input ${name} has another dtype`, {
-      op,
+      op: importOp,
       expected: element.carrier,
       actual: value.type.dtype,
     });
   }
   const shape: Shape | null =
     request?.shape?.map((size) => (typeof size === 'number' ? size : dimensions.named(size))) ??
-    (declared === null ? null : dimensions.shapeOf(declared, `input ${shown(name)}`));
+    (declared === null ? null : dimensions.shapeOf(declared, `input ${quotedName(name)}`));
   if (shape === null) {
-    throw new UnsupportedError(`input ${shown(name)} has no shape in the model`, {
-      op,
+    throw new UnsupportedError(`input ${quotedName(name)} has no shape in the model`, {
+      op: importOp,
       expected: 'the number of its axes',
       advice: `give inputs: { ${JSON.stringify(name)}: { shape: [...] } }, with names for sizes that vary`,
     });

@@ -2,7 +2,7 @@ import type * as protobuf from '@bufbuild/protobuf';
 import { UnsupportedError } from '../../../base/errors.js';
 import type * as schema from './onnx_pb.js';
 
-/** What reading and writing models needs of the library for protocol buffers, which is optional. */
+/** The part of the optional protocol buffers library that models need. */
 export interface Protobuf {
   readonly fromBinary: typeof protobuf.fromBinary;
   readonly toBinary: typeof protobuf.toBinary;
@@ -10,7 +10,7 @@ export interface Protobuf {
   readonly schema: typeof schema;
 }
 
-/** What a message is made of, without messages that exist already. */
+/** Initializer of a message, without instances of messages. */
 export type Parts<S extends protobuf.DescMessage> = Exclude<
   protobuf.MessageInitShape<S>,
   { readonly $typeName: string }
@@ -30,7 +30,7 @@ async function load(): Promise<Protobuf | { readonly cause: unknown }> {
 
 const loaded = await load();
 
-/** @throws UnsupportedError where the library is not installed. */
+/** @throws UnsupportedError when the library is not installed. */
 export function protobufFor(op: string): Protobuf {
   if (!('cause' in loaded)) return loaded;
   throw new UnsupportedError('ONNX files need a library for protocol buffers', {

@@ -1,23 +1,26 @@
-import { type Dim, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Rule } from '../node.js';
-import { rule, type Rules, unary } from './rule.js';
+import type { ImportedNode, ImportRule } from '../node.js';
+import { rule, type ImportRules, unaryRule } from './rule.js';
 
-/** An operator on the last axes before opset 13, which count as one, and on a single axis since. */
-function alongAxis(f: (x: Value, axis: number) => Value): Rule {
+/** An operator on the flattened last axes before opset 13, and on a single axis since. */
+function alongAxis(f: (x: Value, axis: number) => Value): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const { shape } = x.type;
     if (node.version >= 13) return f(x, node.attributes.int('axis', -1));
     const given = node.attributes.int('axis', 1);
     const axis = given === shape.length ? given : node.axis(given, shape.length);
-    const flat = ops.reshape(x, [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis))]);
+    const flat = ops.reshape(x, [
+      elementCount(shape.slice(0, axis)),
+      elementCount(shape.slice(axis)),
+    ]);
     return ops.reshape(f(flat, 1), shape);
   });
 }
 
-/** One where the first greatest element is, zero elsewhere. */
+/** One at the first maximum, zero elsewhere. */
 function hardmax(x: Value, axis: number): Value {
   const { shape, dtype } = x.type;
   const at = axis < 0 ? axis + shape.length : axis;
@@ -25,7 +28,7 @@ function hardmax(x: Value, axis: number): Value {
   return ops.cast(ops.equal(places, along(x, at, shape.length)), dtype);
 }
 
-/** The positions along an axis, of a rank at which they broadcast. */
+/** Indices along an axis, shaped for broadcasting. */
 function along(x: Value, axis: number, rank: number): Value {
   const length = x.type.shape[axis];
   const row = x.program.append(ops.iota.declaration, [], {
@@ -37,7 +40,7 @@ function along(x: Value, axis: number, rank: number): Value {
   );
 }
 
-/** A slope for the channels: of lower rank it begins at the second axis before opset 7. */
+/** A slope for each channel: if of lower rank, it starts at the second axis before opset 7. */
 function parametricRelu(node: ImportedNode): Value {
   const [x, slope] = [node.value(0), node.value(1)];
   const rank = x.type.shape.length;
@@ -56,7 +59,7 @@ function shrunk(node: ImportedNode): Value {
   return ops.where(ops.less(x, -lambda), ops.add(x, bias), ops.cast(inside, x.type.dtype));
 }
 
-export const activations: Rules = {
+export const activations: ImportRules = {
   Relu: rule((node) => ops.maximum(node.value(0), 0)),
   LeakyRelu: rule((node) =>
     ops.leakyRelu(node.value(0), { slope: node.attributes.float('alpha', 0.01) }),
@@ -79,16 +82,16 @@ export const activations: Rules = {
     const x = node.value(0);
     return ops.where(ops.greater(x, node.attributes.float('alpha', 1)), x, 0);
   }),
-  Sigmoid: unary((x) => ops.sigmoid(x)),
+  Sigmoid: unaryRule((x) => ops.sigmoid(x)),
   HardSigmoid: rule((node) => {
     const alpha = node.attributes.float('alpha', 0.2);
     const beta = node.attributes.float('beta', 0.5);
     return ops.clip(ops.add(ops.mul(node.value(0), alpha), beta), 0, 1);
   }),
-  HardSwish: unary((x) => ops.hardSwish(x)),
-  Softplus: unary((x) => ops.softplus(x)),
-  Softsign: unary((x) => ops.softsign(x)),
-  Mish: unary((x) => ops.mish(x)),
+  HardSwish: unaryRule((x) => ops.hardSwish(x)),
+  Softplus: unaryRule((x) => ops.softplus(x)),
+  Softsign: unaryRule((x) => ops.softsign(x)),
+  Mish: unaryRule((x) => ops.mish(x)),
   Gelu: rule((node) => {
     const approximate = node.attributes.string('approximate', 'none');
     if (approximate !== 'none' && approximate !== 'tanh') throw node.refuse('no such approximation', 'none or tanh', approximate); // prettier-ignore

@@ -1,11 +1,11 @@
-import { type Dim, floorDivDim, isStatic, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, floorDivDim, isStatic, elementCount } from '../../../base/dim/index.js';
 import type { DType } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type Operand, TensorOperand } from '../operand.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /** `[N, T, heads * size]` as `[N, heads, T, size]`. */
 export function byHeads(x: Value, heads: number): Value {
@@ -16,7 +16,7 @@ export function byHeads(x: Value, heads: number): Value {
   );
 }
 
-/** The heads of keys and values, each for as many heads of queries as share it. */
+/** Repeats the heads of keys and values for the query heads that share them. */
 export function shared(x: Value, queryHeads: Dim): Value {
   const [images, heads, ...rest] = x.type.shape;
   if (heads === queryHeads || !isStatic(heads) || !isStatic(queryHeads)) return x;
@@ -25,7 +25,7 @@ export function shared(x: Value, queryHeads: Dim): Value {
   return ops.reshape(spread, [images, queryHeads, ...rest]);
 }
 
-/** Which keys each query sees, [queries, keys] or [N, 1, queries, keys]; null for all. */
+/** Mask of the keys that each query attends to, [queries, keys] or [N, 1, queries, keys]; null for all. */
 function visible(
   node: ImportedNode,
   queries: Dim,
@@ -38,7 +38,7 @@ function visible(
   const isCausal = node.attributes.flag('is_causal');
   const rows = ops.reshape(node.iota(queries), [queries, 1]);
   const columns = node.iota(keys);
-  // The first query stands behind what the cache holds.
+  // The first query comes after the contents of the cache.
   const start =
     lengths === null
       ? ops.dimLike(rows, past)
@@ -54,7 +54,7 @@ function visible(
   return conditions.length === 0 ? null : conditions.reduce((a, b) => ops.logicalAnd(a, b));
 }
 
-/** A mask of fewer keys than there are does not let the others be seen. */
+/** Pads a mask that covers fewer keys; the others are hidden. */
 function widened(mask: Value, keys: Dim): Value {
   const own = mask.type.shape.at(-1)!;
   if (!isStatic(own) || !isStatic(keys) || own >= keys) return mask;
@@ -67,7 +67,7 @@ function widened(mask: Value, keys: Dim): Value {
     : ops.pad(mask, widths, { value: -Infinity });
 }
 
-/** Softmax over the last axis, where rows of which nothing is seen are zero. */
+/** Softmax over the last axis; fully masked rows are zero. */
 function weights(scores: Value): Value {
   const greatest = ops.max(scores, -1, { keepdims: true });
   const isHidden = ops.equal(greatest, -Infinity);
@@ -76,7 +76,7 @@ function weights(scores: Value): Value {
   return ops.div(powers, ops.where(isHidden, 1, total));
 }
 
-/** Attention of opset 23 and later: [N, heads, T, size], or heads side by side in the last axis. */
+/** Attention of opset 23 and later: [N, heads, T, size], or heads concatenated in the last axis. */
 function attended(node: ImportedNode): readonly Value[] {
   const is3d = node.rank(0) === 3;
   for (const index of [0, 1, 2]) node.expectRank(index, is3d ? 3 : 4);
@@ -122,13 +122,13 @@ function attended(node: ImportedNode): readonly Value[] {
     ? ops.reshape(ops.transpose(y, [0, 2, 1, 3]), [
         images,
         queries,
-        sizeOf([heads, y.type.shape[3]]),
+        elementCount([heads, y.type.shape[3]]),
       ])
     : y;
   return [flat, k, v, ops.cast(shown, dtype)];
 }
 
-/** Attention with graphs between its steps. */
+/** Attention with custom graphs between its steps. */
 function flexible(node: ImportedNode): Value {
   for (const index of [0, 1, 2]) node.expectRank(index, 4);
   const [q, k, v] = [0, 1, 2].map((index) => node.value(index));
@@ -143,7 +143,7 @@ function flexible(node: ImportedNode): Value {
   const wide: DType = precision === null ? (isNarrow ? 'float32' : dtype) : elementFor(precision, node.title).carrier; // prettier-ignore
   const changed = (name: string, value: Value): Value => {
     if (!node.attributes.has(name)) return value;
-    const [made]: readonly Operand[] = node.importer.subgraph(
+    const [made]: readonly ImportedOperand[] = node.importer.subgraph(
       node.attributes.graph(name),
       node.scope,
       [TensorOperand.of(value)],
@@ -157,7 +157,7 @@ function flexible(node: ImportedNode): Value {
   return ops.cast(ops.matmul(probabilities, ops.cast(shared(v, heads), wide)), v.type.dtype);
 }
 
-/** Turns pairs of elements by angles that grow with the position. */
+/** Rotary embedding: rotates pairs of elements by angles that grow with the position. */
 function rotated(node: ImportedNode): Value {
   node.expectRank(0, 3, 4);
   const given = node.value(0);
@@ -177,22 +177,22 @@ function rotated(node: ImportedNode): Value {
     return ops.expandDims(positions === null ? all : ops.take(all, positions, { axis: 0 }), 2);
   };
   const [cos, sin] = [cache(1), cache(2)];
-  const turned = ops.slice(x, '...', [0, width]);
+  const rotating = ops.slice(x, '...', [0, width]);
   const isInterleaved = node.attributes.flag('interleaved');
   const [first, second] = isInterleaved
-    ? [ops.slice(turned, '...', [0, null, 2]), ops.slice(turned, '...', [1, null, 2])]
-    : ops.split(turned, 2, -1);
+    ? [ops.slice(rotating, '...', [0, null, 2]), ops.slice(rotating, '...', [1, null, 2])]
+    : ops.split(rotating, 2, -1);
   const real = ops.sub(ops.mul(cos, first), ops.mul(sin, second));
   const imaginary = ops.add(ops.mul(sin, first), ops.mul(cos, second));
   const joined = isInterleaved
-    ? ops.reshape(ops.stack([real, imaginary], -1), turned.type.shape)
+    ? ops.reshape(ops.stack([real, imaginary], -1), rotating.type.shape)
     : ops.concat([real, imaginary], -1);
   const whole =
     width === size ? joined : ops.concat([joined, ops.slice(x, '...', [width, null])], -1);
   return is4d ? ops.transpose(whole, [0, 2, 1, 3]) : ops.reshape(whole, given.type.shape);
 }
 
-export const attention: Rules = {
+export const attentionRules: ImportRules = {
   Attention: rule(attended),
   FlexAttention: rule(flexible),
   RotaryEmbedding: rule(rotated),

@@ -2,19 +2,19 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { freeNames } from '../model.js';
 import type { ImportedNode } from '../node.js';
-import { type Operand, TensorOperand } from '../operand.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
-import { Region } from '../region.js';
-import { anyElement, type Rules } from './rule.js';
+import { ImportedRegion } from '../region.js';
+import { anyElement, type ImportRules } from './rule.js';
 
-/** Makes inputs of a region of everything that graphs read from outside, in one order for them all. */
+/** Captures every outer value that some of the graphs read, in the same order for all regions. */
 function captureFor(
   node: ImportedNode,
   graphs: readonly GraphProto[],
-  regions: readonly Region[],
+  regions: readonly ImportedRegion[],
 ): void {
   const names = new Set(graphs.flatMap((graph) => [...freeNames(graph)]));
-  const visit = (operand: Operand): void => {
+  const visit = (operand: ImportedOperand): void => {
     if (operand.kind === 'sequence') operand.entries.forEach(visit);
     else if (operand.kind === 'optional') {
       if (operand.entry !== null) visit(operand.entry);
@@ -28,8 +28,8 @@ function captureFor(
   }
 }
 
-/** The tensors in operands, and the operands again with others in their places. */
-function flattened(operands: readonly Operand[]): readonly TensorOperand[] {
+/** The tensors in operands, and a function that rebuilds the operands from others. */
+function flattened(operands: readonly ImportedOperand[]): readonly TensorOperand[] {
   return operands.flatMap((operand): readonly TensorOperand[] => {
     if (operand.kind === 'tensor') return [operand];
     if (operand.kind === 'sequence') return flattened(operand.entries);
@@ -37,7 +37,7 @@ function flattened(operands: readonly Operand[]): readonly TensorOperand[] {
   });
 }
 
-function rebuilt(operand: Operand, next: () => TensorOperand): Operand {
+function rebuilt(operand: ImportedOperand, next: () => TensorOperand): ImportedOperand {
   if (operand.kind === 'tensor') return next();
   if (operand.kind === 'sequence') {
     return { kind: 'sequence', entries: operand.entries.map((entry) => rebuilt(entry, next)) };
@@ -46,8 +46,8 @@ function rebuilt(operand: Operand, next: () => TensorOperand): Operand {
   return { kind: 'optional', entry: rebuilt(operand.entry, next) as TensorOperand };
 }
 
-/** Whether operands are made alike: as many tensors in the same nesting. */
-function sameNesting(a: Operand, b: Operand): boolean {
+/** True when operands have the same nesting with the same number of tensors. */
+function sameNesting(a: ImportedOperand, b: ImportedOperand): boolean {
   if (a.kind === 'tensor' || b.kind === 'tensor') {
     return a.kind === b.kind && (a as TensorOperand).element === (b as TensorOperand).element;
   }
@@ -59,8 +59,8 @@ function sameNesting(a: Operand, b: Operand): boolean {
   return sameNesting(a.entry, b.entry);
 }
 
-/** One of two graphs: at once where the condition is known. */
-function branch(node: ImportedNode): readonly Operand[] {
+/** Selects one of two graphs: at import when the condition is known. */
+function branch(node: ImportedNode): readonly ImportedOperand[] {
   const outputs = node.proto.output.length;
   const graphs = [node.attributes.graph('then_branch'), node.attributes.graph('else_branch')];
   const condition = node.operand(0);
@@ -69,7 +69,7 @@ function branch(node: ImportedNode): readonly Operand[] {
     return node.importer.subgraph(graphs[known.data[0] ? 0 : 1], node.scope, [], outputs);
   }
   const predicate = condition.valueIn(node.region);
-  const regions = graphs.map(() => new Region(node.region));
+  const regions = graphs.map(() => new ImportedRegion(node.region));
   captureFor(node, graphs, regions);
   const results = graphs.map((graph, k) =>
     node.importer.subgraph(graph, node.scope, [], outputs, regions[k]),
@@ -101,13 +101,13 @@ function branch(node: ImportedNode): readonly Operand[] {
   );
 }
 
-/** The regions of one operator read the same values in the same order. */
-function checkCaptures(node: ImportedNode, regions: readonly Region[]): void {
+/** Asserts that the regions of one operator capture the same values in the same order. */
+function checkCaptures(node: ImportedNode, regions: readonly ImportedRegion[]): void {
   const [first, ...others] = regions.map(({ captures }) => [...captures.keys()]);
   const isSame = others.every((each) => each.length === first.length && each.every((value, k) => value === first[k])); // prettier-ignore
   if (!isSame) throw node.unsupported('its graphs compute with what lies outside of them');
 }
 
-export const branches: Rules = {
+export const branches: ImportRules = {
   If: anyElement(branch),
 };

@@ -1,25 +1,25 @@
 import { bytesOf, type DType, isFloat, viewOf } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import { type Element, greatestOf, type NarrowFloat } from '../elements.js';
+import { type ElementType, greatestOf, type NarrowFloat } from '../elements.js';
 import type { ImportedNode } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
-import { unsignedToFloat, wrapped } from './carriers.js';
-import { anyElement, type Rules } from './rule.js';
+import { unsignedToFloat, wrappedInteger } from './carriers.js';
+import { anyElement, type ImportRules } from './rule.js';
 
 export interface ConversionOptions {
-  /** Whether narrow floats take their greatest value in place of what is beyond it. Default true. */
+  /** Clamp out-of-range numbers to the greatest value of a narrow float. Default true. */
   readonly saturate?: boolean;
-  /** How powers of two are rounded. */
+  /** Rounding mode for powers of two. */
   readonly powers?: string;
 }
 
-/** Elements of one type as another. */
+/** Casts elements to another type. */
 export function converted(
   x: Value,
-  from: Element,
-  to: Element,
+  from: ElementType,
+  to: ElementType,
   options: ConversionOptions = {},
 ): Value {
   if (from === to) return x;
@@ -30,13 +30,16 @@ export function converted(
       : roundedNarrow(wide, to.narrow, options.saturate ?? true);
   }
   if (to.isOwn) return toDType(x, from, to.carrier);
-  // Through an integer that holds every value, so that the low bits are kept.
+  // By way of an integer that holds every value, which keeps the low bits.
   const wide = to.bits < 8 || from.bits === 64 || isFloat(x.type.dtype) ? 'int64' : to.carrier;
   const exact = toDType(x, from, wide);
-  return ops.cast(wrapped(to, to.bits === 64 ? exact : ops.cast(exact, 'int64')), to.carrier);
+  return ops.cast(
+    wrappedInteger(to, to.bits === 64 ? exact : ops.cast(exact, 'int64')),
+    to.carrier,
+  );
 }
 
-function toDType(x: Value, from: Element, dtype: DType): Value {
+function toDType(x: Value, from: ElementType, dtype: DType): Value {
   if (from.name !== 'uint64' || !isFloat(dtype)) return ops.cast(x, dtype);
   const wide = dtype === 'float64' ? dtype : 'float32';
   return ops.cast(unsignedToFloat(x, wide), dtype);
@@ -54,7 +57,7 @@ function powerBelow(x: Value): { exponent: Value; power: Value } {
   return { exponent, power: ops.exp2(exponent) };
 }
 
-/** The nearest value of a narrow float, ties to even. */
+/** Rounds to the nearest value of a narrow float, ties to even. */
 function roundedNarrow(x: Value, format: NarrowFloat, saturate: boolean): Value {
   const { mantissa, bias, special } = format;
   const least = 2 ** (1 - bias);
@@ -65,13 +68,13 @@ function roundedNarrow(x: Value, format: NarrowFloat, saturate: boolean): Value 
   const rounded = ops.mul(ops.round(ops.div(size, step)), step);
   const beyond = saturate || special === 'none' ? greatest : special === 'ieee' ? Infinity : NaN;
   const held = ops.where(ops.greater(rounded, greatest), beyond, rounded);
-  // Without a negative zero there is only the other one.
+  // Formats without a negative zero use the positive one.
   const signed = ops.copysign(held, x);
   const kept = special === 'unsignedZero' ? ops.where(ops.equal(held, 0), 0, signed) : signed;
   return ops.where(ops.isNaN(x), special === 'none' ? 0 : NaN, kept);
 }
 
-/** The power of two for a positive number. */
+/** Rounds a positive number to a power of two. */
 function roundedPower(x: Value, mode: string): Value {
   const size = ops.abs(x);
   const { exponent, power } = powerBelow(ops.clip(size, 2 ** -126, 2 ** 127));
@@ -85,7 +88,7 @@ function roundedPower(x: Value, mode: string): Value {
   return ops.where(ops.isFinite(x), rounded, ops.where(ops.isNaN(x), NaN, 2 ** 127));
 }
 
-function cast(node: ImportedNode, to: Element): TensorOperand {
+function cast(node: ImportedNode, to: ElementType): TensorOperand {
   const options = {
     saturate: node.attributes.flag('saturate', true),
     powers: node.attributes.string('round_mode', 'up'),
@@ -93,7 +96,7 @@ function cast(node: ImportedNode, to: Element): TensorOperand {
   return TensorOperand.of(converted(node.value(0), node.element(0), to, options), to);
 }
 
-/** The bits of elements read as another type, where the file holds the elements. */
+/** Bit cast of stored elements. */
 function reinterpreted(node: ImportedNode): TensorOperand {
   const [from, to] = [node.element(0), elementFor(node.attributes.int('to', 0), node.title)];
   if (from.carrier === to.carrier && from.bits === to.bits) return node.operand(0).as(to);
@@ -108,7 +111,7 @@ function reinterpreted(node: ImportedNode): TensorOperand {
   });
 }
 
-export const conversions: Rules = {
+export const conversions: ImportRules = {
   Cast: anyElement((node) => cast(node, elementFor(node.attributes.int('to', 0), `the result of ${node.title}`))), // prettier-ignore
   CastLike: anyElement((node) => cast(node, node.element(1))),
   BitCast: anyElement(reinterpreted),

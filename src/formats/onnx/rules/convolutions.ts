@@ -1,14 +1,17 @@
-import { addDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, sizeOf, subDim } from '../../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, elementCount, subDim } from '../../../base/dim/index.js'; // prettier-ignore
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { cornersAt } from './sampling.js';
-import { rule, type Rules } from './rule.js';
-import { knownPadding, windowsOf, windowsOfAnySize } from './windows.js';
+import { rule, type ImportRules } from './rule.js';
+import { knownPadding, windowsFromNode, windowsOfAnySize } from './windows.js';
 
-/** A number for each channel, beside the spatial axes. */
+/** Reshapes one number for each channel to broadcast over the spatial axes. */
 export function perChannel(bias: Value, axes: number): Value {
-  return ops.reshape(bias, [sizeOf(bias.type.shape), ...Array.from({ length: axes }, () => 1)]);
+  return ops.reshape(bias, [
+    elementCount(bias.type.shape),
+    ...Array.from({ length: axes }, () => 1),
+  ]);
 }
 
 /** A convolution of the operands of a node. */
@@ -23,7 +26,7 @@ function withBias(node: ImportedNode, index: number, y: Value): Value {
   return bias === null ? y : ops.add(y, perChannel(bias, y.type.shape.length - 2));
 }
 
-/** The sizes of the result may be given; then the padding is what is left over. */
+/** Transposed convolution. Output sizes may be given; then they determine the padding. */
 function transposed(node: ImportedNode): Value {
   node.expectRank(1, Math.max(node.rank(0), 3));
   const [x, w] = [node.value(0), node.value(1)];
@@ -32,7 +35,11 @@ function transposed(node: ImportedNode): Value {
   const mode = node.attributes.string('auto_pad', 'NOTSET');
   const isSame = mode === 'SAME_UPPER' || mode === 'SAME_LOWER';
   const zeros = Array.from({ length: axes }, () => 0);
-  const { kernel, strides, dilation, padding } = windowsOf(node, count, w.type.shape.slice(2));
+  const { kernel, strides, dilation, padding } = windowsFromNode(
+    node,
+    count,
+    w.type.shape.slice(2),
+  );
   const extra = node.attributes.ints('output_padding', null) ?? zeros;
   const wanted = node.attributes.ints('output_shape', null)?.slice(-axes) ?? null;
   const placed = count.map((windows, axis): { before: Dim; size: Dim } => {
@@ -57,7 +64,7 @@ function transposed(node: ImportedNode): Value {
   return withBias(node, 2, y);
 }
 
-/** Only what lies before a position counts; what lay before the input may be given, and is handed on. */
+/** Causal convolution: only earlier positions count. State before the input may be given, and is returned. */
 function causal(node: ImportedNode): readonly Value[] {
   for (const index of [0, 1, 3]) node.expectRank(index, 3);
   const [x, w] = [node.value(0), node.value(1)];
@@ -74,7 +81,7 @@ function causal(node: ImportedNode): readonly Value[] {
   return [activation === 'none' ? made : ops.silu(made), state];
 }
 
-/** Elements of windows back in their places, added up where windows overlap. */
+/** Col2Im: puts the elements of windows back, adding where windows overlap. */
 function columnsToImage(node: ImportedNode): Value {
   node.expectRank(0, 3);
   const x = node.value(0);
@@ -92,18 +99,18 @@ function columnsToImage(node: ImportedNode): Value {
     return addDim(floorDivDim(free, strides[axis]), 1);
   });
   const [images, rows] = x.type.shape;
-  const channels = floorDivDim(rows, sizeOf(kernel));
+  const channels = floorDivDim(rows, elementCount(kernel));
   const windows = ops.reshape(x, [images, channels, ...kernel, ...count]);
   return ops.slidingWindowsAdjoint(windows, size, { kernel, strides, dilation, padding });
 }
 
-/** Each element of each window is taken from a place that an operand moves. */
+/** Deformable convolution: each element of each window is sampled at an offset position. */
 function deformable(node: ImportedNode): Value {
   const rank = node.rank(0);
   for (const index of [0, 1, 2, 4]) node.expectRank(index, Math.max(rank, 3));
   const [x, w, offsets] = [node.value(0), node.value(1), node.value(2)];
   const spatial = x.type.shape.slice(2);
-  const windows = windowsOf(node, spatial, w.type.shape.slice(2));
+  const windows = windowsFromNode(node, spatial, w.type.shape.slice(2));
   const { kernel, strides, dilation } = windows;
   const padding = knownPadding(node, windows);
   const [images, channels] = x.type.shape;
@@ -111,8 +118,8 @@ function deformable(node: ImportedNode): Value {
   const axes = spatial.length;
   const groups = node.attributes.int('group', 1);
   const offsetGroups = node.attributes.int('offset_group', 1);
-  const taps = sizeOf(kernel) as number;
-  const count = sizeOf(places);
+  const taps = elementCount(kernel) as number;
+  const count = elementCount(places);
   if (!isStatic(channels)) throw node.unsized('the number of channels is not known');
   // [N, G, taps, axes, ...places]
   const moved = ops.reshape(offsets, [images, offsetGroups, taps, axes, count]);
@@ -139,24 +146,29 @@ function deformable(node: ImportedNode): Value {
     );
     return ops.add(ops.slice(moved, ':', ':', ':', axis), ops.add(window, tap));
   });
-  // Elements of a group share their places.
+  // The elements of a group share their positions.
   const grouped = ops.reshape(x, [
-    sizeOf([images, offsetGroups]),
+    elementCount([images, offsetGroups]),
     channels / offsetGroups,
     ...spatial,
   ]);
-  const flat = coordinates.map((each) => ops.reshape(each, [sizeOf([images, offsetGroups]), sizeOf([taps, count])])); // prettier-ignore
+  const flat = coordinates.map((each) => ops.reshape(each, [elementCount([images, offsetGroups]), elementCount([taps, count])])); // prettier-ignore
   const sampled = ops.reshape(cornersAt(grouped, flat), [images, offsetGroups, channels / offsetGroups, taps, count]); // prettier-ignore
   const mask = node.optional(4);
   const weighed = mask === null ? sampled : ops.mul(sampled, ops.reshape(mask, [images, offsetGroups, 1, taps, count])); // prettier-ignore
-  const columns = ops.reshape(weighed, [images, groups, sizeOf([channels / groups, taps]), count]);
+  const columns = ops.reshape(weighed, [
+    images,
+    groups,
+    elementCount([channels / groups, taps]),
+    count,
+  ]);
   const [filters] = w.type.shape;
-  const weights = ops.reshape(w, [groups, floorDivDim(filters, groups), sizeOf([channels / groups, taps])]); // prettier-ignore
+  const weights = ops.reshape(w, [groups, floorDivDim(filters, groups), elementCount([channels / groups, taps])]); // prettier-ignore
   const y = ops.reshape(ops.matmul(weights, columns), [images, filters, ...places]);
   return withBias(node, 3, y);
 }
 
-export const convolutions: Rules = {
+export const convolutions: ImportRules = {
   Conv: rule((node) => withBias(node, 2, convolved(node, node.value(0), node.value(1)))),
   ConvTranspose: rule(transposed),
   CausalConvWithState: rule(causal),

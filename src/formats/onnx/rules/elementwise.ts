@@ -3,19 +3,19 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import { atLeast, requireOrKeep, words } from '../../../ir/requirement.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Rule } from '../node.js';
-import { logicalShift, ordered, truncated, wrapped } from './carriers.js';
-import { anyElement, rule, type Rules, unary } from './rule.js';
+import type { ImportedNode, ImportRule } from '../node.js';
+import { logicalShift, ordered, truncated, wrappedInteger } from './carriers.js';
+import { anyElement, rule, type ImportRules, unaryRule } from './rule.js';
 
-/** Arithmetic of two operands, brought back into the range of the element type. */
-function arithmetic(f: (a: Value, b: Value, node: ImportedNode) => Value): Rule {
+/** Binary arithmetic, wrapped to the range of the element type. */
+function arithmetic(f: (a: Value, b: Value, node: ImportedNode) => Value): ImportRule {
   return anyElement((node) => {
     const [a, b] = aligned(node);
-    return node.like(0, wrapped(node.element(0), f(a, b, node)));
+    return node.like(0, wrappedInteger(node.element(0), f(a, b, node)));
   });
 }
 
-/** The operands of a binary operator; before opset 7 the second names the axis it begins at. */
+/** The operands of a binary operator; before opset 7 an attribute aligns the second to an axis. */
 function aligned(node: ImportedNode): readonly [Value, Value] {
   const [a, b] = [node.value(0), node.value(1)];
   const axis = node.version < 7 ? node.attributes.int('axis', null) : null;
@@ -25,31 +25,34 @@ function aligned(node: ImportedNode): readonly [Value, Value] {
   return [a, ops.reshape(b, [...b.type.shape, ...Array.from({ length: trailing }, () => 1)])];
 }
 
-function comparison(f: (a: Value, b: Value) => Value): Rule {
+function comparison(f: (a: Value, b: Value) => Value): ImportRule {
   return anyElement((node) => {
     const [a, b] = aligned(node);
     return f(ordered(node.element(0), a), ordered(node.element(1), b));
   });
 }
 
-function logical(f: (a: Value, b: Value) => Value): Rule {
+function logical(f: (a: Value, b: Value) => Value): ImportRule {
   return rule((node) => f(...aligned(node)));
 }
 
-/** Any number of operands, taken together two by two. */
-function variadic(f: (a: Value, b: Value) => Value): Rule {
+/** Reduces any number of operands pairwise. */
+function variadic(f: (a: Value, b: Value) => Value): ImportRule {
   return anyElement((node) => {
     const element = node.element(0);
     const [first, ...others] = node.values();
     return node.like(
       0,
-      others.reduce((a, b) => wrapped(element, f(a, b)), first),
+      others.reduce((a, b) => wrappedInteger(element, f(a, b)), first),
     );
   });
 }
 
-/** The extremum of values whose carriers may have another order. */
-function extremum(f: (a: Value, b: Value) => Value, isBetter: (a: Value, b: Value) => Value): Rule {
+/** Extremum of values whose carriers may have another order. */
+function extremum(
+  f: (a: Value, b: Value) => Value,
+  isBetter: (a: Value, b: Value) => Value,
+): ImportRule {
   return anyElement((node) => {
     const element = node.element(0);
     const [first, ...others] = node.values();
@@ -64,15 +67,15 @@ function extremum(f: (a: Value, b: Value) => Value, isBetter: (a: Value, b: Valu
   });
 }
 
-/** Integers divide towards zero. */
+/** Integer division truncates. */
 function quotient(a: Value, b: Value, node: ImportedNode): Value {
   if (isFloat(a.type.dtype)) return ops.div(a, b);
   return dividesSizes(node) ? ops.floorDivide(a, b) : truncated(node.element(0), a, b).quotient;
 }
 
 /**
- * Whether sizes are divided by one number, so that the quotient is a size. That none of them is negative is
- * required of a run: then the truncated quotient is the floored one.
+ * True when sizes are divided by one number, so that the quotient is a size. A run requires that none is
+ * negative: then truncation equals floor.
  */
 function dividesSizes(node: ImportedNode): boolean {
   const [sizes, [divisor, ...others] = []] = [node.operand(0).known, node.operand(1).known ?? []];
@@ -101,7 +104,7 @@ function remainder(a: Value, b: Value, node: ImportedNode): Value {
   return isFloat(a.type.dtype) ? ops.fmod(a, b) : truncated(node.element(0), a, b).rest;
 }
 
-/** The result has the type of the base, whatever the exponent's is. */
+/** The result has the dtype of the base. */
 function power(node: ImportedNode): Value {
   const [a, b] = aligned(node);
   const { dtype } = a.type;
@@ -117,12 +120,12 @@ function shifted(node: ImportedNode): Value {
   const [x, by] = [node.value(0), node.value(1)];
   const element = node.element(0);
   const direction = node.attributes.string('direction', '');
-  if (direction === 'LEFT') return wrapped(element, ops.leftShift(x, by));
+  if (direction === 'LEFT') return wrappedInteger(element, ops.leftShift(x, by));
   if (direction !== 'RIGHT') throw node.refuse('no direction', 'LEFT or RIGHT', direction);
   return element.name === 'uint64' ? logicalShift(x, by) : ops.rightShift(x, by);
 }
 
-/** Bounds are attributes before opset 11, operands since; either may be absent. */
+/** Clip: bounds are attributes before opset 11, operands since; either may be absent. */
 function clipped(node: ImportedNode): Value {
   const x = node.value(0);
   const bound = (name: string, index: number): Value | null => {
@@ -133,7 +136,7 @@ function clipped(node: ImportedNode): Value {
   return ops.clip(x, bound('min', 1), bound('max', 2));
 }
 
-export const elementwise: Rules = {
+export const elementwiseRules: ImportRules = {
   Add: arithmetic((a, b) => ops.add(a, b)),
   Sub: arithmetic((a, b) => ops.sub(a, b)),
   Mul: arithmetic((a, b) => ops.mul(a, b)),
@@ -164,40 +167,40 @@ export const elementwise: Rules = {
   And: logical((a, b) => ops.logicalAnd(a, b)),
   Or: logical((a, b) => ops.logicalOr(a, b)),
   Xor: logical((a, b) => ops.logicalXor(a, b)),
-  Not: unary((x) => ops.logicalNot(x)),
+  Not: unaryRule((x) => ops.logicalNot(x)),
   BitwiseAnd: arithmetic((a, b) => ops.bitwiseAnd(a, b)),
   BitwiseOr: arithmetic((a, b) => ops.bitwiseOr(a, b)),
   BitwiseXor: arithmetic((a, b) => ops.bitwiseXor(a, b)),
   BitwiseNot: anyElement((node) =>
-    node.like(0, wrapped(node.element(0), ops.bitwiseNot(node.value(0)))),
+    node.like(0, wrappedInteger(node.element(0), ops.bitwiseNot(node.value(0)))),
   ),
   BitShift: anyElement((node) => node.like(0, shifted(node))),
   Where: anyElement((node) => node.like(1, ops.where(node.value(0), node.value(1), node.value(2)))),
   Clip: rule(clipped),
-  Abs: unary((x) => ops.abs(x)),
-  Neg: unary((x) => ops.neg(x)),
-  Sign: unary((x) => ops.sign(x)),
-  Reciprocal: unary((x) => ops.reciprocal(x)),
-  Sqrt: unary((x) => ops.sqrt(x)),
-  Exp: unary((x) => ops.exp(x)),
-  Log: unary((x) => ops.log(x)),
-  Floor: unary((x) => ops.floor(x)),
-  Ceil: unary((x) => ops.ceil(x)),
-  Round: unary((x) => ops.round(x)),
-  Erf: unary((x) => ops.erf(x)),
-  Sin: unary((x) => ops.sin(x)),
-  Cos: unary((x) => ops.cos(x)),
-  Tan: unary((x) => ops.tan(x)),
-  Asin: unary((x) => ops.asin(x)),
-  Acos: unary((x) => ops.acos(x)),
-  Atan: unary((x) => ops.atan(x)),
-  Sinh: unary((x) => ops.sinh(x)),
-  Cosh: unary((x) => ops.cosh(x)),
-  Tanh: unary((x) => ops.tanh(x)),
-  Asinh: unary((x) => ops.asinh(x)),
-  Acosh: unary((x) => ops.acosh(x)),
-  Atanh: unary((x) => ops.atanh(x)),
-  IsNaN: unary((x) => ops.isNaN(x)),
+  Abs: unaryRule((x) => ops.abs(x)),
+  Neg: unaryRule((x) => ops.neg(x)),
+  Sign: unaryRule((x) => ops.sign(x)),
+  Reciprocal: unaryRule((x) => ops.reciprocal(x)),
+  Sqrt: unaryRule((x) => ops.sqrt(x)),
+  Exp: unaryRule((x) => ops.exp(x)),
+  Log: unaryRule((x) => ops.log(x)),
+  Floor: unaryRule((x) => ops.floor(x)),
+  Ceil: unaryRule((x) => ops.ceil(x)),
+  Round: unaryRule((x) => ops.round(x)),
+  Erf: unaryRule((x) => ops.erf(x)),
+  Sin: unaryRule((x) => ops.sin(x)),
+  Cos: unaryRule((x) => ops.cos(x)),
+  Tan: unaryRule((x) => ops.tan(x)),
+  Asin: unaryRule((x) => ops.asin(x)),
+  Acos: unaryRule((x) => ops.acos(x)),
+  Atan: unaryRule((x) => ops.atan(x)),
+  Sinh: unaryRule((x) => ops.sinh(x)),
+  Cosh: unaryRule((x) => ops.cosh(x)),
+  Tanh: unaryRule((x) => ops.tanh(x)),
+  Asinh: unaryRule((x) => ops.asinh(x)),
+  Acosh: unaryRule((x) => ops.acosh(x)),
+  Atanh: unaryRule((x) => ops.atanh(x)),
+  IsNaN: unaryRule((x) => ops.isNaN(x)),
   IsInf: rule((node) => {
     const x = node.value(0);
     const above = node.attributes.flag('detect_positive', true);

@@ -1,14 +1,14 @@
 import { UnsupportedError } from '../../../base/errors.js';
-import type { ImportedNode, Rule } from '../node.js';
-import { op } from '../place.js';
+import type { ImportedNode, ImportRule } from '../node.js';
+import { importOp } from '../place.js';
 import { activations } from './activations.js';
-import { attention } from './attention.js';
+import { attentionRules } from './attention.js';
 import { branches } from './branch.js';
 import { loopRules } from './loop.js';
 import { scans } from './scan.js';
 import { conversions } from './conversions.js';
 import { convolutions } from './convolutions.js';
-import { elementwise } from './elementwise.js';
+import { elementwiseRules } from './elementwise.js';
 import { indexing } from './indexing.js';
 import { linearAttention } from './linear-attention.js';
 import { losses } from './losses.js';
@@ -23,15 +23,15 @@ import { recurrent } from './recurrent.js';
 import { reductions } from './reductions.js';
 import { resampling } from './resampling.js';
 import { resizing } from './resizing.js';
-import type { Rules } from './rule.js';
+import type { ImportRules } from './rule.js';
 import { sequences } from './sequences.js';
 import { shapes } from './shapes.js';
 import { signals } from './signals.js';
 import { slices } from './slices.js';
 import { training } from './training.js';
 
-const own: Rules = {
-  ...elementwise,
+const own: ImportRules = {
+  ...elementwiseRules,
   ...conversions,
   ...activations,
   ...shapes,
@@ -52,28 +52,28 @@ const own: Rules = {
   ...resizing,
   ...resampling,
   ...signals,
-  ...attention,
+  ...attentionRules,
   ...linearAttention,
   ...losses,
   ...ngrams,
 };
 
-/** The rules by the domains of operators. */
-const rules: ReadonlyMap<string, Rules> = new Map([
+/** Rules by operator domain. */
+const rules: ReadonlyMap<string, ImportRules> = new Map([
   ['', own],
   ['ai.onnx.ml', machineLearning],
-  ['ai.onnx.preview', { ...attention, ...linearAttention }],
+  ['ai.onnx.preview', { ...attentionRules, ...linearAttention }],
   ['ai.onnx.preview.training', training],
   ['ai.onnx.training', training],
 ]);
 
-/** @throws UnsupportedError for an operator that has no rule. */
-export function ruleFor(node: ImportedNode): Rule {
+/** @throws UnsupportedError for an operator without a rule. */
+export function ruleFor(node: ImportedNode): ImportRule {
   const { domain, opType } = node.proto;
   const table = rules.get(domain === 'ai.onnx' ? '' : domain);
   if (table !== undefined && Object.hasOwn(table, opType)) return table[opType];
   throw new UnsupportedError(`${node.place}: ${node.title} is not available`, {
-    op,
+    op: importOp,
     expected: 'an operator that Kaon has a rule for',
     actual: node.title,
     advice: 'define it as a function in the model, or export the model without it',

@@ -1,13 +1,13 @@
-import { type Dim, isStatic, minDim, sizeOf, sameDim } from '../../../base/dim/index.js';
+import { type Dim, isStatic, minDim, elementCount, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode, Results } from '../node.js';
 
 import { ordered } from './carriers.js';
-import { anyElement, moves, rule, type Rules } from './rule.js';
+import { anyElement, moves, rule, type ImportRules } from './rule.js';
 
-/** Positions in row-major order of what lies at tuples of positions along the leading axes. */
+/** Row-major flat indices from tuples of indices along the leading axes. */
 function flatPositions(tuples: Value, leading: Shape, node: ImportedNode): Value {
   let flat: Value | null = null;
   leading.forEach((extent, k) => {
@@ -37,16 +37,16 @@ function gatheredBlocks(x: Value, node: ImportedNode): Value {
   const taken = shape.slice(batches, batches + count);
   const rest = shape.slice(batches + count);
   const flat = flatPositions(tuples, taken, node);
-  const merged = ops.reshape(x, [sizeOf([...batch, ...taken]), ...rest]);
+  const merged = ops.reshape(x, [elementCount([...batch, ...taken]), ...rest]);
   if (batches === 0) return ops.take(merged, flat, { axis: 0 });
-  const start = ops.reshape(ops.mul(node.iota(sizeOf(batch)), ops.dimLike(flat, sizeOf(taken))), [
-    ...batch,
-    ...flat.type.shape.slice(batches).map(() => 1),
-  ]);
+  const start = ops.reshape(
+    ops.mul(node.iota(elementCount(batch)), ops.dimLike(flat, elementCount(taken))),
+    [...batch, ...flat.type.shape.slice(batches).map(() => 1)],
+  );
   return ops.take(merged, ops.add(flat, start), { axis: 0 });
 }
 
-/** How updates meet what is there, and each other. */
+/** Combines updates with the existing elements, and with each other. */
 function scattered(
   reduction: string,
   target: Value,
@@ -68,7 +68,7 @@ function scattered(
   }
 }
 
-/** Updates one after the other, since there is no operator that multiplies or compares what meets. */
+/** Applies updates one after the other: no operator multiplies or compares colliding updates. */
 function combined(
   reduction: 'mul' | 'max' | 'min',
   target: Value,
@@ -91,23 +91,23 @@ function combined(
   return result;
 }
 
-/** Blocks of the operand in the places of tuples of positions. */
+/** ScatterND: blocks at tuples of indices. */
 function scatteredBlocks(x: Value, node: ImportedNode): Value {
   const [tuples, updates] = [node.value(1), node.value(2)];
   const { shape } = x.type;
   const count = lastOf(node, tuples.type.shape);
   if (count > shape.length) throw node.refuse('the indices have more entries than the operand has axes'); // prettier-ignore
-  const rest = sizeOf(shape.slice(count));
+  const rest = elementCount(shape.slice(count));
   const flat = flatPositions(tuples, shape.slice(0, count), node);
-  const rows = sizeOf(flat.type.shape);
+  const rows = elementCount(flat.type.shape);
   const positions = ops.broadcastTo(ops.reshape(flat, [rows, 1]), [rows, rest]);
-  const target = ops.reshape(x, [sizeOf(shape.slice(0, count)), rest]);
+  const target = ops.reshape(x, [elementCount(shape.slice(0, count)), rest]);
   const blocks = ops.reshape(updates, [rows, rest]);
   const reduction = node.attributes.string('reduction', 'none');
   return ops.reshape(scattered(reduction, target, positions, blocks, node), shape);
 }
 
-/** Single elements along an axis, as NumPy's `put_along_axis`. */
+/** ScatterElements: single elements along an axis, as NumPy's `put_along_axis`. */
 function scatteredElements(x: Value, node: ImportedNode): Value {
   const [indices, updates] = [node.value(1), node.value(2)];
   const { shape } = x.type;
@@ -115,7 +115,7 @@ function scatteredElements(x: Value, node: ImportedNode): Value {
   const reduction = node.attributes.string('reduction', 'none');
   if (reduction === 'none') return ops.scatter(x, indices, updates, axis);
   if (reduction === 'add') return ops.cast(ops.scatterAdd(x, indices, updates, axis), x.type.dtype);
-  // As tuples of positions, one for each update.
+  // As tuples of indices, one for each update.
   const at = indices.type.shape;
   const tuples = shape.map((_, k) => {
     if (k === axis) return ops.cast(indices, 'int64');
@@ -128,10 +128,10 @@ function scatteredElements(x: Value, node: ImportedNode): Value {
     );
   });
   const flat = flatPositions(ops.stack(tuples, -1), shape, node);
-  const rows = sizeOf(at);
+  const rows = elementCount(at);
   const result = scattered(
     reduction,
-    ops.reshape(x, [sizeOf(shape), 1]),
+    ops.reshape(x, [elementCount(shape), 1]),
     ops.reshape(flat, [rows, 1]),
     ops.reshape(updates, [rows, 1]),
     node,
@@ -139,7 +139,7 @@ function scatteredElements(x: Value, node: ImportedNode): Value {
   return ops.reshape(result, shape);
 }
 
-/** A cache of rows with new ones written in, at a place for each batch. */
+/** TensorScatter: writes new rows to a cache, at an index for each batch. */
 function cached(x: Value, node: ImportedNode): Value {
   node.expectRank(1, node.rank(0));
   node.expectRank(2, 1);
@@ -191,12 +191,12 @@ function oneHot(node: ImportedNode): Results {
   return node.like(2, ops.where(isHot, on, off));
 }
 
-/** An integer of a run as a size. */
+/** A run-time integer as a size. */
 function lengthOf(node: ImportedNode, count: Value): Dim {
   return ops.broadcastTo(node.scalar(0, 'int64'), count).type.shape[0];
 }
 
-/** Rows along an axis, or elements, where a mask of the same length or shorter says so. */
+/** Compress: selects rows along an axis, or elements, by a mask that may be shorter. */
 function compressed(x: Value, node: ImportedNode): Value {
   const axis = node.attributes.int('axis', null);
   const flat = axis === null ? ops.flatten(x) : ops.moveaxis(x, axis, 0);
@@ -205,7 +205,7 @@ function compressed(x: Value, node: ImportedNode): Value {
   const mask = node.value(1);
   const [length, extent] = [mask.type.shape[0], flat.type.shape[0]];
   const both = minDim(length, extent);
-  // A mask that stays as it is decides one size, however often it is used.
+  // The same mask value decides the same size, however often it is used.
   const leading = (whole: Value): Value =>
     sameDim(whole.type.shape[0], both) ? whole : ops.slice(whole, [0, both]);
   const taken = ops.booleanMask(leading(flat), leading(mask));
@@ -224,7 +224,7 @@ function unique(node: ImportedNode): Results {
   if (node.attributes.flag('sorted', true)) {
     return [node.like(0, all.values), all.index, inverse, all.counts];
   }
-  // In the order in which the values first occur.
+  // In order of first occurrence.
   const order = ops.argsort(all.index, 0);
   const rank = ops.argsort(order, 0);
   const take = (x: Value, along: number = 0): Value =>
@@ -237,7 +237,7 @@ function unique(node: ImportedNode): Results {
   ];
 }
 
-/** For each image and class the boxes that stay, as triples of positions. */
+/** NonMaxSuppression: the selected boxes as triples of image, class and box index. */
 function suppressed(node: ImportedNode): Value {
   for (const index of [0, 1]) node.expectRank(index, 3);
   const [boxes, scores] = [node.value(0), node.value(1)];
@@ -266,7 +266,7 @@ function suppressed(node: ImportedNode): Value {
   return found.length === 0 ? node.filled([0, 3], 0, 'int64') : ops.concat(found, 0);
 }
 
-/** Two corners of boxes that are given by them, or by their middles and extents. */
+/** Two corners of boxes that are given by corners, or by centers and extents. */
 function cornersOf(boxes: Value, areCentered: boolean): Value {
   if (!areCentered) return boxes;
   const [x, y, width, height] = [0, 1, 2, 3].map((k) => ops.slice(boxes, ':', k));
@@ -274,7 +274,7 @@ function cornersOf(boxes: Value, areCentered: boolean): Value {
   return ops.stack([ops.sub(y, halfHeight), ops.sub(x, halfWidth), ops.add(y, halfHeight), ops.add(x, halfWidth)], 1); // prettier-ignore
 }
 
-export const indexing: Rules = {
+export const indexing: ImportRules = {
   Gather: moves((x, node) => {
     const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
     return ops.take(x, node.value(1), { axis });

@@ -1,12 +1,15 @@
-import { isStatic, sizeOf } from '../../../base/dim/index.js';
+import { isStatic, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { byHeads, shared } from './attention.js';
 import { foreachRow } from './loops.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/** A state that keys write values into and queries read, step by step, with decay and correction. */
+/**
+ * Linear attention: a state that keys and values update and queries read, step by step, with decay and delta
+ * rule.
+ */
 function linear(node: ImportedNode): readonly Value[] {
   for (const index of [0, 1, 2, 4, 5]) node.expectRank(index, 3);
   const queryHeads = node.attributes.int('q_num_heads', 0);
@@ -16,7 +19,7 @@ function linear(node: ImportedNode): readonly Value[] {
   if (!['linear', 'gated', 'delta', 'gated_delta'].includes(kind)) throw node.unsupported('no such rule', kind); // prettier-ignore
   const { dtype } = node.value(0).type;
   const wide = (x: Value): Value => ops.cast(x, 'float32');
-  // Time comes first, so that each step is a row: [T, N, heads, size].
+  // Time first, so that each step is a row: [T, N, heads, size].
   const steps = (x: Value, count: number): Value =>
     ops.transpose(byHeads(wide(x), count), [2, 0, 1, 3]);
   const q = steps(node.value(0), queryHeads);
@@ -57,9 +60,9 @@ function linear(node: ImportedNode): readonly Value[] {
   const y = ops.reshape(ops.transpose(rows[0], [1, 0, 2, 3]), [
     images,
     length,
-    sizeOf([queryHeads, width]),
+    elementCount([queryHeads, width]),
   ]);
   return [ops.cast(y, dtype), ops.cast(states[0], past?.type.dtype ?? dtype)];
 }
 
-export const linearAttention: Rules = { LinearAttention: rule(linear) };
+export const linearAttention: ImportRules = { LinearAttention: rule(linear) };

@@ -1,23 +1,25 @@
 import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { ShapeError } from '../../../base/errors.js';
 import type { Value } from '../../../ir/program.js';
-import { sizesOf } from '../../../ops/dynamic/extents.js';
+import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type Operand, TensorOperand } from '../operand.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
-import { Region } from '../region.js';
+import { ImportedRegion } from '../region.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
-import { anyElement, type Rules } from './rule.js';
+import { anyElement, type ImportRules } from './rule.js';
 
-/** Loops whose length is known are written out where a state is no array, up to so many iterations. */
+/** Iteration limit for unrolling loops whose state is not an array. */
 const mostUnrolled = 256;
 
-/** A loop that counts, and ends when its condition does. */
-function loop(node: ImportedNode): readonly Operand[] {
+/** Loop: counts iterations, and ends when its condition does. */
+function loop(node: ImportedNode): readonly ImportedOperand[] {
   const body = node.attributes.graph('body');
-  const initial = node.inputs.slice(2).map((operand, k): Operand => operand ?? node.operand(k + 2));
+  const initial = node.inputs
+    .slice(2)
+    .map((operand, k): ImportedOperand => operand ?? node.operand(k + 2));
   const trips = node.has(0) ? (node.operand(0).known?.[0] ?? null) : null;
   const goesOn = node.has(1) ? knownTruth(node, node.operand(1)) : true;
   if (goesOn === false) return withoutIterations(node, body, initial);
@@ -28,7 +30,7 @@ function loop(node: ImportedNode): readonly Operand[] {
       const whole = counted ?? whileLoop(node, body, states);
       if (whole !== null) return whole;
     } catch (error) {
-      // A shape may change from one iteration to the next, or depend on data. Written out, sizes are known.
+      // Shapes may change between iterations, or depend on data. Unrolled, sizes are static.
       if (!isAboutShapes(error)) throw error;
     }
   }
@@ -44,9 +46,9 @@ function overNumbers(
   body: GraphProto,
   states: readonly TensorOperand[],
   trips: Dim | null,
-): readonly Operand[] | null {
+): readonly ImportedOperand[] | null {
   if (!node.has(0)) return null;
-  const length = trips ?? sizesOf(ops.maximum(ops.reshape(node.value(0), [1]), 0))[0];
+  const length = trips ?? sizesFromElements(ops.maximum(ops.reshape(node.value(0), [1]), 0))[0];
   const count = isStatic(length) ? Math.max(length, 0) : length;
   return countedLoop(node, rowReads(node, body, count), states, node.iota(count));
 }
@@ -65,12 +67,15 @@ function evaluatedIn(
   return made === null ? operand.data : node.importer.evaluated(made);
 }
 
-/** A loop that never starts gives its states, and rows of no length where those of the body are known. */
+/**
+ * A loop without iterations returns its states, and empty rows of the body's row shapes where these are
+ * known.
+ */
 function withoutIterations(
   node: ImportedNode,
   body: GraphProto,
-  initial: readonly Operand[],
-): readonly Operand[] {
+  initial: readonly ImportedOperand[],
+): readonly ImportedOperand[] {
   if (body.output.length - 1 - initial.length > 0) throw node.unsupported('it never runs, and yields rows'); // prettier-ignore
   return initial;
 }
@@ -81,20 +86,24 @@ const truth = (isTrue: boolean): TensorOperand =>
     data: Uint8Array.of(Number(isTrue)),
   });
 
-/** A loop whose condition always holds, as one over its numbers; null where it is not of that kind. */
+/** A loop whose condition always holds, as one over its iteration numbers; null for other loops. */
 function countedLoop(
   node: ImportedNode,
   { body, data, elements: rowElements, reverse }: RowReads,
   states: readonly TensorOperand[],
   numbers: Value,
-): readonly Operand[] | null {
+): readonly ImportedOperand[] | null {
   const elements = states.map(({ element }) => element);
   const yielded: TensorOperand[] = [];
   let fits = true;
   const given = states.map((state) => state.valueIn(node.region));
-  // Iterations count up, and stack what they yield, whichever row they read.
-  const turned = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
-  const build = (region: Region, rows: readonly Value[], before: readonly Value[]): LoopResults => {
+  // Iterations count up, and stack results in that order, whichever row they read.
+  const inOrder = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
+  const build = (
+    region: ImportedRegion,
+    rows: readonly Value[],
+    before: readonly Value[],
+  ): LoopResults => {
     const made = node.importer.subgraph(
       body,
       node.scope,
@@ -126,7 +135,7 @@ function countedLoop(
   const found = foreachRow(
     node,
     {
-      data: [turned(numbers), ...data],
+      data: [inOrder(numbers), ...data],
       states: given,
       reverse,
     },
@@ -135,17 +144,17 @@ function countedLoop(
   if (!fits) return null;
   return [
     ...found.states.map((value, k) => TensorOperand.of(value, elements[k])),
-    ...found.rows.map((value, k) => TensorOperand.of(turned(value), yielded[k].element)),
+    ...found.rows.map((value, k) => TensorOperand.of(inOrder(value), yielded[k].element)),
   ];
 }
 
-/** A loop that its condition or its number of iterations ends; null where a state changes its shape. */
+/** A loop ended by its condition or iteration count; null when a state changes its shape. */
 function whileLoop(
   node: ImportedNode,
   body: GraphProto,
   states: readonly TensorOperand[],
-): readonly Operand[] | null {
-  const bodyRegion = new Region(node.region);
+): readonly ImportedOperand[] | null {
+  const bodyRegion = new ImportedRegion(node.region);
   const first = [
     node.scalar(0, 'int64'),
     node.has(1) ? ops.reshape(node.value(1), []) : node.scalar(1, 'bool'),
@@ -178,7 +187,7 @@ function whileLoop(
   ];
   bodyRegion.program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
   const captures = [...bodyRegion.captures.keys()];
-  const condition = new Region(null);
+  const condition = new ImportedRegion(null);
   const seen = first.map(({ type }) => condition.variable('state', type));
   const outer = captures.map(({ type }) => condition.variable('outer', type));
   const isWithin = limit === null ? seen[1] : ops.logicalAnd(seen[1], ops.less(seen[0], outer[captures.indexOf(limit)])); // prettier-ignore
@@ -194,13 +203,13 @@ function whileLoop(
   ];
 }
 
-/** A loop written out, iteration by iteration, where sequences or shapes change from one to the next. */
+/** Unrolls a loop whose sequences or shapes change between iterations. */
 function unrolled(
   node: ImportedNode,
   body: GraphProto,
-  initial: readonly Operand[],
+  initial: readonly ImportedOperand[],
   trips: unknown,
-): readonly Operand[] {
+): readonly ImportedOperand[] {
   const wants =
     'states that change their shapes or are no tensors need a number of iterations that is known';
   if (typeof trips !== 'number')
@@ -208,7 +217,7 @@ function unrolled(
   if (trips > mostUnrolled)
     throw node.unsupported(`${wants}, and at most ${mostUnrolled}`, String(trips));
   let states = initial;
-  let goesOn: Operand = node.has(1) ? node.operand(1) : truth(true);
+  let goesOn: ImportedOperand = node.has(1) ? node.operand(1) : truth(true);
   const yielded: TensorOperand[][] = [];
   for (let trip = 0; trip < trips; trip++) {
     if (goesOn.kind !== 'tensor') throw node.refuse('the condition is no tensor');
@@ -240,6 +249,6 @@ function unrolled(
   ];
 }
 
-export const loopRules: Rules = {
+export const loopRules: ImportRules = {
   Loop: anyElement(loop),
 };

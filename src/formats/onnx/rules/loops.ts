@@ -2,14 +2,14 @@ import { isStatic, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import type { Operand, TensorOperand } from '../operand.js';
-import { Region } from '../region.js';
+import type { ImportedOperand, TensorOperand } from '../operand.js';
+import { ImportedRegion } from '../region.js';
 
 export interface LoopOperands {
-  /** Iterated over along their first axes. */
+  /** Arrays to iterate over along their first axes. */
   readonly data: readonly Value[];
   readonly states: readonly Value[];
-  /** From the last row to the first. */
+  /** Iterate from the last row to the first. */
   readonly reverse?: boolean;
 }
 
@@ -18,20 +18,20 @@ export interface LoopResults {
   readonly states: readonly Value[];
 }
 
-/** What one iteration is given, and how it reads what lies outside of the loop. */
+/** Body of a loop: arguments of one iteration, and access to captured values. */
 export type LoopBody = (
   given: LoopResults,
   outer: (value: Value) => Value,
-  region: Region,
+  region: ImportedRegion,
 ) => LoopResults;
 
-/** A loop over rows: the rows of the body's results, stacked, and the last states. */
+/** A loop over rows: returns the stacked results and the final states. */
 export function foreachRow(
   { region: outside }: Pick<ImportedNode, 'region'>,
   { data, states, reverse = false }: LoopOperands,
   body: LoopBody,
 ): LoopResults {
-  const region = new Region(outside);
+  const region = new ImportedRegion(outside);
   const slices = data.map(({ type: { dtype, shape } }) =>
     region.variable('row', { dtype, shape: shape.slice(1) }),
   );
@@ -46,8 +46,8 @@ export function foreachRow(
   return { rows: results.slice(0, count), states: results.slice(count) };
 }
 
-/** Whether a state keeps its type, as loops demand. */
-export function keepsType(before: TensorOperand, after: Operand): boolean {
+/** True when a state keeps its type, as loops require. */
+export function keepsType(before: TensorOperand, after: ImportedOperand): boolean {
   return (
     after.kind === 'tensor' &&
     after.element === before.element &&

@@ -1,9 +1,9 @@
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/** What each place costs given logarithms of probabilities, `[N, C, ...]`, and the classes, `[N, ...]`. */
+/** Loss of each position from log-probabilities, `[N, C, ...]`, and classes, `[N, ...]`. */
 function likelihoodLoss(node: ImportedNode, logs: Value): Value {
   node.expectRank(1, node.rank(0) - 1);
   const target = ops.cast(node.value(1), 'int64');
@@ -30,7 +30,7 @@ function likelihoodLoss(node: ImportedNode, logs: Value): Value {
   }
 }
 
-export const losses: Rules = {
+export const losses: ImportRules = {
   NegativeLogLikelihoodLoss: rule((node) => likelihoodLoss(node, node.value(0))),
   SoftmaxCrossEntropyLoss: rule((node) => {
     const logs = ops.logSoftmax(node.value(0), 1);

@@ -2,8 +2,8 @@ import { isStatic } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { elementsOf } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { constantNumbers } from '../node.js';
+import { rule, type ImportRules } from './rule.js';
 
 function row(node: ImportedNode, values: readonly number[], dtype: 'float32' | 'int64'): Value {
   return node.region.constant({
@@ -12,7 +12,7 @@ function row(node: ImportedNode, values: readonly number[], dtype: 'float32' | '
   });
 }
 
-/** Keys or values of a table, from whichever attribute holds them. */
+/** Keys or values of a table, from the attribute of the right kind. */
 function table(
   node: ImportedNode,
   what: 'keys' | 'values',
@@ -27,10 +27,10 @@ function table(
   const operand = node.importer.constantOf(tensor, `the ${what} of ${node.place}`);
   const { dtype } = operand.type;
   if (dtype !== 'int64' && dtype !== 'float32') throw node.unsupported(`${what} of this type`, operand.element.name); // prettier-ignore
-  return { numbers: elementsOf(operand.data!), dtype };
+  return { numbers: constantNumbers(operand.data!), dtype };
 }
 
-/** Each element is looked up among keys; what is not found becomes the default. */
+/** LabelEncoder: maps keys to values; unknown keys become the default. */
 function labels(node: ImportedNode): Value {
   const x = node.value(0);
   const keys = table(node, 'keys');
@@ -42,7 +42,7 @@ function labels(node: ImportedNode): Value {
       ? values.dtype === 'int64'
         ? node.attributes.int('default_int64', -1)
         : node.attributes.float('default_float', -0)
-      : elementsOf(node.importer.constantOf(fallback, 'the default').data!)[0];
+      : constantNumbers(node.importer.constantOf(fallback, 'the default').data!)[0];
   const known = row(node, keys.numbers, keys.dtype);
   const found = row(node, [...values.numbers, otherwise], values.dtype);
   const column = ops.expandDims(ops.cast(x, keys.dtype), -1);
@@ -55,7 +55,7 @@ function labels(node: ImportedNode): Value {
   return ops.take(found, place, { axis: 0, mode: 'clip' });
 }
 
-/** Divides rows by their greatest element, their sum or their length. */
+/** Normalizer: divides rows by their maximum, sum or Euclidean norm. */
 function normalized(node: ImportedNode): Value {
   const x = ops.cast(node.value(0), 'float32');
   const kind = node.attributes.string('norm', 'MAX');
@@ -70,7 +70,7 @@ function normalized(node: ImportedNode): Value {
   return ops.where(ops.equal(size, 0), x, ops.div(x, size));
 }
 
-export const machineLearning: Rules = {
+export const machineLearning: ImportRules = {
   ArrayFeatureExtractor: rule((node) => {
     const x = node.value(0);
     const taken = ops.take(x, ops.flatten(node.value(1)), { axis: -1 });

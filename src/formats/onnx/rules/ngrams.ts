@@ -3,20 +3,20 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/** Patterns are compared one distance after the other: more are refused. */
+/** Limit of skip distances, which are compared one after the other. */
 const mostDistances = 256;
-/** The most elements of the matrix that gives counts their places. */
+/** Size limit of the matrix that maps counts to outputs. */
 const largest = 2 ** 24;
 
-/** The sequences of one length that are looked for. */
+/** The n-grams of one length. */
 interface Level {
   readonly length: number;
   readonly patterns: readonly (readonly number[])[];
 }
 
-/** The pool, taken apart where `ngram_counts` says that the sequences of the next length begin. */
+/** The pool split by n-gram length, at the offsets of `ngram_counts`. */
 function levelsOf(node: ImportedNode): readonly Level[] {
   const pool = node.attributes.ints('pool_int64s', null);
   if (pool === null) throw node.unsupported('a pool of strings');
@@ -31,7 +31,7 @@ function levelsOf(node: ImportedNode): readonly Level[] {
   });
 }
 
-/** How often each of the sequences occurs with so many steps from one of its elements to the next. */
+/** Occurrences of each n-gram with a fixed distance between its elements. */
 function occurrences(
   node: ImportedNode,
   x: Value,
@@ -47,8 +47,8 @@ function occurrences(
 }
 
 /**
- * Counts sequences of a pool in the rows of an operand: with up to `max_skip_count` elements between two
- * of theirs, the same number each time.
+ * TfIdfVectorizer: counts n-grams of a pool in the rows of an operand, with up to `max_skip_count` elements
+ * skipped between neighbors, the same number each time.
  */
 function counted(node: ImportedNode): Value {
   const x = ops.cast(node.value(0), 'int64');
@@ -71,7 +71,7 @@ function counted(node: ImportedNode): Value {
   return placed(node, ops.concat(parts, -1));
 }
 
-/** Counts in the places of the result that `ngram_indexes` gives them, with their weights. */
+/** Places counts at the outputs of `ngram_indexes`, with their weights. */
 function placed(node: ImportedNode, counts: Value): Value {
   const places = node.attributes.ints('ngram_indexes', []);
   const weights = node.attributes.floats('weights', null);
@@ -87,13 +87,13 @@ function placed(node: ImportedNode, counts: Value): Value {
   if (mode !== 'TF' && mode !== 'IDF' && mode !== 'TFIDF') throw node.refuse('no such mode', 'TF, IDF or TFIDF', mode); // prettier-ignore
   const frequency = mode === 'IDF' ? ops.cast(ops.greater(found, 0), 'float32') : found;
   if (mode === 'TF' || weights === null) return frequency;
-  // The standard counts weights by the pool, its reference by the places of the result.
+  // The standard indexes weights by the pool, the reference implementation by outputs.
   if (!places.every((place, k) => place === k)) throw node.unsupported('weights of sequences whose places are not in the order of the pool'); // prettier-ignore
   if (weights.length !== total) throw node.refuse('there is not one weight for each sequence');
   const row = node.region.constant({ type: { dtype: 'float32', shape: [total] }, data: Float32Array.from(weights) }); // prettier-ignore
   return ops.mul(frequency, row);
 }
 
-export const ngrams: Rules = {
+export const ngrams: ImportRules = {
   TfIdfVectorizer: rule(counted),
 };

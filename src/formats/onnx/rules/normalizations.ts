@@ -1,18 +1,18 @@
-import { isStatic, sameShape, sizeOf } from '../../../base/dim/index.js';
+import { isStatic, sameShape, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode, Results } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/** The dtype in which statistics are computed: an attribute, float32 unless said. */
+/** The dtype of statistics: an attribute, by default float32. */
 function computing(node: ImportedNode, x: Value): Value {
   const code = node.attributes.int('stash_type', 1);
   const { carrier } = elementFor(code, node.title);
   return x.type.dtype === 'float64' ? x : ops.cast(x, carrier);
 }
 
-/** What layer norms share: the operand, the same in the dtype of statistics, and the last axes. */
+/** Common part of layer norms: the operand, the operand in the dtype of statistics, and the last axes. */
 function overLastAxes(node: ImportedNode): {
   readonly given: Value;
   readonly x: Value;
@@ -47,7 +47,7 @@ function layer(node: ImportedNode): Results {
   return [y, mean, inverse];
 }
 
-/** Whether a scale or a shift, if there is one, has the extents of the axes that are normalized. */
+/** True when a scale or shift is absent or has the extents of the normalized axes. */
 function coversAxes(node: ImportedNode, index: number, axes: readonly number[]): boolean {
   if (!node.has(index)) return true;
   return sameShape(node.shape(index), axes.map((axis) => node.shape(0)[axis])); // prettier-ignore
@@ -63,7 +63,7 @@ function rootMeanSquare(node: ImportedNode): Value {
   return ops.mul(ops.cast(ops.div(x, root), given.type.dtype), node.value(1));
 }
 
-/** By the statistics that are given, or in training by those of the batch, which are handed on. */
+/** BatchNormalization with given statistics, or in training with those of the batch, which are returned. */
 function batch(node: ImportedNode): Results {
   const [x, gamma, beta, mean, variance] = [0, 1, 2, 3, 4].map((index) => node.value(index));
   const epsilon = node.attributes.float('epsilon', 1e-5);
@@ -91,7 +91,7 @@ function instance(node: ImportedNode): Value {
   return ops.groupNorm(x, channels, node.value(1), node.value(2), { epsilon });
 }
 
-/** Scale and shift are of each group in opset 18, and of each channel since 21. */
+/** GroupNormalization: scale and shift are per group in opset 18, and per channel since 21. */
 function group(node: ImportedNode): Value {
   const x = node.value(0);
   for (const index of [1, 2]) node.expectRank(index, 1);
@@ -112,7 +112,7 @@ function group(node: ImportedNode): Value {
   return ops.add(ops.mul(normal, spread(node.value(1))), spread(node.value(2)));
 }
 
-/** Divides by a power of the mean of squares over neighboring channels. */
+/** LRN: divides by a power of the mean of squares over neighboring channels. */
 function localResponse(node: ImportedNode): Value {
   const x = node.value(0);
   if (x.type.shape.length < 3) throw node.refuse('the operand has no spatial axes');
@@ -121,7 +121,7 @@ function localResponse(node: ImportedNode): Value {
   const beta = node.attributes.float('beta', 0.75);
   const bias = node.attributes.float('bias', 1);
   const [images, channels, ...spatial] = x.type.shape;
-  const flat = ops.reshape(ops.square(x), [images, 1, channels, sizeOf(spatial)]);
+  const flat = ops.reshape(ops.square(x), [images, 1, channels, elementCount(spatial)]);
   const before = Math.floor((size - 1) / 2);
   const windows = ops.slidingWindows(flat, [size, 1], {
     padding: [
@@ -141,7 +141,7 @@ function norm(node: ImportedNode): Value {
     p === 1
       ? ops.sum(ops.abs(x), axis, { keepdims: true })
       : ops.sqrt(ops.sum(ops.square(x), axis, { keepdims: true }));
-  // Of nothing but zeros the result is zero.
+  // All zeros give zero.
   return ops.where(ops.equal(size, 0), ops.zerosLike(x), ops.div(x, size));
 }
 
@@ -153,7 +153,7 @@ function meanVariance(node: ImportedNode): Value {
   return ops.div(centered, ops.add(ops.sqrt(variance), 1e-9));
 }
 
-export const normalizations: Rules = {
+export const normalizations: ImportRules = {
   LayerNormalization: rule(layer),
   RMSNormalization: rule(rootMeanSquare),
   BatchNormalization: rule(batch),

@@ -1,13 +1,13 @@
-import { type Dim, isStatic, sizeOf, subDim } from '../../../base/dim/index.js';
+import { type Dim, isStatic, elementCount, subDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode, Results } from '../node.js';
-import { rule, type Rules } from './rule.js';
-import { coveringPadding, knownPadding, type Windows, windowsOf } from './windows.js';
+import { rule, type ImportRules } from './rule.js';
+import { coveringPadding, knownPadding, type OnnxWindows, windowsFromNode } from './windows.js';
 
-/** The axes of windows, after images and channels. */
-function windowAxes({ kernel }: Windows): readonly number[] {
+/** The window axes, after batch and channels. */
+function windowAxes({ kernel }: OnnxWindows): readonly number[] {
   return kernel.map((_, axis) => axis + 2);
 }
 
@@ -15,9 +15,9 @@ function spatialOf(node: ImportedNode): Shape {
   return node.shape(0).slice(2);
 }
 
-/** The windows with the padding that `ceil_mode` adds. */
-function covered(node: ImportedNode): Windows {
-  const windows = windowsOf(node, spatialOf(node));
+/** The windows with the extra padding of `ceil_mode`. */
+function covered(node: ImportedNode): OnnxWindows {
+  const windows = windowsFromNode(node, spatialOf(node));
   if (!node.attributes.flag('ceil_mode')) return windows;
   return { ...windows, padding: coveringPadding(windows, spatialOf(node)) };
 }
@@ -30,15 +30,15 @@ function greatest(node: ImportedNode): Results {
   return node.wants(1) ? [y, greatestPlaces(node, x, windows, y)] : y;
 }
 
-/** Where in the whole operand the greatest element of each window lies. */
-function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value): Value {
+/** Flat index in the operand of the maximum of each window. */
+function greatestPlaces(node: ImportedNode, x: Value, windows: OnnxWindows, y: Value): Value {
   const { kernel, strides, dilation } = windows;
   const padding = knownPadding(node, windows);
   const spatial = spatialOf(node);
   if (!spatial.every(isStatic)) throw node.unsized('the sizes of the images are not known');
   const [images, channels, ...places] = y.type.shape;
   const all = ops.slidingWindows(x, kernel, { strides, dilation, padding, outside: 'lowest' });
-  const taps = sizeOf(kernel) as number;
+  const taps = elementCount(kernel) as number;
   let tap = ops.argmax(ops.reshape(all, [images, channels, taps, ...places]), 2);
   const isColumnMajor = node.attributes.int('storage_order', 0) === 1;
   const order = spatial.map((_, axis) => axis);
@@ -48,7 +48,7 @@ function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value
     strideOf.set(axis, stride);
     stride *= spatial[axis];
   }
-  const planes = ops.reshape(node.iota(sizeOf([images, channels])), [images, channels, ...places.map(() => 1)]); // prettier-ignore
+  const planes = ops.reshape(node.iota(elementCount([images, channels])), [images, channels, ...places.map(() => 1)]); // prettier-ignore
   let found = ops.mul(planes, stride);
   for (const axis of order.toReversed()) {
     const within = ops.mod(tap, kernel[axis]);
@@ -65,10 +65,10 @@ function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value
 
 function average(node: ImportedNode): Value {
   const x = node.value(0);
-  const windows = windowsOf(node, spatialOf(node));
+  const windows = windowsFromNode(node, spatialOf(node));
   const countIncludePad = node.attributes.flag('count_include_pad');
   const { kernel, strides, dilation } = windows;
-  // Beyond the padding nothing counts, whatever `count_include_pad` says.
+  // The extra padding never counts, whatever `count_include_pad` says.
   const options = { strides, dilation, padding: covered(node).padding };
   const total = ops.sum(ops.slidingWindows(x, kernel, options), windowAxes(windows));
   const ones = ops.onesLike(x, { shape: [1, 1, ...spatialOf(node)] });
@@ -107,19 +107,19 @@ function normPool(node: ImportedNode): Value {
   );
 }
 
-/** Over all of space, which is kept with extents of 1. */
+/** Pooling over all spatial axes, which are kept with extent 1. */
 function overSpace(node: ImportedNode): { x: Value; axes: readonly number[] } {
   const x = node.value(0);
   if (x.type.shape.length < 3) throw node.refuse('the operand has no spatial axes');
   return { x, axes: x.type.shape.slice(2).map((_, axis) => axis + 2) };
 }
 
-/** Elements back at the places that a pool has taken them from. */
+/** MaxUnpool: puts elements back at the indices that a pool returned. */
 function unpooled(node: ImportedNode): Value {
   node.expectRank(1, node.rank(0));
   const [x, places] = [node.value(0), node.value(1)];
   const [images, channels, ...counts] = x.type.shape;
-  const windows = windowsOf(node, counts);
+  const windows = windowsFromNode(node, counts);
   const { kernel, strides } = windows;
   const padding = knownPadding(node, windows);
   const inferred = counts.map((count, axis) => {
@@ -128,15 +128,15 @@ function unpooled(node: ImportedNode): Value {
     return (count - 1) * strides[axis] + kernel[axis] - before - after;
   });
   const shape = [images, channels, ...inferred];
-  const flat = ops.fullLike(x, 0, { shape: [sizeOf(shape)] });
+  const flat = ops.fullLike(x, 0, { shape: [elementCount(shape)] });
   const y = ops.reshape(ops.scatter(flat, ops.flatten(places), ops.flatten(x), 0), shape);
   if (!node.has(2)) return y;
-  // Places count in the shape that a pool would have had; a larger result is zero beyond.
+  // Indices refer to the shape that the pool would have had; a larger result is zero beyond it.
   const wanted = node.numbers(2).slice(2);
   return ops.pad(y, [[0, 0], [0, 0], ...wanted.map((size, axis) => [0, size - inferred[axis]])]);
 }
 
-export const pools: Rules = {
+export const pools: ImportRules = {
   MaxPool: rule(greatest),
   AveragePool: rule(average),
   LpPool: rule(normPool),

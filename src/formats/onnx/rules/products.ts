@@ -3,9 +3,9 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/** `alpha a b + beta c`, with either factor transposed; before opset 7 `c` may need `broadcast`. */
+/** Gemm: `alpha a b + beta c`, with either factor transposed; before opset 7 `c` may need `broadcast`. */
 function general(node: ImportedNode): Value {
   const [a, b] = [node.value(0), node.value(1)];
   const alpha = node.attributes.float('alpha', 1);
@@ -22,7 +22,7 @@ function general(node: ImportedNode): Value {
   return c === null ? scaled(product, alpha) : ops.add(scaled(product, alpha), scaled(c, beta));
 }
 
-/** The determinants of square matrices, by the first row; the work grows with the factorial of the size. */
+/** Determinants of square matrices by Laplace expansion; the work grows with the factorial of the size. */
 function determinant(x: Value, node: ImportedNode): Value {
   const { shape } = x.type;
   const size = shape.at(-1);
@@ -48,7 +48,7 @@ function determinant(x: Value, node: ImportedNode): Value {
   );
 }
 
-export const products: Rules = {
+export const products: ImportRules = {
   MatMul: rule((node) => ops.matmul(node.value(0), node.value(1))),
   Gemm: rule(general),
   Einsum: rule((node) => {

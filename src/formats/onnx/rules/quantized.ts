@@ -2,21 +2,21 @@ import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import { type Element, elementNamed } from '../elements.js';
+import { type ElementType, elementNamed } from '../elements.js';
 import type { ImportedNode, Results } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
 import { converted } from './conversions.js';
 import { convolved, perChannel } from './convolutions.js';
-import { anyElement, rule, type Rules } from './rule.js';
+import { anyElement, rule, type ImportRules } from './rule.js';
 
-/** The least and the greatest integer of an element type. */
-function rangeOf({ bits, isOwn, isSigned, carrier }: Element): readonly [number, number] {
+/** The range of an integer element type. */
+function rangeOf({ bits, isOwn, isSigned, carrier }: ElementType): readonly [number, number] {
   const hasSign = isOwn ? carrier.startsWith('int') : isSigned === true;
   return hasSign ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
 }
 
-/** Scales or zero points beside the operand: one, one for each position of an axis, or one for each block. */
+/** Broadcasts scales or zero points: one, one for each index of an axis, or one for each block. */
 function besides(node: ImportedNode, parameter: Value, x: Value): Value {
   const { shape } = x.type;
   const own = parameter.type.shape;
@@ -40,8 +40,13 @@ function besides(node: ImportedNode, parameter: Value, x: Value): Value {
   return ops.slice(whole, ...shape.map((_, k): ':' | readonly [number, Dim] => (k === axis ? [0, extent] : ':'))); // prettier-ignore
 }
 
-/** Numbers as integers of an element type: scaled, rounded to even, held to its range. */
-function quantizedTo(element: Element, scaled: Value, zero: Value | null, saturate = true): Value {
+/** Quantizes to an integer element type: scaled, rounded to even, clamped. */
+function quantizedTo(
+  element: ElementType,
+  scaled: Value,
+  zero: Value | null,
+  saturate = true,
+): Value {
   if (element.narrow !== undefined) {
     const moved = zero === null ? scaled : ops.add(scaled, ops.cast(zero, scaled.type.dtype));
     return converted(ops.cast(moved, 'float32'), elementNamed('float'), element, { saturate });
@@ -75,7 +80,7 @@ function dequantize(node: ImportedNode): Value {
   return ops.cast(ops.mul(ops.cast(moved, 'float32'), ops.cast(scale, 'float32')), dtype);
 }
 
-/** By the range of the operand, which always holds zero. */
+/** DynamicQuantizeLinear: by the range of the operand, extended to include zero. */
 function dynamic(node: ImportedNode): Results {
   const x = node.value(0);
   const least = ops.minimum(ops.min(x), 0);
@@ -87,10 +92,10 @@ function dynamic(node: ImportedNode): Results {
   return [y, scale, ops.cast(zero, 'uint8')];
 }
 
-/** Integers less their zero point, where products add up without loss. */
-function centered(x: Value, zero: Value | null, beside: (zero: Value) => Value): Value {
+/** Integers minus their zero point, in a dtype in which sums of products are exact. */
+function centered(x: Value, zero: Value | null, align: (zero: Value) => Value): Value {
   const wide = ops.cast(x, 'int32');
-  return zero === null ? wide : ops.sub(wide, beside(ops.cast(zero, 'int32')));
+  return zero === null ? wide : ops.sub(wide, align(ops.cast(zero, 'int32')));
 }
 
 /** A zero point for each row of the left factor, or each column of the right one. */
@@ -108,7 +113,7 @@ function integerProduct(
   return ops.matmul(left, right);
 }
 
-/** An integer result at another scale. */
+/** Requantizes an integer result to another scale. */
 function requantized(
   node: ImportedNode,
   result: Value,
@@ -130,7 +135,7 @@ function quantizedProduct(node: ImportedNode): TensorOperand {
   return requantized(node, product, scale, 6);
 }
 
-/** Integers of convolutions, exact in float64. */
+/** Integer convolution, exact in float64. */
 function integerConvolution(node: ImportedNode, x: Value, w: Value): Value {
   return ops.cast(convolved(node, ops.cast(x, 'float64'), ops.cast(w, 'float64')), 'int32');
 }
@@ -153,7 +158,7 @@ function quantizedConvolution(node: ImportedNode): TensorOperand {
   return requantized(node, result, ops.mul(ops.reshape(node.value(1), []), perFilter), 6);
 }
 
-export const quantized: Rules = {
+export const quantized: ImportRules = {
   QuantizeLinear: anyElement(quantize),
   DequantizeLinear: anyElement(dequantize),
   DynamicQuantizeLinear: rule(dynamic),

@@ -2,9 +2,9 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Results, Rule } from '../node.js';
+import type { ImportedNode, Results, ImportRule } from '../node.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /*
  * Each run draws fresh numbers from Kaon's generator, which `random.seed` sets; seeds that a model names are
@@ -32,8 +32,8 @@ const normal: Draw = (state, shape, dtype, { attributes }) =>
     dtype,
   });
 
-/** Numbers of a shape that an attribute has. */
-function drawn(draw: Draw): Rule {
+/** Random numbers of a shape given by an attribute. */
+function drawn(draw: Draw): ImportRule {
   return rule((node) => {
     const shape = node.attributes.ints('shape', null);
     if (shape === null || shape.some((size) => size < 0)) throw node.refuse('no shape is given');
@@ -42,8 +42,8 @@ function drawn(draw: Draw): Rule {
   });
 }
 
-/** Numbers of the shape of the operand. */
-function drawnLike(draw: Draw): Rule {
+/** Random numbers of the operand's shape. */
+function drawnLike(draw: Draw): ImportRule {
   return rule((node) => {
     const { shape, dtype } = node.operand(0).type;
     const code = node.attributes.int('dtype', null);
@@ -52,7 +52,7 @@ function drawnLike(draw: Draw): Rule {
   });
 }
 
-/** Truth by the probabilities in the operand. */
+/** Booleans with the operand's probabilities. */
 function bernoulli(node: ImportedNode): Value {
   const p = node.value(0);
   const code = node.attributes.int('dtype', null);
@@ -63,7 +63,7 @@ function bernoulli(node: ImportedNode): Value {
   return ops.cast(ops.less(numbers, p), dtype);
 }
 
-/** In training a part of the elements becomes zero, and the others grow as much. */
+/** Dropout: in training zeroes elements and scales the others. */
 function dropout(node: ImportedNode): Results {
   const x = node.value(0);
   const isTraining = node.version >= 12 && node.has(2) && node.number(2) !== 0;
@@ -77,7 +77,7 @@ function dropout(node: ImportedNode): Results {
   return [ops.mul(x, ops.div(ops.cast(mask, x.type.dtype), 1 - rate)), mask];
 }
 
-export const randomness: Rules = {
+export const randomness: ImportRules = {
   RandomUniform: drawn(uniform),
   RandomNormal: drawn(normal),
   RandomUniformLike: drawnLike(uniform),

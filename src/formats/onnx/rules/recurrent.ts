@@ -2,11 +2,11 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { type LoopResults, foreachRow } from './loops.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 type Activation = (x: Value) => Value;
 
-/** The activations of one direction, by the names and numbers that the node gives. */
+/** The activations of one direction, from the node's names and coefficients. */
 function activationsOf(
   node: ImportedNode,
   direction: number,
@@ -16,7 +16,7 @@ function activationsOf(
   const names = given?.slice(direction * defaults.length, (direction + 1) * defaults.length) ?? defaults; // prettier-ignore
   const alphas = node.attributes.floats('activation_alpha', []);
   const betas = node.attributes.floats('activation_beta', []);
-  // The numbers are listed for those functions only that take any.
+  // Coefficients are listed only for functions that take any.
   let [nextAlpha, nextBeta] = [0, 0];
   const all = [...(given ?? names)];
   const made = all.map((name): Activation => {
@@ -31,7 +31,7 @@ function activationsOf(
   return given === null ? made : made.slice(direction * defaults.length, (direction + 1) * defaults.length); // prettier-ignore
 }
 
-/** What alpha and beta are unless given; null where a function has none. */
+/** Default alpha and beta; null when a function has none. */
 function numbersOf(name: string): readonly [number | null, number | null] {
   switch (name) {
     case 'affine':
@@ -79,16 +79,16 @@ function activation(name: string, alpha: number, beta: number): Activation | nul
   }
 }
 
-/** What each kind of cell makes of one step. */
+/** One step of a kind of cell. */
 interface Cell {
   readonly gates: number;
   readonly activations: readonly string[];
-  /** The new states; the first is the result. */
+  /** The new states; the first is the output. */
   step(parts: StepParts): readonly Value[];
 }
 
 interface StepParts {
-  /** The input's part of the gates, bias included: [N, gates * H]. */
+  /** Contribution of the input to the gates, bias included: [N, gates * H]. */
   readonly x: Value;
   readonly states: readonly Value[];
   /** The recurrent weights, transposed: [H, gates * H]. */
@@ -157,7 +157,7 @@ const gru: Cell = {
   },
 };
 
-/** Runs a cell over the rows of the operand, in one direction or both. */
+/** Runs a cell over the rows of the operand, in one or both directions. */
 function recurrence(node: ImportedNode, cell: Cell): readonly Value[] {
   const isBatchFirst = node.attributes.int('layout', 0) === 1;
   const swap = (x: Value): Value => (isBatchFirst ? ops.swapaxes(x, 0, 1) : x);
@@ -209,7 +209,7 @@ function recurrence(node: ImportedNode, cell: Cell): readonly Value[] {
           node,
         });
         if (lengths === null) return { rows: [after[0]], states: after };
-        // Beyond the end of a sequence the states stay, and the results are zero.
+        // After the end of a sequence the states stay, and the outputs are zero.
         const runs = ops.expandDims(ops.less(at, outer(lengths)), 1);
         return {
           rows: [ops.where(runs, after[0], 0)],
@@ -233,7 +233,7 @@ function recurrence(node: ImportedNode, cell: Cell): readonly Value[] {
   return [isBatchFirst ? ops.transpose(rows, [2, 0, 1, 3]) : rows, ...last];
 }
 
-export const recurrent: Rules = {
+export const recurrent: ImportRules = {
   RNN: rule((node) => recurrence(node, plain)),
   GRU: rule((node) => recurrence(node, gru)),
   LSTM: rule((node) => recurrence(node, lstm)),

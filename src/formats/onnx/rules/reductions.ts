@@ -3,13 +3,13 @@ import { isFloat } from '../../../base/dtype.js';
 import { integerRange, isSigned } from '../../../base/numbers.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Rule } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import type { ImportedNode, ImportRule } from '../node.js';
+import { rule, type ImportRules } from './rule.js';
 
 type Reduce = (x: Value, axes: readonly number[] | null, keepdims: boolean) => Value;
 
-/** The axes are attributes in older versions and operands in newer ones; the result keeps the dtype. */
-function reduction(reduce: Reduce, alone: (x: Value) => Value = (x) => x): Rule {
+/** Axes are attributes in older opsets and operands in newer ones; the result keeps the dtype. */
+function reduction(reduce: Reduce, alone: (x: Value) => Value = (x) => x): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const given = node.intsFrom('axes', 1, null);
@@ -24,13 +24,13 @@ const wide = (x: Value): Value => (isFloat(x.type.dtype) ? x : ops.cast(x, 'floa
 const sum: Reduce = (x, axes, keepdims) => ops.sum(x, axes, { keepdims });
 const sumOfSquares: Reduce = (x, axes, keepdims) => sum(ops.square(x), axes, keepdims);
 
-/** Integers before the logarithm are reduced as floats. */
+/** Converts integers to floats before a logarithm, and the result back. */
 function narrowed(x: Value, result: Value): Value {
   return ops.cast(result, x.type.dtype);
 }
 
-/** The first greatest or least element's position; with `select_last_index` the last one's. */
-function position(find: (x: Value, axis: number) => Value): Rule {
+/** Index of the first extremum; with `select_last_index` of the last one. */
+function position(find: (x: Value, axis: number) => Value): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
@@ -47,7 +47,7 @@ interface Running {
   readonly reverse: boolean;
 }
 
-function running(scan: (x: Value, axis: number, options: Running) => Value): Rule {
+function running(scan: (x: Value, axis: number, options: Running) => Value): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const axis = node.axis(node.number(1), x.type.shape.length);
@@ -66,7 +66,7 @@ function logOfSum(node: ImportedNode): Value {
   return narrowed(x, ops.log(sum(wide(x), axes, keepdims)));
 }
 
-export const reductions: Rules = {
+export const reductions: ImportRules = {
   ReduceSum: reduction(sum),
   ReduceProd: reduction((x, axes, keepdims) => ops.prod(x, axes, { keepdims })),
   ReduceMean: reduction((x, axes, keepdims) => ops.mean(x, axes, { keepdims })),
@@ -93,7 +93,7 @@ export const reductions: Rules = {
   CumProd: running((x, axis, options) => ops.cumprod(x, axis, options)),
 };
 
-/** The extremum of truth values is whether any or all hold. */
+/** The extremum of booleans is any or all. */
 function extreme(
   x: Value,
   axes: readonly number[] | null,
@@ -106,7 +106,7 @@ function extreme(
   const reduced =
     axes?.map((axis) => (axis < 0 ? axis + shape.length : axis)) ?? shape.map((_, axis) => axis);
   if (!reduced.some((axis) => shape[axis] === 0)) return ofNumbers(x);
-  // Of no elements it is the neutral one.
+  // The extremum of no elements is the neutral one.
   const left = shape.flatMap((dim, axis) =>
     reduced.includes(axis) ? (keepdims ? [1] : []) : [dim],
   );
@@ -119,7 +119,7 @@ function neutral(like: Value, isLeast: boolean, shape: readonly Dim[]): Value {
   if (range === null) return ops.fullLike(like, isLeast ? -Infinity : Infinity, { shape });
   const least = ops.fullLike(like, Number(range[0]), { shape });
   if (isLeast) return least;
-  // The greatest 64-bit integer is no number of JavaScript; it is the complement of the least one.
+  // The greatest int64 is not a JavaScript number; it is the complement of the least one.
   return isSigned(like.type.dtype)
     ? ops.bitwiseNot(least)
     : ops.fullLike(like, Number(range[1]), { shape });

@@ -1,11 +1,11 @@
-import { type Dim, isStatic, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, isStatic, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 import { insideOnly, sampled, type Tap } from './sampling.js';
 
-/** The border that an image reflects at, along one axis. */
+/** The border at which an image is reflected, along one axis. */
 interface Border {
   readonly least: number;
   readonly greatest: Value;
@@ -18,7 +18,7 @@ function borderOf(at: Value, extent: Dim, alignCorners: boolean): Border {
     : { least: -0.5, greatest: ops.sub(size, 0.5) };
 }
 
-/** A coordinate mirrored at both ends until it lies between them. */
+/** A coordinate reflected at both ends until it lies between them. */
 function reflected(at: Value, { least, greatest }: Border): Value {
   const span = ops.sub(greatest, least);
   const away = ops.abs(ops.sub(at, least));
@@ -27,7 +27,7 @@ function reflected(at: Value, { least, greatest }: Border): Value {
   return ops.add(ops.sub(span, ops.abs(ops.sub(within, span))), least);
 }
 
-/** The taps of one axis of a grid. */
+/** Taps along one axis of a grid. */
 function tapsAlong(
   x: Value,
   axis: number,
@@ -56,7 +56,7 @@ function tapsAlong(
   return [-1, 0, 1, 2].map((k) => tap(ops.add(low, k), cubic(ops.abs(ops.sub(part, k)), k)));
 }
 
-/** A coordinate outside of the borders brought back as the padding says; zeros leave it where it is. */
+/** Moves an outside coordinate inside according to the padding mode; `zeros` leaves it. */
 function placed(at: Value, padding: string, border: Border, size: Value): Value {
   const isOutside = ops.logicalOr(ops.less(at, border.least), ops.greater(at, border.greatest));
   if (padding === 'border') {
@@ -66,7 +66,7 @@ function placed(at: Value, padding: string, border: Border, size: Value): Value 
   return padding === 'reflection' ? ops.where(isOutside, reflected(at, border), at) : at;
 }
 
-/** Keys' kernel with a = -0.75 at a distance: within 1 for the middle taps, from 1 to 2 for the outer ones. */
+/** Keys' kernel with a = -0.75 at a distance: within 1 for the inner taps, from 1 to 2 for the outer ones. */
 function cubic(x: Value, tap: number): Value {
   const a = -0.75;
   const times = (y: Value, factor: number, term: number): Value =>
@@ -85,7 +85,7 @@ const modes: Readonly<Record<string, string>> = {
   cubic: 'cubic',
 };
 
-/** Elements at the places that a grid of coordinates from -1 to 1 names, the last axis first. */
+/** GridSample: elements at coordinates from -1 to 1, the last axis first. */
 function gridSample(node: ImportedNode): Value {
   const x = node.value(0);
   const grid = ops.cast(node.value(1), x.type.dtype);
@@ -100,13 +100,16 @@ function gridSample(node: ImportedNode): Value {
   if (axes < 1 || grid.type.shape.at(-1) !== axes)
     throw node.refuse('the grid does not fit the image');
   const taps = Array.from({ length: axes }, (_, axis) => {
-    const along = ops.reshape(ops.slice(grid, '...', axes - 1 - axis), [images, sizeOf(places)]);
+    const along = ops.reshape(ops.slice(grid, '...', axes - 1 - axis), [
+      images,
+      elementCount(places),
+    ]);
     return tapsAlong(x, axis, along, { mode, padding, alignCorners });
   });
   return ops.reshape(sampled(x, taps), [images, x.type.shape[1], ...places]);
 }
 
-/** A grid for `GridSample`: every place of the result moved by an affine map. */
+/** AffineGrid: a grid for `GridSample` by an affine map of the output positions. */
 function affineGrid(node: ImportedNode): Value {
   node.expectRank(0, 3);
   const theta = node.value(0);
@@ -129,14 +132,14 @@ function affineGrid(node: ImportedNode): Value {
   });
   const ones = node.filled(spatial, 1, dtype);
   const points = ops.reshape(ops.stack([...lines.toReversed(), ones], -1), [
-    sizeOf(spatial),
+    elementCount(spatial),
     axes + 1,
   ]);
   const grid = ops.matmul(points, ops.swapaxes(theta, 1, 2));
   return ops.reshape(grid, [images, ...spatial, axes]);
 }
 
-/** Averages, or maxima, of points inside of the bins that regions of images are divided into. */
+/** RoiAlign: averages, or maxima, of sample points in the bins of regions. */
 function alignedRegions(node: ImportedNode): Value {
   node.expectRank(0, 4);
   node.expectRank(1, 2);
@@ -198,7 +201,7 @@ function alignedRegions(node: ImportedNode): Value {
   return ops.mean(points, [3, 5]);
 }
 
-/** In place of the sum over the four corners of a point, the greatest of them. */
+/** The maximum over the four corners of a point instead of their sum. */
 function greatestCorner(
   images: Value,
   taps: readonly (readonly Tap[])[],
@@ -212,7 +215,7 @@ function greatestCorner(
   return ops.max(ops.reshape(best, [regions, channels, height, ratio, width, ratio]), [3, 5]);
 }
 
-export const resampling: Rules = {
+export const resampling: ImportRules = {
   GridSample: rule(gridSample),
   AffineGrid: rule(affineGrid),
   RoiAlign: rule(alignedRegions),

@@ -5,26 +5,26 @@ import type { ConstantData } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
-import { moves, type Rules } from './rule.js';
+import { moves, type ImportRules } from './rule.js';
 
-/** The places that each position of a result is made of are listed: longer axes are refused. */
+/** Limit of an axis, because its taps are listed. */
 const longest = 2 ** 20;
 
-/** How one axis is resampled. */
+/** Resampling of one axis. */
 interface Axis {
   readonly axis: number;
   readonly from: number;
   readonly to: number;
   readonly scale: number;
-  /** The part of the axis that is resized, of its whole. */
+  /** The resized region as fractions of the axis. */
   readonly region: readonly [number, number];
 }
 
-/** For each position of the result: the positions it is made of, and how much each counts. */
+/** For each output position: its input positions and their weights. */
 interface Taps {
   readonly places: readonly (readonly number[])[];
   readonly weights: readonly (readonly number[])[];
-  /** Positions of the result that lie outside of the operand, in the mode that says so. */
+  /** Output positions outside of the operand, for the mode that fills them. */
   readonly outside: readonly boolean[];
 }
 
@@ -37,7 +37,7 @@ interface Settings {
   readonly antialias: boolean;
 }
 
-/** Where a position of the result lies in the operand. */
+/** Input coordinate of an output position. */
 function originOf(
   at: number,
   { from, to, scale, region }: Axis,
@@ -65,14 +65,14 @@ function originOf(
   }
 }
 
-/** Positions relative to the floor of a place, and their weights. */
+/** Offsets from the floor of a coordinate, and their weights. */
 function kernelAt(
   part: number,
   scale: number,
   settings: Settings,
 ): readonly (readonly [number, number])[] {
   const { mode, cubic, antialias } = settings;
-  // Smoothing widens the kernel where the result is smaller.
+  // Antialiasing widens the kernel when the output is smaller.
   const shrink = antialias ? Math.min(scale, 1) : 1;
   const reach = mode === 'cubic' ? 2 : 1;
   const first = Math.floor(-reach / shrink) + 1;
@@ -86,7 +86,7 @@ function kernelAt(
   return taps;
 }
 
-/** Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981. */
+/** Source: Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981. */
 function cubicWeight(x: number, a: number): number {
   if (x <= 1) return (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1;
   return x < 2 ? a * x ** 3 - 5 * a * x ** 2 + 8 * a * x - 4 * a : 0;
@@ -142,7 +142,7 @@ function tapsOf(node: ImportedNode, each: Axis, settings: Settings): Taps {
   return { places, weights, outside };
 }
 
-/** One axis of the operand resampled. */
+/** Resamples one axis of the operand. */
 function resampledAxis(
   node: ImportedNode,
   x: Value,
@@ -170,7 +170,7 @@ function floats(values: readonly number[], shape: readonly number[]): ConstantDa
   return { type: { dtype: 'float32', shape }, data: Float32Array.from(values) };
 }
 
-/** The axes that change, by the scales or the sizes that the node is given. */
+/** The axes to resample, by the scales or sizes of the node. */
 function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
   const rank = shape.length;
   const isOld = node.proto.opType === 'Upsample' || node.version < 11;
@@ -203,7 +203,7 @@ function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
           ? sizes[k]
           : Math.floor(factors[k] * from + 0.5);
     if (!(factors[k] > 0) || !(to >= 0 && to <= longest)) throw node.refuse('a scale or size is out of range'); // prettier-ignore
-    // An axis that shrinks is made of all positions under a kernel.
+    // An axis that shrinks reads all positions under a kernel.
     const under = node.attributes.flag('antialias') ? to / Math.min(factors[k], 1) : to;
     if (under > longest) throw node.refuse('a scale or size is out of range');
     const part: readonly [number, number] = [region[k] ?? 0, region[k + axes.length] ?? 1];
@@ -245,7 +245,7 @@ function resized(x: Value, node: ImportedNode): Value {
   return ops.cast(ops.where(outside, node.attributes.float('extrapolation_value', 0), back), dtype);
 }
 
-export const resizing: Rules = {
+export const resizing: ImportRules = {
   Resize: moves(resized),
   Upsample: moves(resized),
 };

@@ -2,28 +2,28 @@ import { type Dim, sameDim, subDim } from '../../../base/dim/index.js';
 import { atLeast } from '../../../ir/requirement.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { Element } from '../elements.js';
+import type { ElementType } from '../elements.js';
 import type { ImportedNode } from '../node.js';
 import type { TensorOperand } from '../operand.js';
 import type { GraphProto, NodeProto } from '../proto/onnx_pb.js';
 
-/** The body of a loop, and the arrays of which it reads one row in each iteration. */
+/** A loop body, and the arrays of which each iteration reads one row. */
 export interface RowReads {
-  /** The rows are inputs of it, the last ones. */
+  /** The rows are its last inputs. */
   readonly body: GraphProto;
-  /** As many rows as there are iterations. */
+  /** One row for each iteration. */
   readonly data: readonly Value[];
-  readonly elements: readonly Element[];
-  /** Whether iterations go from the last row to the first. */
+  readonly elements: readonly ElementType[];
+  /** True to iterate from the last row to the first. */
   readonly reverse: boolean;
 }
 
 /**
- * Finds what the body of a loop gathers of arrays around it at the number of the iteration, or at that
- * counted from the end. So written a loop is one over rows, which needs no row to look at where there is none.
+ * Finds gathers of outer arrays at the iteration number, or at that counted from the end. As a loop over
+ * rows, the loop also works without iterations, where there is no row to gather.
  */
 export function rowReads(node: ImportedNode, body: GraphProto, length: Dim): RowReads {
-  // A body that is given nothing is refused where it is read.
+  // A body without inputs is refused when it is read.
   const number = body.input[0]?.name ?? '';
   const own = new Set([
     ...body.input.map(({ name }) => name),
@@ -71,7 +71,7 @@ export function rowReads(node: ImportedNode, body: GraphProto, length: Dim): Row
   };
 }
 
-/** A message with other fields. What a message leaves out, its prototype has. */
+/** A message with other fields. Defaults come from the prototype. */
 function withFields<M extends object>(message: M, fields: Partial<M>): M {
   return Object.assign(Object.create(Object.getPrototypeOf(message) as object) as M, message, fields); // prettier-ignore
 }

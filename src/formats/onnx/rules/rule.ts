@@ -1,25 +1,25 @@
 import type { Value } from '../../../ir/program.js';
-import type { ImportedNode, Rule } from '../node.js';
+import type { ImportedNode, ImportRule } from '../node.js';
 
-/** Rules by the names of operators. */
-export type Rules = Readonly<Record<string, Rule>>;
+/** Rules by operator name. */
+export type ImportRules = Readonly<Record<string, ImportRule>>;
 
-/** For element types of Kaon's own. */
-export function rule(run: Rule['run']): Rule {
+/** A rule for element types that Kaon has. */
+export function rule(run: ImportRule['run']): ImportRule {
   return { run };
 }
 
-/** For any element type: it moves elements, or sees to their carriers itself. */
-export function anyElement(run: Rule['run']): Rule {
+/** A rule for any element type: it moves elements, or handles carriers itself. */
+export function anyElement(run: ImportRule['run']): ImportRule {
   return { run, foreign: true };
 }
 
-/** One operand, one result, attributes ignored. */
-export function unary(f: (x: Value) => Value): Rule {
+/** One operand, one result, no attributes. */
+export function unaryRule(f: (x: Value) => Value): ImportRule {
   return rule((node) => f(node.value(0)));
 }
 
-/** One operand whose elements are moved and nothing else. */
-export function moves(f: (x: Value, node: ImportedNode) => Value): Rule {
+/** A unary rule that only moves elements. */
+export function moves(f: (x: Value, node: ImportedNode) => Value): ImportRule {
   return anyElement((node) => node.like(0, f(node.value(0), node)));
 }

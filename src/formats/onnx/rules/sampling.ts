@@ -1,8 +1,8 @@
-import { sizeOf } from '../../../base/dim/index.js';
+import { elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 
-/** A place along one axis and how much it counts. */
+/** An index along one axis and its weight. */
 export interface Tap {
   /** int64, [N, P]. */
   readonly at: Value;
@@ -10,12 +10,12 @@ export interface Tap {
 }
 
 /**
- * Elements of `x`, `[N, C, ...size]`, at the products of places along each axis: the sum over one tap an
- * axis of the element there times the weights. `[N, C, P]`.
+ * Samples `x`, `[N, C, ...size]`: the sum over one tap of each axis of the element times the weights. `[N, C,
+ * P]`.
  */
 export function sampled(x: Value, taps: readonly (readonly Tap[])[]): Value {
   const [images, channels, ...size] = x.type.shape;
-  const flat = ops.reshape(x, [images, channels, sizeOf(size)]);
+  const flat = ops.reshape(x, [images, channels, elementCount(size)]);
   const [, points] = taps[0][0].at.type.shape;
   const visit = (axis: number, at: Value | null, weight: Value | null): Value => {
     if (axis === size.length) {
@@ -33,7 +33,7 @@ export function sampled(x: Value, taps: readonly (readonly Tap[])[]): Value {
   return visit(0, null, null);
 }
 
-/** A place that counts only inside of an axis. */
+/** A tap with weight zero outside of the axis. */
 export function insideOnly(x: Value, axis: number, at: Value, weight: Value): Tap {
   const extent = ops.dimLike(at, x.type.shape[axis + 2]);
   const isInside = ops.logicalAnd(ops.greaterEqual(at, 0), ops.less(at, extent));

@@ -1,13 +1,13 @@
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type Operand, TensorOperand } from '../operand.js';
-import type { Region } from '../region.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
+import type { ImportedRegion } from '../region.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
-import { anyElement, type Rules } from './rule.js';
+import { anyElement, type ImportRules } from './rule.js';
 
-/** A loop over rows along axes and in directions that may differ from one operand to the next. */
-function scan(node: ImportedNode): readonly Operand[] {
+/** Scan: a loop over rows, with an axis and a direction for each operand. */
+function scan(node: ImportedNode): readonly ImportedOperand[] {
   const body = node.attributes.graph('body');
   const isOld = node.version < 9;
   const count = node.attributes.int('num_scan_inputs', 0);
@@ -26,7 +26,11 @@ function scan(node: ImportedNode): readonly Operand[] {
   const outputAxes = node.attributes.ints('scan_output_axes', null) ?? zeros(outputs);
   const elements = states.map(({ element }) => element);
   const yielded: TensorOperand[] = [];
-  const step = (region: Region, rows: readonly Value[], before: readonly Value[]): LoopResults => {
+  const step = (
+    region: ImportedRegion,
+    rows: readonly Value[],
+    before: readonly Value[],
+  ): LoopResults => {
     const made = node.importer.subgraph(
       body,
       node.scope,
@@ -50,13 +54,13 @@ function scan(node: ImportedNode): readonly Operand[] {
       states: all.slice(0, states.length).map((each) => each.valueIn(region)),
     };
   };
-  const turned = (x: Value, axis: number, isBackwards: boolean): Value => {
+  const reoriented = (x: Value, axis: number, isBackwards: boolean): Value => {
     const moved = ops.moveaxis(x, axis, 0);
     return isBackwards ? ops.flip(moved, 0) : moved;
   };
   const values = (list: readonly TensorOperand[]): readonly Value[] => list.map((each) => each.valueIn(node.region)); // prettier-ignore
   if (isOld) {
-    // The first axes are those of batches, which a loop of their own goes over.
+    // Before opset 9 the first axis is a batch, handled by an outer loop.
     const found = foreachRow(
       node,
       { data: [...values(states), ...values(data)], states: [] },
@@ -64,7 +68,9 @@ function scan(node: ImportedNode): readonly Operand[] {
         const inner = foreachRow(
           { region },
           {
-            data: rows.slice(states.length).map((row, k) => turned(row, 0, directions[k] === 1)),
+            data: rows
+              .slice(states.length)
+              .map((row, k) => reoriented(row, 0, directions[k] === 1)),
             states: rows.slice(0, states.length),
           },
           ({ rows: slices, states: before }, __, innermost) => step(innermost, slices, before),
@@ -77,7 +83,7 @@ function scan(node: ImportedNode): readonly Operand[] {
   const found = foreachRow(
     node,
     {
-      data: values(data).map((x, k) => turned(x, axes[k], directions[k] === 1)),
+      data: values(data).map((x, k) => reoriented(x, axes[k], directions[k] === 1)),
       states: values(states),
     },
     ({ rows, states: before }, _, region) => step(region, rows, before),
@@ -91,6 +97,6 @@ function scan(node: ImportedNode): readonly Operand[] {
   ];
 }
 
-export const scans: Rules = {
+export const scans: ImportRules = {
   Scan: anyElement(scan),
 };

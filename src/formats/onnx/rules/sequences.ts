@@ -4,18 +4,18 @@ import { elementFor } from '../tensor.js';
 import type { ImportedNode } from '../node.js';
 import {
   type OptionalOperand,
-  type Operand,
+  type ImportedOperand,
   type SequenceOperand,
   TensorOperand,
 } from '../operand.js';
-import { anyElement, type Rules } from './rule.js';
+import { anyElement, type ImportRules } from './rule.js';
 
 /*
  * Sequences and optional values are taken apart while a model is read: how long a sequence is, and whether
  * an optional value is there, must be known then.
  */
 
-/** Sequences are written out: longer ones are refused. */
+/** Length limit of sequences, which are unrolled. */
 const mostEntries = 65536;
 
 function sequence(node: ImportedNode, index: number): SequenceOperand {
@@ -41,14 +41,14 @@ const flag = (isTrue: boolean): TensorOperand =>
 function inserted(node: ImportedNode): SequenceOperand {
   const { entries } = sequence(node, 0);
   const given = node.has(2) ? node.number(2) : entries.length;
-  // As Python's lists: -1 is before the last one.
+  // As in Python's lists: -1 is before the last entry.
   const at = given < 0 ? given + entries.length : given;
   if (at < 0 || at > entries.length)
     throw node.refuse(`position ${given} is outside of the sequence`);
   return { kind: 'sequence', entries: entries.toSpliced(at, 0, node.operand(1)) };
 }
 
-/** Parts along an axis; without sizes they have one element, whose axis may be dropped. */
+/** SplitToSequence: parts along an axis; without sizes they have extent 1, and the axis may be dropped. */
 function split(node: ImportedNode): SequenceOperand {
   const x = node.value(0);
   const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
@@ -89,8 +89,11 @@ function joined(node: ImportedNode): TensorOperand {
   return TensorOperand.of(whole, (first as TensorOperand).element);
 }
 
-/** A graph for each entry of the first sequence, with the same entry of the others, or a tensor for all. */
-function mapped(node: ImportedNode): readonly Operand[] {
+/**
+ * SequenceMap: runs a graph for each entry of the first sequence, with the entries of the others, or a tensor
+ * for all.
+ */
+function mapped(node: ImportedNode): readonly ImportedOperand[] {
   const body = node.attributes.graph('body');
   const { entries } = sequence(node, 0);
   const results = entries.map((entry, k) =>
@@ -99,7 +102,7 @@ function mapped(node: ImportedNode): readonly Operand[] {
       node.scope,
       [
         entry,
-        ...node.inputs.slice(1).map((other, i): Operand => {
+        ...node.inputs.slice(1).map((other, i): ImportedOperand => {
           if (other?.kind !== 'sequence') return other ?? node.operand(i + 1);
           if (other.entries.length !== entries.length) throw node.refuse('the sequences have different lengths'); // prettier-ignore
           return other.entries[k];
@@ -117,7 +120,7 @@ function optional(node: ImportedNode): OptionalOperand {
   return { kind: 'optional', entry: operand };
 }
 
-export const sequences: Rules = {
+export const sequences: ImportRules = {
   SequenceConstruct: anyElement((node) => ({
     kind: 'sequence',
     entries: node.inputs.map((_, k) => node.operand(k)),

@@ -1,13 +1,13 @@
-import { type Dim, isStatic, maxDim, sameDim, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, isStatic, maxDim, sameDim, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode, Results } from '../node.js';
 import { integers, TensorOperand } from '../operand.js';
-import { anyElement, moves, rule, type Rules } from './rule.js';
+import { anyElement, moves, rule, type ImportRules } from './rule.js';
 
-/** A shape in which 0 keeps the size of the operand, and -1 is what is left. */
+/** Reshape: 0 copies the operand's size, and -1 is inferred. */
 function reshaped(node: ImportedNode): Results {
   node.expectRank(1, 1);
   const x = node.value(0);
@@ -18,7 +18,7 @@ function reshaped(node: ImportedNode): Results {
     const sizes = node.value(1);
     const rank = node.axesIn(1);
     if (keepsZero || rank === 0) return node.like(0, ops.reshape(x, sizes));
-    // What 0 stands for is known as far as the operand has axes.
+    // The operand's size for 0 is known for its own axes only.
     const own = sizesOf(node, x, Math.min(rank, from.length));
     const padded = rank > from.length ? ops.pad(own, [[0, rank - from.length]]) : own;
     return node.like(0, ops.reshape(x, ops.where(ops.equal(sizes, 0), padded, sizes)));
@@ -43,9 +43,9 @@ function sizesOf(node: ImportedNode, x: Value, count: number): Value {
 function flattened(x: Value, node: ImportedNode): Value {
   const { shape } = x.type;
   const given = node.attributes.int('axis', 1);
-  // The axis may be behind the last one; negative ones count from there all the same.
+  // The axis may be the rank itself; negative ones count from the rank.
   const axis = given === shape.length ? given : node.axis(given, shape.length);
-  return ops.reshape(x, [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis))]);
+  return ops.reshape(x, [elementCount(shape.slice(0, axis)), elementCount(shape.slice(axis))]);
 }
 
 function transposed(x: Value, node: ImportedNode): Value {
@@ -66,7 +66,7 @@ function unsqueezed(x: Value, node: ImportedNode): Value {
   return ops.expandDims(x, axes);
 }
 
-/** Stretches both ways: extents of 1 of the operand, and of the shape that is asked for. */
+/** Bidirectional broadcast of the operand and a requested shape. */
 function expanded(x: Value, node: ImportedNode): Value {
   node.expectRank(1, 1);
   const wanted = node.dimsIfKnown(1);
@@ -96,7 +96,7 @@ function leadingOnes(node: ImportedNode, sizes: Value, count: number): Value {
   return ops.concat([node.filled([count], 1, 'int64'), sizes]);
 }
 
-/** What is asked for counts where neither is 1 as far as one can tell: the operand has to fit. */
+/** Broadcast of two shapes. If neither size is provably 1, the requested one counts: the operand has to fit. */
 function bothWays(a: Shape, b: Shape): Shape {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, axis): Dim => {
@@ -109,7 +109,7 @@ function tiled(x: Value, node: ImportedNode): Value {
   node.expectRank(1, 1);
   const repeats = node.dimsIfKnown(1);
   if (repeats !== null && repeats.every(isStatic)) return ops.tile(x, repeats);
-  // Each axis gets a new one before it, which is stretched.
+  // Each axis gets a new axis before it, which is broadcast.
   const { shape } = x.type;
   const counts = node.value(1);
   if (shape.length === 0) return x;
@@ -124,7 +124,7 @@ function tiled(x: Value, node: ImportedNode): Value {
   return ops.reshape(spread, ops.mul(counts, sizesOf(node, x, shape.length)));
 }
 
-/** Blocks of channels become space; `CRD` has the channels outside of the blocks. */
+/** DepthToSpace: blocks of channels become space; with `CRD` the channels are outside of the blocks. */
 function depthToSpace(x: Value, node: ImportedNode): Value {
   node.expectRank(0, 4);
   const size = node.attributes.int('blocksize', 1);
@@ -138,7 +138,7 @@ function depthToSpace(x: Value, node: ImportedNode): Value {
   return ops.reshape(blocks, [images, depth, times(height, size), times(width, size)]);
 }
 
-const times = (dim: Dim, factor: number): Dim => sizeOf([dim, factor]);
+const times = (dim: Dim, factor: number): Dim => elementCount([dim, factor]);
 
 function spaceToDepth(x: Value, node: ImportedNode): Value {
   node.expectRank(0, 4);
@@ -185,7 +185,7 @@ function constantOfShape(node: ImportedNode): TensorOperand {
   return filled === null ? TensorOperand.of(made) : TensorOperand.of(made, filled.element);
 }
 
-/** The matrix is that of the operand, ones on one diagonal. */
+/** EyeLike: ones on one diagonal, in the operand's shape. */
 function eyeLike(node: ImportedNode): TensorOperand {
   const { shape } = node.operand(0).type;
   if (shape.length !== 2) throw node.refuse('the operand is no matrix');
@@ -197,7 +197,7 @@ function eyeLike(node: ImportedNode): TensorOperand {
   return TensorOperand.of(ops.cast(isOne, element.carrier), element);
 }
 
-/** One triangle of matrices; which diagonal may be something that only a run tells. */
+/** Trilu: one triangle of matrices; the diagonal may be dynamic. */
 function triangle(x: Value, node: ImportedNode): Value {
   const { shape } = x.type;
   if (shape.length < 2) throw node.refuse('the operand holds no matrices');
@@ -229,7 +229,7 @@ function range(node: ImportedNode): Value {
   return ops.cast(ops.add(ops.mul(numbers, delta), start), dtype);
 }
 
-export const shapes: Rules = {
+export const shapes: ImportRules = {
   Identity: anyElement((node) => node.inputs[0] ?? node.operand(0)),
   Constant: anyElement(constant),
   ConstantOfShape: anyElement(constantOfShape),
@@ -241,7 +241,7 @@ export const shapes: Rules = {
   }),
   Size: anyElement((node) => {
     const x = node.value(0);
-    return ops.dimLike(x, sizeOf(x.type.shape), { dtype: 'int64' });
+    return ops.dimLike(x, elementCount(x.type.shape), { dtype: 'int64' });
   }),
   Reshape: anyElement(reshaped),
   Flatten: moves(flattened),

@@ -4,18 +4,18 @@ import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/** The most elements that are written out while a model is read. */
+/** Size limit of constants that are computed at import. */
 const longest = 2 ** 24;
 
 interface Complex {
   readonly real: Value;
-  /** Null where it is zero throughout. */
+  /** Null for real signals. */
   readonly imaginary: Value | null;
 }
 
-/** Cosines and sines of the angles between positions and frequencies, as matrices. */
+/** Matrices of the cosines and sines of the angles between positions and frequencies. */
 function waves(
   node: ImportedNode,
   rows: Dim,
@@ -27,14 +27,14 @@ function waves(
     ops.reshape(node.iota(rows), [rows, 1]),
     ops.reshape(node.iota(columns), [1, columns]),
   );
-  // Whole turns are taken off in integers, where nothing is rounded.
+  // Whole turns are removed in integers, without rounding.
   const turns = ops.mod(products, ops.dimLike(products, length));
   const exact = ops.cast(turns, 'float64');
   const angles = ops.div(ops.mul(exact, 2 * Math.PI), ops.dimLike(exact, length));
   return { cos: ops.cast(ops.cos(angles), dtype), sin: ops.cast(ops.sin(angles), dtype) };
 }
 
-/** The transform over the last axis; `count` frequencies of `length` positions. */
+/** Discrete Fourier transform over the last axis; `count` frequencies of `length` positions. */
 function transformed(
   node: ImportedNode,
   { real, imaginary }: Complex,
@@ -43,7 +43,7 @@ function transformed(
   isInverse: boolean,
 ): { real: Value; imaginary: Value } {
   const { cos, sin } = waves(node, length, count, length, real.type.dtype);
-  // exp(-i a) = cos a - i sin a, and the other sign back.
+  // exp(-i a) = cos a - i sin a; the inverse has the other sign.
   const signed = isInverse ? sin : ops.neg(sin);
   const part = (x: Value, matrix: Value): Value => ops.matmul(x, matrix);
   let [re, im] = [part(real, cos), part(real, signed)];
@@ -56,7 +56,7 @@ function transformed(
   return { real: ops.div(re, size), imaginary: ops.div(im, size) };
 }
 
-/** The operand's last axis holds real and imaginary parts, or real ones only. */
+/** The last axis holds real and imaginary parts, or only real ones. */
 function parts(x: Value): Complex {
   const last = x.type.shape.at(-1);
   return {
@@ -65,7 +65,7 @@ function parts(x: Value): Complex {
   };
 }
 
-/** Exactly so many positions along the last axis: cut, or zeros added. */
+/** Truncates or zero-pads the last axis to a length. */
 function ofLength(x: Value, length: Dim): Value {
   const extent = x.type.shape.at(-1)!;
   if (extent === length) return x;
@@ -109,7 +109,7 @@ function discreteFourier(node: ImportedNode): Value {
   return ops.stack([back(found.real), back(found.imaginary)], -1);
 }
 
-/** All frequencies of a real signal, given the first half. */
+/** Restores all frequencies of a real signal from the first half. */
 function mirrored(node: ImportedNode, real: Value, imaginary: Value, length: number): Complex {
   if (length > longest) throw node.refuse('the transform is too long', `at most ${longest}`, String(length)); // prettier-ignore
   const count = Math.floor(length / 2) + 1;
@@ -127,7 +127,7 @@ function mirrored(node: ImportedNode, real: Value, imaginary: Value, length: num
   return { real: taken(re), imaginary: ops.mul(taken(im), ops.cast(sign, im.type.dtype)) };
 }
 
-/** Transforms of windows that move along a signal, `[batch, length, 1 or 2]`. */
+/** STFT: transforms of sliding windows of a signal, `[batch, length, 1 or 2]`. */
 function shortTime(node: ImportedNode): Value {
   node.expectRank(0, 3);
   node.expectRank(2, 1);
@@ -148,7 +148,7 @@ function shortTime(node: ImportedNode): Value {
   return ops.stack([found.real, found.imaginary], -1);
 }
 
-/** A sum of cosines over as many positions as the operand says. */
+/** A cosine-sum window whose length is the operand. */
 function cosineWindow(coefficients: readonly number[]): (node: ImportedNode) => TensorOperand {
   return (node) => {
     const size = node.number(0);
@@ -169,7 +169,7 @@ function cosineWindow(coefficients: readonly number[]): (node: ImportedNode) => 
   };
 }
 
-/** Triangles over frequencies that are evenly spaced as one hears them. */
+/** MelWeightMatrix: triangular filters evenly spaced on the mel scale. */
 function melWeights(node: ImportedNode): TensorOperand {
   const [bins, length, rate, lowest, highest] = [0, 1, 2, 3, 4].map((index) => node.number(index));
   const element = elementFor(node.attributes.int('output_datatype', 1), node.title);
@@ -181,7 +181,7 @@ function melWeights(node: ImportedNode): TensorOperand {
     const hertz = 700 * (10 ** ((mel(lowest) + k * step) / 2595) - 1);
     return Math.floor(((length + 1) * hertz) / rate);
   });
-  // Where a triangle has its top there must be a row for it.
+  // The top of a triangle needs a row.
   const isIn = edges.every((edge, k) => edge >= 0 && edge <= (k > bins ? count : count - 1));
   if (!isIn) throw node.refuse('the frequencies are out of range');
   const data = new Float32Array(count * bins);
@@ -195,7 +195,7 @@ function melWeights(node: ImportedNode): TensorOperand {
   return TensorOperand.of(ops.cast(matrix, element.carrier), element);
 }
 
-export const signals: Rules = {
+export const signals: ImportRules = {
   DFT: rule(discreteFourier),
   STFT: rule(shortTime),
   HannWindow: rule(cosineWindow([0.5, -0.5])),

@@ -3,9 +3,9 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';
 import type { ImportedNode, Results } from '../node.js';
-import { anyElement, moves, type Rules } from './rule.js';
+import { anyElement, moves, type ImportRules } from './rule.js';
 
-/** The ranges are attributes before opset 10. Starts and ends may be something that only a run tells. */
+/** Slice: the ranges are attributes before opset 10. Starts and ends may be dynamic. */
 function sliced(x: Value, node: ImportedNode): Value {
   const rank = x.type.shape.length;
   const isOld = node.version < 10;
@@ -42,12 +42,12 @@ function sliced(x: Value, node: ImportedNode): Value {
   return ops.slice(x, ...indices);
 }
 
-/** No axis is as long. */
+/** Exceeds the length of any axis. */
 const beyond = 2 ** 31 - 1;
 
 /**
- * Bounds far outside stand for an end: null for that of the side where the range comes from or goes to,
- * others are held to what adds up exactly.
+ * Normalizes a bound: null for one far outside on the side where the range starts or ends; others are clamped
+ * to exact integers.
  */
 function limited(bound: Dim | Value, isLast: boolean): Dim | Value | null {
   if (typeof bound !== 'number') return bound;
@@ -61,7 +61,7 @@ function concatenated(node: ImportedNode): Results {
   return node.like(0, ops.concat(values, axis));
 }
 
-/** Sizes of the parts are an attribute before opset 13; without any, parts are equal but for the last. */
+/** Split: sizes are an attribute before opset 13; without sizes, parts are equal except the last. */
 function parts(node: ImportedNode): Results {
   const x = node.value(0);
   const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
@@ -92,7 +92,7 @@ const modes: Readonly<Record<string, 'constant' | 'edge' | 'reflect' | 'wrap'>> 
   wrap: 'wrap',
 };
 
-/** The axes and widths of a border, negative ones for what is cut off. */
+/** Pad: the axes and widths of a border; negative widths crop. */
 function padded(x: Value, node: ImportedNode): Value {
   const rank = x.type.shape.length;
   const widths = node.version < 11 ? (node.attributes.ints('pads', null) ?? node.attributes.ints('paddings', [])) : node.numbers(1); // prettier-ignore
@@ -115,12 +115,12 @@ function padded(x: Value, node: ImportedNode): Value {
     return ops.pad(cut, border, { mode, value });
   }
   if (node.dataIfKnown(2) !== null) return ops.pad(cut, border, { value: node.number(2) });
-  // A value that only a run tells stands wherever the border is.
+  // A dynamic fill value is selected where the border is.
   const inside = ops.pad(ops.onesLike(cut, { dtype: 'bool' }), border);
   return ops.where(inside, ops.pad(cut, border), ops.reshape(node.value(2), []));
 }
 
-/** The middle of the operand, cut or surrounded by zeros until it has the sizes that are asked for. */
+/** CenterCropPad: crops or zero-pads around the center to the requested sizes. */
 function centered(x: Value, node: ImportedNode): Value {
   const rank = x.type.shape.length;
   const axes =
@@ -142,7 +142,7 @@ function centered(x: Value, node: ImportedNode): Value {
   return ops.pad(ops.slice(x, ...indices), border);
 }
 
-/** The first elements along one axis in reverse, as many as an operand says for each of another. */
+/** ReverseSequence: reverses the first elements along one axis, by a length for each index of another. */
 function reversedSequences(x: Value, node: ImportedNode): Value {
   const time = node.attributes.int('time_axis', 0);
   const batch = node.attributes.int('batch_axis', 1);
@@ -156,7 +156,7 @@ function reversedSequences(x: Value, node: ImportedNode): Value {
   return ops.gather(x, ops.broadcastTo(mirrored, shape), time);
 }
 
-export const slices: Rules = {
+export const slices: ImportRules = {
   Slice: moves(sliced),
   Concat: anyElement(concatenated),
   Split: anyElement(parts),

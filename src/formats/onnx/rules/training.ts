@@ -1,12 +1,9 @@
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
-/**
- * The operands of an optimizer: rate, number of updates so far, then so many kinds of tensors, each kind for
- * all parameters after the other.
- */
+/** The operands of an optimizer: rate, update count, then each kind of tensor for all parameters. */
 function updated(
   node: ImportedNode,
   kinds: number,
@@ -78,7 +75,7 @@ function momentum(node: ImportedNode): readonly Value[] {
   });
 }
 
-export const training: Rules = {
+export const training: ImportRules = {
   Adagrad: rule(adagrad),
   Adam: rule(adam),
   Momentum: rule(momentum),

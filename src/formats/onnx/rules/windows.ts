@@ -2,31 +2,31 @@ import { addDim, ceilDivDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, su
 import type { Shape } from '../../../ir/types.js';
 import type { ImportedNode } from '../node.js';
 
-/** How windows of a convolution or a pool move, as Kaon's operators take it. */
-export interface Windows<Size extends Dim = number> {
+/** Windows of a convolution or pool, in the form of Kaon's operators. */
+export interface OnnxWindows<Size extends Dim = number> {
   readonly kernel: readonly Size[];
   readonly strides: readonly number[];
   readonly dilation: readonly number[];
   readonly padding: readonly (readonly [Dim, Dim])[];
 }
 
-/** The attributes that convolutions and pools share, where the sizes of windows must be known. */
-export function windowsOf(
+/** The common attributes of convolutions and pools, with static window sizes. */
+export function windowsFromNode(
   node: ImportedNode,
   spatial: Shape,
   kernelShape: Shape | null = null,
-): Windows {
+): OnnxWindows {
   const { kernel, ...rest } = windowsOfAnySize(node, spatial, kernelShape);
   if (!kernel.every(isStatic)) throw node.unsized('the size of the windows is not known');
   return { kernel, ...rest };
 }
 
-/** The same, where the sizes of windows may be symbols. */
+/** `windowsOf` for window sizes that may be symbolic. */
 export function windowsOfAnySize(
   node: ImportedNode,
   spatial: Shape,
   kernelShape: Shape | null = null,
-): Windows<Dim> {
+): OnnxWindows<Dim> {
   const kernel = node.attributes.ints('kernel_shape', null) ?? kernelShape;
   if (kernel === null) throw node.unsized('the size of the windows is not known');
   const axes = spatial.length;
@@ -66,10 +66,10 @@ export function windowsOfAnySize(
   return { kernel, strides, dilation, padding };
 }
 
-/** The widths of a border, where they must be known. */
+/** The widths of a static border. */
 export function knownPadding(
   node: ImportedNode,
-  { padding }: Pick<Windows<Dim>, 'padding'>,
+  { padding }: Pick<OnnxWindows<Dim>, 'padding'>,
 ): readonly (readonly [number, number])[] {
   return padding.map(([before, after]) => {
     if (isStatic(before) && isStatic(after)) return [before, after];
@@ -77,16 +77,16 @@ export function knownPadding(
   });
 }
 
-/** The padding that also covers windows which begin inside of the padded input and end beyond it. */
+/** The padding that also covers windows which start inside of the padded input and end beyond it. */
 export function coveringPadding(
-  { kernel, strides, dilation, padding }: Windows,
+  { kernel, strides, dilation, padding }: OnnxWindows,
   spatial: Shape,
 ): readonly (readonly [Dim, Dim])[] {
   return padding.map(([before, after], axis): readonly [Dim, Dim] => {
     const padded = addDim(addDim(spatial[axis], before), after);
     const reach = (kernel[axis] - 1) * dilation[axis] + 1;
     let count = addDim(ceilDivDim(subDim(padded, reach), strides[axis]), 1);
-    // The last window must begin within the input or the padding before it.
+    // The last window must start within the input or the padding before it.
     const last = mulDim(subDim(count, 1), strides[axis]);
     const inside = addDim(spatial[axis], before);
     if (isStatic(last) && isStatic(inside) && last >= inside) count = subDim(count, 1);

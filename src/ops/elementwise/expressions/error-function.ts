@@ -17,7 +17,7 @@ export function errorFunction(x: Expr): Expr {
   return e.select(e.lt(magnitude, 1), nearZero(x), formatOf(x).withSignOf(far, x));
 }
 
-/** What the error function lacks to 1. */
+/** 1 minus the error function. */
 export function errorComplement(x: Expr): Expr {
   const magnitude = bound(x);
   const far = refinedTail(magnitude, exactProduct(magnitude, magnitude));
@@ -25,12 +25,12 @@ export function errorComplement(x: Expr): Expr {
   return e.select(e.lt(magnitude, 0.5), e.sub(1, nearZero(x)), outside);
 }
 
-/** `x` times the probability that a standard normal number is below it. */
+/** `x` times the standard normal distribution function of `x`. */
 export function normalProduct(x: Expr): Expr {
   // Beyond the bound the tail is 0.
   const magnitude = e.min(e.abs(x), formatOf(x).pick(15, 39));
   const [square, error] = exactProduct(magnitude, magnitude);
-  // The exponent is taken from `x`: that of the rounded multiple would be wrong by many ulp.
+  // The exponent is computed from `x`: the rounded multiple's would be wrong by many ulp.
   const halves: Sum = [e.mul(square, 0.5), e.mul(error, 0.5)];
   const factor = e.mul(magnitude, 0.5);
   const scaled = e.mul(magnitude, Math.SQRT1_2);
@@ -41,7 +41,7 @@ export function normalProduct(x: Expr): Expr {
   return e.select(e.lt(scaled, 0.5), near, far);
 }
 
-/** What rounding takes from the product of an f64 with the root of 1/2. */
+/** Rounding error of the product of an f64 and the root of 1/2. */
 function lostByRoot(x: Expr): Expr {
   const [, error] = exactProduct(x, e.constant('f64', Math.SQRT1_2));
   return e.add(error, e.mul(x, -4.833646656726457e-17));
@@ -84,7 +84,7 @@ function nearZero(x: Expr): Expr {
 
 type Sum = readonly [high: Expr, low: Expr];
 
-/** The magnitude. Beyond the bound the complement is 0; infinity would be divided by itself. */
+/** The clamped magnitude. Beyond the bound the complement is 0; infinity would be divided by itself. */
 function bound(x: Expr): Expr {
   return e.min(e.abs(x), formatOf(x).pick(11, 28));
 }
@@ -96,7 +96,7 @@ function tail(x: Expr, [square, error]: Sum): Expr {
   return exponentialOfSum(e.neg(square), e.neg(error), quotient);
 }
 
-/** The same, times a factor if there is one, with what rounding has taken from `x`, and what it takes from the dividend and the divisor. */
+/** `tail`, optionally times a factor, corrected for the rounding errors of `x`, the dividend and the divisor. */
 function refinedTail(
   x: Expr,
   [square, error]: Sum,
@@ -114,7 +114,7 @@ function refinedTail(
   const missing = e.sub(1, e.sub(divisor, twice));
   const fromDivisor = lost === null ? missing : e.add(missing, e.add(lost, lost));
   const fromDividend = e.add(e.sub(constant, dividend), rest);
-  // Over the dividend, which is between 1 and 1.25.
+  // Relative to the dividend, which is between 1 and 1.25.
   const relative = e.mul(e.sub(fromDividend, e.mul(fromDivisor, quotient)), 0.88);
   const product = factor === null ? quotient : e.mul(quotient, factor);
   return exponentialOfSum(e.neg(square), e.sub(relative, error), product);

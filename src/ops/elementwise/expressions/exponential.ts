@@ -45,7 +45,7 @@ interface SplitExponential {
   readonly power: Expr;
 }
 
-/** With `refine`, the excess is accurate relative to itself, not only to e^r. */
+/** Splits e^x. With `refine`, the excess is accurate relative to itself, not only to e^r. */
 function split(x: Expr, refine: boolean): SplitExponential {
   const format = formatOf(x);
   const power = e.nearest(e.mul(x, Math.LOG2E));
@@ -53,17 +53,17 @@ function split(x: Expr, refine: boolean): SplitExponential {
   const low = e.mul(power, format.pick(-0.00021219444005469057, 1.9082149292705877e-10));
   const r = e.sub(high, low);
   const tail = e.mul(e.mul(r, r), polynomial(r, naturalTail));
-  // The second term is what rounding took from r.
+  // The second term is the rounding error of r.
   const rest = refine ? e.add(tail, e.sub(e.sub(high, r), low)) : tail;
   return { excess: e.add(r, rest), r, rest, power };
 }
 
-/** Beyond these `exp` and a multiple of it that is an argument at most are infinite, or 0. */
+/** Clamps to where `exp`, and a multiple of it by at most the argument, are infinite or 0. */
 function bounded(x: Expr): Expr {
   return e.min(aboveLeast(x), formatOf(x).pick(90, 711));
 }
 
-/** At least the exponent from which on even `x * e^x` is 0. */
+/** Clamps to the exponent below which even `x * e^x` is 0. */
 function aboveLeast(x: Expr): Expr {
   return e.max(x, leastArgument(x));
 }
@@ -78,10 +78,10 @@ export function exponential(x: Expr): Expr {
   return knownAs('Exp', [x], scaledExponential(x, 0));
 }
 
-/** e^x as `value * powers[0] * powers[1]`, so that what is multiplied by it is rounded into denormals only once. */
+/** e^x as `value * powers[0] * powers[1]`, so that products with it are rounded to denormals only once. */
 export interface ExponentialParts {
   readonly value: Expr;
-  /** The value less 1. */
+  /** The value minus 1. */
   readonly excess: Expr;
   readonly powers: Powers;
 }
@@ -92,10 +92,10 @@ export function exponentialParts(x: Expr): ExponentialParts {
   return { value: e.add(excess, 1), excess, powers: formatOf(x).powersOf(power) };
 }
 
-/** `factor * e^(x + error)`, where the error is below an ulp of `x`; rounded into denormals only once. */
+/** `factor * e^(x + error)`, where the error is below an ulp of `x`; rounded to denormals only once. */
 export function exponentialOfSum(x: Expr, error: Expr, factor: Expr): Expr {
   const { excess, power } = split(bounded(x), false);
-  // Adding to the factor what the exponential is more than 1 rounds less than their product.
+  // Adding factor times (exponential - 1) to the factor rounds less than the product.
   const more = e.add(excess, e.mul(error, e.add(excess, 1)));
   const product = e.add(factor, e.mul(factor, more));
   return withPlainForm(formatOf(x).scale(product, power), () => {
@@ -125,7 +125,7 @@ export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
   const power = e.nearest(inside);
   const exact = e.sub(inside, power);
   const r = error === null ? exact : e.add(exact, e.select(e.eq(inside, x), error, 0));
-  // Of 1 + r/2 nothing is lost, and the rest is small.
+  // 1 + r/2 is exact enough, and the rest is small.
   const half = e.mul(r, 0.5);
   const first = e.add(half, 1);
   const rest = e.add(e.mul(r, polynomial(r, binaryTail)), e.sub(half, e.sub(first, 1)));
@@ -149,7 +149,7 @@ export function exponentialMinusOne(x: Expr): Expr {
   );
 }
 
-/** The same for arguments between 0 and 50: fewer operations, but -0 becomes 0. */
+/** `exponentialMinusOne` for arguments between 0 and 50: fewer operations, but -0 becomes 0. */
 export function moderateExponentialMinusOne(x: Expr): Expr {
   const { excess, power } = split(x, true);
   return withPlainForm(minusOne(excess, power), () => plainMinusOne(x));
@@ -164,7 +164,7 @@ function plainMinusOne(x: Expr): Expr {
   return e.select(isClear, excess, e.select(e.eq(power, 1), x, corrected));
 }
 
-/** Below this e^x - 1 rounds to -1. */
+/** Bound below which e^x - 1 rounds to -1. */
 const leastExponent = (format: FloatFormat): number => format.pick(-24, -50);
 
 /** 2^power (1 + excess) - 1, where the power is that of a normal number. */
@@ -173,13 +173,13 @@ function minusOne(excess: Expr, power: Expr): Expr {
   return e.add(e.sub(unit, 1), e.mul(unit, excess));
 }
 
-/** The same for f64, within an ulp: where the excess cancels, it needs more digits than it has. */
+/** `minusOne` for f64, within an ulp: where the excess cancels, it needs more digits than it has. */
 function refinedMinusOne({ excess, r, rest }: SplitExponential, power: Expr): Expr {
   const twice = e.add(r, r);
   const sum = e.add(twice, 1);
   const lost = e.sub(twice, e.sub(sum, 1));
   const canceled = e.add(sum, e.add(e.add(rest, rest), lost));
-  // And a power of which less 1 has more bits than fit comes last.
+  // A power whose difference to 1 has more bits than fit is added last.
   const format = formatOf(excess);
   const unit = format.powerOfTwo(power);
   const large = e.add(unit, e.sub(e.mul(unit, excess), 1));

@@ -70,7 +70,7 @@ function combine(k: Expr, f: Expr, correction: Expr | null): Expr {
   return e.sub(e.mul(k, ln2High(format)), rest);
 }
 
-/** Puts what is not a positive finite number right. */
+/** Handles arguments that are not positive and finite. */
 function atEdges(x: Expr, value: Expr): Expr {
   const infinite = e.select(e.eq(x, Infinity), x, value);
   return e.select(e.gt(x, 0), infinite, e.select(e.eq(x, 0), e.constant(x.type.scalar, -Infinity), NaN)); // prettier-ignore
@@ -86,14 +86,14 @@ export function logarithm(x: Expr): Expr {
 export function logarithmOfOnePlus(x: Expr): Expr {
   const u = e.add(x, 1);
   const { k, f } = splitLogarithm(u);
-  // What rounding took from u, relative to u; meaningless and unused where u is infinite.
+  // Rounding error of u, relative to u; meaningless and unused where u is infinite.
   const lost = e.select(e.ge(x, 1), e.sub(1, e.sub(u, x)), e.sub(x, e.sub(u, 1)));
   const near = e.eq(k, 0);
   const correction = e.select(near, 0, e.div(lost, u));
   const value = atEdges(u, combine(k, e.select(near, x, f), correction));
   // The other branch keeps -0.
   return withPlainForm(e.select(e.eq(x, 0), x, value), () => {
-    // As Kahan does it: what rounding 1 + x has changed cancels in the quotient.
+    // As Kahan does it: the rounding error of 1 + x cancels in the quotient.
     const corrected = e.div(e.mul(logarithm(u), x), e.sub(u, 1));
     return e.select(e.eq(u, 1), x, e.select(e.eq(u, Infinity), u, corrected));
   });

@@ -10,7 +10,7 @@ export function logistic(x: Expr): Expr {
   return knownAs('Sigmoid', [x], e.div(e.select(e.lt(x, 0), decay, 1), e.add(decay, 1)));
 }
 
-/** x / (1 + e^-x), right where e^x is denormal, too. */
+/** x / (1 + e^-x), also accurate where e^x is denormal. */
 export function logisticProduct(x: Expr): Expr {
   return withPlainForm(product(x, leastArgument(x), e.abs(x), null), () => plainProduct(x, x));
 }
@@ -20,7 +20,7 @@ export function cubicLogisticProduct(x: Expr, a: Constant, b: Constant): Expr {
   const format = formatOf(x);
   const least = e.max(x, format.pick(-11.5, -22)); // where it vanishes
   const magnitude = e.min(e.abs(x), format.pick(11.5, 22));
-  // The exponential magnifies what rounding takes from u, so that is kept.
+  // The exponential magnifies the rounding error of u, so that is kept.
   const [square, squareError] = exactProduct(magnitude, magnitude);
   const [b1, b2] = parts(x, b);
   const [steep, steepError] = exactProduct(square, b1);
@@ -35,7 +35,7 @@ export function cubicLogisticProduct(x: Expr, a: Constant, b: Constant): Expr {
   });
 }
 
-/** A float64, and what it lacks to a constant. */
+/** A constant as a float64 and the remainder. */
 export type Constant = readonly [high: number, low: number];
 
 /** A constant as a sum of two floats of the format. */

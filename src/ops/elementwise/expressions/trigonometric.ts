@@ -9,17 +9,17 @@ import { type Coefficients, keepingZero, polynomial } from '../format.js';
  */
 
 /** The sine of an angle in radians. */
-export function sine(x: Expr): Expr {
+export function sineExpr(x: Expr): Expr {
   return keepingZero(x, e.cast(x.type.scalar, sineOf(splitAngle(x), x)));
 }
 
 /** The cosine of an angle in radians. */
-export function cosine(x: Expr): Expr {
+export function cosineExpr(x: Expr): Expr {
   return e.cast(x.type.scalar, cosineOf(splitAngle(x), x));
 }
 
 /** The tangent of an angle in radians. */
-export function tangent(x: Expr): Expr {
+export function tangentExpr(x: Expr): Expr {
   const angle = splitAngle(x);
   const [s, c] = nearZero(angle, x);
   const odd = isOdd(angle);
@@ -40,7 +40,7 @@ export function cotangentOfHalfTurns(x: Expr): Expr {
 
 const isOdd = ({ quarter }: Angle): Expr => e.eq(e.abs(quarter), 1);
 
-/** The sine and the cosine of the rest of an angle. */
+/** The sine and the cosine of the remainder of an angle. */
 function nearZero({ rest, error }: Angle, x: Expr): readonly [sine: Expr, cosine: Expr] {
   return [sineNearZero(rest, error, x), cosineNearZero(rest, error, x)];
 }
@@ -88,7 +88,7 @@ export function sineRatio(r: Expr, x: Expr): Expr {
   return e.add(e.mul(z, tailOf(z, sineTail, x)), 1);
 }
 
-/** The sine of r + error; what is small is added up first, and rounded with the rest only once. */
+/** The sine of r + error; small terms are added first, and rounded with the rest only once. */
 function sineNearZero(r: Expr, error: Expr | null, x: Expr): Expr {
   const z = e.mul(r, r);
   const tail = e.mul(e.mul(r, z), tailOf(z, sineTail, x));
@@ -100,7 +100,7 @@ function cosineNearZero(r: Expr, error: Expr | null, x: Expr): Expr {
   const z = e.mul(r, r);
   const half = e.mul(z, 0.5);
   const top = e.sub(1, half);
-  // What rounding took from 1 - z/2.
+  // Rounding error of 1 - z/2.
   const lost = e.sub(e.sub(1, top), half);
   const small = e.add(lost, e.mul(e.mul(z, z), tailOf(z, cosineTail, x)));
   return e.add(top, error === null ? small : e.sub(small, e.mul(error, r)));

@@ -1,23 +1,26 @@
 import { boundsOf } from '../../../base/dim/index.js';
 import { InternalError } from '../../../base/errors.js';
+import { currentDebugging } from '../../../base/flags.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode, Program } from '../../../ir/program.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
-import type { Target } from '../../../loop/language/target.js';
-import { alone, type Team } from '../../../loop/language/team.js';
+import { verifyKernel } from '../../../loop/language/verify.js';
+import { rangesIn } from '../../../loop/language/verify-ranges.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { Group } from '../../groups/group.js';
 import { isStaged } from '../../groups/rows.js';
-import { KernelBuilder, type LoweredKernel } from '../nests/builder.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
+import { amongThreads, KernelBuilder, type LoweredKernel } from '../nests/builder.js';
 import { type Division, grainsOf, undivided } from '../nests/cost.js';
 import { Epilogue } from '../nests/epilogue.js';
-import { besideDomain } from '../reductions/fold.js';
+import { sideStore } from '../reductions/fold.js';
 import { kernelNest } from '../nests/kernel.js';
 import { pointNest } from '../nests/point.js';
 import { reduceNest } from '../reductions/reduce.js';
 import { rowNest } from './row-nest.js';
-import { type Placement, Scope } from '../nests/scope.js';
-import type { Steady } from '../nests/steady.js';
+import { type ValueLocations, KernelScope } from '../nests/scope.js';
+import type { PackedLifetime } from '../nests/steady.js';
 
 /**
  * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are several threads
@@ -26,44 +29,54 @@ import type { Steady } from '../nests/steady.js';
 export function lowerGroup(
   program: Program,
   group: Group,
-  placement: Placement,
+  placement: ValueLocations,
   number: number,
-  target: Target,
+  target: DeviceTarget,
   division: Division = undivided,
-  steady: Steady | null = null,
+  steady: PackedLifetime | null = null,
 ): LoweredKernel {
   const name = kernelName(program, number, group.members);
-  const members = new Set(group.members);
-  const lower = (divided: boolean): { readonly builder: KernelBuilder; readonly body: Stmt } => {
-    const builder = new KernelBuilder();
-    const scope = new Scope(program, builder, placement, members);
-    const body = groupBody(
-      program,
-      group,
-      scope,
-      target,
-      steady,
-      divided ? () => builder.team : null,
-    );
-    return { builder, body };
-  };
-  const single = lower(false);
-  const whole = single.builder.finish(name, single.body);
-  if (division.threads === 1) return whole;
-  const grains = grainsOf(whole.kernel, single.builder.extents, target.vectorBytes, division);
-  if (boundsOf(grains).max < 2) return whole;
-  const { builder, body } = lower(true);
-  return builder.isDivided ? builder.finish(name, body, grains) : whole;
+  const lower = (isDivided: boolean): GroupKernel =>
+    groupKernel(program, group, placement, name, target, isDivided, steady);
+  const { lowered: single, extents } = lower(false);
+  if (division.threads === 1) return single;
+  const grains = grainsOf(single.kernel, extents, target.vectorBytes, division);
+  if (boundsOf(grains).max < 2) return single;
+  const { lowered } = lower(true);
+  if (rangesIn(lowered.kernel.body).length === 0) return single;
+  if (currentDebugging().flags.verify) verifyKernel(lowered.kernel);
+  return amongThreads(lowered, grains);
 }
 
-/** `team`, where it is not null, gives the threads that may divide the results. */
+/** A kernel, and the sizes that it takes. */
+export interface GroupKernel {
+  readonly lowered: LoweredKernel;
+  readonly extents: ExtentParameters;
+}
+
+/** The kernel of a group; `isDivided`: with parallel ranges, where there is something to divide. */
+export function groupKernel(
+  program: Program,
+  group: Group,
+  placement: ValueLocations,
+  name: string,
+  target: DeviceTarget,
+  isDivided: boolean,
+  steady: PackedLifetime | null = null,
+): GroupKernel {
+  const builder = new KernelBuilder();
+  const scope = new KernelScope(program, builder, placement, new Set(group.members));
+  const body = groupBody(program, group, scope, target, steady, isDivided);
+  return { lowered: builder.finish(name, body), extents: builder.extents };
+}
+
 function groupBody(
   program: Program,
   group: Group,
-  scope: Scope,
-  target: Target,
-  steady: Steady | null,
-  team: (() => Team) | null,
+  scope: KernelScope,
+  target: DeviceTarget,
+  steady: PackedLifetime | null,
+  isDivided: boolean,
 ): Stmt {
   const [anchor] = group.anchors;
   const call = program.node(anchor) as CallNode;
@@ -74,22 +87,21 @@ function groupBody(
         scope.builder.extents,
         call.types[0].shape,
         group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
-        team,
+        isDivided,
       );
     case 'reduce': {
-      if (isStaged(program, group)) return rowNest(scope, group, target, team);
+      if (isStaged(program, group)) return rowNest(scope, group, target, isDivided);
       const epilogue = new Epilogue(program, group, scope);
       const domain = program.operands(anchor)[0].type.shape;
       const beside = group.beside.map((value) =>
-        besideDomain(domain, scope.sink(value), scope.compute(value)),
+        sideStore(domain, scope.sink(value), scope.compute(value)),
       );
-      return reduceNest(scope, group.anchors, beside, epilogue, target, team);
+      return reduceNest(scope, group.anchors, beside, epilogue, target, isDivided);
     }
     case 'kernel': {
       const epilogue = new Epilogue(program, group, scope);
       const sinks = program.results(anchor).map((result) => epilogue.sink(result));
-      const members = team !== null && lowering.divides === true ? team() : alone;
-      return kernelNest(scope, anchor, call, lowering, sinks, target, members, steady);
+      return kernelNest(scope, anchor, call, lowering, sinks, target, isDivided, steady);
     }
     default:
       throw new InternalError(`${call.op.name} cannot be the anchor of a kernel`);

@@ -2,7 +2,6 @@ import type { Value } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
-import type { Team } from '../../../loop/language/team.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { rowFrame } from '../../groups/rows.js';
@@ -16,30 +15,29 @@ import {
   zero,
 } from '../nests/access.js';
 import { loadElement, settle, storeElement } from '../../../ops/elements.js';
-import { besideDomain, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
+import { sideStore, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
 import { foldRow } from '../reductions/fold-rows.js';
 import { loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
 import { lanesOf, partsOf, probeOf } from '../reductions/reduce.js';
 import { type RowStage, rowStages } from './row-stages.js';
-import type { Scope } from '../nests/scope.js';
+import type { KernelScope } from '../nests/scope.js';
 
 /**
  * The nest of reductions that depend on each other, and of what is made of their results, one row after the
  * other: it looks at a row as often as it takes to know all that the row gives, while the row lies in the
- * cache. Elements that are dear to compute wait in memory of one row for the next look. Each thread of a
- * team, where `team` gives one, has rows of its own.
+ * cache. Elements that are dear to compute wait in memory of one row for the next look.
  */
 export function rowNest(
-  scope: Scope,
+  scope: KernelScope,
   group: Group,
   target: Target,
-  team: (() => Team) | null,
+  isDivided: boolean,
 ): Stmt {
-  return new Rows(scope, group, target).nest(team);
+  return new Rows(scope, group, target).nest(isDivided);
 }
 
 class Rows {
-  readonly #scope: Scope;
+  readonly #scope: KernelScope;
   readonly #group: Group;
   readonly #target: Target;
   readonly #stages: readonly RowStage[];
@@ -51,7 +49,7 @@ class Rows {
   /** How many elements a row has. */
   readonly #count: Expr;
 
-  constructor(scope: Scope, group: Group, target: Target) {
+  constructor(scope: KernelScope, group: Group, target: Target) {
     this.#scope = scope;
     this.#group = group;
     this.#target = target;
@@ -66,23 +64,18 @@ class Rows {
     this.#waiting = new Map(kept.map((value) => [value, this.#wait(value)]));
   }
 
-  nest(team: (() => Team) | null): Stmt {
+  nest(isDivided: boolean): Stmt {
     const isEmpty = this.#domain.some((dim, axis) => dim === 0 && !this.#folded.has(axis));
     if (isEmpty) return e.block();
     const { extents } = this.#scope.builder;
-    const { loops } = planLoops(
-      extents,
-      this.#domain,
-      (index) => this.#probe(index),
-      (outer, inner) => this.#folded.has(outer) === this.#folded.has(inner),
-    );
+    const { loops } = planLoops(extents, this.#domain, (index) => this.#probe(index), this.#folded);
     const frame: FoldLoops = {
       rank: this.#domain.length,
       loops,
-      inner: loops.filter((loop) => this.#folded.has(loop.axes[0])),
-      outer: loops.filter((loop) => !this.#folded.has(loop.axes[0])),
+      inner: loops.filter((loop) => !loop.isIndependent),
+      outer: loops.filter((loop) => loop.isIndependent),
     };
-    const shared = team === null ? null : loopToShare(frame.outer, team, () => 1);
+    const shared = isDivided ? loopToShare(frame.outer, () => 1) : null;
     return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
   }
 
@@ -134,7 +127,7 @@ class Rows {
       ...stage.stores.map((value) => [value, this.#scope.sink(value)] as const),
     ];
     const beside = sinks.map(([value, sink]) =>
-      besideDomain(this.#domain, sink, (index) => scope.access(value).at(index)),
+      sideStore(this.#domain, sink, (index) => scope.access(value).at(index)),
     );
     const zeros = this.#domain.map(() => zero);
     const values = [

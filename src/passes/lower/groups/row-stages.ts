@@ -4,17 +4,17 @@ import type { Group } from '../../groups/group.js';
 import { inputLevel, isWide, rowFrame, rowLevels } from '../../groups/rows.js';
 import { viewed } from '../../rewrite/views.js';
 
-/** One look at a row. */
+/** One pass over a row. */
 export interface RowStage {
   /** The reductions that fold it. */
   readonly anchors: readonly NodeId[];
-  /** The results, element by element, that are stored. */
+  /** The elementwise results that are stored. */
   readonly stores: readonly Value[];
-  /** What is computed here and read again in later looks. */
+  /** Values that are computed here and read again in later passes. */
   readonly keeps: readonly Value[];
 }
 
-/** The looks that a group of reductions takes: everything happens in the first that knows what it needs. */
+/** The passes of a group of reductions: everything is computed in the first that knows its operands. */
 export function rowStages(program: Program, group: Group): readonly RowStage[] {
   const levels = rowLevels(program, group.members, group.anchors);
   const levelOf = ({ node }: Value): number => levels.get(node)!;
@@ -42,7 +42,7 @@ export function rowStages(program: Program, group: Group): readonly RowStage[] {
   }));
 }
 
-/** The values that are computed inside of a group for some others, through any number of views. */
+/** The values computed inside of a group for some others, through any number of views. */
 function neededBy(program: Program, group: Group, roots: readonly Value[]): ReadonlySet<Value> {
   const members = new Set(group.members);
   const reductions = new Set(group.anchors);

@@ -3,36 +3,36 @@ import { bindTypes, symbolsOfTypes } from '../../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { Group } from '../../groups/group.js';
-import type { Span } from '../../groups/places.js';
+import type { StepRange } from '../../groups/places.js';
 import { isExtents } from '../../rewrite/measure.js';
 import { instantiate } from '../../rewrite/transform.js';
 import { controlOf } from './control.js';
 
-/** How a program is divided into groups, and in which order they run. */
+/** Partition of a program into groups, in execution order. */
 export type Arrange = (program: Program) => readonly Group[];
 
-/** A scheduled program with the programs inside of it, all in one sequence of steps. */
-export interface Block {
+/** A scheduled program with its nested programs, in one sequence of steps. */
+export interface ScheduledBlock {
   readonly program: Program;
   readonly groups: readonly Group[];
-  /** The regions of the groups that have some, in the symbols of the whole. */
-  readonly regions: ReadonlyMap<Group, readonly Block[]>;
+  /** The regions of groups that have some, in the symbols of the whole. */
+  readonly regions: ReadonlyMap<Group, readonly ScheduledBlock[]>;
 }
 
-/** The blocks of a program, and which steps each of their groups takes. */
+/** The blocks of a program, and the steps of each of their groups. */
 export function blockOf(
   program: Program,
   groups: readonly Group[],
   arrange: Arrange,
-): { readonly block: Block; readonly spanOf: (group: Group) => Span } {
-  const spans = new Map<Group, Span>();
+): { readonly block: ScheduledBlock; readonly spanOf: (group: Group) => StepRange } {
+  const spans = new Map<Group, StepRange>();
   let step = 0;
   let renamed = 0;
-  // One `main` binds the sizes of all regions, so no two may have one name.
+  // One `main` binds the sizes of all regions, so their names must be unique.
   const rename = (name: string, bounds: Bounds): Dim =>
     symbol(`${name.replace(/__\d+$/, '')}__${renamed++}`, bounds);
-  const enter = (inner: Program, order: readonly Group[]): Block => {
-    const regions = new Map<Group, readonly Block[]>();
+  const enter = (inner: Program, order: readonly Group[]): ScheduledBlock => {
+    const regions = new Map<Group, readonly ScheduledBlock[]>();
     for (const group of order) {
       const first = step++;
       const call = controlCall(inner, group);
@@ -54,18 +54,18 @@ export function blockOf(
   return { block: enter(program, groups), spanOf: (group) => spans.get(group)! };
 }
 
-/** The loop or branch that a group is; null for any other. */
+/** The loop or branch of a group; null for an ordinary one. */
 export function controlCall(program: Program, group: Group): CallNode | null {
   const node = program.node(group.anchors[0]) as CallNode;
   return controlOf(node) === null ? null : node;
 }
 
-/** Whether a group makes sizes of data. */
+/** True when a group makes sizes from data. */
 export function makesSizes(program: Program, { anchors: [id] }: Group): boolean {
   return isExtents(program.node(id) as CallNode);
 }
 
-/** The types of what each region is called with. */
+/** The operand types of each region. */
 function operandTypes(
   program: Program,
   group: Group,
@@ -81,7 +81,7 @@ function operandTypes(
     given.map(({ dtype, shape }, k) => ({ dtype, shape: k < data ? shape.slice(1) : shape }));
 }
 
-/** A region with the symbols of what it is called with in the place of its own. */
+/** A region with its symbols replaced by those of its operands. */
 function inSurroundings(
   region: Program,
   types: readonly TensorType[],

@@ -1,4 +1,4 @@
-import { type Dim, sizeOf, symbolsOf } from '../../../base/dim/index.js';
+import { type Dim, elementCount, symbolsOf } from '../../../base/dim/index.js';
 import type { CallNode, Program } from '../../../ir/program.js';
 import type { ControlLowering } from '../../../ops/declare/lowering.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
@@ -6,9 +6,9 @@ import { dimsOf } from '../../../ir/requirement.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { isExtents } from '../../rewrite/measure.js';
 import { givesOwnSizes } from '../../rewrite/outputs.js';
-import { roomFor } from '../../groups/room.js';
+import { symbolicUpperBound } from '../../groups/room.js';
 
-/** How a call uses its regions; null for one that is no control flow. */
+/** Control form of a call; null for a call without control flow. */
 export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null {
   const { lowering } = declarationOf(op);
   switch (lowering.kind) {
@@ -22,8 +22,8 @@ export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null 
 }
 
 /**
- * Whether a loop or branch can be part of a kernel module: every size of its results is `known` before it
- * starts, and whatever its data decides inside has a bound, so that all of its memory can be planned.
+ * True when a loop or branch can be part of a kernel module: every size of its results is `known` before it
+ * starts, and data-dependent sizes inside are bounded, so that its memory can be planned.
  */
 export function canCompile(call: CallNode, known: (symbol: string) => boolean): boolean {
   const isKnown = call.types.every(({ shape }) =>
@@ -32,7 +32,7 @@ export function canCompile(call: CallNode, known: (symbol: string) => boolean): 
   return isKnown && call.regions.every((region) => isBounded(region) && !givesOwnSizes(region));
 }
 
-/** Whether all sizes of a program follow from those of its inputs, or are at most some number. */
+/** True when all sizes of a program follow from those of its inputs, or have a static bound. */
 function isBounded(program: Program): boolean {
   if (program.decidedSizes.size > 0 && !boundsItself(program)) return false;
   for (const id of program.graph.nodes()) {
@@ -42,7 +42,7 @@ function isBounded(program: Program): boolean {
   return true;
 }
 
-/** Whether the sizes that a program makes of its data need neither checks nor room without a limit. */
+/** True when the data-dependent sizes of a program need neither checks nor unbounded memory. */
 function boundsItself(program: Program): boolean {
   const own = program.decidedSizes;
   const isOwn = (dim: Dim): boolean => [...symbolsOf(dim)].some((name) => own.has(name));
@@ -55,7 +55,7 @@ function boundsItself(program: Program): boolean {
     const node = program.node(id);
     if (node.kind !== 'call' || isExtents(node)) continue;
     for (const { shape } of node.types) {
-      if (shape.some(isOwn) && roomFor(sizeOf(shape), own) === null) return false;
+      if (shape.some(isOwn) && symbolicUpperBound(elementCount(shape), own) === null) return false;
     }
   }
   return true;

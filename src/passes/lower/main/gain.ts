@@ -1,19 +1,22 @@
 import { addDim, type Dim, maxDim, mulDim, subDim } from '../../../base/dim/index.js';
-import type { Memory } from '../../groups/places.js';
-import type { Step } from './steps.js';
+import type { ProgramMemory } from '../../groups/places.js';
+import type { MainStep } from './steps.js';
 
-/** How often something is taken to happen that only data decides. */
+/** Assumed count of an event that only data decides. */
 const some = 16;
 
 /**
- * How much of a program's work several threads could do at once, in the stretches of `grainsOf`; an
- * upper bound where the program finds sizes itself.
+ * Work of a program that several threads could do at once, in the units of `grainsOf`; an upper bound where
+ * the program determines sizes itself.
  */
-export function gainOf(steps: readonly Step[], memory: Pick<Memory, 'roomFor'>): Dim {
+export function parallelWork(
+  steps: readonly MainStep[],
+  memory: Pick<ProgramMemory, 'roomFor'>,
+): Dim {
   return steps.reduce<Dim>((sum, step) => addDim(sum, gainOfStep(step, memory)), 0);
 }
 
-function gainOfStep(step: Step, memory: Pick<Memory, 'roomFor'>): Dim {
+function gainOfStep(step: MainStep, memory: Pick<ProgramMemory, 'roomFor'>): Dim {
   switch (step.kind) {
     case 'kernel': {
       const { grains } = step.kernel;
@@ -22,10 +25,13 @@ function gainOfStep(step: Step, memory: Pick<Memory, 'roomFor'>): Dim {
     case 'bind':
       return 0;
     case 'foreach':
-      return mulDim(memory.roomFor(step.length) ?? some, gainOf(step.body, memory));
+      return mulDim(memory.roomFor(step.length) ?? some, parallelWork(step.body, memory));
     case 'while':
-      return mulDim(some, addDim(gainOf(step.condition, memory), gainOf(step.body, memory)));
+      return mulDim(
+        some,
+        addDim(parallelWork(step.condition, memory), parallelWork(step.body, memory)),
+      );
     case 'branch':
-      return maxDim(gainOf(step.consequent, memory), gainOf(step.alternate, memory));
+      return maxDim(parallelWork(step.consequent, memory), parallelWork(step.alternate, memory));
   }
 }

@@ -1,15 +1,15 @@
-/** Memory that a step of `main` reads or writes. */
+/** A memory access of a step of `main`. */
 export interface Touch {
-  /** Null for memory that nothing but the step knows. */
+  /** Null for memory private to the step. */
   readonly place: number | null;
   readonly writes: boolean;
-  /** Whether all threads of the team touch it, or only the first. */
+  /** True when all threads of the team access it, false for the first only. */
   readonly everyone: boolean;
-  /** The step of the schedule that does it. */
+  /** The step of the schedule that accesses it. */
   readonly step: number;
 }
 
-/** Who has touched a place, and how. */
+/** Accesses to a buffer since the last barrier. */
 interface Touched {
   read: boolean;
   written: boolean;
@@ -18,15 +18,15 @@ interface Touched {
 }
 
 /**
- * What the threads of a team have touched since they last met. Two touches need a barrier between them
- * when they may be of different threads and of the same memory, and one of them writes. Places whose
- * lifetimes do not overlap may be the same memory, as may an output and an operand that nobody reads
- * any more: so nothing is written while what was needed before it may still be in use.
+ * Accesses of a team's threads since their last barrier. Two accesses need a barrier between them when they
+ * may be by different threads to the same memory, and one of them writes. Buffers whose live ranges do not
+ * overlap may share memory, as may an output and a dead operand: so nothing is written while memory that was
+ * needed before may still be in use.
  */
 export class Hazards {
   readonly #lastStepOf: (place: number) => number;
   readonly #touched: Map<number, Touched> = new Map();
-  /** The first step at which something that was touched is no longer needed, of any thread and of all. */
+  /** The first step at which an accessed buffer is dead, for any thread and for all. */
   #ends = Infinity;
   #endsForAll = Infinity;
 
@@ -38,7 +38,7 @@ export class Hazards {
     return this.#ends === Infinity;
   }
 
-  /** Whether the threads must meet before these touches. */
+  /** True when a barrier is needed before these accesses. */
   forbid(touches: readonly Touch[]): boolean {
     return touches.some(({ place, writes, everyone, step }) => {
       if (writes && (everyone ? this.#ends : this.#endsForAll) < step) return true;
@@ -64,7 +64,7 @@ export class Hazards {
     }
   }
 
-  /** The threads have met. */
+  /** Forgets all accesses, after a barrier. */
   clear(): void {
     this.#touched.clear();
     this.#ends = Infinity;
@@ -77,7 +77,7 @@ export class Hazards {
     return copy;
   }
 
-  /** What either has touched, as after two branches. */
+  /** Merges the accesses of both sides, as after two branches. */
   join(other: Hazards): void {
     for (const [place, touched] of other.#touched) this.#merge(place, touched);
     this.#ends = Math.min(this.#ends, other.#ends);

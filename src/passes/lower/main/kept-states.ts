@@ -1,34 +1,34 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { keptStates } from '../../../ops/declare/lowering.js';
-import type { Span } from '../../groups/places.js';
-import type { KeptArgument } from '../nests/builder.js';
-import type { Table, TableReader } from './table.js';
+import { packedStates } from '../../../ops/declare/lowering.js';
+import type { StepRange } from '../../groups/places.js';
+import type { PackedArgument } from '../nests/builder.js';
+import type { TableLayout, TableReader } from './table.js';
 
 /** What is kept while a loop runs, and the variable of `main` that says whether it is there. */
 interface LoopState {
   readonly step: number;
   readonly variable: Var;
-  readonly span: Span;
+  readonly span: StepRange;
 }
 
 /**
  * Where `main` finds what kernels keep, and in which state that is: what is kept from run to run stands in the table,
  * for what is kept while a loop runs there are variables.
  */
-export class KeptStates {
-  readonly #table: Table;
+export class PackedStates {
+  readonly #table: TableLayout;
   readonly #reader: TableReader;
   readonly #states: Map<number, Expr> = new Map();
   readonly #inLoops: LoopState[] = [];
 
-  constructor(table: Table, reader: TableReader) {
+  constructor(table: TableLayout, reader: TableReader) {
     this.#table = table;
     this.#reader = reader;
   }
 
   /** The address of what a step keeps, which each thread has for itself unless one runs `alone`. */
-  memory(arg: KeptArgument, step: number, alone: boolean): Expr {
+  memory(arg: PackedArgument, step: number, alone: boolean): Expr {
     const { steady, room } = arg;
     if (steady.kind === 'runs') {
       const { memory, state } = this.#table.keptEntries(step);
@@ -52,11 +52,11 @@ export class KeptStates {
 
   /** The variables, to be declared before all else once everything has been printed. */
   declarations(): readonly Stmt[] {
-    return this.#inLoops.map(({ variable }) => e.declare(variable, e.i32(keptStates.empty)));
+    return this.#inLoops.map(({ variable }) => e.declare(variable, e.i32(packedStates.empty)));
   }
 
   /** Where a loop begins, nothing is there. To be said once all that is inside has been printed. */
-  emptied(loop: Span): readonly Stmt[] {
+  emptied(loop: StepRange): readonly Stmt[] {
     return this.#assigned('empty', ({ span }) => span === loop);
   }
 
@@ -65,9 +65,9 @@ export class KeptStates {
     return this.#assigned('full', ({ step }) => step === of);
   }
 
-  #assigned(state: keyof typeof keptStates, wanted: (of: LoopState) => boolean): readonly Stmt[] {
+  #assigned(state: keyof typeof packedStates, wanted: (of: LoopState) => boolean): readonly Stmt[] {
     return this.#inLoops
       .filter(wanted)
-      .map(({ variable }) => e.assign(variable, e.i32(keptStates[state])));
+      .map(({ variable }) => e.assign(variable, e.i32(packedStates[state])));
   }
 }

@@ -1,26 +1,26 @@
 import type { DType } from '../../../base/dtype.js';
 import type { Kernel } from '../../../loop/language/nodes.js';
-import type { Places } from '../../groups/places.js';
-import type { KeptArgument, LoweredKernel } from '../nests/builder.js';
-import type { KernelStep, Step } from './steps.js';
+import type { BufferAssignment } from '../../groups/places.js';
+import type { PackedArgument, LoweredKernel } from '../nests/builder.js';
+import type { KernelStep, MainStep } from './steps.js';
 
-/** Memory for what kernels keep for as long as some inputs stay the same. */
-export interface KeptPlace {
-  /** By thread, places with room for a part; where everything is kept they all give way to one region. */
+/** Memory for data that kernels keep for as long as some inputs stay the same. */
+export interface PackedBuffer {
+  /** By thread, buffers for a part of the data; where all of it is kept, one region replaces them. */
   readonly places: readonly number[];
   readonly dtype: DType;
-  /** The elements of everything. */
+  /** The elements of all of the data. */
   readonly whole: number;
   readonly inputs: readonly number[];
 }
 
-/** What a program keeps from run to run. Steps that make the same of the same places share it. */
-export class KeptPlaces {
-  readonly all: KeptPlace[] = [];
+/** Data that a program keeps from run to run. Steps that derive the same from the same buffers share it. */
+export class PackedBuffers {
+  readonly all: PackedBuffer[] = [];
   readonly #byStep: Map<number, number> = new Map();
 
-  /** Adds places for the parts. `threads` are those for which the program is made. */
-  constructor(steps: readonly Step[], places: Places, threads: number) {
+  /** Adds buffers for the parts. `threads` is the number that the program is made for. */
+  constructor(steps: readonly MainStep[], places: BufferAssignment, threads: number) {
     const known = new Map<Kernel, Map<string, number>>();
     for (const step of steps) {
       if (step.kind !== 'kernel') continue;
@@ -41,12 +41,17 @@ export class KeptPlaces {
     }
   }
 
-  /** The number in `all` of what a step keeps. */
+  /** The index in `all` of a step's kept data. */
   indexOf(step: number): number {
     return this.#byStep.get(step)!;
   }
 
-  #add({ step }: KernelStep, { arg, inputs }: FromRunToRun, places: Places, threads: number): void {
+  #add(
+    { step }: KernelStep,
+    { arg, inputs }: FromRunToRun,
+    places: BufferAssignment,
+    threads: number,
+  ): void {
     const { name, dtype, room } = arg;
     const parts = Array.from({ length: threads }, () =>
       places.addScratch(name, dtype, room.part, step),
@@ -57,9 +62,9 @@ export class KeptPlaces {
 }
 
 interface FromRunToRun {
-  readonly arg: KeptArgument;
+  readonly arg: PackedArgument;
   readonly inputs: readonly number[];
-  /** The places that it is made of. */
+  /** The buffers that it is derived from. */
   readonly from: readonly number[];
 }
 

@@ -1,22 +1,22 @@
 import * as e from '../../../loop/language/build.js';
-import type { Buffer, Expr, Kernel, Stmt, Storage, Var } from '../../../loop/language/nodes.js';
+import type { Buffer, Expr, Kernel, Stmt, ElementKind, Var } from '../../../loop/language/nodes.js';
 import type { AddressScalar } from '../../../loop/language/target.js';
 import type { KernelArgument } from '../nests/builder.js';
 import { Hazards, type Touch } from './hazards.js';
-import { KeptStates } from './kept-states.js';
+import { PackedStates } from './kept-states.js';
 import { type MainTeam, Sequence } from './sequence.js';
 import type {
   BindStep,
   BranchStep,
   ForeachStep,
   KernelStep,
-  Padding,
+  RowPadding,
   Row,
-  State,
-  Step,
+  StateBuffer,
+  MainStep,
   WhileStep,
 } from './steps.js';
-import { type Table, TableReader } from './table.js';
+import { type TableLayout, TableReader } from './table.js';
 import { isDivided, kernelTouches, touchesInside, touchesOf } from './touches.js';
 
 /** The name of the kernel that runs a whole program. */
@@ -33,8 +33,8 @@ export const mainName = 'main';
  * of a loop.
  */
 export function mainKernel(
-  steps: readonly Step[],
-  table: Table,
+  steps: readonly MainStep[],
+  table: TableLayout,
   threads: number = 1,
 ): readonly Kernel[] {
   const printer = new MainPrinter(table, threads);
@@ -46,18 +46,18 @@ export function mainKernel(
 }
 
 class MainPrinter {
-  readonly #table: Table;
+  readonly #table: TableLayout;
   readonly #reader: TableReader;
   readonly #helpers: Map<string, Kernel> = new Map();
   readonly #threads: number;
   readonly #team: (MainTeam & { readonly index: Var; readonly count: Var }) | null;
   #hazards: Hazards;
-  readonly #kept: KeptStates;
+  readonly #kept: PackedStates;
 
-  constructor(table: Table, threads: number) {
+  constructor(table: TableLayout, threads: number) {
     this.#table = table;
     this.#reader = new TableReader(table);
-    this.#kept = new KeptStates(table, this.#reader);
+    this.#kept = new PackedStates(table, this.#reader);
     this.#threads = threads;
     this.#hazards = new Hazards((place) => table.lastStepOf(place));
     this.#team =
@@ -81,7 +81,7 @@ class MainPrinter {
     return [...this.#reader.declarations(this.#team?.index ?? null), ...this.#kept.declarations()];
   }
 
-  whole(steps: readonly Step[]): readonly Stmt[] {
+  whole(steps: readonly MainStep[]): readonly Stmt[] {
     const into = new Sequence(this.#team);
     this.#all(steps, into);
     return into.statements;
@@ -91,7 +91,7 @@ class MainPrinter {
     return [...this.#helpers.values()];
   }
 
-  #all(steps: readonly Step[], into: Sequence): void {
+  #all(steps: readonly MainStep[], into: Sequence): void {
     for (const step of steps) {
       if (step.kind === 'kernel') this.#kernel(step, into);
       else if (step.kind === 'bind') this.#bind(step, into);
@@ -321,7 +321,7 @@ class MainPrinter {
     into.everyone(e.ifThen(flag, yes.block, no.block));
   }
 
-  #states(states: readonly State[]): readonly Stmt[] {
+  #states(states: readonly StateBuffer[]): readonly Stmt[] {
     return states.flatMap(({ current, start, next }) => [
       e.declare(current, this.#reader.address(start)),
       ...(next === null ? [] : [e.declare(next.variable, this.#reader.address(next.place))]),
@@ -339,7 +339,7 @@ class MainPrinter {
   }
 
   #clear(
-    { location, storage, elements }: Padding,
+    { location, storage, elements }: RowPadding,
     from: Expr,
     to: Expr,
     step: number,
@@ -366,7 +366,7 @@ class MainPrinter {
 }
 
 /** The next state becomes the current one. */
-function swaps(states: readonly State[]): readonly Stmt[] {
+function swaps(states: readonly StateBuffer[]): readonly Stmt[] {
   return states.flatMap(({ current, next }) => {
     if (next === null) return [];
     const old = e.variable('old', current.type.scalar);
@@ -378,7 +378,7 @@ function swaps(states: readonly State[]): readonly Stmt[] {
   });
 }
 
-function clearKernel(name: string, storage: Storage): Kernel {
+function clearKernel(name: string, storage: ElementKind): Kernel {
   const to = e.buffer('to', storage);
   const [begin, end] = [e.variable('begin', 'i32'), e.variable('end', 'i32')];
   const scalar = e.loadedScalar(storage);

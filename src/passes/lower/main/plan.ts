@@ -6,34 +6,35 @@ import type { Operator, Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
 import type { Module, Var } from '../../../loop/language/nodes.js';
-import type { AddressScalar, Target } from '../../../loop/language/target.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import { bytesOf } from '../../../base/dtype.js';
 import type { Group } from '../../groups/group.js';
 import { fuse } from '../../fuse/fuse.js';
-import type { OutputSource, Place, Places } from '../../groups/places.js';
+import type { OutputSource, PlannedBuffer, BufferAssignment } from '../../groups/places.js';
 import { schedule } from '../../plan/schedule.js';
 import { type Arrange, blockOf } from './block.js';
 import type { KernelArgument, LoweredKernel, ScratchArgument } from '../nests/builder.js';
 import { type Division, undivided } from '../nests/cost.js';
-import { gainOf } from './gain.js';
+import { parallelWork } from './gain.js';
 import { lowerGroup } from '../groups/group.js';
-import { type KeptPlace, KeptPlaces } from './kept.js';
+import { type PackedBuffer, PackedBuffers } from './kept.js';
 import { mainKernel } from './main.js';
 import { RegionLowering } from './regions.js';
-import { Signatures } from '../nests/signature.js';
+import { KernelSignatures } from '../nests/signature.js';
 import {
-  keptOperand,
+  packedOperand,
   locationsRead,
-  type Steady,
-  steadiness,
-  type Surrounding,
+  type PackedLifetime,
+  packedLifetime,
+  type GroupContext,
 } from '../nests/steady.js';
-import { sizesOf } from './steps.js';
-import type { Table } from './table.js';
+import { mainSizes } from './steps.js';
+import type { TableLayout } from './table.js';
 import { isDivided } from './touches.js';
 
 /** A program as one module of kernels, and all that is needed to call its `main`. */
-export interface Plan {
+export interface ProgramPlan {
   readonly program: Program;
   readonly groups: readonly Group[];
   readonly module: Module;
@@ -41,10 +42,10 @@ export interface Plan {
   readonly sizes: readonly DimExpr[];
   /** What addresses in the table are: one word each, or two. */
   readonly addresses: AddressScalar;
-  readonly places: readonly Place[];
+  readonly places: readonly PlannedBuffer[];
   readonly outputs: readonly OutputSource[];
   /** What kernels keep from run to run. */
-  readonly kept: readonly KeptPlace[];
+  readonly kept: readonly PackedBuffer[];
   /** For how many threads it is made. Where there are several, `main` takes a team. */
   readonly threads: number;
   /** Stretches of work that run beside others, if there are threads: what a team saves, in some ten microseconds. */
@@ -52,13 +53,13 @@ export interface Plan {
 }
 
 /** Where the table has the state of what is kept, one of `keptStates`. */
-export function stateEntry({ sizes }: Pick<Plan, 'sizes'>, kept: number): number {
+export function stateEntry({ sizes }: Pick<ProgramPlan, 'sizes'>, kept: number): number {
   return sizes.length + kept;
 }
 
 /** Where the table has the address of a place; those of two words are aligned, the lower word first. */
 export function placeEntry(
-  { sizes, kept, addresses }: Pick<Plan, 'sizes' | 'kept' | 'addresses'>,
+  { sizes, kept, addresses }: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses'>,
   place: number,
 ): number {
   const words = sizes.length + kept.length;
@@ -66,12 +67,14 @@ export function placeEntry(
 }
 
 /** The length of the table. */
-export function tableLength(plan: Pick<Plan, 'sizes' | 'kept' | 'addresses' | 'places'>): number {
+export function tableLength(
+  plan: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses' | 'places'>,
+): number {
   return placeEntry(plan, plan.places.length);
 }
 
 /** Whether a kernel may keep something from one run of a program to the next. */
-export type Lifetime = 'once' | 'many runs';
+export type ProgramLifetime = 'once' | 'many runs';
 
 /**
  * Lowers the groups of a program for a target, in the order in which they are to run; `arrange` divides and
@@ -82,12 +85,12 @@ export type Lifetime = 'once' | 'many runs';
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
-  target: Target,
+  target: DeviceTarget,
   replaced: readonly (number | null)[] = [],
   division: Division = undivided,
-  lifetime: Lifetime = 'once',
+  lifetime: ProgramLifetime = 'once',
   arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
-): Plan {
+): ProgramPlan {
   const { block, spanOf } = blockOf(program, groups, arrange);
   const kernels = new Kernels(target, division, lifetime);
   const lowering = new RegionLowering(
@@ -97,9 +100,9 @@ export function lowerProgram(
   );
   const { places, steps } = lowering.whole(block, replaced);
   const threads = steps.some(isDivided) ? division.threads : 1;
-  const kept = new KeptPlaces(steps, places, threads);
+  const kept = new PackedBuffers(steps, places, threads);
   const table = new PlanTable(places, kept, target.addresses);
-  for (const size of sizesOf(steps)) table.addSize(size);
+  for (const size of mainSizes(steps)) table.addSize(size);
   const main = mainKernel(steps, table, threads);
   const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
   for (const dim of table.sizes) refuseUnknown(dim, known);
@@ -114,7 +117,7 @@ export function lowerProgram(
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
     kept: table.kept,
     threads,
-    gain: threads > 1 ? gainOf(steps, places.memory) : 0,
+    gain: threads > 1 ? parallelWork(steps, places.memory) : 0,
   };
 }
 
@@ -122,20 +125,20 @@ export function lowerProgram(
  * Sizes come first in the table, then states of what is kept, so all of them must be known before the first place
  * has an entry.
  */
-class PlanTable implements Table {
-  readonly #places: Places;
-  readonly #kept: KeptPlaces;
+class PlanTable implements TableLayout {
+  readonly #places: BufferAssignment;
+  readonly #kept: PackedBuffers;
   readonly addresses: AddressScalar;
   readonly sizes: DimExpr[] = [];
   readonly #sizeEntries: Map<string, number> = new Map();
 
-  constructor(places: Places, kept: KeptPlaces, addresses: AddressScalar) {
+  constructor(places: BufferAssignment, kept: PackedBuffers, addresses: AddressScalar) {
     this.#places = places;
     this.#kept = kept;
     this.addresses = addresses;
   }
 
-  get kept(): readonly KeptPlace[] {
+  get kept(): readonly PackedBuffer[] {
     return this.#kept.all;
   }
 
@@ -188,26 +191,31 @@ class PlanTable implements Table {
  */
 class Kernels {
   readonly all: LoweredKernel[] = [];
-  readonly #target: Target;
+  readonly #target: DeviceTarget;
   readonly #division: Division;
-  readonly #lifetime: Lifetime;
+  readonly #lifetime: ProgramLifetime;
   readonly #operators: Map<Operator, number> = new Map();
-  readonly #signatures: Map<Places, Signatures> = new Map();
+  readonly #signatures: Map<BufferAssignment, KernelSignatures> = new Map();
   readonly #known: Map<
     string,
     { readonly kernel: LoweredKernel; readonly places: readonly number[] }
   > = new Map();
 
-  constructor(target: Target, division: Division, lifetime: Lifetime) {
+  constructor(target: DeviceTarget, division: Division, lifetime: ProgramLifetime) {
     this.#target = target;
     this.#division = division;
     this.#lifetime = lifetime;
   }
 
-  lower(program: Program, group: Group, places: Places, around: Surrounding): LoweredKernel {
+  lower(
+    program: Program,
+    group: Group,
+    places: BufferAssignment,
+    around: GroupContext,
+  ): LoweredKernel {
     let signatures = this.#signatures.get(places);
     if (signatures === undefined) {
-      signatures = new Signatures(program, places, this.#operators);
+      signatures = new KernelSignatures(program, places, this.#operators);
       this.#signatures.set(places, signatures);
     }
     const steady = this.#steadiness(program, group, places, around);
@@ -228,11 +236,16 @@ class Kernels {
   }
 
   /** How steady the operand is of which a kernel may keep something; null where it may not. */
-  #steadiness(program: Program, group: Group, places: Places, around: Surrounding): Steady | null {
-    const operand = keptOperand(program, group);
+  #steadiness(
+    program: Program,
+    group: Group,
+    places: BufferAssignment,
+    around: GroupContext,
+  ): PackedLifetime | null {
+    const operand = packedOperand(program, group);
     if (operand === null) return null;
     const locations = locationsRead(program, group.members, places, operand);
-    const steady = steadiness(places.memory, locations, around);
+    const steady = packedLifetime(places.memory, locations, around);
     return steady?.kind === 'runs' && this.#lifetime === 'once' ? null : steady;
   }
 }
@@ -251,6 +264,6 @@ function refuseUnknown(dim: Dim, known: ReadonlySet<string>): void {
 }
 
 /** Bytes that a place takes, for a number of elements. */
-export function placeBytes(place: Place, length: number): number {
+export function placeBytes(place: PlannedBuffer, length: number): number {
   return bytesOf(place.dtype) * length;
 }

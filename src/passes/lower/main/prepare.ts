@@ -7,14 +7,13 @@ import { viewed } from '../../rewrite/views.js';
 import { controlOf } from './control.js';
 
 /**
- * Makes explicit what loops and branches need of memory, by copies that are kernels like others and fuse
- * with what makes the values:
+ * Inserts copies for the memory constraints of loops and branches; the copies are ordinary kernels and fuse
+ * with their producers:
  *
- * - the state that a loop starts from lies in memory that the loop may overwrite;
- * - what a loop or branch reads lies in memory, numbers too, and so does what sizes are made of;
- * - each output of a region is made in the region, by a kernel that makes no other output of it;
- * - what a loop leaves in one of two places, as the last of states that take turns, is copied where it is
- *   an output.
+ * - the initial state of a loop lies in memory that the loop may overwrite;
+ * - operands of loops and branches lie in memory, constants too, and so do the sources of sizes;
+ * - each output of a region is made in the region, by a kernel with no other output of it;
+ * - a loop result in one of two alternating buffers is copied where it is an output.
  */
 export function prepareControl(program: Program): Program {
   if (!hasControl(program)) return program;
@@ -50,7 +49,7 @@ function withOwnOperands(program: Program, region: (inner: Program) => Program):
   );
 }
 
-/** Which operands are the states of a loop: from, to. */
+/** The operand range of a loop's states: from, to. */
 function statesOf(call: CallNode): readonly [number, number] {
   const control = controlOf(call);
   if (control === null || control.kind === 'branch') return [0, 0];
@@ -59,7 +58,7 @@ function statesOf(call: CallNode): readonly [number, number] {
   return [data, data + states];
 }
 
-/** How often each value is read or given back, by itself or as a view. */
+/** Number of reads of each value, as itself, as a view or as an output. */
 function countUses(program: Program): ReadonlyMap<Value, number> {
   const uses = new Map<Value, number>();
   const count = (value: Value): void => {
@@ -112,7 +111,7 @@ function withOwnOutputs(program: Program, isRegion: boolean): Program {
   });
 }
 
-/** Whether a result is the last of states that may lie in one of two places. */
+/** True when a result is a final state that may lie in one of two buffers. */
 function isFinalState(node: CallNode, port: number): boolean {
   const control = controlOf(node);
   if (control === null || control.kind === 'branch') return false;

@@ -1,4 +1,4 @@
-import { mulDim, sizeOf } from '../../../base/dim/index.js';
+import { mulDim, elementCount } from '../../../base/dim/index.js';
 import { bytesOf } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
@@ -7,22 +7,21 @@ import * as e from '../../../loop/language/build.js';
 import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
-import { type Place, Places, type Span } from '../../groups/places.js';
+import { type PlannedBuffer, BufferAssignment, type StepRange } from '../../groups/places.js';
 import { viewed } from '../../rewrite/views.js';
-import { symbolsOfTypes } from '../../../ir/bind.js';
-import { type Block, controlCall, makesSizes } from './block.js';
+import { bindSizes } from './bind-sizes.js';
+import { type ScheduledBlock, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from '../nests/builder.js';
 import { controlOf } from './control.js';
 import { storageOf } from '../../../ops/elements.js';
-import { nothingAround, type Surrounding } from '../nests/steady.js';
+import { topLevel, type GroupContext } from '../nests/steady.js';
 import type {
-  BindStep,
   BranchStep,
   ForeachStep,
-  Padding,
+  RowPadding,
   Row,
-  State,
-  Step,
+  StateBuffer,
+  MainStep,
   WhileStep,
 } from './steps.js';
 
@@ -30,8 +29,8 @@ import type {
 export type LowerGroup = (
   program: Program,
   group: Group,
-  places: Places,
-  around: Surrounding,
+  places: BufferAssignment,
+  around: GroupContext,
 ) => LoweredKernel;
 
 /** Where an output of a region goes; may tell whether it can overwrite a state that it is made from. */
@@ -45,11 +44,14 @@ type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
  */
 export class RegionLowering {
   readonly #lowerGroup: LowerGroup;
-  readonly #spanOf: (group: Group) => Span;
-
+  readonly #spanOf: (group: Group) => StepRange;
   readonly #addresses: AddressScalar;
 
-  constructor(spanOf: (group: Group) => Span, lowerGroup: LowerGroup, addresses: AddressScalar) {
+  constructor(
+    spanOf: (group: Group) => StepRange,
+    lowerGroup: LowerGroup,
+    addresses: AddressScalar,
+  ) {
     this.#spanOf = spanOf;
     this.#lowerGroup = lowerGroup;
     this.#addresses = addresses;
@@ -57,32 +59,32 @@ export class RegionLowering {
 
   /** The places of the whole program, and what its `main` does. */
   whole(
-    block: Block,
+    block: ScheduledBlock,
     replaced: readonly (number | null)[],
-  ): { readonly places: Places; readonly steps: readonly Step[] } {
-    const controls = new Map<Group, Step>();
-    const places = new Places(
+  ): { readonly places: BufferAssignment; readonly steps: readonly MainStep[] } {
+    const controls = new Map<Group, MainStep>();
+    const places = new BufferAssignment(
       block.program,
       block.groups,
       replaced,
-      (group, inner) => this.#place(block, group, inner, controls, nothingAround),
+      (group, inner) => this.#place(block, group, inner, controls, topLevel),
       null,
       this.#spanOf,
     );
-    return { places, steps: this.#steps(block, places, controls, nothingAround) };
+    return { places, steps: this.#steps(block, places, controls, topLevel) };
   }
 
   /** A region whose inputs lie somewhere and whose outputs are to go somewhere. */
   #region(
-    block: Block,
-    outer: Places,
+    block: ScheduledBlock,
+    outer: BufferAssignment,
     inputs: readonly number[],
     outputs: readonly Destination[],
-    around: Surrounding,
-  ): readonly Step[] {
+    around: GroupContext,
+  ): readonly MainStep[] {
     const { program } = block;
-    const controls = new Map<Group, Step>();
-    const places = new Places(
+    const controls = new Map<Group, MainStep>();
+    const places = new BufferAssignment(
       program,
       block.groups,
       [],
@@ -100,12 +102,12 @@ export class RegionLowering {
   }
 
   #steps(
-    block: Block,
-    places: Places,
-    controls: ReadonlyMap<Group, Step>,
-    around: Surrounding,
-  ): readonly Step[] {
-    return block.groups.map((group): Step => {
+    block: ScheduledBlock,
+    places: BufferAssignment,
+    controls: ReadonlyMap<Group, MainStep>,
+    around: GroupContext,
+  ): readonly MainStep[] {
+    return block.groups.map((group): MainStep => {
       const control = controls.get(group);
       if (control !== undefined) return control;
       const kernel = this.#lowerGroup(block.program, group, places, around);
@@ -115,11 +117,11 @@ export class RegionLowering {
 
   /** Places the results of a loop or branch, and all that is inside. */
   #place(
-    block: Block,
+    block: ScheduledBlock,
     group: Group,
-    places: Places,
-    controls: Map<Group, Step>,
-    around: Surrounding,
+    places: BufferAssignment,
+    controls: Map<Group, MainStep>,
+    around: GroupContext,
   ): ReadonlyMap<Value, number> | null {
     const call = controlCall(block.program, group);
     if (call === null) {
@@ -147,7 +149,7 @@ export class RegionLowering {
     return site.results;
   }
 
-  #branch(site: Site, [consequent, alternate]: readonly Block[]): BranchStep {
+  #branch(site: Site, [consequent, alternate]: readonly ScheduledBlock[]): BranchStep {
     const [predicate, ...captures] = site.operands;
     const results = site.values.map((value) => site.result(value));
     const outputs = results.map((location) => (): number => location);
@@ -161,7 +163,7 @@ export class RegionLowering {
     };
   }
 
-  #foreach(site: Site, form: ForeachForm, [body]: readonly Block[]): ForeachStep {
+  #foreach(site: Site, form: ForeachForm, [body]: readonly ScheduledBlock[]): ForeachStep {
     const { data, states: stateCount, reverse, counted } = form;
     const operands = counted ? site.operands.slice(0, -1) : site.operands;
     const length = site.types[0].shape[0];
@@ -189,7 +191,7 @@ export class RegionLowering {
     };
   }
 
-  #while(site: Site, form: WhileForm, [condition, body]: readonly Block[]): WhileStep {
+  #while(site: Site, form: WhileForm, [condition, body]: readonly ScheduledBlock[]): WhileStep {
     const stacked = this.#stacked(site, body, form.states);
     const states = new States(site, site.operands.slice(0, form.states), body, 0);
     const inputs = [...states.locations, ...site.operands.slice(form.states)];
@@ -215,11 +217,11 @@ export class RegionLowering {
   /** What one iteration does: it writes its rows, then the next states. */
   #loopBody(
     site: Site,
-    body: Block,
+    body: ScheduledBlock,
     inputs: readonly number[],
     stacked: readonly StackedRow[],
     states: States,
-  ): readonly Step[] {
+  ): readonly MainStep[] {
     const rows = stacked.map(
       ({ location }) =>
         (): number =>
@@ -232,13 +234,13 @@ export class RegionLowering {
   }
 
   /** The rows that one iteration writes of the stacked results. */
-  #stacked(site: Site, body: Block, states: number): readonly StackedRow[] {
+  #stacked(site: Site, body: ScheduledBlock, states: number): readonly StackedRow[] {
     const { outputs } = body.program;
     return outputs.slice(0, outputs.length - states).map(({ value: { type } }, k) => {
       const location = site.result(site.values[k]);
       return {
         ...site.row(location, type),
-        padding: { location, storage: storageOf(type.dtype), elements: sizeOf(type.shape) },
+        padding: { location, storage: storageOf(type.dtype), elements: elementCount(type.shape) },
       };
     });
   }
@@ -248,33 +250,14 @@ export class RegionLowering {
 interface StackedRow {
   readonly row: Row;
   readonly location: number;
-  readonly padding: Padding;
-}
-
-function bindSizes(
-  program: Program,
-  { anchors: [id] }: Group,
-  places: Places,
-  step: number,
-): BindStep {
-  const [sizes] = program.operands(id);
-  const [{ type }] = program.results(id);
-  const names = type.shape.map((dim) => [...symbolsOfTypes([{ ...type, shape: [dim] }])][0]);
-  for (const [name] of names) places.memory.bind(name);
-  return {
-    kind: 'bind',
-    from: places.placeOf(sizes)!,
-    isWide: sizes.type.dtype === 'int64',
-    sizes: names.map(([name, bounds]) => ({ name, bounds })),
-    step,
-  };
+  readonly padding: RowPadding;
 }
 
 /** A loop or branch among the places of its surroundings. */
 class Site {
-  readonly places: Places;
-  readonly span: Span;
-  readonly around: Surrounding;
+  readonly places: BufferAssignment;
+  readonly span: StepRange;
+  readonly around: GroupContext;
   readonly addresses: AddressScalar;
   readonly values: readonly Value[];
   /** Where the operands lie. */
@@ -286,9 +269,9 @@ class Site {
     program: Program,
     { anchors: [id] }: Group,
     call: CallNode,
-    places: Places,
-    span: Span,
-    around: Surrounding,
+    places: BufferAssignment,
+    span: StepRange,
+    around: GroupContext,
     addresses: AddressScalar,
   ) {
     this.places = places;
@@ -307,7 +290,7 @@ class Site {
   }
 
   /** What surrounds what is inside of it. */
-  inside(kind: 'loop' | 'branch'): Surrounding {
+  inside(kind: 'loop' | 'branch'): GroupContext {
     const { loops } = this.around;
     if (kind === 'branch') return { loops, isOptional: true };
     return { ...this.around, loops: [...loops, this.span] };
@@ -327,9 +310,9 @@ class Site {
   temporary({ dtype, shape }: TensorType): number {
     const { first, last } = this.span;
     return this.places.memory.place(
-      { kind: 'temporary' } satisfies Place['role'],
+      { kind: 'temporary' } satisfies PlannedBuffer['role'],
       dtype,
-      sizeOf(shape),
+      elementCount(shape),
       first,
       last,
     );
@@ -337,7 +320,7 @@ class Site {
 
   row(of: number, type: TensorType): { readonly row: Row; readonly location: number } {
     const variable = e.variable('row', this.addresses);
-    const bytes = mulDim(sizeOf(type.shape), bytesOf(type.dtype));
+    const bytes = mulDim(elementCount(type.shape), bytesOf(type.dtype));
     return {
       row: { variable, of, bytes },
       location: this.places.memory.address(variable, of),
@@ -349,16 +332,16 @@ class Site {
 class States {
   readonly #site: Site;
   readonly #all: {
-    current: State['current'];
+    current: StateBuffer['current'];
     start: number;
-    next: State['next'];
+    next: StateBuffer['next'];
     location: number;
   }[];
-  readonly #body: Block;
+  readonly #body: ScheduledBlock;
   /** The position of the first state among the inputs of the body. */
   readonly #first: number;
 
-  constructor(site: Site, starts: readonly number[], body: Block, first: number) {
+  constructor(site: Site, starts: readonly number[], body: ScheduledBlock, first: number) {
     this.#site = site;
     this.#body = body;
     this.#first = first;
@@ -369,7 +352,7 @@ class States {
     });
   }
 
-  get all(): readonly State[] {
+  get all(): readonly StateBuffer[] {
     return this.#all;
   }
 

@@ -2,30 +2,30 @@ import * as e from '../../../loop/language/build.js';
 import type { Buffer, Stmt } from '../../../loop/language/nodes.js';
 import type { Team } from '../../../loop/language/team.js';
 
-/** The threads that run `main`, and the memory in which they meet. */
+/** The threads that run `main`, and the memory of their barrier. */
 export interface MainTeam extends Team {
   readonly meeting: Buffer;
 }
 
 /** Statements of `main` in order, some of which only the first thread of a team runs. */
 export class Sequence {
-  /** Null where there is one thread. */
+  /** Null for one thread. */
   readonly team: MainTeam | null;
   readonly #statements: Stmt[] = [];
-  /** Statements for the first thread that have not found their branch yet. */
+  /** Pending statements of the first thread, not yet in a branch. */
   #waiting: Stmt[] = [];
 
   constructor(team: MainTeam | null) {
     this.team = team;
   }
 
-  /** All threads run these. */
+  /** Appends statements of all threads. */
   everyone(...statements: readonly Stmt[]): void {
     this.#flush();
     this.#statements.push(...statements);
   }
 
-  /** Only the first thread runs these. */
+  /** Appends statements of the first thread only. */
   first(...statements: readonly Stmt[]): void {
     if (this.team === null) this.#statements.push(...statements);
     else this.#waiting.push(...statements);

@@ -5,12 +5,12 @@ import {
   symbol,
   symbolTable,
 } from '../../../base/dim/index.js';
-import type { Storage, Var } from '../../../loop/language/nodes.js';
-import type { Span } from '../../groups/places.js';
+import type { ElementKind, Var } from '../../../loop/language/nodes.js';
+import type { StepRange } from '../../groups/places.js';
 import type { LoweredKernel } from '../nests/builder.js';
 
-/** What `main` does, one after the other, before it is known where in its table sizes and places stand. */
-export type Step = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
+/** A step of `main`, before the positions of sizes and buffers in its table are known. */
+export type MainStep = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
 
 export interface KernelStep {
   readonly kind: 'kernel';
@@ -19,7 +19,7 @@ export interface KernelStep {
   readonly step: number;
 }
 
-/** Makes sizes of data. */
+/** Makes sizes from data. */
 export interface BindStep {
   readonly kind: 'bind';
   /** The location of the data: int32, or int64, of which the low word counts. */
@@ -31,71 +31,71 @@ export interface BindStep {
   readonly step: number;
 }
 
-/** A row of something that is iterated over. */
+/** A row of an iterated array. */
 export interface Row {
   /** Its address in one iteration. */
   readonly variable: Var;
-  /** The location of the whole. */
+  /** The location of the whole array. */
   readonly of: number;
   readonly bytes: Dim;
 }
 
-/** A state: `current` holds the address of its memory, `next` that of the next one if they take turns. */
-export interface State {
+/** A state: `current` holds the address of its memory, `next` that of the next value if they alternate. */
+export interface StateBuffer {
   readonly current: Var;
   readonly start: number;
   readonly next: { readonly variable: Var; readonly place: number } | null;
 }
 
-/** Rows of a result that a loop may not come to, which have to be zero. */
-export interface Padding {
+/** Rows of a result that a loop may not reach, which have to be zero. */
+export interface RowPadding {
   readonly location: number;
-  readonly storage: Storage;
+  readonly storage: ElementKind;
   /** Elements of one row. */
   readonly elements: Dim;
 }
 
 export interface ForeachStep {
   readonly kind: 'foreach';
-  readonly span: Span;
+  readonly span: StepRange;
   readonly length: Dim;
   readonly reverse: boolean;
   /** The location of the number of rows to iterate over. */
   readonly count: number | null;
   readonly rows: readonly Row[];
-  readonly states: readonly State[];
-  readonly body: readonly Step[];
-  readonly paddings: readonly Padding[];
+  readonly states: readonly StateBuffer[];
+  readonly body: readonly MainStep[];
+  readonly paddings: readonly RowPadding[];
 }
 
 export interface WhileStep {
   readonly kind: 'while';
-  readonly span: Span;
+  readonly span: StepRange;
   readonly limit: Dim | null;
   readonly rows: readonly Row[];
-  readonly states: readonly State[];
-  readonly condition: readonly Step[];
-  /** The location of what the condition gives. */
+  readonly states: readonly StateBuffer[];
+  readonly condition: readonly MainStep[];
+  /** The location of the condition's result. */
   readonly predicate: number;
-  readonly body: readonly Step[];
-  readonly paddings: readonly Padding[];
-  /** Where the number of iterations goes, if it is asked for. */
+  readonly body: readonly MainStep[];
+  readonly paddings: readonly RowPadding[];
+  /** Location for the iteration count, if it is needed. */
   readonly iterations: number | undefined;
 }
 
 export interface BranchStep {
   readonly kind: 'branch';
-  readonly span: Span;
+  readonly span: StepRange;
   readonly predicate: number;
-  readonly consequent: readonly Step[];
-  readonly alternate: readonly Step[];
+  readonly consequent: readonly MainStep[];
+  readonly alternate: readonly MainStep[];
 }
 
 /**
- * The symbolic sizes that `main` has to be told: those that it hands on or counts with, and the symbols
- * of those that it works out itself from sizes that it binds.
+ * The symbolic sizes that `main` takes: those it passes on or computes with, and the symbols of those it
+ * computes from sizes that it binds.
  */
-export function sizesOf(steps: readonly Step[]): readonly DimExpr[] {
+export function mainSizes(steps: readonly MainStep[]): readonly DimExpr[] {
   const bound = new Set<string>();
   const found: DimExpr[] = [];
   for (const dim of dimsOf(steps, bound)) {
@@ -109,8 +109,8 @@ export function sizesOf(steps: readonly Step[]): readonly DimExpr[] {
   return found;
 }
 
-/** All sizes, in order; notes the symbols that are bound. */
-function dimsOf(steps: readonly Step[], bound: Set<string>): readonly Dim[] {
+/** All sizes, in order; adds the bound symbols to `bound`. */
+function dimsOf(steps: readonly MainStep[], bound: Set<string>): readonly Dim[] {
   return steps.flatMap((step): readonly Dim[] => {
     switch (step.kind) {
       case 'kernel':

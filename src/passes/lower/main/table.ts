@@ -5,7 +5,7 @@ import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ScratchArgument } from '../nests/builder.js';
 
 /** Where `main` finds sizes and addresses in its table. */
-export interface Table {
+export interface TableLayout {
   /** What addresses are: one word of the table each, or two. */
   readonly addresses: AddressScalar;
   /** The entry of a symbolic size. */
@@ -38,7 +38,7 @@ export interface Table {
  * in memory. A loop reads nothing of the table again that was read before it.
  */
 export class TableReader {
-  readonly #table: Table;
+  readonly #table: TableLayout;
   readonly #entries: Buffer = e.buffer('table', 'i32');
   /** The table once more, as addresses; null where they are words. */
   readonly #wide: Buffer | null;
@@ -53,7 +53,7 @@ export class TableReader {
   /** The addresses of memory that each thread has for itself, by the entry of that of the first. */
   readonly #own: Map<number, Var> = new Map();
 
-  constructor(table: Table) {
+  constructor(table: TableLayout) {
     this.#table = table;
     this.#wide = table.addresses === 'i64' ? e.buffer('addresses', 'i64') : null;
   }

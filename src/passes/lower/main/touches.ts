@@ -2,13 +2,13 @@ import type { Buffer, Kernel } from '../../../loop/language/nodes.js';
 import { visitStmts } from '../../../loop/language/visit.js';
 import type { LoweredKernel } from '../nests/builder.js';
 import type { Touch } from './hazards.js';
-import type { Step } from './steps.js';
+import type { MainStep } from './steps.js';
 
-/** The places that a location may lie in. */
+/** The buffers that a location may lie in. */
 type PlacesOf = (location: number) => readonly number[];
 
-/** Whether threads divide the work of a step, or of something inside of it. */
-export function isDivided(step: Step): boolean {
+/** True when threads divide the work of a step, or of a nested step. */
+export function isDivided(step: MainStep): boolean {
   switch (step.kind) {
     case 'kernel':
       return step.kernel.grains !== null;
@@ -23,7 +23,7 @@ export function isDivided(step: Step): boolean {
   }
 }
 
-/** What a kernel touches at a step. */
+/** Accesses of a kernel at a step. */
 export function kernelTouches(
   { kernel, args, grains }: LoweredKernel,
   step: number,
@@ -44,7 +44,7 @@ export function kernelTouches(
   });
 }
 
-/** A read, or a write, of a location. */
+/** A read or a write of a location. */
 export function touchesOf(
   location: number,
   how: Omit<Touch, 'place'>,
@@ -53,9 +53,9 @@ export function touchesOf(
   return placesOf(location).map((place) => ({ ...how, place }));
 }
 
-/** What the first thread touches that runs a step, with all that is inside of it, alone. */
-export function touchesInside(step: Step, placesOf: PlacesOf): readonly Touch[] {
-  const all = (steps: readonly Step[]): readonly Touch[] =>
+/** Accesses of the first thread that runs a step, with its nested steps, alone. */
+export function touchesInside(step: MainStep, placesOf: PlacesOf): readonly Touch[] {
+  const all = (steps: readonly MainStep[]): readonly Touch[] =>
     steps.flatMap((inner) => touchesInside(inner, placesOf));
   const read = (location: number, at: number): readonly Touch[] =>
     touchesOf(location, { writes: false, everyone: false, step: at }, placesOf);

@@ -9,7 +9,7 @@ import { loadElement, settle, storeElement } from '../../../ops/elements.js';
 const isConst = (expr: Expr, value: number): boolean =>
   expr.kind === 'const' && Number(expr.value) === value;
 
-/** `a + b` on indices, without the work that constants make needless; ramps stay ramps. */
+/** `a + b` on indices, with constants folded; ramps stay ramps. */
 export function addIndex(a: Expr, b: Expr): Expr {
   const lanes = Math.max(a.type.lanes, b.type.lanes);
   if (isConst(a, 0)) return e.broadcast(b, lanes);
@@ -23,7 +23,7 @@ export function addIndex(a: Expr, b: Expr): Expr {
   return e.add(a, b);
 }
 
-/** `a * b` on indices, likewise. */
+/** `a * b` on indices, with constants folded. */
 export function mulIndex(a: Expr, b: Expr): Expr {
   const lanes = Math.max(a.type.lanes, b.type.lanes);
   if (isConst(a, 1)) return e.broadcast(b, lanes);
@@ -41,7 +41,7 @@ export function mulIndex(a: Expr, b: Expr): Expr {
 export const zero: Expr = e.i32(0);
 export const one: Expr = e.i32(1);
 
-/** The distance in elements between neighbors along each axis of a row-major array. */
+/** Row-major strides, in elements. */
 export function rowMajorStrides(shape: readonly Expr[]): readonly Expr[] {
   const strides: Expr[] = [];
   let stride = one;
@@ -52,7 +52,7 @@ export function rowMajorStrides(shape: readonly Expr[]): readonly Expr[] {
   return strides;
 }
 
-/** The row-major number of an element. */
+/** The row-major position of an index. */
 export function flatIndex(index: readonly Expr[], strides: readonly Expr[]): Expr {
   let flat = zero;
   for (let axis = 0; axis < index.length; axis++)
@@ -60,7 +60,7 @@ export function flatIndex(index: readonly Expr[], strides: readonly Expr[]): Exp
   return flat;
 }
 
-/** The index of the element with a row-major number; the inverse of `flatIndex` within bounds. */
+/** The index of a row-major position; the inverse of `flatIndex` within bounds. */
 function unflatten(flat: Expr, shape: readonly Expr[]): readonly Expr[] {
   const index: Expr[] = [];
   let rest = flat;
@@ -109,7 +109,7 @@ export function computedAccess(
   };
 }
 
-/** The elements of another operand, in row-major order, under another shape. */
+/** The elements of another operand, in row-major order, with another shape. */
 export function viewAccess(shape: readonly Expr[], of: Access): Access {
   if (of.buffer !== null) return memoryAccess(of.dtype, shape, of.buffer);
   const strides = rowMajorStrides(shape);
@@ -121,7 +121,7 @@ export function viewAccess(shape: readonly Expr[], of: Access): Access {
   };
 }
 
-/** The index into `to` of the element at an index of `from`; axes of size 1 cost nothing. */
+/** Maps an index of `from` to the index of the same element in `to`; axes of size 1 cost nothing. */
 function regroup(
   index: readonly Expr[],
   from: readonly Expr[],
@@ -138,7 +138,10 @@ function regroup(
   return moved;
 }
 
-/** An index into a shape: the given parts in order along axes of more than one element, zero along others. */
+/**
+ * An index into a shape: the given components in order along axes of more than one element, zero along
+ * others.
+ */
 export function inOrder(shape: readonly Expr[], parts: readonly Expr[]): readonly Expr[] {
   let next = 0;
   return shape.map((extent) => (isConst(extent, 1) ? zero : parts[next++]));
@@ -160,8 +163,8 @@ export function memorySink(dtype: DType, shape: readonly Expr[], to: Buffer): Si
 }
 
 /**
- * Asked twice for one index, gives the same expression object: what is shared in the program stays
- * shared in the kernel, and the size of an expression stays linear in the number of operators.
+ * Memoizes by index, so that it returns the same expression object: sharing in the program stays sharing in
+ * the kernel, and the size of an expression stays linear in the number of operators.
  */
 function remembered(at: (index: readonly Expr[]) => Expr): (index: readonly Expr[]) => Expr {
   const known: { readonly index: readonly Expr[]; readonly value: Expr }[] = [];

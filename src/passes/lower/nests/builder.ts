@@ -3,18 +3,18 @@ import type { DType } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Team } from '../../../loop/language/team.js';
-import type { Keeper, KeptRoom } from '../../../ops/declare/lowering.js';
+import { divide } from '../../../loop/optimize/divide.js';
+import type { PackedAllocator, PackedSize } from '../../../ops/declare/lowering.js';
 import { storageOf } from '../../../ops/elements.js';
-import { Extents } from '../../../loop/language/extents.js';
-import type { Steady } from './steady.js';
+import { ExtentParameters } from '../../../loop/language/extents.js';
+import type { PackedLifetime } from './steady.js';
 
 /** What a kernel must be called with, in the order of its parameters. */
 export type KernelArgument =
   | { readonly kind: 'place'; readonly place: number }
   | { readonly kind: 'size'; readonly dim: DimExpr }
   | ScratchArgument
-  | KeptArgument
+  | PackedArgument
   /** The state of what is kept. */
   | { readonly kind: 'state' }
   /** The number of the thread that calls, and how many do. */
@@ -30,12 +30,12 @@ export interface ScratchArgument {
 }
 
 /** Memory for as long as what it is made of is steady. */
-export interface KeptArgument {
+export interface PackedArgument {
   readonly kind: 'kept';
   readonly name: string;
   readonly dtype: DType;
-  readonly room: KeptRoom;
-  readonly steady: Steady;
+  readonly room: PackedSize;
+  readonly steady: PackedLifetime;
 }
 
 export interface LoweredKernel {
@@ -50,10 +50,9 @@ export interface LoweredKernel {
 
 /** Collects the parameters of one kernel while its body is made. */
 export class KernelBuilder {
-  readonly extents: Extents = new Extents();
+  readonly extents: ExtentParameters = new ExtentParameters();
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
-  #team: { readonly index: Var; readonly count: Var } | null = null;
   #keptState: Var | null = null;
 
   /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
@@ -72,13 +71,13 @@ export class KernelBuilder {
     if (dim === undefined) {
       throw new InternalError(`the length of scratch ${name} is not a function of sizes`);
     }
-    const param = e.buffer(name, storageOf(dtype));
+    const param = e.buffer(name, storageOf(dtype), { isPrivate: true });
     this.#params.push({ param, argument: { kind: 'scratch', name, dtype, length: dim } });
     return param;
   }
 
   /** Keeps something for as long as the operand it is made of is steady. */
-  keeper(steady: Steady): Keeper {
+  keeper(steady: PackedLifetime): PackedAllocator {
     const isCertain = steady.kind === 'loop';
     return {
       isCertain,
@@ -92,20 +91,8 @@ export class KernelBuilder {
     };
   }
 
-  /** The threads that call the kernel. Whoever asks divides the results among them. */
-  get team(): Team {
-    return (this.#team ??= {
-      index: e.variable('thread', 'i32'),
-      count: e.variable('threads', 'i32'),
-    });
-  }
-
-  /** Whether the kernel divides its results. */
-  get isDivided(): boolean {
-    return this.#team !== null;
-  }
-
-  finish(name: string, body: Stmt, grains: Dim = 0): LoweredKernel {
+  /** The kernel of a body, which may have parallel ranges. */
+  finish(name: string, body: Stmt): LoweredKernel {
     const params: (Buffer | Var)[] = this.#params.map(({ param }) => param);
     const args = this.#params.map(({ argument }) => argument);
     for (const { dim, param } of this.extents.params) {
@@ -116,10 +103,17 @@ export class KernelBuilder {
       params.push(this.#keptState);
       args.push({ kind: 'state' });
     }
-    if (this.#team !== null) {
-      params.push(this.#team.index, this.#team.count);
-      args.push({ kind: 'thread' }, { kind: 'threads' });
-    }
-    return { kernel: e.kernel(name, params, body), args, grains: this.isDivided ? grains : null };
+    return { kernel: e.kernel(name, params, body), args, grains: null };
   }
+}
+
+/** The kernel for threads that all call it, each for its share of the parallel ranges; `grains` as in `LoweredKernel`. */
+export function amongThreads({ kernel, args }: LoweredKernel, grains: Dim): LoweredKernel {
+  const [index, count] = ['thread', 'threads'].map((name) => e.variable(name, 'i32'));
+  const params = [...kernel.params, index, count];
+  return {
+    kernel: e.kernel(kernel.name, params, divide(kernel.body, { index, count })),
+    args: [...args, { kind: 'thread' }, { kind: 'threads' }],
+    grains,
+  };
 }

@@ -10,43 +10,43 @@ import {
 import { loadedScalar, scalarBytes } from '../../../loop/language/build.js';
 import type { Expr, For, Kernel, Stmt, Var, While } from '../../../loop/language/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../../loop/language/visit.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 
-/** For how many threads a program is made. */
+/** Number of threads that a program is made for. */
 export interface Division {
   readonly threads: number;
-  /** The instructions that are worth a thread of their own. Default: some ten microseconds. */
+  /** The instructions that are worth a thread. Default: about ten microseconds. */
   readonly grain?: number;
 }
 
 export const undivided: Division = { threads: 1 };
 
-/** Instructions that take one thread some ten microseconds. */
+/** Instructions that one thread executes in about ten microseconds. */
 const usualGrain = 2 ** 15;
 
 /**
- * How many threads a kernel would be worth, as a function of its sizes: its instructions are read off its
- * loops, each with as many trips as its first time. A loop or branch that data decides counts once.
+ * Number of threads that a kernel is worth, as a function of its sizes: instructions are counted in its
+ * loops, with trip counts as in their first execution. A loop or branch that data decides counts once.
  */
 export function grainsOf(
   kernel: Kernel,
-  extents: Extents,
+  extents: ExtentParameters,
   vectorBytes: number,
   { grain = usualGrain }: Division,
 ): Dim {
   return floorDivDim(new CostReader(extents, vectorBytes).of(kernel.body), grain);
 }
 
-/** Divisions and roots take several times as long as additions. */
+/** Cost of divisions and roots, which take several times as long as additions. */
 const slow = 5;
 
 class CostReader {
-  readonly #extents: Extents;
+  readonly #extents: ExtentParameters;
   readonly #vectorBytes: number;
-  /** What variables are worth where they are met first. */
+  /** Values of variables at their first assignment. */
   readonly #worth: Map<Var, Dim | undefined> = new Map();
 
-  constructor(extents: Extents, vectorBytes: number) {
+  constructor(extents: ExtentParameters, vectorBytes: number) {
     this.#extents = extents;
     this.#vectorBytes = vectorBytes;
   }
@@ -84,7 +84,7 @@ class CostReader {
     return mulDim(tripsBetween(from, to, step * lanes), inside);
   }
 
-  /** Of a loop that advances a variable to a limit by the same distance each time. */
+  /** Trip count of a loop that advances a variable to a limit by a constant distance. */
   #trips({ condition, body }: While): Dim {
     if (condition.kind !== 'binary' || condition.op !== 'lt' || condition.a.kind !== 'var')
       return 1;
@@ -124,7 +124,7 @@ class CostReader {
     if (combine === undefined) return undefined;
     const a = this.#dim(expr.a);
     const b = a === undefined ? undefined : this.#dim(expr.b);
-    // What divides may turn out to be 0.
+    // The divisor may turn out to be 0.
     const isUnsafe = expr.op === 'div' && (typeof b !== 'number' || b === 0);
     return a === undefined || b === undefined || isUnsafe ? undefined : combine(a, b);
   }
@@ -144,8 +144,8 @@ function tripsBetween(from: Dim, to: Dim, step: number): Dim {
   return maxDim(step === 1 ? length : floorDivDim(addDim(length, step - 1), step), 0);
 }
 
-/** Arithmetic and memory accesses, each distinct one once. */
-/** How many instructions expressions are, with slow ones as several. */
+/** Counts arithmetic and memory accesses, each distinct one once. */
+/** Number of instructions of expressions, with slow ones counted several times. */
 export function workOf(roots: readonly Expr[]): number {
   let work = 0;
   visitExprs(roots, (expr) => {

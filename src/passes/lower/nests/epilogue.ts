@@ -4,15 +4,15 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { settle } from '../../../ops/elements.js';
-import type { Scope } from './scope.js';
+import type { KernelScope } from './scope.js';
 
-/** What becomes of the results of a group's anchors: they are stored, continued, or both. */
+/** Continuation of a group's anchors: their results are stored, continued, or both. */
 export class Epilogue {
   readonly #program: Program;
   readonly #group: Group;
-  readonly #scope: Scope;
+  readonly #scope: KernelScope;
 
-  constructor(program: Program, group: Group, scope: Scope) {
+  constructor(program: Program, group: Group, scope: KernelScope) {
     this.#program = program;
     this.#group = group;
     this.#scope = scope;
@@ -24,8 +24,8 @@ export class Epilogue {
   }
 
   /**
-   * Where an anchor stores a result. Without anything behind it, that is the memory of the result; only
-   * the one result of an anchor has something behind it.
+   * Sink of an anchor's result. Without a continuation it is the memory of the result; only an anchor with
+   * one result has a continuation.
    */
   sink(result: Value): Sink {
     if (this.#program.results(result.node).length > 1) return this.#scope.sink(result);
@@ -40,7 +40,7 @@ export class Epilogue {
     };
   }
 
-  /** Stores all that is written once the elements of some results are known at one index. */
+  /** Stores all written results, given the elements of some results at one index. */
   store(results: ReadonlyMap<Value, Expr>, indexFor: (value: Value) => readonly Expr[]): Stmt {
     const locals: Stmt[] = [];
     const given = new Map<Value, Access>();

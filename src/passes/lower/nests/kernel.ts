@@ -2,32 +2,35 @@ import type { Attributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode } from '../../../ir/program.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
-import type { Team } from '../../../loop/language/team.js';
-import type { Target } from '../../../loop/language/target.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { KernelLowering, Sink } from '../../../ops/declare/lowering.js';
-import type { Scope } from './scope.js';
-import type { Steady } from './steady.js';
+import type { KernelScope } from './scope.js';
+import type { PackedLifetime } from './steady.js';
 
-/** The nest that an operator makes itself, over operands and sinks of the compiler's choice. */
+/**
+ * The loops of an operator that is neither a point nor a reduction, over operands and sinks of the compiler's choice:
+ * those of the device where it has a kernel for the operator, else those of the declaration.
+ */
 export function kernelNest(
-  scope: Scope,
+  scope: KernelScope,
   node: NodeId,
   call: CallNode,
   lowering: KernelLowering<Attributes>,
   sinks: readonly Sink[],
-  target: Target,
-  team: Team,
-  steady: Steady | null,
+  target: DeviceTarget,
+  isDivided: boolean,
+  steady: PackedLifetime | null,
 ): Stmt {
   const operands = scope.program.operands(node);
-  return lowering.kernel({
+  const kernel = target.kernels.get(call.op) ?? lowering.kernel;
+  return kernel({
     attributes: call.attributes,
     inputs: operands.map((operand) => scope.access(operand)),
     outputs: sinks,
     inputTypes: operands.map(({ type }) => type),
     outputTypes: call.types,
     target,
-    team,
+    isDivided,
     extent: (dim) => scope.builder.extents.extent(dim),
     scratch: (name, dtype, length) => scope.builder.scratch(name, dtype, length),
     keeper: steady === null ? null : scope.builder.keeper(steady),

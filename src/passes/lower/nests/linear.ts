@@ -1,8 +1,8 @@
 import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
 import type { Expr, Var } from '../../../loop/language/nodes.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 
-/** `base + steps[0] * index[0] + steps[1] * index[1] + ...`; steps that are left out are 0. */
+/** `base + steps[0] * index[0] + steps[1] * index[1] + ...`; omitted steps are 0. */
 interface Linear {
   readonly base: Dim;
   readonly steps: ReadonlyMap<number, Dim>;
@@ -11,13 +11,13 @@ interface Linear {
 const noSteps: ReadonlyMap<number, Dim> = new Map();
 
 /**
- * How an i32 expression moves with loop indices: by axis, the distance for one step. Undefined unless
- * the expression is certainly linear in all of them.
+ * Step of an i32 expression for each loop index, by axis. Undefined unless the expression is provably linear
+ * in all of them.
  */
 export function stepsOf(
   expr: Expr,
   axisOf: ReadonlyMap<Var, number>,
-  extents: Extents,
+  extents: ExtentParameters,
 ): ReadonlyMap<number, Dim> | undefined {
   const linear = (x: Expr): Linear | undefined => {
     if (x.kind === 'var') {

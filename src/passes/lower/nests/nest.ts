@@ -1,24 +1,29 @@
 import { type Dim, mulDim, sameDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, For, Stmt, Var } from '../../../loop/language/nodes.js';
-import { alone, shareOf, type Team } from '../../../loop/language/team.js';
+import { overRange, type LoopRange } from '../../../loop/language/team.js';
 import { children } from '../../../loop/language/visit.js';
 import { mulIndex, zero } from './access.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 import { stepsOf } from './linear.js';
 
 /** One loop of a nest: it runs over a group of adjacent axes of the domain. */
-export interface Loop {
+export interface NestLoop {
   /** Ascending and adjacent among the axes whose extent is not 1. */
   readonly axes: readonly number[];
   readonly extent: Expr;
+  /**
+   * Whether iterations may run in any order and at the same time: none stores what another one reads or stores. Of the
+   * loops of a domain these are all but the ones that fold it.
+   */
+  readonly isIndependent: boolean;
 }
 
 /** The loops over a domain, and how addresses move with them. */
 export interface NestPlan {
-  readonly loops: readonly Loop[];
+  readonly loops: readonly NestLoop[];
   /** For a loop whose index only serves addresses: the step of each address, in one order for all. */
-  readonly steps: ReadonlyMap<Loop, readonly Dim[]>;
+  readonly steps: ReadonlyMap<NestLoop, readonly Dim[]>;
 }
 
 /**
@@ -26,31 +31,36 @@ export interface NestPlan {
  * `probe` gives every expression that the nest will evaluate at an index, addresses of stores included
  * as `addresses`. Two axes collapse when each address moves along the outer one by as much as along
  * the whole inner one, and neither index is used for anything but addresses; the inner index may then
- * simply run on beyond its extent. `canMerge` forbids further pairs.
+ * simply run on beyond its extent. Axes that are `folded` into one result collapse with one another only.
  */
 export function planLoops(
-  extents: Extents,
+  extents: ExtentParameters,
   shape: readonly Dim[],
   probe: (index: readonly Expr[]) => Probe,
-  canMerge: (outer: number, inner: number) => boolean = () => true,
+  folded: ReadonlySet<number> = new Set(),
 ): NestPlan {
   const axes = shape.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
   if (axes.length < 2) {
-    const loops = axes.map((axis) => ({ axes: [axis], extent: extents.extent(shape[axis]) }));
+    const loops = axes.map((axis) => {
+      const extent = extents.extent(shape[axis]);
+      return { axes: [axis], extent, isIndependent: !folded.has(axis) };
+    });
     return { loops, steps: new Map() };
   }
   const table = stepTable(extents, shape, axes, probe);
-  const loops: { axes: number[]; extent: Expr }[] = [];
+  const loops: { axes: number[]; extent: Expr; isIndependent: boolean }[] = [];
   axes.forEach((axis, i) => {
     const extent = extents.extent(shape[axis]);
-    const last = loops[loops.length - 1];
+    const last = loops.at(-1);
     const previous = axes[i - 1];
-    if (i > 0 && canMerge(previous, axis) && merges(table, previous, axis, shape[axis])) {
+    const isIndependent = !folded.has(axis);
+    const isAlike = last?.isIndependent === isIndependent;
+    if (isAlike && merges(table, previous, axis, shape[axis])) {
       last.axes.push(axis);
       last.extent = mulIndex(last.extent, extent);
-    } else loops.push({ axes: [axis], extent });
+    } else loops.push({ axes: [axis], extent, isIndependent });
   });
-  const steps = new Map<Loop, readonly Dim[]>();
+  const steps = new Map<NestLoop, readonly Dim[]>();
   for (const loop of loops) {
     const along = table.get(loop.axes[loop.axes.length - 1]);
     if (along) steps.set(loop, along);
@@ -67,7 +77,7 @@ export interface Probe {
 type StepTable = ReadonlyMap<number, readonly Dim[] | null>;
 
 function stepTable(
-  extents: Extents,
+  extents: ExtentParameters,
   shape: readonly Dim[],
   axes: readonly number[],
   probe: (index: readonly Expr[]) => Probe,
@@ -124,16 +134,15 @@ function merges(steps: StepTable, outer: number, inner: number, extent: Dim): bo
 }
 
 /** The index of the domain at which the loops stand; `shape` gives its rank. */
-export function indexOf(rank: number, loops: readonly Loop[], at: readonly Expr[]): Expr[] {
+export function indexOf(rank: number, loops: readonly NestLoop[], at: readonly Expr[]): Expr[] {
   const index: Expr[] = Array.from({ length: rank }, () => zero);
   loops.forEach((loop, i) => (index[loop.axes[loop.axes.length - 1]] = at[i]));
   return index;
 }
 
-/** One loop of a nest, of which each thread of a team runs its share, in steps that stay whole. */
+/** One loop of a nest that is a parallel range, in steps that stay whole. */
 export interface SharedLoop {
-  readonly team: Team;
-  readonly loop: Loop;
+  readonly loop: NestLoop;
   readonly step: number;
 }
 
@@ -144,32 +153,31 @@ export const elementsTogether = 64;
 const manyShares = 16;
 
 /**
- * The loop to divide among threads: the outermost one that certainly has many steps, else one whose extent
+ * The loop to divide among threads: the outermost independent one that certainly has many steps, else one whose extent
  * is not known yet, else the one with most steps. `stepOf` says what must stay together in a loop; a loop
  * for which it gives 0 cannot be divided. Null where nothing is left to divide.
  */
 export function loopToShare(
-  loops: readonly Loop[],
-  team: () => Team,
-  stepOf: (loop: Loop) => number,
+  loops: readonly NestLoop[],
+  stepOf: (loop: NestLoop) => number,
 ): SharedLoop | null {
-  let best: Loop | null = null;
+  let best: NestLoop | null = null;
   let most = 1;
   for (const loop of loops) {
     const step = stepOf(loop);
-    if (step === 0) continue;
+    if (step === 0 || !loop.isIndependent) continue;
     const { extent } = loop;
     const steps = extent.kind === 'const' ? Math.ceil(Number(extent.value) / step) : manyShares - 1;
     if (steps <= most) continue;
     [best, most] = [loop, steps];
     if (steps >= manyShares) break;
   }
-  return best === null ? null : { team: team(), loop: best, step: stepOf(best) };
+  return best === null ? null : { loop: best, step: stepOf(best) };
 }
 
 /** Nested loops around a body that receives their variables, outermost first. */
 export function nest(
-  loops: readonly Loop[],
+  loops: readonly NestLoop[],
   body: (at: readonly Expr[]) => Stmt,
   innermost: For['mode'] = 'serial',
   shared: SharedLoop | null = null,
@@ -179,21 +187,19 @@ export function nest(
   const [loop, ...rest] = loops;
   const mode = rest.length === 0 ? innermost : 'serial';
   const name = `i${loop.axes.join('')}`;
-  const { begin, end } = rangeOf(loop, shared);
-  return e.forLoop(
-    name,
-    begin,
-    end,
-    (index) => nest(rest, body, innermost, shared, [...outer, index]),
-    { mode },
+  return overLoop(loop, shared, ({ begin, end }) =>
+    e.forLoop(name, begin, end, (index) => nest(rest, body, innermost, shared, [...outer, index]), {
+      mode,
+    }),
   );
 }
 
-/** What this thread runs of a loop. */
-export function rangeOf(
-  loop: Loop,
+/** The indices of a loop: all of them, or stretches where it is the one that is shared. */
+export function overLoop(
+  loop: NestLoop,
   shared: SharedLoop | null,
-): { readonly begin: Expr; readonly end: Expr } {
+  body: (range: LoopRange) => Stmt,
+): Stmt {
   const isShared = shared?.loop === loop;
-  return shareOf(isShared ? shared.team : alone, zero, loop.extent, isShared ? shared.step : 1);
+  return overRange(isShared, { begin: zero, end: loop.extent }, isShared ? shared.step : 1, body);
 }

@@ -2,9 +2,8 @@ import type { Dim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Sink } from '../../../ops/declare/lowering.js';
-import type { Extents } from '../../../loop/language/extents.js';
-import type { Team } from '../../../loop/language/team.js';
-import { elementsTogether, indexOf, type Loop, loopToShare, nest, planLoops } from './nest.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
+import { elementsTogether, indexOf, type NestLoop, loopToShare, nest, planLoops } from './nest.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
 /** A result of a point nest: what its elements are and where they go. */
@@ -15,14 +14,13 @@ export interface PointResult {
 
 /**
  * One nest that writes several results of one shape. All elements at an index are computed before the
- * first is stored, since a result may take the place of an operand that another result still reads. Where
- * `team` gives one, each thread stores its share.
+ * first is stored, since a result may take the place of an operand that another result still reads.
  */
 export function pointNest(
-  extents: Extents,
+  extents: ExtentParameters,
   shape: readonly Dim[],
   results: readonly PointResult[],
-  team: (() => Team) | null,
+  isDivided: boolean,
 ): Stmt {
   if (shape.includes(0)) return e.block();
   const plan = planLoops(extents, shape, (index) => {
@@ -34,11 +32,11 @@ export function pointNest(
   const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
   const tiled = loopsToTile(plan);
   const last = loops[loops.length - 1];
-  const stepOf = (loop: Loop): number => {
+  const stepOf = (loop: NestLoop): number => {
     if (tiled?.includes(loop) === true) return tileExtent;
     return loop === last ? elementsTogether : 1;
   };
-  const shared = team === null ? null : loopToShare(loops, team, stepOf);
+  const shared = isDivided ? loopToShare(loops, stepOf) : null;
   return tiled === null
     ? nest(loops, body, 'vector', shared)
     : tiledNest(loops, tiled, body, shared);

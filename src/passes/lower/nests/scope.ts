@@ -9,20 +9,20 @@ import { declarationOf } from '../../../ops/declare/facets.js';
 import { isImmediate } from '../../groups/places.js';
 import type { KernelBuilder } from './builder.js';
 
-/** Where the values of a program lie, as far as kernels must know. */
-export interface Placement {
-  /** The place that holds a value; a view has the place of what it views. Undefined: it has none. */
+/** Locations of a program's values, as far as kernels need them. */
+export interface ValueLocations {
+  /** The location of a value; a view has that of the value it views. Undefined for none. */
   placeOf(value: Value): number | undefined;
 }
 
 /**
- * The values that one kernel can read: what lies in memory, what is computed on the fly because its
- * node is a member of the group, and what the caller has at hand (`given`).
+ * The values that one kernel can read: in memory, computed on the fly because their node is a member of the
+ * group, or provided by the caller (`given`).
  */
-export class Scope {
+export class KernelScope {
   readonly program: Program;
   readonly builder: KernelBuilder;
-  readonly #placement: Placement;
+  readonly #placement: ValueLocations;
   readonly #members: ReadonlySet<NodeId>;
   readonly #given: ReadonlyMap<Value, Access>;
   readonly #known: Map<Value, Access> = new Map();
@@ -30,7 +30,7 @@ export class Scope {
   constructor(
     program: Program,
     builder: KernelBuilder,
-    placement: Placement,
+    placement: ValueLocations,
     members: ReadonlySet<NodeId>,
     given: ReadonlyMap<Value, Access> = new Map(),
   ) {
@@ -41,9 +41,9 @@ export class Scope {
     this.#given = given;
   }
 
-  /** The same scope, except that some values are at hand. */
-  giving(given: ReadonlyMap<Value, Access>): Scope {
-    return new Scope(this.program, this.builder, this.#placement, this.#members, given);
+  /** The same scope with additional provided values. */
+  giving(given: ReadonlyMap<Value, Access>): KernelScope {
+    return new KernelScope(this.program, this.builder, this.#placement, this.#members, given);
   }
 
   shape(dims: readonly Dim[]): readonly Expr[] {
@@ -56,7 +56,7 @@ export class Scope {
     return access;
   }
 
-  /** Where an element that is read from here is computed; `access` without the rounding. */
+  /** The unrounded element of a value that is computed on the fly; `access` rounds. */
   compute(value: Value): (index: readonly Expr[]) => Expr {
     const call = this.#call(value);
     const lowering = declarationOf(call.op).lowering;

@@ -5,36 +5,36 @@ import { typeToString } from '../../../ir/program.js';
 import type { Group } from '../../groups/group.js';
 import { isImmediate } from '../../groups/places.js';
 import { isView } from '../../rewrite/views.js';
-import type { Placement } from './scope.js';
+import type { ValueLocations } from './scope.js';
 
-/** What makes two groups lower to the same kernel, and the places in the order in which it uses them. */
-export interface Signature {
+/** Key of groups that lower to the same kernel, and their buffers in the order of use. */
+export interface KernelSignature {
   readonly key: string;
   readonly places: readonly number[];
 }
 
-/** The attributes of a call as text that could be read back; usually there are none. */
+/** The attributes of a call as unambiguous text, usually empty. */
 export function attributesKey({ op, attributes }: CallNode): string {
   for (const _ in attributes) return JSON.stringify(encodeAttributes(op.attributes, attributes));
   return '';
 }
 
-/** Tells groups that differ only in where their operands lie from those that differ in what they do. */
-export class Signatures {
+/** Signatures of groups: equal for groups that differ only in the locations of their operands. */
+export class KernelSignatures {
   readonly #program: Program;
-  readonly #placement: Placement;
-  /** Operators are compared as objects: two may have one name. */
+  readonly #placement: ValueLocations;
+  /** Operators are compared as objects: two may have the same name. */
   readonly #operators: Map<Operator, number>;
 
-  /** Signatures of several programs can be compared if they share `operators`. */
-  constructor(program: Program, placement: Placement, operators: Map<Operator, number>) {
+  /** Signatures of several programs are comparable if they share `operators`. */
+  constructor(program: Program, placement: ValueLocations, operators: Map<Operator, number>) {
     this.#program = program;
     this.#placement = placement;
     this.#operators = operators;
   }
 
-  /** `keeps` tells kernels apart that keep something and that do not. */
-  of(group: Group, keeps: string = ''): Signature {
+  /** `keeps` distinguishes kernels that keep data from those that do not. */
+  of(group: Group, keeps: string = ''): KernelSignature {
     const places: number[] = [];
     const placeNumber = (place: number): number => {
       const known = places.indexOf(place);

@@ -1,6 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { type Loop, nest, type NestPlan, rangeOf, type SharedLoop } from './nest.js';
+import type { LoopRange } from '../../../loop/language/team.js';
+import { type NestLoop, nest, type NestPlan, overLoop, type SharedLoop } from './nest.js';
 
 /** Iterations of each of two loops in one tile: measured best of 16, 32 and 64. */
 export const tileExtent = 64;
@@ -10,7 +11,7 @@ export const tileExtent = 64;
  * where another one advances by single elements. Run tile by tile, every cache line that the jumps
  * touch is used up before it is evicted. Null when there are none, or too few iterations to matter.
  */
-export function loopsToTile({ loops, steps }: NestPlan): readonly [Loop, Loop] | null {
+export function loopsToTile({ loops, steps }: NestPlan): readonly [NestLoop, NestLoop] | null {
   const inner = loops[loops.length - 1];
   if (inner === undefined || !isLong(inner)) return null;
   const within = steps.get(inner) ?? [];
@@ -22,19 +23,19 @@ export function loopsToTile({ loops, steps }: NestPlan): readonly [Loop, Loop] |
   return null;
 }
 
-function isLong({ extent }: Loop): boolean {
+function isLong({ extent }: NestLoop): boolean {
   return extent.kind !== 'const' || Number(extent.value) >= tileExtent;
 }
 
 /** The nest over all loops in which two are tiled; iterations must be independent of each other. */
 export function tiledNest(
-  loops: readonly Loop[],
-  [along, inner]: readonly [Loop, Loop],
+  loops: readonly NestLoop[],
+  [along, inner]: readonly [NestLoop, NestLoop],
   body: (at: readonly Expr[]) => Stmt,
   shared: SharedLoop | null = null,
 ): Stmt {
   const others = loops.filter((loop) => loop !== along && loop !== inner);
-  const tile = (othersAt: readonly Expr[], alongRange: Range, innerRange: Range): Stmt =>
+  const tile = (othersAt: readonly Expr[], alongRange: LoopRange, innerRange: LoopRange): Stmt =>
     e.forLoop('i', alongRange.begin, alongRange.end, (alongAt) =>
       e.forLoop(
         'j',
@@ -61,23 +62,19 @@ export function tiledNest(
   );
 }
 
-interface Range {
-  readonly begin: Expr;
-  readonly end: Expr;
-}
-
-function tiles(loop: Loop, shared: SharedLoop | null, body: (tile: Range) => Stmt): Stmt {
+function tiles(loop: NestLoop, shared: SharedLoop | null, body: (tile: LoopRange) => Stmt): Stmt {
   const { extent } = loop;
   const isWhole = extent.kind === 'const' && Number(extent.value) % tileExtent === 0;
-  const all = rangeOf(loop, shared);
-  return e.forLoop(
-    'tile',
-    all.begin,
-    all.end,
-    (begin) => {
-      const end = e.add(begin, tileExtent);
-      return body({ begin, end: isWhole ? end : e.min(end, extent) });
-    },
-    { step: tileExtent },
+  return overLoop(loop, shared, (all) =>
+    e.forLoop(
+      'tile',
+      all.begin,
+      all.end,
+      (begin) => {
+        const end = e.add(begin, tileExtent);
+        return body({ begin, end: isWhole ? end : e.min(end, extent) });
+      },
+      { step: tileExtent },
+    ),
   );
 }

@@ -3,12 +3,12 @@ import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Fold } from './fold.js';
 import { emptySum, mostStepsOfColumns, sumsIn } from './long-sums.js';
-import { type Blocks, blocksOf, isCarried, oneBlock } from './sum-blocks.js';
-import type { Stage } from './stages.js';
+import { type BlockBoundaries, blocksOf, isCompensated, oneBlock } from './sum-blocks.js';
+import type { LoopStage } from './stages.js';
 
 /**
- * The states of neighboring columns, and the totals of their sums where these take more than one block. What is
- * carried is the first term of the next block.
+ * The states of neighboring columns, and the totals of their sums when these take more than one block. The
+ * carry is the first term of the next block.
  */
 export class ColumnMemory {
   /** The components of a state that are sums, as in `sumsIn`. */
@@ -30,8 +30,8 @@ export class ColumnMemory {
     return this.#fold.scratch(name, this.#fold.initial[k].type.scalar, e.i32(this.#most));
   }
 
-  /** Where blocks end; there are totals from then on if there are several. */
-  blocksOf(stages: readonly Stage[]): Blocks {
+  /** Block boundaries; with several blocks, totals are allocated. */
+  blocksOf(stages: readonly LoopStage[]): BlockBoundaries {
     const blocks =
       this.sums.length === 0
         ? oneBlock(stages)
@@ -42,7 +42,7 @@ export class ColumnMemory {
             stages.map(() => 0),
           );
     if (blocks.around !== null || blocks.within.some((steps) => steps !== null)) {
-      this.#isCarried = isCarried(blocks);
+      this.#isCarried = isCompensated(blocks);
       this.#totals = new Map(this.sums.map((k) => [k, this.#row(`total${k}`, k)]));
     }
     return blocks;
@@ -62,7 +62,7 @@ export class ColumnMemory {
     return e.block(...state.map((part, k) => saveState(this.#states[k], at, part)));
   }
 
-  /** Behind a block. */
+  /** Adds a block to the totals, after it. */
   addToTotals(at: Expr, lanes: number): Stmt {
     return e.block(
       ...[...this.#totals].map(([k, buffer]) => {

@@ -6,15 +6,8 @@ import { copiesInFlight, declareState, type Fold, place, step } from './fold.js'
 import { foldTogether } from './fold-together.js';
 import { termsTogether } from './long-sums.js';
 import { nestInBlocks } from './sum-blocks.js';
-import type { Team } from '../../../loop/language/team.js';
-import {
-  elementsTogether,
-  type Loop,
-  loopToShare,
-  nest,
-  rangeOf,
-  type SharedLoop,
-} from '../nests/nest.js';
+import type { LoopRange } from '../../../loop/language/team.js';
+import { elementsTogether, type NestLoop, loopToShare, nest, overLoop } from '../nests/nest.js';
 import { cut, stageInBlocks, stageLoop } from './stages.js';
 
 /** Folds of at most this many elements keep their states in registers. */
@@ -22,30 +15,25 @@ const shortFold = 8;
 /** How many results are folded together: their states stay in the first-level cache. */
 const columnsTogether = 1024;
 
-/**
- * Folds over outer axes: neighboring results side by side, `column` is the loop over them. Each thread of a
- * team, where `team` gives one, has columns of its own, as many together as are folded together.
- */
-export function foldColumns(fold: Fold, column: Loop | undefined, team: (() => Team) | null): Stmt {
+/** Folds over outer axes: neighboring results side by side, `column` is the loop over them. */
+export function foldColumns(fold: Fold, column: NestLoop | undefined, isDivided: boolean): Stmt {
   if (column === undefined) return columnsAt(fold, [[]], 1);
-  const stepOf = (loop: Loop): number => (loop === column ? elementsTogether : 1);
-  const shared = team === null ? null : loopToShare(fold.outer, team, stepOf);
+  const stepOf = (loop: NestLoop): number => (loop === column ? elementsTogether : 1);
+  const shared = isDivided ? loopToShare(fold.outer, stepOf) : null;
   const count = fold.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
   const isShort = count.kind === 'const' && Number(count.value) <= shortFold;
+  const fill = isShort ? columnsInRegisters : columnsInMemory;
   const body = (outerAt: readonly Expr[]): Stmt =>
-    isShort
-      ? columnsInRegisters(fold, column, outerAt, shared)
-      : columnsInMemory(fold, column, outerAt, shared);
+    overLoop(column, shared, (range) => fill(fold, column, range, outerAt));
   return nest(fold.outer.slice(0, -1), body, 'serial', shared);
 }
 
 function columnsInRegisters(
   fold: Fold,
-  column: Loop,
+  column: NestLoop,
+  { begin, end }: LoopRange,
   outerAt: readonly Expr[],
-  shared: SharedLoop | null,
 ): Stmt {
-  const { begin, end } = rangeOf(column, shared);
   const isWhole = end === column.extent;
   return e.block(
     ...cut(isWhole ? end : e.sub(end, begin), fold.lanes, copiesInFlight).map((stage) =>
@@ -78,12 +66,11 @@ function columnsAt(fold: Fold, keptAt: readonly (readonly Expr[])[], lanes: numb
  */
 function columnsInMemory(
   fold: Fold,
-  column: Loop,
+  column: NestLoop,
+  range: LoopRange,
   outerAt: readonly Expr[],
-  shared: SharedLoop | null,
 ): Stmt {
   const { extent } = column;
-  const range = rangeOf(column, shared);
   const most =
     extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;
   const memory = new ColumnMemory(fold, most);

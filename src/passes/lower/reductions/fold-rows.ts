@@ -8,34 +8,32 @@ import {
   type Fold,
   type FoldStage,
   place,
-  replace,
+  assignState,
   step,
 } from './fold.js';
-import type { Team } from '../../../loop/language/team.js';
 import { foldTogether } from './fold-together.js';
 import { mostPlainBlocks, mostStepsOfRows, sumsIn, termsTogether } from './long-sums.js';
 import { mostStepsOf, nestInBlocks } from './sum-blocks.js';
-import { type Loop, loopToShare, nest } from '../nests/nest.js';
+import { type NestLoop, loopToShare, nest } from '../nests/nest.js';
 import { isScalar, RowTotals } from './row-totals.js';
-import { cut, type Stage, stageInBlocks, stageLoop } from './stages.js';
+import { cut, type LoopStage, stageInBlocks, stageLoop } from './stages.js';
 
 /**
- * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. Each
- * thread of a team, where `team` gives one, folds rows of its own.
+ * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row.
  */
-export function foldRows(fold: Fold, row: Loop, team: (() => Team) | null): Stmt {
+export function foldRows(fold: Fold, row: NestLoop, isDivided: boolean): Stmt {
   const body = (keptAt: readonly Expr[]): Stmt => {
     const { total, statements } = foldRow(fold, row, keptAt);
     return e.block(...statements, fold.storeResults(total, place(fold, keptAt, [])));
   };
-  const shared = team === null ? null : loopToShare(fold.outer, team, () => 1);
+  const shared = isDivided ? loopToShare(fold.outer, () => 1) : null;
   return nest(fold.outer, body, 'serial', shared);
 }
 
 /** What looks at one row once, and the locals that then hold the state of all of it. */
 export function foldRow(
   fold: FoldStage,
-  row: Loop,
+  row: NestLoop,
   keptAt: readonly Expr[],
 ): { readonly total: readonly Var[]; readonly statements: readonly Stmt[] } {
   const { copies, together } = shapeOfSteps(fold, row, keptAt);
@@ -79,7 +77,7 @@ export function foldRow(
 
 function partialStates(
   fold: FoldStage,
-  stages: readonly Stage[],
+  stages: readonly LoopStage[],
 ): { readonly states: readonly (readonly Var[])[]; readonly declarations: readonly Stmt[] } {
   const wide = stages.filter((stage) => stage.lanes * stage.copies > 1);
   const copies = Math.max(0, ...wide.map((stage) => stage.copies));
@@ -103,9 +101,9 @@ const narrowVector = 16;
  */
 function shapeOfSteps(
   fold: FoldStage,
-  row: Loop,
+  row: NestLoop,
   keptAt: readonly Expr[],
-): Pick<Stage, 'copies' | 'together'> {
+): Pick<LoopStage, 'copies' | 'together'> {
   const single = { copies: copiesInFlight, together: 1 };
   const { lanes, initial } = fold;
   const areSums = initial.length > 0 && sumsIn(fold.parts).length === initial.length;
@@ -139,7 +137,7 @@ function stepAll(
     ...states.map((state, copy) => {
       const own = foldedAt.slice(copy * together, (copy + 1) * together);
       const next = foldTogether(fold, keptAt, own, state, sums);
-      return e.block(...next.statements, replace(state, next.state));
+      return e.block(...next.statements, assignState(state, next.state));
     }),
   );
 }
@@ -150,7 +148,7 @@ function joinCopies(fold: FoldStage, states: readonly (readonly Var[])[]): reado
   for (let distance = 1; distance < states.length; distance *= 2) {
     for (let copy = 0; copy + distance < states.length; copy += 2 * distance) {
       const joined = combine(fold, states[copy], states[copy + distance]);
-      statements.push(replace(states[copy], joined));
+      statements.push(assignState(states[copy], joined));
     }
   }
   return statements;
@@ -170,5 +168,5 @@ function joinLanes(
     const upper = parts.slice(half);
     parts = upper.map((part, i) => combine(fold, parts[i], part));
   }
-  return [replace(total, combine(fold, parts[0], total))];
+  return [assignState(total, combine(fold, parts[0], total))];
 }

@@ -10,9 +10,9 @@ export interface Folded {
 }
 
 /**
- * Folds neighboring elements into a state, which is `before` until then. The components that are sums add the
- * elements up pairwise, and the state takes them as one: so each is rounded less often than in a row of additions.
- * All other components take one after the other.
+ * Folds neighboring elements into a state with value `before`. Components that are sums add the elements
+ * pairwise first, and the state takes them as one: so each is rounded less often than in sequence. Other
+ * components take one after the other.
  */
 export function foldTogether(
   fold: FoldStage,
@@ -27,7 +27,7 @@ export function foldTogether(
   return { statements, state: state.map((part, k) => (sums.has(k) ? joined[k] : part)) };
 }
 
-/** The sums of a few elements alone, and the other components with all that was before. */
+/** The sums of a few elements alone, and the other components including the previous state. */
 function foldTree(
   fold: FoldStage,
   keptAt: readonly Expr[],

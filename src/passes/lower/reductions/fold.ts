@@ -5,33 +5,37 @@ import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Access, ReduceContext, ReduceLowering, Sink } from '../../../ops/declare/lowering.js';
 import { flatIndex, inOrder, rowMajorStrides, zero } from '../nests/access.js';
-import { indexOf, type Loop } from '../nests/nest.js';
+import { indexOf, type NestLoop } from '../nests/nest.js';
 
-/** How many vectors of partial states or of results are in flight, to hide the latency of one step. */
+/** Vectors of partial states or results in flight, to hide the latency of one step. */
 export const copiesInFlight = 4;
 
 /** One of the reductions of a nest. */
-export interface Part {
+export interface FoldPart {
   readonly lowering: ReduceLowering<Attributes>;
   readonly context: ReduceContext<Attributes>;
   readonly element: Access;
   readonly outputs: readonly Value[];
   readonly initial: readonly Expr[];
-  /** Where its state begins in the state of the nest. */
+  /** Offset of its state in the state of the nest. */
   readonly offset: number;
 }
 
-/** What a nest does once for every element that is folded, besides folding it. */
-export interface Beside {
+/** Additional work of a nest for every folded element. */
+export interface PerElementWork {
   readonly sink: Sink;
   at(index: readonly Expr[]): Expr;
 }
 
 /**
- * What is stored beside a domain, by a nest that says where in the domain it stands: what a sink takes and
- * `at` gives has the same axes but for those of size 1.
+ * A store beside the fold, over its domain: the sink's axes and those of `at` agree except for those of size
+ * 1.
  */
-export function besideDomain(domain: readonly Dim[], sink: Sink, at: Beside['at']): Beside {
+export function sideStore(
+  domain: readonly Dim[],
+  sink: Sink,
+  at: PerElementWork['at'],
+): PerElementWork {
   const own = (index: readonly Expr[]): readonly Expr[] =>
     inOrder(
       sink.shape,
@@ -46,29 +50,29 @@ export function besideDomain(domain: readonly Dim[], sink: Sink, at: Beside['at'
 /** The loops over a domain of which some axes are folded. */
 export interface FoldLoops {
   readonly rank: number;
-  readonly loops: readonly Loop[];
+  readonly loops: readonly NestLoop[];
   /** The loops over folded axes, and over kept ones. */
-  readonly inner: readonly Loop[];
-  readonly outer: readonly Loop[];
+  readonly inner: readonly NestLoop[];
+  readonly outer: readonly NestLoop[];
 }
 
-/** One look at what is folded. */
+/** One pass over the folded elements. */
 export interface FoldStage extends FoldLoops {
-  readonly parts: readonly Part[];
-  readonly beside: readonly Beside[];
+  readonly parts: readonly FoldPart[];
+  readonly beside: readonly PerElementWork[];
   /** The neutral states of all parts. */
   readonly initial: readonly Expr[];
   readonly lanes: number;
 }
 
-/** All that the ways to fold need to know of a nest of reductions. */
+/** Description of a nest of reductions, shared by all strategies of folding. */
 export interface Fold extends FoldStage {
-  /** Memory for states, for the length of the kernel. */
+  /** Memory for states, for the duration of the kernel. */
   scratch(name: string, scalar: Scalar, length: Expr): Buffer;
   storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
 }
 
-/** Locals that hold a state, one for each part of it, and the statements that set it to its neutral value. */
+/** Locals that hold a state, one for each component, and the statements that reset it to its neutral value. */
 export function declareState(
   name: string,
   initial: readonly Expr[],
@@ -82,8 +86,8 @@ export function declareState(
 }
 
 /**
- * One more element into a state, which is `before` until then: the new state is complete before any part of
- * the old is replaced.
+ * Folds one more element into a state with value `before`: the new state is complete before any part of the
+ * old is replaced.
  */
 export function step(
   fold: FoldStage,
@@ -103,8 +107,8 @@ export function step(
       context,
     ),
   );
-  if (fold.beside.length === 0) return replace(state, next);
-  // A result may take the place of what the state is made from, so it is stored last.
+  if (fold.beside.length === 0) return assignState(state, next);
+  // A result may overwrite an operand of the state, so it is stored last.
   const locals: Stmt[] = [];
   const stores = fold.beside.map(({ sink, at }, k) => {
     const element = at(index);
@@ -112,10 +116,10 @@ export function step(
     locals.push(e.declare(local, element));
     return sink.store(index, local);
   });
-  return e.block(...locals, replace(state, next), ...stores);
+  return e.block(...locals, assignState(state, next), ...stores);
 }
 
-/** Joins two partial states of all parts. */
+/** Combines two partial states of all parts. */
 export function combine(fold: FoldStage, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
   return fold.parts.flatMap(({ lowering, context, initial, offset }) => {
     const end = offset + initial.length;
@@ -123,8 +127,8 @@ export function combine(fold: FoldStage, a: readonly Expr[], b: readonly Expr[])
   });
 }
 
-/** Replaces a state by one that is made from it. */
-export function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
+/** Replaces a state by one derived from it. */
+export function assignState(state: readonly Var[], next: readonly Expr[]): Stmt {
   if (state.length === 1) return e.assign(state[0], e.broadcast(next[0], state[0].type.lanes));
   const fresh = state.map(({ name, type }) => e.variable(`next_${name}`, type.scalar, type.lanes));
   return e.block(
@@ -133,7 +137,7 @@ export function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
   );
 }
 
-/** The index into the input at which kept and folded loops stand. */
+/** The index into the input at the current iteration of kept and folded loops. */
 export function place(
   { rank, loops, inner, outer }: FoldLoops,
   keptAt: readonly Expr[],

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import type { Part } from './fold.js';
-import type { Stage } from './stages.js';
+import type { FoldPart } from './fold.js';
+import type { LoopStage } from './stages.js';
 
 /*
  * Sums of any length that keep their digits (decision 45). Terms are added up in blocks (`sumBlocks.ts`); the sum of
@@ -12,23 +12,25 @@ import type { Stage } from './stages.js';
 const mostRoundings = 16;
 
 /**
- * What each term is rounded by besides its block: where that meets what was rounded away before, where it meets a
- * total that is smaller, where the total is read, and by a division.
+ * Roundings of each term besides those of its block: in the compensation, in the total, in the read of the
+ * total, and in a division.
  */
 const roundingsBehind = 4;
 
-/** The sums of so many blocks are added up one after the other, which rounds them no more than carrying does. */
+/**
+ * Number of block sums that are added without compensation, which rounds them no more than compensation does.
+ */
 export const mostPlainBlocks: number = roundingsBehind;
 
-/** How many terms are added up pairwise before they are added to others, where there are many. */
+/** Terms that are added pairwise before they are added to others, where there are many. */
 export const termsTogether = 4;
 
 /**
- * The most steps of a block of a row: its terms are added up by so many states of `lanes` which are joined
- * pairwise, and once more to a rest that scalars add up. Each step adds the sum of `together` terms.
+ * Most steps of a block of a row: its terms are summed in so many states of `lanes`, which are joined
+ * pairwise, plus a scalar remainder. Each step adds the sum of `together` terms.
  */
 export function mostStepsOfRows(
-  { lanes, together }: Pick<Stage, 'lanes' | 'together'>,
+  { lanes, together }: Pick<LoopStage, 'lanes' | 'together'>,
   states: number,
   hasRest: boolean,
 ): number {
@@ -36,18 +38,18 @@ export function mostStepsOfRows(
   return mostRoundings - roundingsBehind - joined + 1;
 }
 
-/** The most steps of a block of columns, each of which adds the sum of `termsTogether` terms. */
+/** Most steps of a block of columns, each of which adds the sum of `termsTogether` terms. */
 export const mostStepsOfColumns: number =
   mostRoundings - roundingsBehind - Math.log2(termsTogether) + 1;
 
-/** The most terms of a block that one scalar adds up, which is joined to the vectors of its row. */
+/** Most terms of a block that one scalar sums, which is joined to the vectors of its row. */
 export const mostScalarSteps: number = mostRoundings - roundingsBehind - 1 + 1;
 
 /**
- * Which components of the state of all parts are sums of floats. Whatever else is folded is exact in any
- * order, or, as a product is, no better in another one.
+ * Components of the state of all parts that are sums of floats. Other folds are exact in any order, or, like
+ * products, no better in another one.
  */
-export function sumsIn(parts: readonly Part[]): readonly number[] {
+export function sumsIn(parts: readonly FoldPart[]): readonly number[] {
   return parts.flatMap(({ lowering, context, initial, offset }) => {
     const [a, b] = ['a', 'b'].map((name) =>
       initial.map(({ type }, k) => e.variable(`${name}${k}`, type.scalar)),
@@ -65,7 +67,7 @@ export function sumsIn(parts: readonly Part[]): readonly number[] {
   });
 }
 
-/** An empty sum to which terms are added without a change: +0 would turn -0 into +0. */
+/** An empty sum to which terms are added unchanged: +0 would turn -0 into +0. */
 export function emptySum({ type: { scalar } }: Expr, lanes: number): Expr {
   return e.constant(scalar, -0, lanes);
 }

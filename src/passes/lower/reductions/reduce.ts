@@ -6,17 +6,16 @@ import type { CallNode } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
-import type { Team } from '../../../loop/language/team.js';
 import { visitExprs } from '../../../loop/language/visit.js';
 import type { ReduceContext, ReduceLowering } from '../../../ops/declare/lowering.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { inOrder, mulIndex, one, zero } from '../nests/access.js';
 import type { Epilogue } from '../nests/epilogue.js';
-import type { Beside, Fold, Part } from './fold.js';
+import type { PerElementWork, Fold, FoldPart } from './fold.js';
 import { foldColumns } from './fold-columns.js';
 import { foldRows } from './fold-rows.js';
 import { planLoops, type Probe } from '../nests/nest.js';
-import type { Scope } from '../nests/scope.js';
+import type { KernelScope } from '../nests/scope.js';
 
 /** The dtypes in which states lie in memory. */
 const stateTypes: Readonly<Record<Scalar, DType>> = {
@@ -30,15 +29,15 @@ const stateTypes: Readonly<Record<Scalar, DType>> = {
 /**
  * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
  * folded, lanes and copies hold partial states that are combined at the end of a row; otherwise they
- * are neighboring results. Where `team` gives one, each thread folds results of its own.
+ * are neighboring results.
  */
 export function reduceNest(
-  scope: Scope,
+  scope: KernelScope,
   anchors: readonly NodeId[],
-  beside: readonly Beside[],
+  beside: readonly PerElementWork[],
   epilogue: Epilogue,
   target: Target,
-  team: (() => Team) | null,
+  isDivided: boolean,
 ): Stmt {
   const { program } = scope;
   const [input] = program.operands(anchors[0]);
@@ -69,12 +68,7 @@ export function reduceNest(
         ...beside.map(({ sink, at }) => sink.store(index, at(index))),
       ),
     );
-  const { loops } = planLoops(
-    scope.builder.extents,
-    input.type.shape,
-    probe,
-    (outer, inner) => folded.has(outer) === folded.has(inner),
-  );
+  const { loops } = planLoops(scope.builder.extents, input.type.shape, probe, folded);
   const fold: Fold = {
     scratch: (name, scalar, length) => scope.builder.scratch(name, stateTypes[scalar], length),
     parts,
@@ -83,14 +77,14 @@ export function reduceNest(
     rank,
     loops,
     storeResults,
-    inner: loops.filter((loop) => folded.has(loop.axes[0])),
-    outer: loops.filter((loop) => !folded.has(loop.axes[0])),
+    inner: loops.filter((loop) => !loop.isIndependent),
+    outer: loops.filter((loop) => loop.isIndependent),
     lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
   };
   const last = loops[loops.length - 1];
-  return last !== undefined && folded.has(last.axes[0])
-    ? foldRows(fold, last, team)
-    : foldColumns(fold, last, team);
+  return last?.isIndependent === false
+    ? foldRows(fold, last, isDivided)
+    : foldColumns(fold, last, isDivided);
 }
 
 function reductionOf(call: CallNode): ReduceLowering<Attributes> {
@@ -99,7 +93,11 @@ function reductionOf(call: CallNode): ReduceLowering<Attributes> {
   return lowering;
 }
 
-export function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonly Part[] {
+export function partsOf(
+  scope: KernelScope,
+  anchors: readonly NodeId[],
+  count: Expr,
+): readonly FoldPart[] {
   let offset = 0;
   return anchors.map((id) => {
     const call = scope.program.node(id) as CallNode;
@@ -121,7 +119,7 @@ export function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): 
 
 /** As many lanes as a vector register has for the widest scalar that the nest handles. */
 export function lanesOf(
-  parts: readonly Part[],
+  parts: readonly FoldPart[],
   { values }: Probe,
   { vectorBytes }: Target,
 ): number {

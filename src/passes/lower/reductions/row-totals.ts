@@ -2,20 +2,20 @@ import * as e from '../../../loop/language/build.js';
 import type { Stmt, Var } from '../../../loop/language/nodes.js';
 import type { FoldStage } from './fold.js';
 import { mostScalarSteps, mostStepsOfRows, sumsIn } from './long-sums.js';
-import { type Blocks, blocksOf, oneBlock } from './sum-blocks.js';
+import { type BlockBoundaries, blocksOf, oneBlock } from './sum-blocks.js';
 import { declareTotals, joinSums, type Totals } from './sum-totals.js';
-import type { Stage } from './stages.js';
+import type { LoopStage } from './stages.js';
 
-/** Whether a stage folds into the state of the whole row rather than into lanes and copies. */
-export function isScalar({ lanes, copies }: Stage): boolean {
+/** True when a stage folds into the state of the whole row rather than into lanes and copies. */
+export function isScalar({ lanes, copies }: LoopStage): boolean {
   return lanes * copies === 1;
 }
 
-/** Where the sums of a row go block by block: one set of totals for the lanes, one for the scalar. */
+/** Totals of a row's block sums: one set for the lanes, one for the scalar. */
 export class RowTotals {
-  readonly blocks: Blocks;
+  readonly blocks: BlockBoundaries;
   readonly #fold: FoldStage;
-  readonly #stages: readonly Stage[];
+  readonly #stages: readonly LoopStage[];
   readonly #partial: readonly (readonly Var[])[];
   readonly #total: readonly Var[];
   readonly #lanes: Totals | null;
@@ -23,7 +23,7 @@ export class RowTotals {
 
   constructor(
     fold: FoldStage,
-    stages: readonly Stage[],
+    stages: readonly LoopStage[],
     partial: readonly (readonly Var[])[],
     total: readonly Var[],
   ) {
@@ -32,7 +32,7 @@ export class RowTotals {
     this.#partial = partial;
     this.#total = total;
     const sums = sumsIn(fold.parts);
-    // The scalars of one row make a block, however many they are.
+    // The scalars of one row form a block, however many they are.
     const mostScalars = fold.inner.length > 1 ? mostScalarSteps : Infinity;
     const hasRest = stages.some(isScalar);
     const most = stages.map((stage) =>
@@ -40,7 +40,11 @@ export class RowTotals {
     );
     const chains = stages.map((stage) => Number(isScalar(stage)));
     this.blocks = sums.length === 0 ? oneBlock(stages) : blocksOf(fold.inner, stages, most, chains);
-    const declare = (name: string, lanes: number, of: (stage: Stage) => boolean): Totals | null => {
+    const declare = (
+      name: string,
+      lanes: number,
+      of: (stage: LoopStage) => boolean,
+    ): Totals | null => {
       const isNeeded = stages.some(
         (stage, k) => of(stage) && (this.blocks.within[k] !== null || this.blocks.around !== null),
       );
@@ -54,7 +58,7 @@ export class RowTotals {
     return [...(this.#lanes?.declarations ?? []), ...(this.#scalar?.declarations ?? [])];
   }
 
-  /** Whether all but the first copy of the state of the lanes hold nothing in the end. */
+  /** True when all but the first copy of the lanes' state are empty in the end. */
   get areJoined(): boolean {
     const { within, around } = this.blocks;
     const areLeft = this.#stages.some(
@@ -64,13 +68,13 @@ export class RowTotals {
     return this.#lanes?.sums.length === this.#fold.initial.length;
   }
 
-  /** Behind a block of a stage. */
-  add(stage: Stage): Stmt {
+  /** After a block of a stage. */
+  add(stage: LoopStage): Stmt {
     if (isScalar(stage)) return this.#scalar!.add(this.#total);
     return this.#addLanes(stage.copies);
   }
 
-  /** Behind a block of rows. */
+  /** After a block of rows. */
   addAll(): Stmt {
     const copies = this.#stages.map((stage, k) =>
       this.blocks.within[k] === null && !isScalar(stage) ? stage.copies : 1,
@@ -81,7 +85,7 @@ export class RowTotals {
     );
   }
 
-  /** Where all that is left of the lanes is in the first copy. */
+  /** Final totals, where the remaining lanes are in the first copy. */
   complete(): readonly Stmt[] {
     return [
       ...(this.#lanes === null ? [] : [this.#lanes.complete(this.#partial[0])]),

@@ -1,48 +1,48 @@
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { zero } from '../nests/access.js';
 import { mostPlainBlocks } from './long-sums.js';
-import { type Loop, nest } from '../nests/nest.js';
-import { type Ends, loopInBlocks, type Stage, width } from './stages.js';
+import { type NestLoop, nest } from '../nests/nest.js';
+import { type BlockEnds, loopInBlocks, type LoopStage, width } from './stages.js';
 
-/** Where blocks of terms end. Both null: all terms make one block. */
-export interface Blocks {
+/** Boundaries of blocks of terms. Both null: all terms form one block. */
+export interface BlockBoundaries {
   /**
-   * Those of each stage of the innermost loop; null for stages that are part of a block. The last of all is not added
-   * to the totals, but with them.
+   * Boundaries in each stage of the innermost loop; null for stages that are part of a block. The very last
+   * block is not added to the totals separately.
    */
-  readonly within: readonly (Ends | null)[];
-  /** After so many trips of a loop around the innermost one. */
-  readonly around: { readonly loop: Loop; readonly trips: number } | null;
-  /** How often blocks are added to one total, at most. */
+  readonly within: readonly (BlockEnds | null)[];
+  /** A boundary after so many iterations of a loop around the innermost one. */
+  readonly around: { readonly loop: NestLoop; readonly trips: number } | null;
+  /** Most additions of blocks to one total. */
   readonly additions: number;
 }
 
-/** Whether totals carry what additions to them round away. */
-export function isCarried({ additions }: Blocks): boolean {
+/** True when totals are compensated. */
+export function isCompensated({ additions }: BlockBoundaries): boolean {
   return additions >= mostPlainBlocks;
 }
 
-/** Where all terms make one block. */
-export function oneBlock(stages: readonly Stage[]): Blocks {
+/** Boundaries where all terms form one block. */
+export function oneBlock(stages: readonly LoopStage[]): BlockBoundaries {
   return { within: stages.map(() => null), around: null, additions: 0 };
 }
 
 /**
- * Ends blocks so that none has more steps than `most` for each stage. `stages` are those of the innermost of
- * the folded loops; those with equal `chains` add to the same sums.
+ * Block boundaries such that no block has more steps than `most` for each stage. `stages` are those of the
+ * innermost of the folded loops; those with equal `chains` add to the same sums.
  */
 export function blocksOf(
-  inner: readonly Loop[],
-  stages: readonly Stage[],
+  inner: readonly NestLoop[],
+  stages: readonly LoopStage[],
   most: readonly number[],
   chains: readonly number[],
-): Blocks {
+): BlockBoundaries {
   const isOneLoop = inner.length === 1;
-  const within: (Ends | null)[] = stages.map(() => null);
-  // The steps behind the last end of a block, of each chain.
+  const within: (BlockEnds | null)[] = stages.map(() => null);
+  // Steps after the last boundary, by chain.
   const left = new Map<number, number>();
   let additions = 0;
-  // From the last: what the first stage does not share with the others is what it can have many of.
+  // Backwards: the first stage, which may have many steps, gets whatever the others leave.
   for (let k = stages.length - 1; k >= 0; k--) {
     const [own, behind] = [mostStepsOf(stages, k), left.get(chains[k]) ?? 0];
     if (own + behind <= most[k]) {
@@ -57,7 +57,7 @@ export function blocksOf(
     left.set(chains[k], behind);
     additions += isOneLoop ? Math.ceil(own / steps) - Number(isLast) : Infinity;
   }
-  // How much of a block one trip of a loop takes.
+  // Fraction of a block that one iteration of a loop takes.
   let share = Math.max(0, ...stages.map((_, k) => (left.get(chains[k]) ?? 0) / most[k]));
   for (const loop of share === 0 ? [] : inner.slice(0, -1).reverse()) {
     const { extent } = loop;
@@ -71,13 +71,13 @@ export function blocksOf(
   return { within, around: null, additions };
 }
 
-/** The length of as few blocks of at most `most` steps as there can be, all about as long. */
+/** Length of a block: as few blocks of at most `most` steps as possible, of about equal length. */
 function evenly(steps: number, most: number): number {
   return steps === Infinity ? most : Math.ceil(steps / Math.ceil(steps / most));
 }
 
-/** The most steps of a stage, of which all but the first only take what is left. */
-export function mostStepsOf(stages: readonly Stage[], k: number): number {
+/** Most steps of a stage; all but the first only take remainders. */
+export function mostStepsOf(stages: readonly LoopStage[], k: number): number {
   const { begin, end } = stages[k];
   if (begin.kind === 'const' && end.kind === 'const') {
     return Math.ceil((Number(end.value) - Number(begin.value)) / width(stages[k]));
@@ -85,10 +85,10 @@ export function mostStepsOf(stages: readonly Stage[], k: number): number {
   return k === 0 ? Infinity : Math.ceil(width(stages[k - 1]) / width(stages[k])) - 1;
 }
 
-/** Nested loops around a body that receives their variables, with statements behind every block. */
+/** Nested loops around a body that receives their variables, with statements after every block. */
 export function nestInBlocks(
-  loops: readonly Loop[],
-  { around }: Blocks,
+  loops: readonly NestLoop[],
+  { around }: BlockBoundaries,
   body: (at: readonly Expr[]) => Stmt,
   behind: () => Stmt,
 ): Stmt {

@@ -3,16 +3,16 @@ import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { combine, type FoldStage } from './fold.js';
 import { emptySum } from './long-sums.js';
-import { type Blocks, isCarried } from './sum-blocks.js';
+import { type BlockBoundaries, isCompensated } from './sum-blocks.js';
 
 /** Totals of the sums of a state, to which blocks are added. */
 export interface Totals {
   /** The components of the state, as in `sumsIn`. */
   readonly sums: readonly number[];
   readonly declarations: readonly Stmt[];
-  /** Adds the sums of a state to the totals, and empties them. */
+  /** Adds the sums of a state to the totals, and resets them. */
   add(state: readonly Var[]): Stmt;
-  /** The whole sums of a state that holds the sums of the last block, in it. */
+  /** Completes the sums of a state, which holds those of the last block, in place. */
   complete(state: readonly Var[]): Stmt;
 }
 
@@ -29,9 +29,9 @@ export function declareTotals(
   { initial }: FoldStage,
   sums: readonly number[],
   lanes: number,
-  blocks: Blocks,
+  blocks: BlockBoundaries,
 ): Totals {
-  const declareTotal = isCarried(blocks) ? carriedTotal : plainTotal;
+  const declareTotal = isCompensated(blocks) ? carriedTotal : plainTotal;
   const totals = sums.map((k) => [k, declareTotal(name, k, initial[k], lanes)] as const);
   return {
     sums,
@@ -57,7 +57,7 @@ function plainTotal(name: string, k: number, initial: Expr, lanes: number): Tota
   };
 }
 
-/** What an addition rounds away is added with the next block. */
+/** A compensated total: the rounding error of an addition is added with the next block. */
 function carriedTotal(name: string, k: number, initial: Expr, lanes: number): Total {
   const [total, error, term, next] = ['total', 'error', 'term', 'next'].map((part) =>
     e.variable(`${name}_${part}_${k}`, initial.type.scalar, lanes),
@@ -78,7 +78,7 @@ function carriedTotal(name: string, k: number, initial: Expr, lanes: number): To
   };
 }
 
-/** Joins the sums of several states in the first of them, pairwise, and empties the others. */
+/** Adds the sums of several states pairwise into the first of them, and resets the others. */
 export function joinSums(
   fold: FoldStage,
   sums: readonly number[],

@@ -11,33 +11,36 @@ export function numbersOf(dtype: DType, elements: HostArray): ArrayLike<number> 
   return elements as Float32Array | Float64Array;
 }
 
-/** What is compared with what. */
-export interface Comparison {
-  /** The result that counts. */
+/** Results to compare. */
+export interface ResultComparison {
+  /** The reference result. */
   readonly expected: Operand;
   readonly actual: Operand;
-  /** The result of the same code on operands that are off by `slack`; null while that is not known. */
+  /** Result of the same code on operands perturbed by `slack`; null while unknown. */
   readonly nearby: Operand | null;
-  /** The relative difference that says nothing. */
+  /** Tolerated relative difference. */
   readonly slack: number;
 }
 
 /** A result and the same computed in float64 (`reference.ts`). */
 export interface ReferenceComparison {
-  /** That of the code to be replaced: what is as near to it as rounding alone explains is right in any case. */
+  /**
+   * Result of the code to be replaced: a result that is as close to it as rounding explains is always
+   * accepted.
+   */
   readonly expected: Operand;
   readonly actual: Operand;
   readonly reference: Operand;
-  /** The reference, with other errors of the size of roundings each time. */
+  /** The reference, with different errors of the size of rounding each time. */
   readonly perturbed: readonly Operand[];
   readonly slack: number;
 }
 
-/** How much further from the truth than code that is a little off the other code may be. */
+/** Factor by which the new code may be further from the truth than perturbed code. */
 const allowance = 4;
 
-/** Where and how two results differ by more than rounding explains; null where they do not. */
-export function difference(comparison: Comparison): string | null {
+/** Location and kind of a difference beyond rounding; null for none. */
+export function difference(comparison: ResultComparison): string | null {
   const { expected, actual } = comparison;
   if (String(expected.shape) !== String(actual.shape)) {
     return `it has shape [${actual.shape.join()}] instead of [${expected.shape.join()}]`;
@@ -56,10 +59,10 @@ function valuesOf({ storage }: Operand): ArrayLike<number> {
 }
 
 /**
- * Integers and truth values are equal, unless the code itself decides some of them otherwise when its
- * operands are a little off: `argmax` of two numbers that are nearly equal.
+ * Integers and booleans must be equal, unless the code itself gives other ones on perturbed operands:
+ * `argmax` of two nearly equal numbers.
  */
-function exactDifference({ expected, actual, nearby }: Comparison): string | null {
+function exactDifference({ expected, actual, nearby }: ResultComparison): string | null {
   const [want, have] = [elementsOf(expected), elementsOf(actual)];
   const near = nearby === null ? null : elementsOf(nearby);
   if (near !== null && near.length !== want.length) return null;
@@ -76,7 +79,7 @@ function exactDifference({ expected, actual, nearby }: Comparison): string | nul
   return wrong <= allowance * undecided ? null : told(first, have[first], want[first]);
 }
 
-/** The squares and the greatest of differences, and how often one of two was finite. */
+/** The squares and the maximum of differences, and the number of elements of which only one was finite. */
 class Deviation {
   squares = 0;
   greatest = 0;
@@ -96,12 +99,11 @@ class Deviation {
 }
 
 /**
- * Floats may differ by the slack relative to themselves, and beyond that no more than a few times as far
- * as the code's own results move when its operands are off by the slack: what cancels is as uncertain as
- * that shows. This holds for the greatest difference and for the mean, so that one element which is
- * undecided excuses no others.
+ * Floats may differ by the slack relative to themselves, and beyond that by a few times the change of the
+ * code's own results on perturbed operands: cancellation is as uncertain as that shows. Checked for the
+ * maximum and for the mean, so that one undecided element excuses no others.
  */
-function floatDifference(comparison: Comparison): string | null {
+function floatDifference(comparison: ResultComparison): string | null {
   const { expected, actual, nearby, slack } = comparison;
   const [want, have] = [valuesOf(expected), valuesOf(actual)];
   const near = nearby === null ? null : valuesOf(nearby);
@@ -121,10 +123,10 @@ function floatDifference(comparison: Comparison): string | null {
   return isExcused(off, [moved], floor, want.length) ? null : told(first, have[first], want[first]);
 }
 
-/** What comes out as zero though its parts are not. */
+/** Bound below which a result counts as zero though its terms are not. */
 const floorOf = (slack: number, scale: number): number => slack * slack ** 0.5 * scale;
 
-/** Whether results deviate no more than a few times as far as one of those that are a little off. */
+/** True when results deviate at most a few times as far as those on perturbed operands. */
 function isExcused(
   off: Deviation,
   moved: readonly Deviation[],
@@ -141,9 +143,9 @@ function isExcused(
 }
 
 /**
- * Whether a result is right by float64: where it is not what the code before gives, it may be as far off as errors of
- * the size of roundings move the reference. So of two results that differ the better one is told by what is
- * right, and one that is nothing but rounding by how much of it there may be.
+ * True when a result agrees with float64: where it differs from the old code's, it may be as far off as
+ * rounding errors move the reference. So of two differing results the truth decides, and pure rounding noise
+ * is bounded by its expected size.
  */
 export function agreesWithReference(comparison: ReferenceComparison): boolean {
   const { expected, actual, reference, perturbed } = comparison;
@@ -175,7 +177,7 @@ function floatsAgree(comparison: ReferenceComparison): boolean {
   for (let i = 0; i < want.length; i++) {
     const size = Math.abs(want[i]);
     if (size > scale && size !== Infinity) scale = size;
-    // Of what only float64 holds the result has the sign.
+    // A value that only float64 can represent must have the right sign.
     const isBeyond = size > greatest && size < Infinity && Math.abs(have[i]) >= greatest;
     const right = isBeyond ? Math.sign(want[i]) * Math.abs(have[i]) : want[i];
     if (!(Math.abs(have[i] - old[i]) <= slack * Math.abs(old[i]))) off.add(right, have[i], slack * size); // prettier-ignore

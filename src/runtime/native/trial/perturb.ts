@@ -5,9 +5,9 @@ import { Storage } from '../../memory/storage.js';
 import { numbersOf } from './compare.js';
 
 /**
- * Runs code on operands whose floats are off by up to `slack`, relative to themselves. Whole numbers stay:
- * they count, label and choose, and are seldom the outcome of rounding.
- * Pinned operands are changed where they lie, and back afterwards.
+ * Runs code on operands whose floats are perturbed by up to `slack`, relative to themselves. Whole numbers
+ * stay: they count, label and select, and are seldom the outcome of rounding. Pinned operands are changed in
+ * place, and restored afterwards.
  */
 export function onPerturbed<R>(
   inputs: readonly Operand[],
@@ -39,7 +39,7 @@ export function onPerturbed<R>(
   }
 }
 
-/** The same at every run, so that a verdict can be had again. */
+/** Deterministic, so that a verdict is reproducible. */
 class Noise {
   readonly #slack: number;
   #state = 1;

@@ -7,28 +7,28 @@ type Compile = (program: Program) => Executable;
 
 let compile: Compile | null = null;
 
-/** What compiles programs to judge by: the floor that compiles is made of what is here. */
+/** Installs the compiler for reference programs: compilation is built on this module. */
 export function installReferenceCompiler(compiler: Compile): void {
   compile = compiler;
 }
 
-/** What a program gives in float64. */
-export interface Reference {
+/** Results of a program in float64. */
+export interface ReferenceResult {
   readonly results: readonly Operand[];
-  /** The same, each time with other errors of the size of roundings in all that is computed. */
+  /** The same, each time with other errors of the size of rounding in all intermediate values. */
   readonly perturbed: readonly (readonly Operand[])[];
 }
 
-/** More samples would seldom show more: each result is off by an error of its own. */
+/** More samples would seldom add information: each result has an error of its own. */
 const samples = 3;
 
-/** Runs a program in float64, by itself and with errors. */
-export function referenceOf(program: Program, inputs: readonly Operand[]): Reference {
+/** Runs a program in float64, unperturbed and perturbed. */
+export function referenceOf(program: Program, inputs: readonly Operand[]): ReferenceResult {
   if (compile === null) throw new InternalError('nothing compiles references');
   const run = (seed: number | null): readonly Operand[] => {
     const executable = compile!(inFloat64(program, seed));
     try {
-      // Read before its memory goes.
+      // Read before the memory is released.
       const results = executable.run(inputs);
       for (const { storage } of results) void storage.host;
       return results;

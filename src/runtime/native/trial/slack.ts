@@ -2,12 +2,12 @@ import { type DType, isFloat } from '../../../base/dtype.js';
 import { exactBits } from '../../../base/numbers.js';
 import type { Program } from '../../../ir/program.js';
 
-/** How many roundings numbers are off, in sums of thousands, without being wrong. */
+/** Rounding errors that are accepted, in sums of thousands. */
 const wide = 2 ** 10;
-/** Narrow floats are only stored; sums are wider, so that a result is at most in the next place. */
+/** Narrow floats are only stored; sums are wider, so that a result is off by at most one place. */
 const narrow = 2;
 
-/** How far results may be off relative to themselves: by the coarsest floats that the program has. */
+/** Relative tolerance of results: by the coarsest float dtype of the program. */
 export function slackOf(program: Program): number {
   const slacks = [...floatsOf(program)].map((dtype) => {
     const bits = exactBits(dtype);

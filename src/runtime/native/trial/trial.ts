@@ -9,9 +9,9 @@ import { slackOf } from './slack.js';
 
 /** A run in which new code was tried beside the old. */
 export interface Trial {
-  /** Of the code that was to count. */
+  /** Results of the code that counts. */
   readonly results: readonly Operand[];
-  /** Why the new code must not take over; null for nothing. */
+  /** Objection to the new code; null for none. */
   readonly objection: string | null;
 }
 
@@ -24,16 +24,15 @@ export interface TrialOptions {
   readonly device: Device;
   readonly inputs: readonly Operand[];
   readonly into: readonly (Storage | null)[] | undefined;
-  /** Whose results count if they agree: those of the old code are what earlier runs gave. */
+  /** The code whose results count if they agree: those of the old code equal earlier runs'. */
   readonly counts: 'old' | 'next';
-  /** The runs that the new code needs to do all that it does on the same operands, each in another way. */
+  /** Number of runs on the same operands after which the new code has taken every path. */
   readonly ways: number;
 }
 
 /**
- * Runs new code and then the code it is to replace on the same operands, and compares. Both write where
- * results are to go, as they would later; in between everything is put back, so that state is updated
- * once.
+ * Runs new code and then the code it is to replace on the same operands, and compares. Both write to the
+ * final destinations; in between everything is restored, so that state is updated once.
  */
 export function tryBeside(options: TrialOptions): Trial {
   const { old, next, device, inputs, into, counts, ways } = options;
@@ -42,7 +41,7 @@ export function tryBeside(options: TrialOptions): Trial {
   let failure: string | null = null;
   try {
     while (tries.length < ways) {
-      // What the new code forgets to write must not be there from the last run of the old.
+      // Results that the new code fails to write must not be left over from the old code.
       const actual = device.scrambled(() => next.run(inputs, into));
       tries.push(copied(actual, into));
       restore(before);
@@ -67,8 +66,8 @@ export function tryBeside(options: TrialOptions): Trial {
 }
 
 /**
- * Why results are not those of the same computation; null where they are: where they differ by a few roundings, by
- * what the old code makes of operands that are a little off, or where float64 tells that they are right.
+ * Reason why results are not those of the same computation; null when they are: up to a few roundings, to the
+ * change of the old code's results on perturbed operands, or when float64 confirms them.
  */
 function objectionTo(
   actual: readonly Operand[],
@@ -86,7 +85,7 @@ function objectionTo(
     }
     return null;
   };
-  /** Runs something on the operands as they were. */
+  /** Runs something on the original operands. */
   const onOldOperands = <R>(run: () => R): R => {
     const after = contentsOf(into);
     try {
@@ -98,7 +97,7 @@ function objectionTo(
   };
   const plain = objectionWith(null);
   if (plain === null) return null;
-  // Nobody has asked for these runs: where one is refused, there is no other opinion.
+  // These runs are additional: if one is refused, it is no evidence.
   const failures: string[] = [];
   const excuses = (where: string, judge: () => boolean): boolean => {
     try {
@@ -138,7 +137,7 @@ function restore(contents: ReadonlyMap<Storage, HostArray>): void {
   for (const [storage, elements] of contents) storage.fill(elements);
 }
 
-/** Results that nobody else writes to. */
+/** Exclusive copies of results. */
 function copied(results: readonly Operand[], into: Into): readonly Operand[] {
   if (into === undefined) return results;
   return results.map(({ storage, shape }) => ({
@@ -147,29 +146,28 @@ function copied(results: readonly Operand[], into: Into): readonly Operand[] {
   }));
 }
 
-/** Programs that take longer than this are not run for nothing but their time, in milliseconds. */
+/** Milliseconds above which programs are not run only to be timed. */
 const longest = 1;
-/** How long one measurement takes, and how many there are of each code. */
+/** Length and number of the measurements of each code. */
 const measured = 0.05;
 const rounds = 12;
 
-/** How long two codes take, in milliseconds. */
-export interface Pace {
+/** Times of two codes, in milliseconds. */
+export interface Timing {
   readonly old: number;
   readonly next: number;
 }
 
 /**
- * Runs both codes in turn for the time that they take; `milliseconds` is about how long the old one does.
- * Null for programs that are too long for that. For short ones the way into the code may matter more than
- * the code.
+ * Runs both codes alternately to time them; `milliseconds` is the approximate time of the old one. Null for
+ * programs that are too long for that. For short ones the call may cost more than the code.
  */
-export function paceOf(
+export function timeBoth(
   old: Executable,
   next: Executable,
   inputs: readonly Operand[],
   milliseconds: number,
-): Pace | null {
+): Timing | null {
   if (milliseconds > longest) return null;
   const times = Math.max(1, Math.round(measured / milliseconds));
   const once = (executable: Executable): number => {
@@ -177,7 +175,7 @@ export function paceOf(
     for (let i = 0; i < times; i++) executable.run(inputs);
     return (performance.now() - start) / times;
   };
-  let pace: Pace = { old: Infinity, next: Infinity };
+  let pace: Timing = { old: Infinity, next: Infinity };
   for (let round = 0; round < rounds; round++) {
     pace = { old: Math.min(pace.old, once(old)), next: Math.min(pace.next, once(next)) };
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { encodeModule, instantiate } from '../../../../src/codegen/wasm/index.js';
+import { encodeModule, instantiateModule } from '../../../../src/codegen/wasm/index.js';
 import { meeting } from '../../../../src/loop/language/team.js';
 import { cells, meetings, rounds } from '../../../loop/meetings.js';
 
@@ -48,7 +48,7 @@ describe('barriers in WebAssembly', () => {
 
   it('keeps nobody who is alone', () => {
     words.fill(0);
-    instantiate(meetings(), memory, { shared: true }).meet(...addresses, 0, 1);
+    instantiateModule(meetings(), memory, { shared: true }).meet(...addresses, 0, 1);
     assert.equal(words[cells.written], rounds);
     assert.equal(words[meeting.passed], 0);
   });

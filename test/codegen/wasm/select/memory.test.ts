@@ -1,16 +1,16 @@
 import { test } from 'node:test';
 import * as e from '../../../../src/loop/language/build.js';
-import type { Expr, Storage } from '../../../../src/loop/language/nodes.js';
+import type { Expr, ElementKind } from '../../../../src/loop/language/nodes.js';
 import { agree, edges, fill, type Filled } from '../harness.js';
 
-const storages: readonly Storage[] = ['f32', 'f64', 'i32', 'i64', 'i8', 'u8', 'u16'];
+const storages: readonly ElementKind[] = ['f32', 'f64', 'i32', 'i64', 'i8', 'u8', 'u16'];
 const length = 40;
 
-function lanesOf(storage: Storage): readonly number[] {
+function lanesOf(storage: ElementKind): readonly number[] {
   return e.storageBytes(storage) === 8 ? [1, 2] : [1, 2, 4];
 }
 
-function filled(name: string, storage: Storage): Filled {
+function filled(name: string, storage: ElementKind): Filled {
   const values = edges[e.loadedScalar(storage)];
   const elements = fill(
     storage,

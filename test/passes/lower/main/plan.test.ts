@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { symbol } from '../../../../src/base/dim/index.js';
 import { UnsupportedError } from '../../../../src/base/errors.js';
 import type { Program } from '../../../../src/ir/program.js';
+import { onCpu } from '../../../../src/kernels/cpu/index.js';
 import type { Stmt } from '../../../../src/loop/language/nodes.js';
 import { visitStmts } from '../../../../src/loop/language/visit.js';
 import {
@@ -27,7 +28,7 @@ const matrix = { dtype: 'float32', shape: [n, m] } as const;
 
 /** The depth of the loops of each kernel but `main`. */
 function depths(program: Program): number[] {
-  const { module } = lowerProgram(program, fuse(program), wasmTarget);
+  const { module } = lowerProgram(program, fuse(program), onCpu(wasmTarget));
   return module.kernels.slice(0, -1).map(({ body }) => depth(body));
 }
 
@@ -71,7 +72,7 @@ test('equal layers share one kernel', () => {
     const layers = [a, b, c].reduce((h, w) => maximum(matmul(h, w), 0), x);
     return { y: maximum(matmul(layers, x), 1) };
   });
-  const { groups, module } = lowerProgram(program, fuse(program), wasmTarget);
+  const { groups, module } = lowerProgram(program, fuse(program), onCpu(wasmTarget));
   assert.equal(groups.length, 4);
   assert.equal(module.kernels.length, 3, 'three equal layers, another one, and main');
 });
@@ -86,5 +87,16 @@ test('a size that no input has is refused', () => {
   const program = programOf({ x: { dtype: 'float32', shape: [] } }, ({ x }) => ({
     y: sum(add(broadcastTo(x, [symbol('unknown')]), 1)),
   }));
-  assert.throws(() => lowerProgram(program, fuse(program), wasmTarget), UnsupportedError);
+  assert.throws(() => lowerProgram(program, fuse(program), onCpu(wasmTarget)), UnsupportedError);
+});
+
+test('a program is for threads where any of it is worth dividing', () => {
+  const program = programOf(
+    { x: { dtype: 'float32', shape: [300] }, y: { dtype: 'float32', shape: [2] } },
+    ({ x, y }) => ({ large: add(x, 1), small: add(y, 1) }),
+  );
+  const threadsOf = (grain: number): number =>
+    lowerProgram(program, fuse(program), onCpu(wasmTarget), [], { threads: 3, grain }).threads;
+  const [large, none] = [threadsOf(50), threadsOf(1e9)];
+  assert.deepEqual([large, none], [3, 1]);
 });

@@ -1,0 +1,182 @@
+// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--survivors] [--report]
+// Plants faults in the compiled sources, one at a time, and runs the tests that execute the place; see
+// docs/contributing.md. What is known stays in .build/mutation and is not done again.
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { compile, root } from '../scripts/setup.mjs';
+import { environment, reaches, reachOf } from './reach.mjs';
+import { rooms } from './rooms.mjs';
+import { allMutants, excludedMutations, sampleMutants } from './sample.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    room: { type: 'string' },
+    file: { type: 'string' },
+    count: { type: 'string', default: '40' },
+    seed: { type: 'string', default: '1' },
+    shard: { type: 'string', default: '1/1' },
+    budget: { type: 'string', default: '120' },
+    survivors: { type: 'boolean', default: false },
+    report: { type: 'boolean', default: false },
+  },
+});
+const folder = `${root}.build/mutation`;
+const dist = `${folder}/dist`;
+const journal = `${folder}/results.jsonl`;
+const equivalents = JSON.parse(readFileSync(`${root}mutation/equivalent.json`, 'utf8'));
+
+const keyOf = ({ path, line, from, to }) => `${path}:${line}: ${from} -> ${to}`;
+const sourceOf = (path) => path.replace(/\.js$/, '.ts');
+function lineOf({ path, line }) {
+  const lines = readFileSync(`${root}${sourceOf(path)}`, 'utf8').split('\n');
+  return lines[line - 1]?.trim();
+}
+
+/** The reason why no test can tell a mutant from the source; undefined without one. */
+function reasonFor(mutant) {
+  const source = lineOf(mutant);
+  return equivalents.find(
+    (each) =>
+      each.file === sourceOf(mutant.path) &&
+      each.line === source &&
+      each.from === mutant.from &&
+      each.to === mutant.to,
+  )?.reason;
+}
+
+function results() {
+  if (!existsSync(journal)) return [];
+  const lines = readFileSync(journal, 'utf8').trim().split('\n');
+  const latest = new Map(lines.filter(Boolean).map((line) => {
+    const result = JSON.parse(line);
+    return [`${result.room} ${result.seed} ${keyOf(result)}`, result];
+  })); // prettier-ignore
+  return [...latest.values()];
+}
+
+/** The test files of a room. */
+function testsOf(room) {
+  return readdirSync(`${dist}/test`, { recursive: true })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => path.endsWith('.test.js'))
+    .filter((path) => rooms[room].some((prefix) => path.startsWith(prefix)))
+    .map((path) => `test/${path}`)
+    .sort();
+}
+
+/** The number of folders, or a name, that a test shares with a source. */
+function closeness(test, path) {
+  const [a, b] = [test, path].map((each) =>
+    each
+      .replace(/(\.test)?\.js$/, '')
+      .split('/')
+      .slice(1),
+  );
+  let shared = 0;
+  while (shared < a.length && a[shared] === b[shared]) shared++;
+  return shared;
+}
+
+/** What becomes of the tests of a room with a fault in a source. */
+function outcomeOf(mutant, tests, budget) {
+  const reaching = tests
+    .filter(({ reach }) => reach.passes && reaches(reach, mutant.path, mutant.begin))
+    .sort((a, b) => closeness(b.test, mutant.path) - closeness(a.test, mutant.path) || a.reach.milliseconds - b.reach.milliseconds); // prettier-ignore
+  if (reaching.length === 0) return { outcome: 'not reached', tests: 0 };
+  const file = `${dist}/${mutant.path}`;
+  const text = readFileSync(file, 'utf8');
+  const started = performance.now();
+  let tried = 0;
+  try {
+    writeFileSync(file, text.slice(0, mutant.begin) + mutant.to + text.slice(mutant.end));
+    for (const { test, reach } of reaching) {
+      if (tried > 0 && performance.now() - started > 1000 * budget) {
+        return { outcome: 'survived so far', tests: tried, of: reaching.length };
+      }
+      tried++;
+      const { status, error } = spawnSync(
+        process.execPath,
+        ['--enable-source-maps', `${dist}/${test}`],
+        {
+          env: { ...process.env, ...environment },
+          stdio: 'ignore',
+          timeout: 30_000 + 6 * Math.ceil(reach.milliseconds),
+          killSignal: 'SIGKILL',
+        },
+      );
+      if (status !== 0) {
+        return { outcome: error === undefined ? 'killed' : 'timeout', by: test, tests: tried };
+      }
+    }
+  } finally {
+    writeFileSync(file, text);
+  }
+  return { outcome: 'survived', tests: tried };
+}
+
+function report() {
+  const rows = results()
+    .filter(({ kind }) => !excludedMutations.includes(kind))
+    .filter(({ seed, path }) =>
+      options.file === undefined
+        ? seed !== 'file'
+        : seed === 'file' && sourceOf(path) === options.file,
+    )
+    .map((result) => ({ ...result, reason: reasonFor(result) }));
+  const isKilled = ({ outcome }) => outcome === 'killed' || outcome === 'timeout';
+  const summary = (list) => {
+    const real = list.filter(({ reason }) => reason === undefined);
+    const killed = real.filter(isKilled).length;
+    return `${killed} of ${real.length} killed (${((100 * killed) / real.length).toFixed(1)} %), ${list.length - real.length} equivalent`;
+  };
+  for (const room of Object.keys(rooms)) {
+    const list = rows.filter((row) => row.room === room);
+    if (list.length > 0) console.log(`${room}: ${summary(list)}`);
+  }
+  console.log(`all: ${summary(rows)}`);
+  for (const row of rows) {
+    if (isKilled(row) || row.reason !== undefined) continue;
+    console.log(
+      `\n${row.outcome} (${row.kind}): ${sourceOf(row.path)}:${row.line}\n  ${lineOf(row)}`,
+    );
+    console.log(
+      `  - ${row.from.replaceAll('\n', '\n    ')}\n  + ${row.to.replaceAll('\n', '\n    ')}`,
+    );
+  }
+}
+
+async function run() {
+  if (!existsSync(dist)) compile(dist);
+  const [index, count] = options.shard.split('/').map(Number);
+  const seed = options.file === undefined ? Number(options.seed) : 'file';
+  const known = new Map(results().map((result) => [`${result.room} ${result.seed} ${keyOf(result)}`, result])); // prettier-ignore
+  for (const room of Object.keys(rooms)) {
+    if (options.room !== undefined && options.room !== room) continue;
+    if (options.file !== undefined && !options.file.startsWith(`src/${room}/`)) continue;
+    const chosen =
+      options.file === undefined
+        ? await sampleMutants(dist, room, seed, Number(options.count))
+        : (await allMutants(dist, options.file.replace(/\.ts$/, '.js'))).filter(
+            ({ kind }) => !excludedMutations.includes(kind),
+          );
+    const mutants = chosen
+      .filter((_, k) => k % count === index - 1)
+      .filter((mutant) => {
+        const result = known.get(`${room} ${seed} ${keyOf(mutant)}`);
+        if (!options.survivors) return result === undefined;
+        return result !== undefined && !['killed', 'timeout'].includes(result.outcome) && reasonFor(mutant) === undefined; // prettier-ignore
+      });
+    if (mutants.length === 0) continue;
+    const tests = testsOf(room).map((test) => ({ test, reach: reachOf(dist, test) }));
+    for (const { test, reach } of tests) if (!reach.passes) console.log(`${test} fails by itself`);
+    for (const mutant of mutants) {
+      const result = { room, seed, ...mutant, ...outcomeOf(mutant, tests, Number(options.budget)) };
+      appendFileSync(journal, `${JSON.stringify(result)}\n`);
+      console.log(`${result.outcome}: ${keyOf(mutant).replaceAll('\n', ' ').slice(0, 160)}`);
+    }
+  }
+}
+
+if (!options.report) await run();
+report();

@@ -1,0 +1,43 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { overRange, type LoopRange } from '../../../loop/language/team.js';
+import { known } from './sizes.js';
+import type { Contraction } from './spec.js';
+
+/** Along which index a product is divided among threads. */
+export type Divided = 'batch' | 'rows' | 'columns' | 'nothing';
+
+/** More shares than threads, so that each gets about as many. */
+const manyShares = 8;
+
+/**
+ * The index to divide: the batch where there are many products, else whichever of rows and columns has
+ * more steps. The operand of the other one is then read, and packed, by every thread.
+ */
+export function dividedOf(
+  { context: { isDivided }, batch, m, n }: Contraction,
+  rowStep: number,
+  columnStep: number,
+): Divided {
+  if (!isDivided) return 'nothing';
+  const steps = (extent: Expr, step: number): number => {
+    const size = known(extent);
+    return size === null ? manyShares : Math.ceil(size / step);
+  };
+  const [products, down, across] = [steps(batch, 1), steps(m, rowStep), steps(n, columnStep)];
+  if (known(batch) !== null && products >= manyShares) return 'batch';
+  if (products > Math.max(down, across)) return 'batch';
+  return down >= across ? 'rows' : 'columns';
+}
+
+/** The indices of one kind, in stretches of whole steps where it is the one that is divided. */
+export function overKind(
+  { batch, m, n }: Pick<Contraction, 'batch' | 'm' | 'n'>,
+  divided: Divided,
+  kind: Exclude<Divided, 'nothing'>,
+  step: number,
+  body: (range: LoopRange) => Stmt,
+): Stmt {
+  const end = { batch, rows: m, columns: n }[kind];
+  return overRange(divided === kind, { begin: e.i32(0), end }, step, body);
+}

@@ -1,0 +1,41 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+
+/** The value of a static size, else null. */
+export function known(size: Expr): number | null {
+  return size.kind === 'const' ? Number(size.value) : null;
+}
+
+/** True when a size is provably at most `limit`. */
+export function isWithin(size: Expr, limit: number): boolean {
+  const value = known(size);
+  return value !== null && value <= limit;
+}
+
+export function lesserSize(a: Expr, b: Expr | number): Expr {
+  const [x, y] = [known(a), typeof b === 'number' ? b : known(b)];
+  return x !== null && y !== null ? e.i32(Math.min(x, y)) : e.min(a, b);
+}
+
+export function product(...sizes: readonly (Expr | number)[]): Expr {
+  return sizes.reduce<Expr>((total, size) => {
+    const [x, y] = [known(total), typeof size === 'number' ? size : known(size)];
+    return x !== null && y !== null ? e.i32(x * y) : e.mul(total, size);
+  }, e.i32(1));
+}
+
+/** `count` indices from `start`, `step` apart. */
+export function indices(start: Expr, count: number, step: number = 1): Expr[] {
+  return Array.from({ length: count }, (_, at) => (at === 0 ? start : e.add(start, at * step)));
+}
+
+/** True when a size is provably a multiple of `step`. */
+export function divides(size: Expr, step: number): boolean {
+  const value = known(size);
+  return value !== null && value % step === 0;
+}
+
+/** End of a block of `step` that begins at `start`. */
+export function blockEnd(start: Expr, step: number, extent: Expr): Expr {
+  return isWithin(extent, step) ? extent : e.min(e.add(start, step), extent);
+}

@@ -1,0 +1,66 @@
+import { type DType, isFloat, isWeak, promoteAll } from '../../base/dtype.js';
+import { type Dim, DimExpr } from '../../base/dim/index.js';
+import { InternalError } from '../../base/errors.js';
+import { describeHost } from '../../ir/host.js';
+import type { Value } from '../../ir/program.js';
+import { Tensor } from '../../ir/types.js';
+import type { Call, Declaration } from './declare.js';
+
+/* Conversion of what operators are called with: other dtypes, and sizes as arrays. */
+
+let castDeclaration: Declaration | undefined;
+
+/** The operator that conversions use; called once, by its own declaration's file. */
+export function useForConversion(cast: Declaration): void {
+  castDeclaration = cast;
+}
+
+/** The declaration that converts to the dtype in its attribute `dtype`. */
+export function conversionOperator(): Declaration {
+  if (castDeclaration === undefined) throw new InternalError('no operator converts dtypes');
+  return castDeclaration;
+}
+
+/** A value of a program in another dtype. */
+export function castValue(value: Value, dtype: DType): Value {
+  return value.program.append(conversionOperator(), [value], { dtype })[0];
+}
+
+let sizeAsArray: SizeAsArray | undefined;
+
+/** A size as an array of rank 0; `like` is an array of the same program or capture, null where there is none. */
+export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
+
+/** How sizes become operands; called once, by the file of the operator that does it. */
+export function useForSizes(convert: SizeAsArray): void {
+  sizeAsArray = convert;
+}
+
+/** A call whose operands are arrays and plain data: sizes count as whole numbers. */
+export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
+  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
+  const dtypes = operandDTypes(declaration, call);
+  const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
+  const inputs = call.inputs.map((input, i) =>
+    input instanceof DimExpr ? sizeAsArray!(input, dtypes[i], like) : input,
+  );
+  return { ...call, inputs };
+}
+
+/** The dtype each operand of a call must have. */
+export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
+  const kinds = call.inputs.map((input) => {
+    if (input instanceof Tensor) return input.type.dtype;
+    return input instanceof DimExpr ? 'weak-int' : describeHost(input, declaration.name).kind;
+  });
+  const { operands } = declaration;
+  if (typeof operands === 'function') return operands(kinds, call.attributes);
+  if (kinds.length === 0) return [];
+  if (operands === 'keep') {
+    let fallback: DType | undefined;
+    return kinds.map((kind) => (isWeak(kind) ? (fallback ??= promoteAll(kinds)) : kind));
+  }
+  const common = promoteAll(kinds);
+  const wanted = operands === 'float' && !isFloat(common) ? 'float32' : common;
+  return kinds.map(() => wanted);
+}

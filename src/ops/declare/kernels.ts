@@ -1,0 +1,30 @@
+import type { Attributes } from '../../base/attributes/schema.js';
+import type { Operator } from '../../ir/program.js';
+import type { Stmt } from '../../loop/language/nodes.js';
+import type { Target } from '../../loop/language/target.js';
+import type { KernelContext } from './lowering.js';
+
+/** Loops of a device for one operator, which compute what the `kernel` of its declaration defines. */
+export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;
+
+/** The kernels that a device has of its own, by declaration. */
+export type KernelTable = ReadonlyMap<Operator, DeviceKernel>;
+
+/** Target of lowering: a processor, and the kernels written for its kind of device. */
+export interface DeviceTarget extends Target {
+  readonly kernels: KernelTable;
+}
+
+/** A target on which every operator runs by the loops of its declaration. */
+export function byDefinition(target: Target): DeviceTarget {
+  return { ...target, kernels: new Map() };
+}
+
+/** An entry of a kernel table. */
+export function kernelFor<A>(
+  operator: { readonly declaration: Operator },
+  kernel: DeviceKernel<A>,
+): readonly [Operator, DeviceKernel] {
+  // A kernel is given the attributes of calls of its operator only.
+  return [operator.declaration, kernel as DeviceKernel<never> as DeviceKernel];
+}
