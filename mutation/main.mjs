@@ -2,7 +2,7 @@
 // Plants faults in the compiled sources, one at a time, and runs the tests that execute the place; see
 // docs/contributing.md. What is known stays in .build/mutation and is not done again.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { parseArgs } from 'node:util';
 import { compile, root } from '../scripts/setup.mjs';
 import { environment, reaches, reachOf } from './reach.mjs';
@@ -24,6 +24,7 @@ const { values: options } = parseArgs({
 const folder = `${root}.build/mutation`;
 const dist = `${folder}/dist`;
 const journal = `${folder}/results.jsonl`;
+const planted = `${folder}/planted.json`;
 const equivalents = JSON.parse(readFileSync(`${root}mutation/equivalent.json`, 'utf8'));
 
 const keyOf = ({ path, line, from, to }) => `${path}:${line}: ${from} -> ${to}`;
@@ -35,7 +36,7 @@ function lineOf({ path, line }) {
 
 /** The reason why no test can tell a mutant from the source; undefined without one. */
 function reasonFor(mutant) {
-  const source = lineOf(mutant);
+  const source = mutant.source ?? lineOf(mutant);
   return equivalents.find(
     (each) =>
       each.file === sourceOf(mutant.path) &&
@@ -86,6 +87,8 @@ function outcomeOf(mutant, tests, budget) {
   if (reaching.length === 0) return { outcome: 'not reached', tests: 0 };
   const file = `${dist}/${mutant.path}`;
   const text = readFileSync(file, 'utf8');
+  // Whoever is stopped half-way leaves this behind.
+  writeFileSync(planted, JSON.stringify({ file, text }));
   const started = performance.now();
   let tried = 0;
   try {
@@ -110,9 +113,17 @@ function outcomeOf(mutant, tests, budget) {
       }
     }
   } finally {
-    writeFileSync(file, text);
+    restore();
   }
   return { outcome: 'survived', tests: tried };
+}
+
+/** Puts the file back in which a fault was planted last, by this run or by one that was stopped. */
+function restore() {
+  if (!existsSync(planted)) return;
+  const { file, text } = JSON.parse(readFileSync(planted, 'utf8'));
+  writeFileSync(file, text);
+  rmSync(planted);
 }
 
 function report() {
@@ -138,7 +149,7 @@ function report() {
   for (const row of rows) {
     if (isKilled(row) || row.reason !== undefined) continue;
     console.log(
-      `\n${row.outcome} (${row.kind}): ${sourceOf(row.path)}:${row.line}\n  ${lineOf(row)}`,
+      `\n${row.outcome} (${row.kind}): ${sourceOf(row.path)}:${row.line}\n  ${row.source ?? lineOf(row)}`,
     );
     console.log(
       `  - ${row.from.replaceAll('\n', '\n    ')}\n  + ${row.to.replaceAll('\n', '\n    ')}`,
@@ -148,6 +159,7 @@ function report() {
 
 async function run() {
   if (!existsSync(dist)) compile(dist);
+  restore();
   const [index, count] = options.shard.split('/').map(Number);
   const seed = options.file === undefined ? Number(options.seed) : 'file';
   const known = new Map(results().map((result) => [`${result.room} ${result.seed} ${keyOf(result)}`, result])); // prettier-ignore
@@ -171,7 +183,13 @@ async function run() {
     const tests = testsOf(room).map((test) => ({ test, reach: reachOf(dist, test) }));
     for (const { test, reach } of tests) if (!reach.passes) console.log(`${test} fails by itself`);
     for (const mutant of mutants) {
-      const result = { room, seed, ...mutant, ...outcomeOf(mutant, tests, Number(options.budget)) };
+      const result = {
+        room,
+        seed,
+        ...mutant,
+        source: lineOf(mutant),
+        ...outcomeOf(mutant, tests, Number(options.budget)),
+      };
       appendFileSync(journal, `${JSON.stringify(result)}\n`);
       console.log(`${result.outcome}: ${keyOf(mutant).replaceAll('\n', ' ').slice(0, 160)}`);
     }

@@ -10,8 +10,10 @@ const entries = {
   index: 'src/index.ts',
   artifact: 'src/artifact/index.ts',
   cli: 'src/cli/index.ts',
+  converted: 'src/front/converted/index.ts',
   lint: 'src/lint/index.ts',
   onnx: 'src/onnx.ts',
+  source: 'src/source/index.ts',
 };
 
 /**
@@ -53,9 +55,9 @@ export async function bundle(to = 'dist/kaon') {
   const build = await rolldown({
     cwd: root,
     input: entries,
-    // Nothing but what ships is in the bundle: Node's modules, and a library that only ONNX needs, are
-    // imported when they are needed.
-    external: [/^node:/, /^@bufbuild\/protobuf/],
+    // Nothing but what ships is in the bundle: Node's modules, and libraries that only ONNX and the
+    // conversion of source code need, are imported when they are needed.
+    external: [/^node:/, /^@bufbuild\/protobuf/, /^@babel\/parser/],
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
     plugins: [withoutSamples],

@@ -1,4 +1,4 @@
-// node bench/cold/firstresult.mjs inference|training eager|compiled
+// node bench/cold/first-result.mjs inference|training eager|compiled
 // One cold start: the time from the first call of a network of 50 layers to its result, in a process that
 // has run nothing before. Prints it with the result, and with what eager code gives for the same. The
 // import of the library and the weights are not part of the time.

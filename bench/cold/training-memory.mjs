@@ -1,4 +1,4 @@
-// node bench/cold/trainingmemory.mjs all|auto|none|unrolled STEPS
+// node bench/cold/training-memory.mjs all|auto|none|unrolled STEPS
 // The memory that compiled programs work in while they train an LSTM over so many steps: forward and
 // backward as one program, in a process that has run nothing else. Prints bytes.
 import { randomData } from '../harness/data.mjs';

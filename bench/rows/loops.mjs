@@ -82,7 +82,7 @@ const memoryRow = {
       technology: 'wasm',
       warm: false,
       round: async () => {
-        const measured = (count) => coldRun('trainingmemory.mjs', [form, count], options);
+        const measured = (count) => coldRun('training-memory.mjs', [form, count], options);
         const [few, many] = [await measured(short), await measured(long)];
         return (many.bytes - few.bytes) / (long - short) / 1024;
       },

@@ -59,7 +59,7 @@ async function pythonImport(commands, module) {
 /** Milliseconds of one cold start, after its result was checked. */
 async function firstResult(work, form, options) {
   const { milliseconds, result, reference } = await coldRun(
-    'firstresult.mjs',
+    'first-result.mjs',
     [work, form],
     options,
   );

@@ -31,7 +31,7 @@ export function converterFor(
   const extension = extname(path);
   const name = basename(path, extension);
   const refuse = (option: string, isGiven: boolean): void => {
-    if (isGiven) throw new UsageError(`--${option} says nothing about ${extension} files`);
+    if (isGiven) throw new UsageError(`--${option} does not apply to ${extension} files`);
   };
   const weightsPath = join(dirname(path), `${name}.weights`);
   if (extension !== '.onnx') {
@@ -66,7 +66,7 @@ export function converterFor(
     case '.c': {
       if (!/^[A-Za-z]\w*$/.test(name)) {
         throw new UsageError(
-          `${path}: functions are to begin with ${name}, which is no name in C; ${name.replaceAll(/\W/g, '_')}.c would do`,
+          `${path}: function names begin with ${name}, which is not a C identifier; ${name.replaceAll(/\W/g, '_')}.c would do`,
         );
       }
       return (graph, check) => {
@@ -121,7 +121,7 @@ function checked(check: Inputs | undefined): { readonly check?: Inputs } {
 
 function wholeNumber(option: string, text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
-  throw new UsageError(`--${option} ${text}: this is no whole number`);
+  throw new UsageError(`--${option} ${text}: this is not a whole number`);
 }
 
 async function write(

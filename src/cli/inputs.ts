@@ -28,7 +28,7 @@ async function readInput(text: string): Promise<Inputs> {
   const [name, value] = split < 0 ? [null, text] : [text.slice(0, split), text.slice(split + 1)];
   const extension = extname(value);
   if (extension === '.npy') {
-    if (name === null) throw new UsageError(`--input ${text}: say which input it is, NAME=${text}`);
+    if (name === null) throw new UsageError(`--input ${text}: name the input: NAME=${text}`);
     return { [name]: toArray(await decoded(value, decodeNpy)) };
   }
   if (extension === '.safetensors') {

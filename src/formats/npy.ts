@@ -87,7 +87,7 @@ export function decodeNpy(file: Uint8Array): NpyArray {
   const own = dtypeOfKind.get(kind);
   const carried = own === undefined ? carriedIntegers.get(nameOfKind(kind)) : undefined;
   if (own === undefined && carried === undefined) {
-    throw new UnsupportedError('the elements of the file are of a kind that is not read', {
+    throw new UnsupportedError('elements of this kind are not supported', {
       op,
       expected: `${[...dtypeOfKind.keys()].join(', ')}, i2, u2, u4 or u8`,
       actual: `${order}${kind}`,
@@ -97,7 +97,7 @@ export function decodeNpy(file: Uint8Array): NpyArray {
   const size = Number(kind.slice(1));
   const count = shape.reduce((product, extent) => product * extent, 1);
   if (count * size !== elements.length) {
-    throw new FormatError('the file does not hold what its header says', {
+    throw new FormatError('the file does not match its header', {
       op,
       expected: `${count * size} bytes of elements`,
       actual: String(elements.length),
@@ -119,7 +119,7 @@ function nameOfKind(kind: string): string {
 
 function partsOf(file: Uint8Array): Parts {
   if (!isNpy(file) || file.length < magic.length + 4) {
-    throw new FormatError('this is no file of NumPy', {
+    throw new FormatError('this is not a NumPy file', {
       op,
       expected: 'the bytes \\x93NUMPY first',
     });

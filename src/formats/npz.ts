@@ -44,10 +44,13 @@ export async function decodeNpz(
         names.push(name);
         bytes += originalSize;
         if (!name.endsWith(extension)) {
-          throw new FormatError(`the archive holds ${JSON.stringify(name)}, which is no array`, {
-            op,
-            expected: `files that end in ${extension}`,
-          });
+          throw new FormatError(
+            `the archive holds ${JSON.stringify(name)}, which is not an array`,
+            {
+              op,
+              expected: `files that end in ${extension}`,
+            },
+          );
         }
         if (bytes > maxBytes) {
           throw new FormatError('the archive is too large', {
@@ -62,7 +65,7 @@ export async function decodeNpz(
     });
   } catch (cause) {
     if (cause instanceof FormatError) throw cause;
-    throw new FormatError('this is no archive, or it is damaged', {
+    throw new FormatError('this is not an archive, or it is damaged', {
       op,
       expected: 'what numpy.savez writes',
       actual: (cause as Error).message,
@@ -70,7 +73,7 @@ export async function decodeNpz(
     });
   }
   if (new Set(names).size !== names.length) {
-    throw new FormatError('two arrays of the archive have one name', {
+    throw new FormatError('two arrays of the archive have the same name', {
       op,
       actual: names.join(', '),
     });

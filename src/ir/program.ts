@@ -91,7 +91,7 @@ const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
 const noTypes: readonly TensorType[] = [];
 
-/** By port. */
+/** One shared edge for each port. */
 const dataEdges: DataEdge[] = [];
 
 export type ProgramNode = VariableNode | ConstantNode | CallNode | CheckNode;
@@ -124,6 +124,7 @@ export class Value extends Tensor {
  */
 export class Program {
   readonly graph: Graph<ProgramNode, Edge>;
+  readonly #nodes: readonly ProgramNode[];
   readonly #values: Value[][] = [];
   /** Cache of each node's operands: passes ask for them again and again. */
   readonly #operands: (readonly Value[])[] = [];
@@ -145,9 +146,10 @@ export class Program {
   readonly #sizes: SharedSizes = new SharedSizes();
   readonly #sources: SizeSources = new SizeSources();
 
-  /** @param capacity Nodes and edges to reserve. */
+  /** @param capacity Edges to reserve. */
   constructor(capacity?: number) {
     this.graph = new Graph<ProgramNode, Edge>(Uint32Array, capacity);
+    this.#nodes = this.graph.weights;
   }
 
   /**
@@ -155,8 +157,7 @@ export class Program {
    * names of the original, whose later nodes may yet be copied.
    */
   static from(original: Program, fill: (program: Program) => void): Program {
-    const { nodeCount, edgeCount } = original.graph;
-    const program = new Program(Math.max(nodeCount, edgeCount));
+    const program = new Program(original.graph.edgeCount);
     program.#origin = original;
     fill(program);
     program.#origin = undefined;
@@ -262,7 +263,8 @@ export class Program {
   }
 
   node(id: NodeId): ProgramNode {
-    return this.graph.node(id);
+    // Asked for more often than all else together; the graph knows what to say of an id that it lacks.
+    return this.#nodes[id] ?? this.graph.node(id);
   }
 
   /** The results of a node, one value per port. */
@@ -352,17 +354,22 @@ export class Program {
   }
 
   #add(node: ProgramNode, types: readonly TensorType[], operands: readonly Value[]): Value[] {
-    for (const operand of operands) this.#own(operand);
+    // Every pass adds every node again, mostly before the engine has optimized anything: no iterators here.
+    for (let i = 0; i < operands.length; i++) this.#own(operands[i]);
     const id = this.graph.addNode(node);
-    for (const { node: source, port } of operands) {
+    for (let i = 0; i < operands.length; i++) {
+      const { node: source, port } = operands[i];
       this.graph.addEdge(source, id, (dataEdges[port] ??= { kind: 'data', port }));
     }
-    if (node.kind === 'call' || node.kind === 'check') {
+    if ((node.kind === 'call' || node.kind === 'check') && this.decidedSizes.size > 0) {
       for (const name of this.#sources.decidedIn(node)) {
         this.graph.addEdge(this.decidedSizes.get(name)!.node, id, { kind: 'size', name });
       }
     }
-    const values = types.map((type, port) => new Value(this, id, port, type));
+    const values: Value[] = [];
+    for (let port = 0; port < types.length; port++) {
+      values.push(new Value(this, id, port, types[port]));
+    }
     this.#sources.add(values, node.kind === 'variable');
     this.#values.push(values);
     this.#operands.push(operands);
@@ -390,7 +397,7 @@ export function namedInputs(program: Program): readonly NamedType[] {
 }
 
 export function sameType(a: TensorType, b: TensorType): boolean {
-  return a.dtype === b.dtype && sameShape(a.shape, b.shape);
+  return a === b || (a.dtype === b.dtype && sameShape(a.shape, b.shape));
 }
 
 /** `float32[n, 10]`. */

@@ -1,4 +1,4 @@
-import { symbolsOf } from '../base/dim/index.js';
+import { type DimExpr, symbolsOf } from '../base/dim/index.js';
 import { symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { CallNode, CheckNode, Value } from './program.js';
 import { dimsOf } from './requirement.js';
@@ -17,16 +17,22 @@ export class SizeSources {
 
   /** Records the results of a new node. */
   add(values: readonly Value[], isInput: boolean): void {
-    for (const value of values) {
-      for (const dim of value.type.shape) {
-        if (typeof dim === 'number' || this.#seen.has(dim.key)) continue;
-        this.#seen.add(dim.key);
-        for (const name of symbolsOf(dim)) {
-          if (this.#sources.has(name)) continue;
-          this.#sources.set(name, value);
-          if (!isInput) this.#decided.set(name, value);
-        }
+    for (let i = 0; i < values.length; i++) {
+      const { shape } = values[i].type;
+      for (let axis = 0; axis < shape.length; axis++) {
+        const dim = shape[axis];
+        if (typeof dim !== 'number') this.#addDim(dim, values[i], isInput);
       }
+    }
+  }
+
+  #addDim(dim: DimExpr, value: Value, isInput: boolean): void {
+    if (this.#seen.has(dim.key)) return;
+    this.#seen.add(dim.key);
+    for (const name of symbolsOf(dim)) {
+      if (this.#sources.has(name)) continue;
+      this.#sources.set(name, value);
+      if (!isInput) this.#decided.set(name, value);
     }
   }
 

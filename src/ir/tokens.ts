@@ -75,7 +75,7 @@ export class Tokens {
   }
 
   error(expected: string): FormatError {
-    return new FormatError(`line ${this.#line} of the program does not read`, {
+    return new FormatError(`line ${this.#line} of the program cannot be parsed`, {
       expected,
       actual: this.#word === undefined ? 'the end of the text' : this.#word.slice(0, 80),
     });

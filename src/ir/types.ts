@@ -21,13 +21,13 @@ export interface ConstantData {
   readonly data: HostArray;
 }
 
-/** An array that is read: the port of the node where the edge starts. In the order of the operands. */
+/** Data dependence, at the position of an operand: the port of the node where the edge starts. */
 export interface DataEdge {
   readonly kind: 'data';
   readonly port: number;
 }
 
-/** A size that is spoken of, from the call whose data decides it. Made by the program, behind the operands. */
+/** Dependence on a size that the data of another call decides. Added by the program, after the operands. */
 export interface SizeEdge {
   readonly kind: 'size';
   readonly name: string;

@@ -198,7 +198,7 @@ function checkCall(
   try {
     checkAttributes(op.name, op.attributes, attributes);
     for (const name of symbolsOfAttributes(op.attributes, attributes).keys()) {
-      if (!ranges.has(name)) throw new GraphError(`dimension ${name} comes from nowhere`);
+      if (!ranges.has(name)) throw new GraphError(`dimension ${name} is not defined`);
     }
     const placeholders = new Set<string>();
     const inferred = op.infer({
@@ -216,7 +216,7 @@ function checkCall(
       ),
     });
     if (!fits(inferred, node.types, placeholders)) {
-      throw new GraphError('the result types are not what the operator infers', {
+      throw new GraphError('the result types differ from those that the operator infers', {
         expected: inferred.map(typeToString).join(', '),
         actual: node.types.map(typeToString).join(', '),
       });

@@ -83,7 +83,7 @@ export async function bytesOfFile(op: string, source: FileSource): Promise<Uint8
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
   if (typeof source !== 'string' && !(source instanceof URL)) {
-    throw new ArgumentError('this is no file', {
+    throw new ArgumentError('this is not a file', {
       op,
       expected: 'a path, a URL, a Uint8Array or an ArrayBuffer',
       actual: describe(source),
@@ -98,7 +98,7 @@ async function fetched(op: string, source: string | URL): Promise<Uint8Array> {
   const refuse = (actual: string, cause?: unknown): FormatError =>
     new FormatError(`${nameOf(source)} cannot be fetched`, {
       op,
-      expected: 'an address that answers',
+      expected: 'a reachable address',
       actual,
       ...(cause !== undefined && { cause }),
     });
@@ -164,7 +164,7 @@ export async function save(
   checkArgument(op, 'path', path, fileName);
   const [, format] = /\.([A-Za-z]+)$/.exec(path instanceof URL ? path.pathname : path) ?? [];
   if (!formats.includes(format as ArrayFormat)) {
-    throw new ArgumentError('the name of the file does not say its format', {
+    throw new ArgumentError('the file name does not tell the format', {
       op,
       expected: 'a path that ends in .npy, .npz or .safetensors',
       actual: describe(path),

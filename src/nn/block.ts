@@ -8,6 +8,7 @@ import {
   type HybridizeOptions,
 } from '../front/options/hybridize-options.js';
 import type { Explanation } from '../front/caches/explain.js';
+import { refuseUnconverted } from '../front/converted/unconverted.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 
 import { type ArrayRecord, arraysOf, type FileSource } from './array-files.js';
@@ -247,6 +248,7 @@ export abstract class HybridBlock extends Block {
   }
 
   #capture(options: HybridizeOptions): Hybridized<this['forward']> {
+    refuseUnconverted(this.forward, 'hybridize');
     const forward = ((...args: Parameters<this['forward']>) => {
       noteFields(this, 'this');
       return this.forward(...args);

@@ -9,10 +9,10 @@ async function fileSystem(
   const modules = await loadNodeModules();
   if (modules !== null)
     return { ...modules.asyncFiles, fileURLToPath: modules.address.fileURLToPath };
-  throw new UnsupportedError('this place has no files', {
+  throw new UnsupportedError('there is no file system here', {
     op,
     expected: 'the file system of Node, Deno or Bun',
-    advice: 'use the forms that give and take bytes: toSafetensors and fromSafetensors',
+    advice: 'use the functions on bytes: toSafetensors and fromSafetensors',
   });
 }
 
@@ -66,7 +66,7 @@ export async function replaceFile(
     await rm(temporary, { force: true }).catch(() => undefined);
     throw new FormatError(`${path} cannot be written`, {
       op,
-      expected: 'a place that can be written to',
+      expected: 'a writable path',
       actual: String((cause as Error).message),
       cause,
     });

@@ -25,7 +25,7 @@ export function checkInput(layer: object, name: string, value: unknown): asserts
 export function checkStates(layer: object, states: unknown, count: number): void {
   const holds = Array.isArray(states) && states.length === count;
   if (holds && states.every((state) => state instanceof NDArray)) return;
-  throw new ArgumentError('states are not what the layer carries from step to step', {
+  throw new ArgumentError('these are not states of the layer', {
     op: layer.constructor.name,
     expected: count === 1 ? 'a list of one array' : `a list of ${count} arrays`,
     actual: describe(states),

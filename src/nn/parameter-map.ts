@@ -194,7 +194,7 @@ function refuse(
     });
   }
   if (unexpected.length > 0) {
-    throw new FormatError('the file has arrays that are no parameters', {
+    throw new FormatError('the file has arrays that are not parameters', {
       op,
       expected: few([...parameters.keys()]),
       actual: few(unexpected),

@@ -99,9 +99,9 @@ export class Parameter {
     });
     const { shape } = options;
     if (!Array.isArray(shape) || !Array.from(shape, isExtent).every(Boolean)) {
-      throw new ShapeError('this is no shape of a parameter', {
+      throw new ShapeError('this is not a shape of a parameter', {
         op: 'Parameter',
-        expected: 'a list of extents of 0 or more, or null where the first call will tell',
+        expected: 'a list of extents of 0 or more, or null where the first call decides',
         actual: describe(shape),
       });
     }
@@ -225,7 +225,7 @@ export class Parameter {
     const isArray = made instanceof NDArray;
     if (isArray && `${made.dtype}[${made.shape.join(', ')}]` === wanted) return made;
     throw new ArgumentError(
-      `the initializer of parameter ${this.name || '(unnamed)'} has not made its first value`,
+      `the initializer of parameter ${this.name || '(unnamed)'} did not return a value`,
       {
         op: 'Parameter.initialize',
         expected: `an array ${wanted}`,
@@ -243,7 +243,7 @@ export class Parameter {
     if (this.#value !== undefined) return this.#value.assign(next);
     if (isCapturing()) {
       throw new ArgumentError(
-        `parameter ${this.name || '(unnamed)'} gets its first value in captured code`,
+        `parameter ${this.name || '(unnamed)'} is initialized in captured code`,
         {
           op: 'Parameter.assign',
           expected: 'a parameter that has a value to be updated',

@@ -11,7 +11,7 @@ export function folderOf(path: string): ExternalData {
     const found = open(() => files.realpathSync(paths.join(home, location)), location);
     // A symbolic link may lead out of the folder.
     if (found.startsWith(`${home}${paths.sep}`)) return found;
-    throw new FormatError('external data lies outside of its folder', {
+    throw new FormatError('external data is outside of its folder', {
       op: 'fromOnnx',
       actual: location,
     });
@@ -81,7 +81,7 @@ export function fileIn(folder: string, location: string): OpenFile {
   const isLink = files.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   const place = files.realpathSync(paths.dirname(path));
   if (isLink || !(place === home || place.startsWith(`${home}${paths.sep}`))) {
-    throw new ArgumentError('external data would lie outside of its folder', {
+    throw new ArgumentError('external data would be outside of its folder', {
       op: 'toOnnx',
       actual: location,
     });
@@ -101,7 +101,7 @@ export function fileIn(folder: string, location: string): OpenFile {
 function fileModules(op: string, otherwise: string): NodeModules {
   const modules = nodeModules();
   if (modules !== null) return modules;
-  throw new UnsupportedError('this place has no files', {
+  throw new UnsupportedError('there is no file system here', {
     op,
     advice: `${otherwise} as externalData`,
   });

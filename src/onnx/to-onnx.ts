@@ -99,7 +99,7 @@ const anyStates = valueRule(
 
 function statesArePlain(states: ToOnnxOptions['states'] = 'defaults'): boolean {
   if (states === 'inputs' || states === 'defaults') return states === 'inputs';
-  throw new ArgumentError('there is no such way to write states', {
+  throw new ArgumentError('the representation of states is unknown', {
     op,
     expected: "'defaults' or 'inputs'",
     actual: describe(states),

@@ -34,7 +34,7 @@ test('without a file system parameters are not saved, and paths are addresses', 
     await net.loadParameters('http://127.0.0.1:9/x').catch((error) => log(error instanceof kn.FormatError, error.problem));`,
   );
   assert.deepEqual(said.split('\n'), [
-    'true use the forms that give and take bytes: toSafetensors and fromSafetensors',
+    'true use the functions on bytes: toSafetensors and fromSafetensors',
     'true http://127.0.0.1:9/x cannot be fetched',
   ]);
 });

@@ -54,7 +54,7 @@ test('a parameter without a value says so; null dimensions until known', () => {
   w.resolveShape([2, 4]);
   w.initialize();
   assert.deepEqual([w.shape, w.value.shape], [[2, 4], [2, 4]]); // prettier-ignore
-  refused(() => new nn.Parameter({ shape: [-1] }), { kind: kn.ShapeError, op: 'Parameter', says: 'no shape' }); // prettier-ignore
+  refused(() => new nn.Parameter({ shape: [-1] }), { kind: kn.ShapeError, op: 'Parameter', says: 'not a shape' }); // prettier-ignore
 });
 
 test('`net.parameters()` is a `Map` from dotted path to parameter, which optimizers accept', () => {

@@ -163,7 +163,7 @@ refusesWhile(
       s,
     ),
   kn.ShapeError,
-  'iteration 0: the condition has not exactly one element',
+  'iteration 0: the condition does not have exactly one element',
 );
 refusesWhile(
   'a condition that is no array',
@@ -257,7 +257,7 @@ refusesCond(
   'a predicate of several elements',
   ({ xs, s }) => kn.cond(() => xs.greater(0), () => s, () => s), // prettier-ignore
   kn.ShapeError,
-  'the predicate has not exactly one element',
+  'the predicate does not have exactly one element',
 );
 refusesCond(
   'a predicate that is no array',

@@ -213,7 +213,7 @@ test('loadCheckpoint refuses what does not belong, and changes nothing', async (
     const wider = new nn.Dense(9, { inputs: 9 }).initialize();
     await refusedLater(() => kn.loadCheckpoint(path, { net: wider }), { ...refusal, says: 'weight' }, [wider.weight.value]); // prettier-ignore
     await run.net.saveParameters(path);
-    await refusedLater(() => kn.loadCheckpoint(path, { net: other.net }), { ...refusal, says: 'no checkpoint' }, arrays); // prettier-ignore
+    await refusedLater(() => kn.loadCheckpoint(path, { net: other.net }), { ...refusal, says: 'not a checkpoint' }, arrays); // prettier-ignore
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -87,7 +87,7 @@ test('random.getState and setState go back to where the generator stood, for cap
 
 test('random.setState refuses what getState did not give', () => {
   for (const state of [null, {}, { seed: 1, counter: 2 }]) {
-    refused(() => random.setState(state as never), { kind: kn.ArgumentError, op: 'random.setState', says: 'no state' }); // prettier-ignore
+    refused(() => random.setState(state as never), { kind: kn.ArgumentError, op: 'random.setState', says: 'not a state' }); // prettier-ignore
   }
 });
 

@@ -91,7 +91,7 @@ test('errors name the place', () => {
       '[[0,0],[2,0]]',
       /programs\[0\]\.nodes\[2\]\.operands\[1\]\[0\] does not read/,
     ],
-    ['"float32",["n"]', '"float32",["m"]', /not what the operator infers/],
+    ['"float32",["n"]', '"float32",["m"]', /operator infers/],
     ['"axes":[1]', '"axes":"1"', /programs\[0\]\.nodes\[3\]\.attributes does not read/],
     ['["2"]', '["2","3"]', /another number of elements/],
     ['["n",0,9]', '["n",9,0]', /not a range of sizes/],

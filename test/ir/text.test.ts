@@ -158,7 +158,7 @@ test('every truncation and many damages of text are typed errors', () => {
   }
   const damages: [RegExp | string, string, RegExp][] = [
     ['mul(', 'nothing(', /no operator "nothing"/],
-    ['float32[n, 3]  //', 'float32[n, 4]  //', /not what the operator infers/],
+    ['float32[n, 3]  //', 'float32[n, 4]  //', /operator infers/],
     ['(x, %0)', '(x, %9)', /a value that is known/],
     ['keepdims: true', 'keepdims: 3', /attributes of sum/],
     ['keepdims: true', 'keepdims: true, more: 1', /there is no attribute more/],

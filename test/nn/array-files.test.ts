@@ -99,8 +99,8 @@ test('what is no file of arrays is refused, and what is there stays', async () =
     [npz, { format: 'npy' }, kn.FormatError, /another format/],
     [npz.subarray(0, 60), {}, kn.FormatError, /damaged/],
     [new Uint8Array(3), {}, kn.FormatError, /safetensors/],
-    [null, {}, kn.ArgumentError, /no file/],
-    [7, {}, kn.ArgumentError, /no file/],
+    [null, {}, kn.ArgumentError, /not a file/],
+    [7, {}, kn.ArgumentError, /not a file/],
     [npz, { formt: 'npz' } as kn.LoadOptions, kn.ArgumentError, /formt/],
     [npz, { format: 'csv' } as never, kn.ArgumentError, /format/],
   ];

@@ -13,10 +13,10 @@ type Kind = abstract new (...args: never[]) => kn.KaonError;
 
 const mistakes: readonly (readonly [string, Kind, readonly string[], () => unknown])[] = [
   ['logits and labels in each other’s place', kn.DTypeError, ['logits are floats', 'int32', 'give logits first'], () => ctc(y, x)],
-  ['a single sequence', kn.ShapeError, ['no logits of sequences', '(batch, time, classes)', 'float32[3, 4]', 'expandDims'], () => ctc(kn.zeros([3, 4]), y)],
+  ['a single sequence', kn.ShapeError, ['not logits of sequences', '(batch, time, classes)', 'float32[3, 4]', 'expandDims'], () => ctc(kn.zeros([3, 4]), y)],
   ['a single sequence, time first', kn.ShapeError, ['(time, batch, classes)'], () => ctc(kn.zeros([3, 4]), y, { layout: 'TNC' })],
-  ['a blank beside the classes', kn.ArgumentError, ['the blank is no class', 'from 0 to 3', '4'], () => ctc(x, y, { blank: 4 })],
-  ['a blank counted from the end', kn.ArgumentError, ['the blank is no class', '-1'], () => ctc(x, y, { blank: -1 })],
+  ['a blank beside the classes', kn.ArgumentError, ['the blank is not a class', 'from 0 to 3', '4'], () => ctc(x, y, { blank: 4 })],
+  ['a blank counted from the end', kn.ArgumentError, ['the blank is not a class', '-1'], () => ctc(x, y, { blank: -1 })],
   ['labels that are floats', kn.DTypeError, ['labels are integers', 'float32', 'int32'], () => ctc(x, kn.ones([2, 2]))],
   ['labels in one row', kn.ShapeError, ['one row of labels for each example', '(2, any)', 'int32[4]', 'labelLengths'], () => ctc(x, ints([1, 2, 3, 1]))],
   ['labels of another batch', kn.ShapeError, ['one row of labels for each example', 'int32[1, 2]'], () => ctc(x, ints([[1, 2]]))],

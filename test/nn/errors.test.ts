@@ -45,7 +45,7 @@ const mistakes: readonly (readonly [string, Kind, string, () => unknown])[] = [
   ['StatefulLSTM', kn.ShapeError, 'rank 1', () => new nn.StatefulLSTM(2).initialize().call(kn.ones([2]))],
   ['fromSafetensors', kn.FormatError, 'no parameter gamma', () => new nn.LayerNorm().fromSafetensors(dense().toSafetensors())],
   ['fromSafetensors', kn.FormatError, 'float32[2, 3]', () => new nn.Dense(2, { inputs: 4 }).fromSafetensors(dense().toSafetensors())],
-  ['decodeCheckpoint', kn.FormatError, 'no checkpoint', () => kn.decodeCheckpoint(dense().toSafetensors(), { net: dense() })],
+  ['decodeCheckpoint', kn.FormatError, 'not a checkpoint', () => kn.decodeCheckpoint(dense().toSafetensors(), { net: dense() })],
   ['decodeCheckpoint', kn.FormatError, 'not JSON', () => kn.decodeCheckpoint(bytesWith('{'), { net: dense() })],
   ['decodeCheckpoint', kn.FormatError, '7', () => kn.decodeCheckpoint(bytesWith('{"version":7}'), { net: dense() })],
   ['decodeCheckpoint', kn.FormatError, 'undefined', () => kn.decodeCheckpoint(bytesWith('null'), { net: dense() })],

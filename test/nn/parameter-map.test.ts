@@ -70,7 +70,7 @@ test('strict by default: what is missing, too much or of another type is refused
   const bias = kn.ones([4]);
   const cases: readonly [Record<string, kn.NDArray>, kn.LoadParametersOptions, RegExp][] = [
     [{ weight }, {}, /no parameter bias/],
-    [{ weight, bias, more: bias }, {}, /no parameters/],
+    [{ weight, bias, more: bias }, {}, /not parameters/],
     [{ weight: weight.transpose(), bias }, {}, /another type/],
     [{ weight, bias: bias.astype('float64') }, {}, /another type/],
     [{ weight, bias, b: bias }, { map: { b: 'bias' } }, /two arrays/],

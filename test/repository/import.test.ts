@@ -4,7 +4,14 @@ import { test } from 'node:test';
 
 /* Importing the library does nothing but give its exports: whoever imports it and leaves notices nothing. */
 
-const entries = ['index', 'onnx', 'artifact/index', 'lint/index'] as const;
+const entries = [
+  'index',
+  'onnx',
+  'artifact/index',
+  'lint/index',
+  'source/index',
+  'front/converted/index',
+] as const;
 
 /** Imports a module where whatever starts something is counted, and prints what was found. */
 const script = `

@@ -58,14 +58,14 @@ export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
   checkArgument(op, 'name', options.name, textRule);
   const { name, train = false, weights: place = 'source', check } = options;
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
-    throw new ArgumentError('this is no name for functions and types of C', {
+    throw new ArgumentError('this is not a C identifier', {
       op,
       expected: 'a letter, then letters, digits and underscores',
       actual: describe(name),
     });
   }
   if (place !== 'source' && place !== 'file') {
-    throw new ArgumentError('there is no such place for weights', {
+    throw new ArgumentError('the location of weights is unknown', {
       op,
       expected: "weights: 'source' or 'file'",
       actual: describe(place),

@@ -28,7 +28,7 @@ export function runTrial(op: string, trial: ModelRun): Uint8Array {
   const node = nodeModules();
   const [command] = node === null ? [] : compilerCommands(node, process.env);
   if (node === null || command === undefined) {
-    throw new UnsupportedError('what C computes cannot be checked here', {
+    throw new UnsupportedError('the C code cannot be checked here', {
       op,
       expected: 'Node, and a C compiler as cc, clang or gcc',
       actual: node === null ? 'no Node' : 'no compiler',

@@ -180,7 +180,7 @@ export function checkOptionNames(
   accepted: readonly string[] = known,
 ): asserts options is object {
   if (!mayHoldOptions(options, accepted)) {
-    throw new ArgumentError('the options are no object', {
+    throw new ArgumentError('the options are not an object', {
       op,
       expected: known.length === 0 ? 'no options' : `an object with ${known.join(', ')}`,
       actual: describe(options),

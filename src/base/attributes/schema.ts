@@ -10,13 +10,27 @@ export type AttributesOf<S extends AttributeSchema> = {
 /** The attributes of an operator whose schema is not known statically. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
+type Entries = readonly (readonly [name: string, kind: Attribute<unknown>])[];
+
+const knownEntries = new WeakMap<AttributeSchema, Entries>();
+
+/** The entries of a schema. Schemas are few and live as long as their operators; calls are many. */
+function entriesOf(schema: AttributeSchema): Entries {
+  let entries = knownEntries.get(schema);
+  if (entries === undefined) knownEntries.set(schema, (entries = Object.entries(schema)));
+  return entries;
+}
+
 /** Refuses attributes that a schema does not describe; `op` names the operator in the error. */
 export function checkAttributes(op: string, schema: AttributeSchema, attributes: Attributes): void {
-  for (const [name, kind] of Object.entries(schema)) {
-    checkArgument(op, name, attributes[name], kind);
+  const entries = entriesOf(schema);
+  for (let i = 0; i < entries.length; i++) {
+    const name = entries[i][0];
+    const kind = entries[i][1];
+    if (!kind.accepts(attributes[name])) checkArgument(op, name, attributes[name], kind);
   }
-  for (const name of Object.keys(attributes)) {
-    if (!Object.hasOwn(schema, name)) {
+  for (const name in attributes) {
+    if (Object.hasOwn(attributes, name) && !Object.hasOwn(schema, name)) {
       throw unknownName(op, 'option', name, Object.keys(schema));
     }
   }
@@ -27,9 +41,9 @@ export function encodeAttributes(
   schema: AttributeSchema,
   attributes: Attributes,
 ): Record<string, Json> {
-  return Object.fromEntries(
-    Object.entries(schema).map(([name, kind]) => [name, kind.encode(attributes[name])]),
-  );
+  const encoded: Record<string, Json> = {};
+  for (const [name, kind] of entriesOf(schema)) encoded[name] = kind.encode(attributes[name]);
+  return encoded;
 }
 
 export function decodeAttributes(
@@ -64,7 +78,10 @@ export function mapAttributeDims(
   map: (dim: Dim) => Dim,
 ): Attributes {
   let mapped: Record<string, unknown> | undefined;
-  for (const [name, kind] of Object.entries(schema)) {
+  const entries = entriesOf(schema);
+  for (let i = 0; i < entries.length; i++) {
+    const name = entries[i][0];
+    const kind = entries[i][1];
     if (kind.mapDims === undefined) continue;
     mapped ??= { ...attributes };
     mapped[name] = kind.mapDims(attributes[name], map);

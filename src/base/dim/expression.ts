@@ -85,7 +85,10 @@ export function sameDim(a: Dim, b: Dim): boolean {
 
 /** True when two shapes have the same rank and provably the same sizes. */
 export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
-  return a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]));
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let axis = 0; axis < a.length; axis++) if (!sameDim(a[axis], b[axis])) return false;
+  return true;
 }
 
 /** The terms of a dimension, which is their sum. */

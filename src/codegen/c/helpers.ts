@@ -1,3 +1,4 @@
+import { maskText } from './mask-text.js';
 import { storageBytes } from '../../loop/language/build.js';
 import type {
   BinaryOp,
@@ -114,10 +115,7 @@ export class Helpers {
     );
   }
 
-  /**
-   * A function of the compared operands and two values that selects by the comparison; null where compare and
-   * select cost no more.
-   */
+  /** Selects one of two values by a comparison of two others; null where compare and select cost no more. */
   choice(op: BinaryOp, compared: ExprType, type: ExprType): string | null {
     if (!this.#dialect.hasVectorArithmetic) return null;
     const ways = choiceIntrinsics(op, compared.scalar, type);
@@ -345,10 +343,7 @@ export class Helpers {
   }
 }
 
-/**
- * Declares `v`, the low bits of 32-bit lanes. Narrowing to bytes takes two steps: GCC scalarizes a single
- * one.
- */
+/** Declares `v`, the low bits of 32-bit lanes. Bytes take two steps: GCC scalarizes a single one. */
 function narrowed(storage: ElementKind, lanes: number): string {
   const bytes = storageBytes(storage);
   const vector = (name: string, element: string, size: number): string =>
@@ -388,17 +383,3 @@ const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(
 #endif`;
 
 const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
-
-/** Operations on masks, whose lanes are 0 or -1. */
-function maskText(op: BinaryOp): string {
-  switch (op) {
-    case 'and':
-      return 'a & b';
-    case 'or':
-      return 'a | b';
-    case 'eq':
-      return '~(a ^ b)';
-    default: // xor, ne
-      return 'a ^ b';
-  }
-}

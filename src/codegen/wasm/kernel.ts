@@ -184,7 +184,7 @@ class KernelPrinter {
   }
 
   #call({ kernel, args }: CallStmt): void {
-    if (args.every(isTableEntry)) args.forEach((entry) => this.#entry(entry));
+    if (args.every(isAtHand)) for (let i = 0; i < args.length; i++) this.#atHand(args[i]);
     else this.#emit((s) => args.map((arg) => s.value(arg)));
     this.#code.u8(controlOpcodes.call);
     this.#code.u32(this.#options.functionOf(kernel));
@@ -204,13 +204,22 @@ class KernelPrinter {
   }
 
   /** What `#emit` would write, too: the `main` of a large program passes thousands of these. */
-  #entry({ buffer, index }: TableEntry): void {
-    this.#get(this.#locals.buffer(buffer).local);
-    writeMemoryInstr(this.#code, 'i32.load', { offset: 4 * Number(index.value) });
+  #atHand(arg: AtHand): void {
+    if (arg.kind === 'const') {
+      this.#code.u8(opcodes['i32.const']);
+      this.#code.s32(Number(arg.value));
+      return;
+    }
+    this.#get(this.#locals.buffer(arg.buffer).local);
+    writeMemoryInstr(this.#code, 'i32.load', { offset: 4 * Number(arg.index.value) });
   }
 
   /** Leaves the value of an expression on the stack. */
-  #push(expr: Expr): Instr {
+  #push(expr: Expr): Pick<Instr, 'nonNegative'> {
+    if (isIndexConst(expr)) {
+      this.#atHand(expr);
+      return { nonNegative: Number(expr.value) >= 0 };
+    }
     let root: Instr | undefined;
     this.#emit((s) => [(root = s.value(expr))]);
     return root!;
@@ -228,7 +237,7 @@ class KernelPrinter {
       const local = kept.get(instr);
       if (local !== undefined) return this.#get(local);
       if (this.#loopDepth > 0 && isCostlyConstant(instr)) return this.#get(this.#constant(instr));
-      instr.args.forEach(write);
+      for (let i = 0; i < instr.args.length; i++) write(instr.args[i]);
       writeInstr(this.#code, instr);
       if (uses.get(instr) === 1 || isFree(instr)) return;
       const home = this.#locals.take(instr.type);
@@ -291,6 +300,17 @@ interface TableEntry extends Load {
   readonly index: Const;
 }
 
+/** What `main` passes to kernels: an element of its table, or a size that is known. */
+type AtHand = TableEntry | Const;
+
+function isAtHand(expr: Expr): expr is AtHand {
+  return isIndexConst(expr) || isTableEntry(expr);
+}
+
+function isIndexConst(expr: Expr): expr is Const {
+  return expr.kind === 'const' && expr.type.scalar === 'i32' && expr.type.lanes === 1;
+}
+
 function isTableEntry(expr: Expr): expr is TableEntry {
   if (expr.kind !== 'load' || expr.buffer.storage !== 'i32' || expr.index.kind !== 'const')
     return false;
@@ -314,7 +334,8 @@ function countUses(roots: readonly Instr[]): ReadonlyMap<Instr, number> {
   const visit = (instr: Instr): void => {
     const known = uses.get(instr) ?? 0;
     uses.set(instr, known + 1);
-    if (known === 0) instr.args.forEach(visit);
+    if (known > 0) return;
+    for (let i = 0; i < instr.args.length; i++) visit(instr.args[i]);
   };
   roots.forEach(visit);
   return uses;

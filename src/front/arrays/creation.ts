@@ -182,7 +182,7 @@ export function arange(
   const { dtype = 'float32' } = options;
   for (const end of [start, stop]) {
     if (isRangeEnd(end)) continue;
-    throw new ArgumentError('this is no end of a range', {
+    throw new ArgumentError('this is not a bound of a range', {
       op: 'arange',
       expected: 'a number, a size, or an array of one element',
       actual: describe(end),

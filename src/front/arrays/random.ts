@@ -83,7 +83,7 @@ export function getState(): GeneratorState {
  */
 export function setState(state: GeneratorState): void {
   if (typeof state?.seed !== 'bigint' || typeof state.counter !== 'bigint') {
-    throw new ArgumentError('this is no state of the generator', {
+    throw new ArgumentError('this is not a state of the generator', {
       op: 'random.setState',
       expected: 'what getState returned: { seed, counter }, both bigints',
       actual: describe(state),

@@ -139,7 +139,7 @@ function refuseUnrecorded(op: string, head: NDArray): void {
 }
 
 function usedUp(op: string, origin: Origin): ArgumentError {
-  return new ArgumentError('a backward pass has already used this recording up', {
+  return new ArgumentError('a backward pass has already consumed this recording', {
     op,
     actual: `${origin.declaration.name} is part of an earlier backward pass`,
     advice: 'pass { retainGraph: true } to the earlier pass, or detach() what came from it',

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import { InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { compareTraces } from '../tracing/compare-traces.js';
 import { namedAxes, namesIn } from '../options/dynamic.js';
@@ -60,7 +61,7 @@ export class Specializer {
   /** The names of sizes that the user declared symbolic. */
   readonly #declared: ReadonlySet<string>;
   /** By trace: validity of the symbolic trace for combinations of sizes 0 and 1. */
-  readonly #small: WeakMap<Trace, Map<string, boolean>> = new WeakMap();
+  readonly #small: WeakMap<Trace, BoundedCache<string, boolean>> = new WeakMap();
 
   readonly #mayRunCode: boolean;
 
@@ -149,14 +150,16 @@ export class Specializer {
     );
     if (doubtful.length === 0) return true;
     let verdicts = this.#small.get(trace);
-    if (verdicts === undefined) this.#small.set(trace, (verdicts = new Map<string, boolean>()));
+    if (verdicts === undefined) {
+      verdicts = new BoundedCache<string, boolean>({ capacity: mostSmall });
+      this.#small.set(trace, verdicts);
+    }
     const key = doubtful.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
       const types = exactTypes(signature.leaves);
       const exact = this.rehearse(trace, signature, types, { withSources: false }).trace;
       verdict = compareTraces(trace, exact, sizes) === null;
-      if (verdicts.size >= mostSmall) verdicts.clear();
       verdicts.set(key, verdict);
     }
     return verdict;

@@ -1,10 +1,11 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import { currentSource, InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { checkArgument, instanceOf } from '../../base/attributes/options.js';
 import { typeToString } from '../../ir/program.js';
 import type { BareCall } from './bare-call.js';
 import { compareTraces } from '../tracing/compare-traces.js';
 import { describeGuard, type Explanation, explanation, GuardCounts, type Miss } from './explain.js';
-import { type Cost, type CachedTrace, isCurrent, reportOf } from './entry.js';
+import { type CachedTrace, type Cost, isCurrent, reportOf } from './cached-trace.js';
 import { FieldGuards } from '../fields/guards.js';
 import { FieldWatch } from '../fields/watch.js';
 import {
@@ -72,7 +73,9 @@ export class TraceCache {
   /** Those of calls that differ in sizes only. */
   readonly #families: Map<string, Family> = new Map();
   /** A shortcut: what calls of exactly these sizes were served by. */
-  readonly #bySignature: Map<string, CachedTrace> = new Map();
+  readonly #bySignature: BoundedCache<string, CachedTrace> = new BoundedCache({
+    capacity: limits.signatures,
+  });
   readonly #misses: MissRecord[] = [];
   readonly #failed: GuardCounts = new GuardCounts(limits.misses);
   #hits = 0;
@@ -162,9 +165,6 @@ export class TraceCache {
       const fitting = alike.filter((each) => this.#serves(each, signature));
       entry = fitting.find(({ fields }) => fields.holds());
       entry ??= this.#retrace(signature, fitting);
-      if (this.#bySignature.size >= limits.signatures) {
-        this.#bySignature.delete(this.#bySignature.keys().next().value!);
-      }
       this.#bySignature.set(signature.key, entry);
     }
     entry.used = ++this.#clock;
@@ -360,9 +360,7 @@ export class TraceCache {
     const family = this.#families.get(oldest.family)!;
     family.entries.splice(family.entries.indexOf(oldest), 1);
     if (family.entries.length === 0) this.#families.delete(oldest.family);
-    for (const [key, entry] of this.#bySignature) {
-      if (entry === oldest) this.#bySignature.delete(key);
-    }
+    this.#bySignature.deleteWhere((entry) => entry === oldest);
     if (this.#last?.entry === oldest) this.#last = null;
     this.#evicted++;
   }

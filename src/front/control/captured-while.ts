@@ -9,7 +9,7 @@ import { cond } from './cond.js';
 import type { WhileLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
-/** One operator for the loop. */
+/** Captures a while loop as one operator. */
 export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
   const { name: op } = whileLoop.declaration;
   const { vars, holds, step, limit, padded, save } = loop;

@@ -137,7 +137,7 @@ function checkedLimit(limit: number | null | undefined, padded: boolean): number
     if (!padded) return null;
     throw new ArgumentError('a padded loop has no limit', {
       op,
-      expected: 'maxIterations beside padded',
+      expected: 'maxIterations with padded',
       actual: 'none',
     });
   }

@@ -108,8 +108,9 @@ export function collectOrigins(
     const { origin } = array;
     if (origin === null || found.has(origin) || !follow(array, origin)) continue;
     found.add(origin);
-    for (const operand of origin.operands) stack.push(operand);
-    for (const carrier of origin.sizedBy) stack.push(carrier);
+    const { operands, sizedBy } = origin;
+    for (let i = 0; i < operands.length; i++) stack.push(operands[i]);
+    for (let i = 0; i < sizedBy.length; i++) stack.push(sizedBy[i]);
   }
   return [...found].sort((a, b) => a.serial - b.serial);
 }

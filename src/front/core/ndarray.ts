@@ -181,7 +181,7 @@ export class NDArray extends Tensor implements Operand {
   /** The only element: a number, a bigint for int64, a boolean for bool. */
   item(): Element {
     if (this.size !== 1) {
-      throw new ArgumentError('the array has not exactly one element', {
+      throw new ArgumentError('the array does not have exactly one element', {
         op: 'item',
         expected: 'one element',
         actual: `${this.size}, in the shape [${this.shape.join(', ')}]`,

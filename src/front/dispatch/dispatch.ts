@@ -95,7 +95,7 @@ export function link(
     capture.log?.push(origin);
     if (operation.declaration.check !== undefined) capture.checked.push(origin);
   }
-  for (const operand of read) noteUse(operand, origin, session);
+  for (let i = 0; i < read.length; i++) noteUse(read[i], origin, session);
 }
 
 /** The array with another dtype; itself when it has it already. */
@@ -134,7 +134,7 @@ function defer(
   capture: Capture,
 ): readonly NDArray[] {
   checkAttributes(declaration.name, declaration.attributes, attributes);
-  for (const operand of operands) refuseEscaped(operand, declaration, capture);
+  for (let i = 0; i < operands.length; i++) refuseEscaped(operands[i], declaration, capture);
   const decided: Dim[] = [];
   const read = operands.map((operand) => capture.current(operand));
   const types = declaration.infer({
@@ -173,6 +173,12 @@ function carriersOf(
   results: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
+  if (capture.parent === null && capture.decided.size === 0) {
+    // Most code decides no sizes, and reads arrays of its own or computed ones.
+    const isOwn = ({ origin }: NDArray): boolean =>
+      origin === null || origin.capture === null || origin.capture === capture;
+    if (operands.every(isOwn)) return none;
+  }
   const captures = decidingCaptures(capture, operands);
   const isInside = capture.parent !== null;
   if (captures.size === 0 && !isInside) return none;

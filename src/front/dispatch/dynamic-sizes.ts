@@ -144,7 +144,7 @@ function oneElement(end: RangeEnd): number | NDArray {
   if (!(end instanceof NDArray)) return end;
   const { shape, dtype } = end.type;
   if (shape.every((dim) => dim === 1) && kindOf(dtype) !== 'bool') return reshape(end, []);
-  throw new ArgumentError('an end of a range is one number', {
+  throw new ArgumentError('a bound of a range is one number', {
     op: 'arange',
     expected: 'a number, or an array of one',
     actual: `${dtype}[${shape.map(String).join(', ')}]`,

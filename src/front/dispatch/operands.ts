@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import type { DType } from '../../base/dtype.js';
 import { isFloat } from '../../base/dtype.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
@@ -55,21 +56,23 @@ function quickly(
   return arrays;
 }
 
-const scalars = new Map<DType, Map<number, NDArray>>();
+const scalars = new Map<DType, BoundedCache<number, NDArray>>();
 const scalarCapacity = 256;
 
 /** A rank-0 array of a number. Shared between calls, which is safe because nobody else ever sees it. */
 function scalarArray(value: number, dtype: DType): NDArray {
   let known = scalars.get(dtype);
-  if (known === undefined) scalars.set(dtype, (known = new Map<number, NDArray>()));
+  if (known === undefined) {
+    known = new BoundedCache<number, NDArray>({ capacity: scalarCapacity });
+    scalars.set(dtype, known);
+  }
   // A Map takes 0 and -0 for one key.
   const isNegativeZero = value === 0 && Object.is(value, -0);
-  let array = isNegativeZero ? undefined : known.get(value);
+  let array = isNegativeZero ? undefined : known.peek(value);
   if (array === undefined) {
     array = constantArray(value, dtype);
     if (isNegativeZero) return array;
     array.isShared = true;
-    if (known.size >= scalarCapacity) known.delete(known.keys().next().value!);
     known.set(value, array);
   }
   return array;

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import { ShapeError } from '../../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { symbol } from '../../base/dim/index.js';
@@ -36,20 +37,38 @@ const specializations = 3;
  */
 const callsBeforeOwnCode = 100;
 
+/** History of calls whose sizes have the same equalities. */
+interface Pattern {
+  /** Number of executables made for certain sizes. */
+  specialized: number;
+  /** Whether the operator has refused to be compiled for all sizes. */
+  needsNumbers: boolean;
+}
+
 /** Cache of one operator's plans (and, for one with regions, of those regions'). */
-class OperatorCache {
+export class OperatorCache {
   /** By operand types and attributes, exactly. */
-  readonly #plans: Map<number | string, CallPlan> = new Map();
-  readonly #executables: Map<string, Executable> = new Map();
-  /** Number of specializations by pattern. */
-  readonly #patterns: Map<string, number> = new Map();
+  readonly #plans: BoundedCache<number | string, CallPlan> = new BoundedCache({
+    capacity: planCapacity,
+  });
+  readonly #executables: BoundedCache<string, Executable>;
+  readonly #patterns: BoundedCache<string, Pattern> = new BoundedCache({ capacity: planCapacity });
+
+  /** @param capacity The most executables that are kept. */
+  constructor(capacity: number = executableCapacity) {
+    this.#executables = new BoundedCache({
+      capacity,
+      evicted: (_, old) => this.#plans.deleteWhere(({ executable }) => executable === old),
+    });
+  }
 
   plan(operation: Operation, types: readonly ArrayType[]): CallPlan {
     const key = planKey(operation, types);
-    let plan = this.#plans.get(key);
+    // Every eager call comes through here: plans stay as old as they are.
+    let plan = this.#plans.peek(key);
     if (plan === undefined) {
       plan = this.#make(operation, types, String(key));
-      remember(this.#plans, key, plan, planCapacity);
+      this.#plans.set(key, plan);
     } else if (plan.callsLeft > 0 && --plan.callsLeft === 0) {
       plan = { ...plan, executable: this.#own(operation, types, String(key)) };
       this.#plans.set(key, plan);
@@ -92,9 +111,14 @@ class OperatorCache {
     if (general === null) return null;
     const known = this.#executables.get(general.key);
     if (known !== undefined) return known;
-    const times = (this.#patterns.get(general.key) ?? 0) + 1;
-    remember(this.#patterns, general.key, times, planCapacity);
-    const program = times === specializations + 1 ? general.program() : null;
+    let pattern = this.#patterns.get(general.key);
+    if (pattern === undefined) {
+      pattern = { specialized: 0, needsNumbers: false };
+      this.#patterns.set(general.key, pattern);
+    }
+    if (pattern.needsNumbers || pattern.specialized++ < specializations) return null;
+    const program = general.program();
+    pattern.needsNumbers = program === null;
     return program === null ? null : this.#keep(general.key, compile(program));
   }
 
@@ -104,14 +128,6 @@ class OperatorCache {
   }
 
   #keep(key: string, executable: Executable): Executable {
-    const [oldest] = this.#executables;
-    if (oldest !== undefined && this.#executables.size >= executableCapacity) {
-      const [oldKey, old] = oldest;
-      this.#executables.delete(oldKey);
-      for (const [planKey, plan] of this.#plans) {
-        if (plan.executable === old) this.#plans.delete(planKey);
-      }
-    }
     this.#executables.set(key, executable);
     return executable;
   }
@@ -121,7 +137,7 @@ class OperatorCache {
 function refuseSymbols({ declaration, attributes }: Operation): void {
   const [name] = symbolsOfAttributes(declaration.attributes, attributes).keys();
   if (name === undefined) return;
-  throw new ShapeError('a size is a name where it has to be a number', {
+  throw new ShapeError('a named size has no value here', {
     op: declaration.name,
     expected: 'numbers, since the call runs now',
     actual: `the dimension ${name}`,
@@ -194,11 +210,4 @@ function regionId(region: Program): number {
   let id = regionIds.get(region);
   if (id === undefined) regionIds.set(region, (id = nextRegionId++));
   return id;
-}
-
-/** Adds an entry; evicts the oldest one when there are too many. */
-function remember<K, V>(map: Map<K, V>, key: K, value: V, capacity: number): V {
-  if (!map.has(key) && map.size >= capacity) map.delete(map.keys().next().value!);
-  map.set(key, value);
-  return value;
 }

@@ -288,7 +288,7 @@ function refuseChange(op: string, target: NDArray): void {
   refuseRecorded(op, target);
   if (trace !== null) return;
   if (mode.capture !== null) {
-    throw new TraceError('state cannot be written where computing is put off', {
+    throw new TraceError('state cannot be written in deferred code', {
       op,
       expected: 'no assign inside deferredCompute',
       actual: typeToString(target.type),

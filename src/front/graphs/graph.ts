@@ -61,8 +61,8 @@ export interface GraphRequest {
   readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
   readonly demanded?: readonly Demand[];
-  /** The draws that the code has made, whether or not anything depends on them. */
-  readonly draws?: CapturedDraws | undefined;
+  /** The draws that the code has made, whether or not anything depends on them; looked for where absent. */
+  readonly draws?: CapturedDraws | null;
   follow(origin: Origin): boolean;
   /** The outside of an outer array, and the name of its input; throws where there can be none. */
   outside(
@@ -108,7 +108,9 @@ export function layOutGraph({
   const drawn =
     draws === undefined
       ? drawsBehind([...outputs, ...writes].map(({ array }) => array), follow) // prettier-ignore
-      : [draws];
+      : draws === null
+        ? []
+        : [draws];
   const { program, values, backward } = layOut({
     inputs,
     outputs: [
@@ -134,7 +136,7 @@ export function layOutGraph({
       return into.variable(into.freshName(name), array.type);
     },
   });
-  if (draws !== undefined) random.join(program, draws, reads);
+  if (draws !== undefined && draws !== null) random.join(program, draws, reads);
   const state = random.after(values);
   if (state !== null) {
     targets.push({ kind: 'random', draws: random.draws });
@@ -184,7 +186,7 @@ class RandomState {
     const known = this.#joined.get(draws.base);
     if (known !== undefined) return known;
     if (this.#last?.tail) {
-      throw new UnsupportedError('random loops were deferred apart from one another', {
+      throw new UnsupportedError('random loops were deferred separately', {
         op: 'exportGraph',
         expected: 'one deferredCompute around all that draws in loops and branches',
         actual: 'several',

@@ -2,7 +2,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { isStatic, sameShape, substituteDim, symbolsOf } from '../../base/dim/index.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { Program, type Value } from '../../ir/program.js';
+import { Program, sameType, type Value } from '../../ir/program.js';
 import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { reshape } from '../../ops/index.js';
@@ -118,10 +118,13 @@ export function layOut({
         : mapAttributeDims(origin.declaration.attributes, origin.attributes, (dim) =>
             substituteDim(dim, renamed),
           );
-    const results = program.append(origin.declaration, operands, attributes, {
-      regions: origin.regions,
-      source: origin.source,
-    });
+    const results =
+      names.size === 0 && areCapturedTypes(origin, operands)
+        ? program.appendTyped(origin.declaration, operands, attributes, typesOf(origin), origin)
+        : program.append(origin.declaration, operands, attributes, {
+            regions: origin.regions,
+            source: origin.source,
+          });
     if (origin.isBackward && results.length > 0) backward.add(results[0].node);
     origin.results.forEach((array, i) => {
       if (values.has(array)) return;
@@ -140,6 +143,28 @@ export function layOut({
   );
   demands.addTo(program, Infinity);
   return { program, values, backward };
+}
+
+/**
+ * Tests that a call has operands of the types that it was captured with, and that these and the results have known
+ * sizes. Inference would add neither names of sizes nor requirements then.
+ */
+function areCapturedTypes(origin: Origin, operands: readonly Value[]): boolean {
+  if (origin.regions.length > 0) return false;
+  for (let i = 0; i < operands.length; i++) {
+    const { type } = operands[i];
+    const captured = origin.operands[i].type;
+    if (type !== captured && !sameType(type, captured)) return false;
+    if (!type.shape.every(isStatic)) return false;
+  }
+  return origin.results.every(({ type }) => type.shape.every(isStatic));
+}
+
+/** The types of the results; interned ones of computed arrays become plain, since programs hold nothing else. */
+function typesOf({ results }: Origin): readonly TensorType[] {
+  return results.map(({ type }) =>
+    'id' in type ? { dtype: type.dtype, shape: type.shape } : type,
+  );
 }
 
 /** Requirements of captured calls that still have to become checks of a program. */

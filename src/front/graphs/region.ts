@@ -298,12 +298,15 @@ export function outsideOperands(op: string, { parts }: TracedRegion): readonly N
   for (const write of writes) {
     if (write.kind === 'random' && write.draws !== null) draws = write.draws;
     else if (write.kind === 'random') {
-      throw new UnsupportedError('a loop or a branch draws where nobody counts how much', {
-        op,
-        advice: 'draw outside, and use the numbers inside',
-      });
+      throw new UnsupportedError(
+        'a loop or a branch draws random numbers where they cannot be counted',
+        {
+          op,
+          advice: 'draw outside, and use the numbers inside',
+        },
+      );
     } else {
-      throw new UnsupportedError('state was written where it cannot be handed back', {
+      throw new UnsupportedError('state was written where it cannot be returned', {
         op,
         advice: 'return the new value, and assign it outside',
       });

@@ -4,6 +4,7 @@ import type { Explanation } from '../caches/explain.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { checkHybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
+import { refuseUnconverted } from '../converted/unconverted.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
 install();
@@ -35,6 +36,7 @@ export function hybridize<F extends (...args: never[]) => unknown>(
 ): Hybridized<F> {
   checkArgument('hybridize', 'fn', fn, callable);
   checkHybridizeOptions(options);
+  refuseUnconverted(fn, 'hybridize');
   const { active = true } = options;
   const captured = active ? new Captured('hybridize', fn, options, false) : null;
   const known = (): Captured => captured ?? new Captured('hybridize', fn, options, false);

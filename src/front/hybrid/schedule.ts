@@ -1,6 +1,6 @@
 import { StaticGraph } from '../graphs/static-graph.js';
 import { type Step, stepThrough } from './step.js';
-import type { CachedTrace } from '../caches/entry.js';
+import type { CachedTrace } from '../caches/cached-trace.js';
 
 /** The captures of a static function for one signature. */
 export class Schedule {

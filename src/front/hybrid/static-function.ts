@@ -3,6 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
 import { isCapturable } from '../options/capturable.js';
 import { noteFields } from '../core/capture.js';
+import { refuseUnconverted } from '../converted/unconverted.js';
 import { Captured } from './captured.js';
 import { config } from '../arrays/config.js';
 import { type Explanation, mergeExplanations } from '../caches/explain.js';
@@ -130,6 +131,7 @@ class Owners {
     this.#fn = fn;
     this.#options = options;
     refuseAsync(fn, 'staticGraph');
+    refuseUnconverted(fn, 'staticGraph');
     this.#plain = this.#capture(undefined, {});
   }
 

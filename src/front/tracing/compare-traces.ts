@@ -1,28 +1,12 @@
-import { type Dim, DimExpr } from '../../base/dim/index.js';
-import {
-  type Attributes,
-  type AttributeSchema,
-  encodeAttributes,
-} from '../../base/attributes/schema.js';
 import {
   sameStructure,
   type TreeStructure,
   structureToString,
 } from '../../base/attributes/tree.js';
-import type { NodeId } from '../../graph/graph.js';
-import {
-  type CallNode,
-  type ConstantNode,
-  type Program,
-  type ProgramNode,
-  type Value,
-} from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../ops/declare/facets.js';
 import type { GraphParts, Holder, ExternalRef } from '../graphs/graph.js';
 import {
   describeHolder,
-  describeNode,
+  type Difference,
   describeOutput,
   describeOutside,
   lastSource,
@@ -30,17 +14,8 @@ import {
   sourceOf,
 } from './describe-trace.js';
 import type { Segment } from './segments.js';
-import { dimWithSizes } from '../options/sizes.js';
 import type { Trace } from './trace.js';
-
-/** What two traces of one function disagree in. */
-export interface Difference {
-  readonly problem: string;
-  readonly first: TraceSide;
-  readonly second: TraceSide;
-  /** What to pass as an argument: the differing value, or the deciding one. */
-  readonly subject?: string;
-}
+import { ProgramComparison } from './compare-programs.js';
 
 /**
  * The first difference between two traces of one function; null when they are equal. Text is made only when
@@ -85,222 +60,6 @@ function compareCode(first: Segment, second: Segment): Difference | null {
           source: code.source,
         };
   return { problem: 'other side-effect code', first: sideOf(first), second: sideOf(second) };
-}
-
-/** The subject of a difference in control flow. */
-const deciding = 'what decides between the two';
-
-class ProgramComparison {
-  readonly #sizes: ReadonlyMap<string, number>;
-  /** Local symbols of regions: the second program's name for the first one's. */
-  readonly #names: Map<string, string> = new Map();
-
-  constructor(sizes: ReadonlyMap<string, number>) {
-    this.#sizes = sizes;
-  }
-
-  /**
-   * @param around The line of the operator that owns the programs, when they are regions.
-   * @param mayRename Inputs and results may have sizes of other names.
-   */
-  compare(
-    first: Program,
-    second: Program,
-    { around, mayRename }: { readonly around?: string; readonly mayRename: boolean },
-  ): Difference | null {
-    const [nodes, others] = [comparedNodes(first), comparedNodes(second)];
-    const count = Math.min(nodes.length, others.length);
-    const isSameValue = sameValueIn(nodes, others);
-    const sideOf = (program: Program, id: NodeId): TraceSide => ({
-      text: describeNode(program, id),
-      source: sourceOf(program, id) ?? around,
-    });
-    for (let at = 0; at < count; at++) {
-      const [id, other] = [nodes[at], others[at]];
-      const areOperandsSame = sameValues(first.operands(id), second.operands(other), isSameValue);
-      const problem = this.#problemAt(
-        first.node(id),
-        second.node(other),
-        areOperandsSame,
-        mayRename,
-      );
-      if (problem !== null) {
-        return {
-          problem,
-          first: sideOf(first, id),
-          second: sideOf(second, other),
-          subject: this.#subjectAt(first.node(id), second.node(other)),
-        };
-      }
-      const [a, b] = [first.node(id) as CallNode, second.node(other) as CallNode];
-      if (a.kind !== 'call') continue;
-      for (let i = 0; i < a.regions.length; i++) {
-        const line = a.source ?? around ?? '';
-        const inside = new ProgramComparison(this.#sizes).compare(a.regions[i], b.regions[i], {
-          around: line,
-          mayRename: true,
-        });
-        if (inside !== null) return inside;
-      }
-    }
-    if (nodes.length !== others.length) {
-      const next = (program: Program, [id]: readonly NodeId[]): TraceSide =>
-        id === undefined
-          ? { text: 'nothing more', source: lastSource(program) ?? around }
-          : sideOf(program, id);
-      return {
-        problem: 'another number of operators',
-        first: next(first, nodes.slice(count)),
-        second: next(second, others.slice(count)),
-        subject: deciding,
-      };
-    }
-    for (let i = 0; i < Math.max(first.outputs.length, second.outputs.length); i++) {
-      const [a, b] = [first.outputs[i], second.outputs[i]];
-      const isSame =
-        a !== undefined && b !== undefined && a.name === b.name && isSameValue(a.value, b.value);
-      if (isSame) continue;
-      const describe = (program: Program): TraceSide => describeOutput(program, i);
-      return {
-        problem: 'another output',
-        first: describe(first),
-        second: describe(second),
-        subject: deciding,
-      };
-    }
-    return null;
-  }
-
-  /** Difference between two nodes in words; null when there is none. */
-  #problemAt(
-    a: ProgramNode,
-    b: ProgramNode,
-    areOperandsSame: boolean,
-    mayRename: boolean,
-  ): string | null {
-    if (a.kind === 'variable') {
-      if (b.kind !== 'variable') return 'another operator';
-      // Names are for people, and owners may rename their arrays; reads are compared below.
-      return this.#sameType(a.type, b.type, mayRename) ? null : 'another input';
-    }
-    if (a.kind === 'constant') {
-      if (b.kind !== 'constant') return 'another operator';
-      const isSame = this.#sameType(a.data.type, b.data.type, false) && sameElements(a, b);
-      return isSame ? null : 'another constant';
-    }
-    if (a.kind === 'check') return null;
-    if (b.kind === 'constant' && this.#isSize(a, b)) return null;
-    if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
-    if (!areOperandsSame) return 'an operator with other operands';
-    if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
-      return 'an operator with other attributes';
-    }
-    const isTyped =
-      a.types.length === b.types.length &&
-      a.types.every((type, i) => this.#sameType(type, b.types[i], mayRename));
-    if (!isTyped) return 'an operator with another result';
-    return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
-  }
-
-  /** True for a call that only returns a size, which is a number in the second program. */
-  #isSize({ op, attributes, types: [type] }: CallNode, { data }: ConstantNode): boolean {
-    const size = declarationOf(op).size?.(attributes);
-    return (
-      size !== undefined &&
-      this.#sameType(type, data.type, false) &&
-      dimWithSizes(size, this.#sizes) === Number(data.data[0])
-    );
-  }
-
-  /** The value that makes two nodes differ, if it can be named. */
-  #subjectAt(a: ProgramNode, b: ProgramNode): string {
-    if (a.kind === 'constant' && b.kind === 'constant') {
-      const [x, y] = [a.data.data, b.data.data];
-      return x.length === 1 && y.length === 1
-        ? `the number that was ${x[0]} and is ${y[0]}`
-        : 'the elements of the constant';
-    }
-    if (a.kind === 'call' && b.kind === 'call' && a.op.name === b.op.name) {
-      const name = Object.keys(a.op.attributes).find(
-        (each) => !this.#sameValue(a.attributes[each], b.attributes[each]),
-      );
-      if (name !== undefined) return `the ${name} of ${a.op.name}`;
-    }
-    return deciding;
-  }
-
-  #sameType(a: TensorType, b: TensorType, maySettle: boolean): boolean {
-    if (a === b) return true;
-    if (a.dtype !== b.dtype || a.shape.length !== b.shape.length) return false;
-    return a.shape.every((dim, axis) => this.#sameDim(dim, b.shape[axis], maySettle));
-  }
-
-  /** @param maySettle Symbols without counterparts may be matched here, in expressions, too. */
-  #sameDim(a: Dim, b: Dim, maySettle: boolean): boolean {
-    const known = dimWithSizes(a, this.#sizes);
-    if (known === b) return true;
-    if (typeof known === 'number' || typeof b === 'number') return false;
-    const key = known.key.replace(/[A-Za-z_]\w*/g, (name) => this.#names.get(name) ?? name);
-    if (key === b.key) return true;
-    if (!maySettle) return false;
-    const [form, other] = [known.key, b.key].map((each) => each.replace(/[A-Za-z_]\w*/g, '?'));
-    const [names, others] = [known.key, b.key].map((each) => each.match(/[A-Za-z_]\w*/g) ?? []);
-    const fits = (name: string, i: number): boolean =>
-      (this.#names.get(name) ?? others[i]) === others[i];
-    if (form !== other || !names.every(fits)) return false;
-    names.forEach((name, i) => this.#names.set(name, others[i]));
-    return true;
-  }
-
-  #sameAttributes(schema: AttributeSchema, a: Attributes, b: Attributes): boolean {
-    if (a === b) return true;
-    if (Object.keys(schema).every((name) => this.#sameValue(a[name], b[name]))) return true;
-    const text = (attributes: Attributes): string =>
-      JSON.stringify(encodeAttributes(schema, attributes));
-    return text(a) === text(b);
-  }
-
-  #sameValue(a: unknown, b: unknown): boolean {
-    if (Object.is(a, b)) return true;
-    if (a instanceof DimExpr || b instanceof DimExpr) {
-      return isDim(a) && isDim(b) && this.#sameDim(a, b, false);
-    }
-    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
-    return a.every((entry, i) => this.#sameValue(entry, b[i]));
-  }
-}
-
-function isDim(value: unknown): value is Dim {
-  return typeof value === 'number' || value instanceof DimExpr;
-}
-
-/**
- * Nodes that are compared: all but checks. A trace for known sizes has fewer of them, and calls with the same
- * attributes on the same types require the same.
- */
-function comparedNodes({ graph }: Program): readonly NodeId[] {
-  return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
-}
-
-/** Whether two values are the same result of nodes that correspond. */
-type SameValue = (a: Value, b: Value) => boolean;
-
-function sameValueIn(nodes: readonly NodeId[], others: readonly NodeId[]): SameValue {
-  const counterparts = new Map(nodes.map((id, at) => [id, others[at]]));
-  return (a, b) => counterparts.get(a.node) === b.node && a.port === b.port;
-}
-
-function sameValues(a: readonly Value[], b: readonly Value[], isSame: SameValue): boolean {
-  return a.length === b.length && a.every((value, i) => isSame(value, b[i]));
-}
-
-function sameElements(a: ProgramNode, b: ProgramNode): boolean {
-  if (a.kind !== 'constant' || b.kind !== 'constant') return false;
-  const [x, y] = [a.data.data, b.data.data];
-  if (x === y) return true;
-  if (x.length !== y.length) return false;
-  for (let i = 0; i < x.length; i++) if (!Object.is(x[i], y[i])) return false;
-  return true;
 }
 
 function compareReads(first: GraphParts, second: GraphParts): Difference | null {

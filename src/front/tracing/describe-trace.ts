@@ -12,6 +12,15 @@ export interface TraceSide {
   readonly source: string | undefined;
 }
 
+/** What two traces of one function disagree in. */
+export interface Difference {
+  readonly problem: string;
+  readonly first: TraceSide;
+  readonly second: TraceSide;
+  /** What to pass as an argument: the differing value, or the deciding one. */
+  readonly subject?: string;
+}
+
 /** `add(%0, %3) {}: float32[2]`. */
 export function describeNode(program: Program, id: NodeId): string {
   const node = program.node(id);

@@ -182,7 +182,7 @@ function layOutStretch(
       .map(holder),
     kept,
     stopsUnrecorded,
-    draws,
+    draws: draws ?? null,
     // Calls whose results nothing reads are left out, but not what they refuse.
     demanded: capture.requirements.filter(
       ({ serial }) => serial >= start && serial < stretches[k].end,

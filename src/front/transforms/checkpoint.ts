@@ -69,7 +69,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
 /** The error for a first run that read an array returned by itself. */
 function readsItself(): ArgumentError {
   return new ArgumentError(
-    'computed again for its gradient, a function depends on its own results',
+    'a function that is recomputed for its gradient depends on its own results',
     {
       op,
       expected: 'the arrays that it has read the first time',

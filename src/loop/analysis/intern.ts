@@ -13,7 +13,7 @@ export class Interner {
     if (expr.kind !== 'var') {
       const operands = children(expr);
       let hash = operationHash(expr);
-      for (const operand of operands) hash = mixed(hash, this.number(operand));
+      for (let i = 0; i < operands.length; i++) hash = mixed(hash, this.number(operands[i]));
       for (;;) {
         const known = this.#known.get(hash);
         if (known === undefined) break;

@@ -49,6 +49,8 @@ export function degree(p: Polynomial): number {
 
 /** `p + factor * q`. */
 export function addScaled(p: Polynomial, q: Polynomial, factor: number): Polynomial {
+  if (q.size === 0) return p;
+  if (p.size === 0 && factor === 1) return q;
   const sum = new Map(p);
   for (const [key, { coefficient, atoms }] of q) {
     const total = ((sum.get(key)?.coefficient ?? 0) + Math.imul(coefficient, factor)) | 0;

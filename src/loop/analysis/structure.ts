@@ -9,7 +9,11 @@ import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
  * calls others, or whose ranges have not been divided.
  */
 export function structureOf(kernel: Kernel): string | null {
-  return new StructureWriter().write(kernel);
+  const skeleton = skeletonOf(kernel);
+  if (skeleton === null) return null;
+  let values = '';
+  for (const { value } of skeleton.constants) values += ` ${Number(value)}`;
+  return `${skeleton.text}${values}`;
 }
 
 /** Structure of kernels up to the values of scalar i32 constants. */
@@ -20,12 +24,18 @@ export interface Skeleton {
   readonly constants: readonly Const[];
 }
 
-/** The skeleton of a kernel; null where its structure is. */
+/** The skeleton of a kernel; null where its structure is. Computed once for each object. */
 export function skeletonOf(kernel: Kernel): Skeleton | null {
-  const constants: Const[] = [];
-  const text = new StructureWriter(constants).write(kernel);
-  return text === null ? null : { text, constants };
+  let skeleton = skeletons.get(kernel);
+  if (skeleton === undefined) {
+    const constants: Const[] = [];
+    const text = new StructureWriter(constants).write(kernel);
+    skeletons.set(kernel, (skeleton = text === null ? null : { text, constants }));
+  }
+  return skeleton;
 }
+
+const skeletons = new WeakMap<Kernel, Skeleton | null>();
 
 const storages: Readonly<Record<ElementKind, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
 const modes = { serial: 1, vector: 2, unroll: 3 } as const;
@@ -41,10 +51,10 @@ const heads = {
 class StructureWriter {
   readonly #units: number[] = [];
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
-  /** Receives the scalar i32 constants in place of their values, unless it is null. */
-  readonly #leftOut: Const[] | null;
+  /** Receives the scalar i32 constants in the place of their values. */
+  readonly #leftOut: Const[];
 
-  constructor(leftOut: Const[] | null = null) {
+  constructor(leftOut: Const[]) {
     this.#leftOut = leftOut;
   }
 
@@ -76,7 +86,7 @@ class StructureWriter {
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
     this.#units.push(heads[stmt.kind]);
-    for (const operand of operands) this.#put(this.#numbers.get(operand)!);
+    for (let i = 0; i < operands.length; i++) this.#put(this.#numbers.get(operands[i])!);
     if (stmt.kind === 'for') {
       this.#units.push(modes[stmt.mode]);
       this.#put(stmt.step);
@@ -85,7 +95,7 @@ class StructureWriter {
     if ('variable' in stmt) this.#put(bound);
     const inside = ownStmts(stmt);
     if (inside.length === 0 && stmt.kind !== 'block') return true;
-    for (const inner of inside) if (!this.#stmt(inner)) return false;
+    for (let i = 0; i < inside.length; i++) if (!this.#stmt(inside[i])) return false;
     this.#units.push(heads.end);
     return true;
   }
@@ -98,7 +108,10 @@ class StructureWriter {
     const buffer = expr.kind === 'load' ? this.#leaf(expr.buffer) : 0;
     this.#put(operationCode(expr));
     if (expr.kind === 'const') this.#constant(expr);
-    else for (const operand of children(expr)) this.#put(this.#numbers.get(operand)!);
+    else {
+      const operands = children(expr);
+      for (let i = 0; i < operands.length; i++) this.#put(this.#numbers.get(operands[i])!);
+    }
     if (expr.kind === 'load') this.#put(buffer);
     else if (expr.kind === 'extract') this.#put(expr.lane);
     this.#numbers.set(expr, this.#numbers.size);
@@ -106,7 +119,7 @@ class StructureWriter {
 
   #constant(constant: Const): void {
     const { type, value } = constant;
-    if (this.#leftOut !== null && type.scalar === 'i32' && type.lanes === 1) {
+    if (type.scalar === 'i32' && type.lanes === 1) {
       this.#leftOut.push(constant);
       return;
     }

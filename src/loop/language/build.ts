@@ -94,7 +94,13 @@ const integerOnly: ReadonlySet<BinaryOp> = new Set(['rem', 'shl', 'shr', 'shrU',
 
 /** Both operands must have one scalar type; a scalar meets a vector by broadcasting. */
 export function binary(op: BinaryOp, left: ExprOperand, right: ExprOperand): BinaryExpr {
-  const [a, b] = matched(op, left, right);
+  let a: Expr;
+  let b: Expr;
+  // Nearly all operands have one type already: the innermost of all constructors makes no list for them.
+  if (typeof left === 'object' && typeof right === 'object' && left.type === right.type) {
+    a = left;
+    b = right;
+  } else [a, b] = matched(op, left, right);
   const { scalar, lanes } = a.type;
   if (scalar === 'bool' && !bitwise.has(op) && op !== 'eq' && op !== 'ne') refuse(`${op} of bool`);
   if (isFloatScalar(scalar) && integerOnly.has(op)) refuse(`${op} of ${scalar}`);
@@ -189,7 +195,8 @@ function asIndex(index: ExprOperand): Expr {
 }
 
 export function ramp(base: ExprOperand, stride: ExprOperand, lanes: number): Expr {
-  const [start, step] = [asIndex(base), asIndex(stride)];
+  const start = asIndex(base);
+  const step = asIndex(stride);
   if (start.type.lanes !== 1 || step.type.lanes !== 1 || lanes < 2)
     refuse('a ramp of vectors, or of one lane');
   return { kind: 'ramp', type: exprType('i32', lanes), base: start, stride: step };
@@ -223,7 +230,8 @@ export function forLoop(
   const index = variable(name, 'i32');
   const step = options.step ?? 1;
   if (!(Number.isInteger(step) && step > 0)) refuse(`a loop step of ${step}`);
-  const [from, to] = [asIndex(begin), asIndex(end)];
+  const from = asIndex(begin);
+  const to = asIndex(end);
   if (from.type.lanes !== 1 || to.type.lanes !== 1) refuse('a loop over vectors');
   return {
     kind: 'for',

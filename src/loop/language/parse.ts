@@ -3,7 +3,7 @@ import * as e from './build.js';
 import type { BinaryOp, Buffer, Expr, ExprType, For, Kernel, Module, Scalar, Stmt, ElementKind, UnaryOp, Var } from './nodes.js'; // prettier-ignore
 import { infix, keywords } from './text.js';
 
-/** The module that `moduleText` wrote. A `FormatError` names the line that is not understood. */
+/** Parses the text of `moduleText`. A `FormatError` names the line that is invalid. */
 export function parseModule(text: string): Module {
   return new Parser(text).module();
 }

@@ -11,7 +11,7 @@ export interface Team {
 /** One thread. */
 export const alone: Team = { index: e.i32(0), count: e.i32(1) };
 
-/** Whether a team is certainly one thread. */
+/** True when a team is certainly one thread. */
 export function isAlone({ count }: Team): boolean {
   return count.kind === 'const' && count.value === 1;
 }
@@ -63,19 +63,19 @@ export function stretchOf(
 }
 
 /**
- * Where what threads tell each other lies in the i32 memory of a `barrier`: what different threads wait
- * for is on different cache lines. The host clears it before a team starts.
+ * Layout of the i32 memory of a `barrier`: words that different threads wait for are on different cache
+ * lines. The host clears it before a team starts.
  */
 export const meeting = {
-  /** How many have arrived at the present barrier. */
+  /** Number of threads that have arrived at the current barrier. */
   arrived: 0,
-  /** How many barriers the team has passed. */
+  /** Number of barriers the team has passed. */
   passed: 16,
-  /** How many sleep until the next is passed. */
+  /** Number of threads that sleep until the next is passed. */
   sleeping: 32,
-  /** Not 0 once a thread has failed: whoever arrives then leaves the kernel. */
+  /** Not 0 once a thread has failed: arriving threads then leave the kernel. */
   failed: 48,
-  /** Whether the first thread may sleep, which the main thread of a browser may not. */
+  /** 1 when the first thread may sleep, which the main thread of a browser may not. */
   maySleep: 49,
   /** Words in all. */
   words: 64,

@@ -21,7 +21,7 @@ export const keywords: ReadonlySet<string> = new Set([
   'true', 'false', 'nan', 'inf', 'nan_d', 'inf_d',
 ]); // prettier-ignore
 
-/** A shared sub-expression with fewer nodes than this is written out again at each use. */
+/** Size from which a shared sub-expression is named instead of repeated. */
 const worthNaming = 8;
 
 export function moduleText(module: Module): string {
@@ -201,8 +201,8 @@ class Printer {
 }
 
 /**
- * The shared sub-expressions that deserve a line, operands first: those with several users whose text
- * would be long. Sizes count a named operand as one node, so the unnamed rest stays small.
+ * The shared sub-expressions that get a line, operands first: those with several users whose text would be
+ * long. Sizes count a named operand as one node, so the unnamed rest stays small.
  */
 function sharedIn(roots: readonly Expr[]): readonly Expr[] {
   const uses = new Map<Expr, number>();

@@ -39,7 +39,7 @@ class Verifier {
   readonly #callable: ReadonlySet<Kernel> | undefined;
   readonly #scope: Map<Var, 'fixed' | 'local'> = new Map();
   readonly #buffers: Set<Buffer> = new Set();
-  /** Expressions checked in the present scope; forgotten when a scope ends. */
+  /** Expressions checked in the current scope; cleared when a scope ends. */
   #checked: Set<Expr> = new Set();
 
   constructor(kernel: Kernel, callable: ReadonlySet<Kernel> | undefined) {

@@ -4,7 +4,9 @@ import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Paral
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
- * sub-expression once, so every walk is linear in the number of distinct nodes.
+ * sub-expression once, so every walk is linear in the number of distinct nodes. Most walks of a program
+ * that compiles once run in the engine's interpreter, where iterators and destructured lists cost several
+ * times what the walk itself does: loops here count.
  */
 
 const none: readonly Expr[] = [];
@@ -48,7 +50,8 @@ export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
     case 'var':
       return expr;
     case 'binary': {
-      const [a, b] = [map(expr.a), map(expr.b)];
+      const a = map(expr.a);
+      const b = map(expr.b);
       return a === expr.a && b === expr.b ? expr : e.binary(expr.op, a, b);
     }
     case 'load': {
@@ -56,12 +59,15 @@ export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
       return index === expr.index ? expr : e.load(expr.buffer, index);
     }
     case 'ramp': {
-      const [base, stride] = [map(expr.base), map(expr.stride)];
+      const base = map(expr.base);
+      const stride = map(expr.stride);
       if (base === expr.base && stride === expr.stride) return expr;
       return e.ramp(base, stride, expr.type.lanes);
     }
     case 'select': {
-      const [condition, a, b] = [map(expr.condition), map(expr.a), map(expr.b)];
+      const condition = map(expr.condition);
+      const a = map(expr.a);
+      const b = map(expr.b);
       if (condition === expr.condition && a === expr.a && b === expr.b) return expr;
       return e.select(condition, a, b);
     }
@@ -109,9 +115,11 @@ export function visitNew(
   visit: (expr: Expr) => void,
   depth: number = 0,
 ): void {
-  for (const expr of roots) {
+  for (let i = 0; i < roots.length; i++) {
+    const expr = roots[i];
     if (done.has(expr)) continue;
-    if (depth < deepest) {
+    if (expr.kind === 'const' || expr.kind === 'var') visit(expr);
+    else if (depth < deepest) {
       visitNew(children(expr), done, visit, depth + 1);
       visit(expr);
     } else visitDeep(expr, done, visit);
@@ -206,7 +214,27 @@ export function ownStmts(stmt: Stmt): readonly Stmt[] {
 /** Calls `visit` for a statement and every statement inside it, outer ones first. */
 export function visitStmts(stmt: Stmt, visit: (stmt: Stmt) => void): void {
   visit(stmt);
-  for (const inner of ownStmts(stmt)) visitStmts(inner, visit);
+  switch (stmt.kind) {
+    case 'block':
+      for (let i = 0; i < stmt.body.length; i++) visitStmts(stmt.body[i], visit);
+      return;
+    case 'for':
+    case 'parallel':
+    case 'while':
+      return visitStmts(stmt.body, visit);
+    case 'if':
+      visitStmts(stmt.consequent, visit);
+      if (stmt.alternate !== null) visitStmts(stmt.alternate, visit);
+      return;
+    case 'declare':
+    case 'assign':
+    case 'store':
+    case 'call':
+    case 'barrier':
+      return;
+    default:
+      return unreachable(stmt);
+  }
 }
 
 /** The kernels that other kernels of a module call. */
@@ -243,7 +271,8 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
       return body === stmt.body ? stmt : e.block(...body);
     }
     case 'for': {
-      const [begin, end] = [expr(stmt.begin), expr(stmt.end)];
+      const begin = expr(stmt.begin);
+      const end = expr(stmt.end);
       const index = variable(stmt.variable);
       const body = inside(stmt.body);
       if (body === stmt.body && index === stmt.variable && begin === stmt.begin && end === stmt.end)
@@ -279,12 +308,14 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
       return e.declare(local, value);
     }
     case 'assign': {
-      const [local, value] = [variable(stmt.variable), expr(stmt.value)];
+      const local = variable(stmt.variable);
+      const value = expr(stmt.value);
       if (value === stmt.value && local === stmt.variable) return stmt;
       return e.assign(local, value);
     }
     case 'store': {
-      const [index, value] = [expr(stmt.index), expr(stmt.value)];
+      const index = expr(stmt.index);
+      const value = expr(stmt.value);
       if (index === stmt.index && value === stmt.value) return stmt;
       return e.store(stmt.buffer, index, value);
     }
@@ -293,7 +324,8 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
       return args === stmt.args ? stmt : e.call(stmt.kernel, args);
     }
     case 'barrier': {
-      const [thread, threads] = [expr(stmt.thread), expr(stmt.threads)];
+      const thread = expr(stmt.thread);
+      const threads = expr(stmt.threads);
       if (thread === stmt.thread && threads === stmt.threads) return stmt;
       return e.barrier(stmt.meeting, thread, threads);
     }
@@ -302,8 +334,16 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
 
 /** `items.map(map)`; the same array when nothing changed. */
 function mapEach<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
-  const mapped = items.map((item) => map(item));
-  return mapped.every((item, i) => item === items[i]) ? items : mapped;
+  let mapped: T[] | null = null;
+  for (let i = 0; i < items.length; i++) {
+    const item = map(items[i]);
+    if (mapped !== null) mapped.push(item);
+    else if (item !== items[i]) {
+      mapped = items.slice(0, i);
+      mapped.push(item);
+    }
+  }
+  return mapped ?? items;
 }
 
 /** The distinct variables that expressions read. */

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import type { Kernel } from '../language/nodes.js';
 import { optimize } from './optimize.js';
 import { structureOf } from '../analysis/structure.js';
@@ -14,13 +15,10 @@ const defaultCapacity = 2 ** 20;
  * since they would retain those.
  */
 export class KernelCache {
-  readonly #capacity: number;
-  /** In the order of their last use. */
-  readonly #kernels: Map<string, Kernel> = new Map();
-  #characters = 0;
+  readonly #kernels: BoundedCache<string, Kernel>;
 
   constructor(capacity: number = defaultCapacity) {
-    this.#capacity = capacity;
+    this.#kernels = new BoundedCache({ capacity, cost: (structure) => structure.length });
   }
 
   get size(): number {
@@ -35,24 +33,12 @@ export class KernelCache {
     let optimized = this.#kernels.get(key);
     if (optimized === undefined) {
       optimized = optimize(kernel, options);
-      this.#characters += key.length;
-    } else this.#kernels.delete(key);
-    this.#kernels.set(key, optimized);
-    this.#evict(key);
+      this.#kernels.set(key, optimized);
+    }
     return optimized;
   }
 
   clear(): void {
     this.#kernels.clear();
-    this.#characters = 0;
-  }
-
-  /** Evicts the oldest until the rest fits, but never `latest`, which is in use. */
-  #evict(latest: string): void {
-    for (const key of this.#kernels.keys()) {
-      if (this.#characters <= this.#capacity || key === latest) return;
-      this.#kernels.delete(key);
-      this.#characters -= key.length;
-    }
   }
 }

@@ -242,7 +242,9 @@ class Sharing {
         this.#fixed.set(constant, (known = this.#table.leaf(constant, this.#root)));
       return known;
     }
-    const operands = children(expr).map((child) => this.#numbered.get(child)!);
+    const read = children(expr);
+    const operands: NumberedValue[] = [];
+    for (let i = 0; i < read.length; i++) operands.push(this.#numbered.get(read[i])!);
     const memory = expr.kind === 'load' ? this.#state.memory.get(expr.buffer)! : null;
     return this.#table.find(expr, operands, memory, this.#scope);
   }

@@ -71,7 +71,10 @@ export class NumberedValue {
     this.node = node;
     this.operands = operands;
     this.scope = scope;
-    const height = operands.reduce((most, operand) => Math.max(most, operand.#height), 0) + 1;
+    let height = 1;
+    for (let i = 0; i < operands.length; i++) {
+      if (operands[i].#height >= height) height = operands[i].#height + 1;
+    }
     this.#height = height < deepest ? height : 0;
     if (height >= deepest) this.nameIt();
   }
@@ -95,7 +98,8 @@ export class NumberedValue {
   /** Counts a use at a place; a second use, or one from inside another loop, gives it a name. */
   use(from: CodeScope): void {
     if (this.isFree) {
-      for (const operand of this.operands) operand.use(from);
+      const { operands } = this;
+      for (let i = 0; i < operands.length; i++) operands[i].use(from);
       return;
     }
     this.#uses++;
@@ -149,7 +153,10 @@ export class ValueTable {
     if (candidates.length > 0) return candidates[candidates.length - 1];
 
     let base = rootOf(here);
-    for (const { scope } of operands) if (scope.depth > base.depth) base = scope;
+    for (let i = 0; i < operands.length; i++) {
+      const { scope } = operands[i];
+      if (scope.depth > base.depth) base = scope;
+    }
     if (memory !== null && memory.scope.depth > base.depth) base = memory.scope;
     const probe = new NumberedValue(this.freshNumber, node, operands, base);
     const value = probe.isFree
@@ -157,7 +164,7 @@ export class ValueTable {
       : new NumberedValue(probe.number, node, operands, outermost(node, here, base));
     candidates.push(value);
     if (!value.isFree) {
-      for (const operand of operands) operand.use(value.scope);
+      for (let i = 0; i < operands.length; i++) operands[i].use(value.scope);
       value.scope.items.push(() =>
         value.name === null ? null : declare(value.name, value.computed),
       );
@@ -172,7 +179,7 @@ export class ValueTable {
     memory: Version | null,
   ): NumberedValue[] {
     let hash = mixed(operationHash(node), memory?.number ?? -1);
-    for (const operand of operands) hash = mixed(hash, operand.number);
+    for (let i = 0; i < operands.length; i++) hash = mixed(hash, operands[i].number);
     for (let known; (known = this.#known.get(hash)) !== undefined; hash = (hash + 1) | 0) {
       if (
         known.memory === memory &&

@@ -8,12 +8,17 @@ import { conversionLaws } from './conversions.js';
 import { floatLaws } from './floats.js';
 import { type IndexContext, indexRules } from './indices.js';
 import { integerLaws } from './integers.js';
-import { laneRules } from './lanes.js';
+import { type LaneRule, laneRules } from './lanes.js';
 import { type ExprLaw, LawTable } from './pattern.js';
 
 /** Every law that is a pair of patterns. */
 export const laws: readonly ExprLaw[] = [...floatLaws, ...integerLaws, ...conversionLaws];
 const table = new LawTable(laws);
+
+const lanesByKind = new Map<Expr['kind'], LaneRule[]>();
+for (const rule of laneRules) {
+  for (const kind of rule.kinds) lanesByKind.set(kind, [...(lanesByKind.get(kind) ?? []), rule]);
+}
 
 const mirrored: Readonly<Partial<Record<BinaryOp, BinaryOp>>> = {
   add: 'add', mul: 'mul', min: 'min', max: 'max', and: 'and', or: 'or', xor: 'xor', eq: 'eq', ne: 'ne',
@@ -75,8 +80,10 @@ export class ExprSimplifier {
 
   #lanes(expr: Expr): Expr | null {
     if (expr.type.lanes === 1 && expr.kind !== 'extract') return null;
-    for (const rule of laneRules) {
-      const next = rule.apply(expr);
+    const rules = lanesByKind.get(expr.kind);
+    if (rules === undefined) return null;
+    for (let i = 0; i < rules.length; i++) {
+      const next = rules[i].apply(expr);
       if (next !== null) return next;
     }
     return null;
@@ -86,7 +93,8 @@ export class ExprSimplifier {
     if (expr.kind !== 'binary' && expr.kind !== 'unary') return expr;
     const operand = expr.kind === 'binary' ? expr.a : expr.x;
     if (operand.type.scalar !== 'i32' || operand.type.lanes !== 1) return expr;
-    for (const rule of indexRules) {
+    for (let i = 0; i < indexRules.length; i++) {
+      const rule = indexRules[i];
       if (!rule.ops.has(expr.op)) continue;
       const next = rule.apply(expr, this.#context);
       if (next === null) continue;
@@ -103,7 +111,7 @@ export class ExprSimplifier {
 
 /** An operation on constants is done now, unless it is one that must never be done. */
 function foldConstants(expr: Expr, operands: readonly Expr[]): Const | null {
-  for (const operand of operands) if (operand.kind !== 'const') return null;
+  for (let i = 0; i < operands.length; i++) if (operands[i].kind !== 'const') return null;
   const values = (operands as Const[]).map(({ value }) => value);
   const value = laneValue(expr, values);
   return value === null ? null : e.constant(expr.type.scalar, value, expr.type.lanes);

@@ -93,7 +93,8 @@ function collectTerms(expr: Expr, context: IndexContext): Expr | null {
 function joinDivisions(p: Polynomial, context: IndexContext): Polynomial {
   const { facts, numberOf, simplify } = context;
   for (const { coefficient, atoms } of p.values()) {
-    for (const [at, atom] of atoms.entries()) {
+    for (let at = 0; at < atoms.length; at++) {
+      const atom = atoms[at];
       if (atom.kind !== 'binary' || atom.op !== 'rem') continue;
       const quotient = facts.polynomial(simplify(e.div(atom.a, atom.b)));
       let others = constantPolynomial(coefficient);

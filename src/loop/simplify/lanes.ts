@@ -6,6 +6,8 @@ import { children, mapChildren } from '../language/visit.js';
 export interface LaneRule {
   readonly name: string;
   readonly law: string;
+  /** The kinds of nodes that it may apply to. */
+  readonly kinds: readonly Expr['kind'][];
   apply(expr: Expr): Expr | null;
 }
 
@@ -31,10 +33,11 @@ export const laneRules: readonly LaneRule[] = [
   {
     name: 'uniform-lanes',
     law: 'f(broadcast(x), broadcast(y)) = broadcast(f(x, y)) for every lane-wise f, and for loads.',
+    kinds: ['unary', 'binary', 'select', 'cast', 'bitcast', 'load'],
     apply(expr) {
-      if (expr.type.lanes === 1 || expr.kind === 'broadcast' || expr.kind === 'ramp') return null;
+      if (expr.type.lanes === 1) return null;
       const operands = children(expr);
-      if (operands.length === 0 || !operands.every(isUniform)) return null;
+      for (let i = 0; i < operands.length; i++) if (!isUniform(operands[i])) return null;
       return e.broadcast(
         mapChildren(expr, (x) => uniform(x)!),
         expr.type.lanes,
@@ -44,6 +47,7 @@ export const laneRules: readonly LaneRule[] = [
   {
     name: 'spaced-lanes',
     law: 'Sums of evenly spaced lanes are evenly spaced: (b + k s) + (c + k t) = (b + c) + k (s + t).',
+    kinds: ['binary'],
     apply(expr) {
       if (expr.kind !== 'binary' || (expr.op !== 'add' && expr.op !== 'sub')) return null;
       if (expr.type.lanes === 1 || expr.type.scalar !== 'i32') return null;
@@ -56,6 +60,7 @@ export const laneRules: readonly LaneRule[] = [
   {
     name: 'scaled-lanes',
     law: '(b + k s) * c = b c + k (s c); a negation is a scaling by -1.',
+    kinds: ['unary', 'binary'],
     apply(expr) {
       if (expr.kind === 'unary' && expr.op === 'neg' && expr.x.kind === 'ramp')
         return e.ramp(e.neg(expr.x.base), e.neg(expr.x.stride), expr.type.lanes);
@@ -76,6 +81,7 @@ export const laneRules: readonly LaneRule[] = [
   {
     name: 'still-ramp',
     law: 'ramp(b, 0) = broadcast(b).',
+    kinds: ['ramp'],
     apply(expr) {
       if (expr.kind !== 'ramp' || expr.stride.kind !== 'const' || expr.stride.value !== 0)
         return null;
@@ -85,6 +91,7 @@ export const laneRules: readonly LaneRule[] = [
   {
     name: 'constant-broadcast',
     law: 'A broadcast constant is a vector constant.',
+    kinds: ['broadcast'],
     apply(expr) {
       if (expr.kind !== 'broadcast' || expr.x.kind !== 'const') return null;
       return e.broadcast(expr.x, expr.type.lanes);
@@ -93,6 +100,7 @@ export const laneRules: readonly LaneRule[] = [
   {
     name: 'extract-known',
     law: 'Lane k of a broadcast is its scalar, lane k of ramp(b, s) is b + k s.',
+    kinds: ['extract'],
     apply(expr) {
       if (expr.kind !== 'extract') return null;
       const scalar = uniform(expr.x);

@@ -114,13 +114,14 @@ export class LawTable {
   }
 
   #see(scalar: Scalar): void {
-    if (this.#seen[scalar]) return;
     this.#seen[scalar] = true;
     this.#laws.forEach((law, order) => {
       if (!law.scalars.includes(scalar)) return;
       const sides = law.sides(scalar);
       const table = this.#byRoot[sides.left.type.scalar];
-      const candidate = { sides, operands: children(sides.left), order };
+      const operands = children(sides.left);
+      const fixed = operands.findIndex(({ kind }) => kind !== 'var');
+      const candidate = { sides, operands, fixed, order };
       const list = table.get(rootName(sides.left)) ?? [];
       // In the order of the laws, whatever was seen first.
       const at = list.findIndex((other) => other.order > order);
@@ -131,11 +132,18 @@ export class LawTable {
 
   /** The result of the first law that matches; `operands` are those of the expression. */
   apply(expr: Expr, operands: readonly Expr[]): Expr | null {
-    this.#see(expr.type.scalar);
-    for (const operand of operands) this.#see(operand.type.scalar);
+    if (!this.#seen[expr.type.scalar]) this.#see(expr.type.scalar);
+    for (let i = 0; i < operands.length; i++) {
+      const { scalar } = operands[i].type;
+      if (!this.#seen[scalar]) this.#see(scalar);
+    }
     const list = this.#byRoot[expr.type.scalar].get(rootName(expr));
     if (list === undefined) return null;
-    for (const candidate of list) {
+    for (let i = 0; i < list.length; i++) {
+      const candidate = list[i];
+      const { fixed } = candidate;
+      // One look turns nearly all of them away.
+      if (fixed >= 0 && operands[fixed].kind !== candidate.operands[fixed].kind) continue;
       if (!mayMatch(candidate.operands, operands)) continue;
       const result = applySides(candidate.sides, expr);
       if (result !== null) return result;
@@ -148,6 +156,8 @@ interface Candidate {
   readonly sides: Sides;
   /** Of the left side. */
   readonly operands: readonly Expr[];
+  /** The first operand that is not just a hole; -1 where all are. */
+  readonly fixed: number;
   /** Its place among the laws. */
   readonly order: number;
 }

@@ -103,7 +103,7 @@ export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
   Array.from(samples, (sample: unknown, at) => {
     checkArgument('collate', `sample ${at}`, sample, recordRule);
     if (isArray(sample) === isArray(first) && Array.isArray(sample) === Array.isArray(first) && namesOf(sample) === names) return; // prettier-ignore
-    throw new ArgumentError(`sample ${at} is of another form than the first`, {
+    throw new ArgumentError(`sample ${at} has another form than the first`, {
       op: 'collate',
       expected: describe(first),
       actual: describe(sample),

@@ -127,7 +127,7 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
       checkArgument(op, name, state[name as keyof LoaderState], accepted);
     }
     if (batch > this.length) {
-      throw new FormatError('this is no position of this loader', {
+      throw new FormatError('this is not a position of this loader', {
         op,
         expected: `a batch up to ${this.length}`,
         actual: `batch ${batch}`,

@@ -29,7 +29,7 @@ export const count: ValueRule<number> = integerFrom(1);
 export function checkSize(op: string, name: string, value: unknown): void {
   if (typeof value !== 'number') checkArgument(op, name, value, count);
   if (count.accepts(value)) return;
-  throw new ShapeError(`${name} is no size`, {
+  throw new ShapeError(`${name} is not a size`, {
     op,
     expected: count.expected,
     actual: describe(value),

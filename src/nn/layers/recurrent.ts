@@ -170,7 +170,7 @@ export abstract class RecurrentLayer extends HybridBlock {
 
   #axesOf(x: NDArray): { readonly time: Dim; readonly batch: Dim } {
     if (x.ndim !== 3) {
-      throw new ShapeError('these are no sequences', {
+      throw new ShapeError('these are not sequences', {
         op: this.constructor.name,
         expected: this.#isTimeFirst ? '(time, batch, channels)' : '(batch, time, channels)',
         actual: typeToString(x.type),
@@ -189,7 +189,7 @@ export abstract class RecurrentLayer extends HybridBlock {
     const { stateCount } = this.cells[0];
     const areArrays = Array.isArray(states) && states.every((state) => state instanceof NDArray);
     if (!areArrays || states.length !== stateCount) {
-      throw new ArgumentError('another number of states is given', {
+      throw new ArgumentError('the number of states is wrong', {
         op: this.constructor.name,
         expected: `${stateCount}, as call returns them`,
         actual: areArrays ? String(states.length) : describe(states),
@@ -200,7 +200,7 @@ export abstract class RecurrentLayer extends HybridBlock {
       const fits =
         type.shape.length === 3 && type.shape.every((dim, axis) => !differs(dim, expected[axis]));
       if (fits) return;
-      throw new ShapeError(`state ${k} has not the shape it must have`, {
+      throw new ShapeError(`state ${k} has a wrong shape`, {
         op: this.constructor.name,
         expected: `(layers * directions, batch, size), which is (${expected.join(', ')})`,
         actual: typeToString(type),

@@ -57,7 +57,7 @@ function checkLogits({ type }: NDArray, isTimeFirst: boolean): void {
     });
   }
   if (type.shape.length === 3) return;
-  throw new ShapeError('these are no logits of sequences', {
+  throw new ShapeError('these are not logits of sequences', {
     op,
     expected: isTimeFirst ? '(time, batch, classes)' : '(batch, time, classes)',
     actual: typeToString(type),
@@ -68,7 +68,7 @@ function checkLogits({ type }: NDArray, isTimeFirst: boolean): void {
 function checkBlank(blank: number, classes: Dim): void {
   const isClass = Number.isSafeInteger(blank) && blank >= 0;
   if (isClass && (!isStatic(classes) || blank < classes)) return;
-  throw new ArgumentError('the blank is no class', {
+  throw new ArgumentError('the blank is not a class', {
     op,
     expected: `an integer from 0 to ${isStatic(classes) ? classes - 1 : `${String(classes)} - 1`}`,
     actual: describe(blank),

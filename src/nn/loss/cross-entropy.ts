@@ -92,9 +92,9 @@ function againstProbabilities(
 ): NDArray {
   checkSameShape(op, logProbabilities, targets);
   if (ignoreIndex !== undefined) {
-    throw new ArgumentError('ignoreIndex is about labels', {
+    throw new ArgumentError('ignoreIndex applies to labels', {
       op,
-      expected: 'integer labels beside ignoreIndex',
+      expected: 'integer labels with ignoreIndex',
       actual: `${targets.dtype} probabilities`,
       advice: 'give such examples probabilities of zero, and divide by the number of the others',
     });

@@ -64,7 +64,7 @@ export const optimizerRules: OptionRules<OptimizerOptions> = {
   weightDecay: nonNegative,
 };
 
-/** What the update of one parameter reads, and what it yields. */
+/** Inputs of the update of one parameter. */
 export interface UpdateContext {
   /** The weight before the step; a float16 or bfloat16 one as float32. */
   readonly weight: NDArray;
@@ -364,7 +364,7 @@ export abstract class Optimizer {
   }
 }
 
-/** The name of the number of updates in saved state, beside the names of slots. */
+/** Name of the update count in saved state, beside the names of slots. */
 const updatesName = 'updates';
 
 /** One or several step counts as state that captured code can increment. */
@@ -379,7 +379,7 @@ function countArray(name: string, start: bigint | BigInt64Array): NDArray {
 export function checkParameterMap(op: string, parameters: unknown): void {
   const isMap = parameters instanceof Map;
   if (isMap && [...parameters.values()].every((each) => each instanceof Parameter)) return;
-  throw new ArgumentError('these are no parameters', {
+  throw new ArgumentError('these are not parameters', {
     op,
     expected: 'a map from names to parameters',
     actual: isMap

@@ -30,7 +30,7 @@ export class SGD extends Optimizer {
     this.#momentum = options.momentum ?? 0;
     this.#nesterov = options.nesterov ?? false;
     if (this.#nesterov && this.#momentum === 0) {
-      throw new ArgumentError('there is no momentum to look ahead by', {
+      throw new ArgumentError('nesterov needs a momentum', {
         op: new.target.name,
         expected: 'a momentum above 0 where nesterov is true',
         actual: `momentum ${this.#momentum}`,

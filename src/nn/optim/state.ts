@@ -2,18 +2,18 @@ import { describe } from '../../base/attributes/attribute.js';
 import { FormatError } from '../../base/errors.js';
 import { NDArray } from '../../front/core/ndarray.js';
 
-/** Everything that a checkpoint keeps of an optimizer. */
+/** State of an optimizer in a checkpoint. */
 export interface OptimizerState {
   readonly arrays: ReadonlyMap<string, NDArray>;
   readonly steps: number;
 }
 
-/** Refuses what has not the form of a state. */
+/** Refuses a value that does not have the form of a state. */
 export function readState(op: string, state: unknown): OptimizerState {
   const refuse = (actual: string): FormatError =>
-    new FormatError('this is no state of an optimizer', {
+    new FormatError('this is not a state of an optimizer', {
       op,
-      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
+      expected: 'the result of state(): { arrays, steps }, a map of arrays by name and a number',
       actual,
     });
   if (typeof state !== 'object' || state === null) throw refuse(describe(state));

@@ -156,7 +156,7 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
 
 function readMetadata(op: string, text: string | undefined): Metadata {
   if (text === undefined) {
-    throw new FormatError('this file is no checkpoint', {
+    throw new FormatError('this file is not a checkpoint', {
       op,
       expected: `metadata under ${metadataKey}`,
       actual: 'a file of tensors without',

@@ -144,7 +144,7 @@ function inGroup(group: Expr, size: Expr, at: Expr): Expr {
   return e.add(e.mul(group, size), at);
 }
 
-/** Where the input lies that a tap of a window meets. */
+/** Input index that a tap of a window reads. */
 function windowPlace(
   { strides, dilation }: WindowAttributes,
   at: readonly Expr[],

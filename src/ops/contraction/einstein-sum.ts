@@ -167,7 +167,7 @@ export function tensordot<T extends Tensor = DefaultTensor>(
   checkArgument(op, 'axes', axes, pairedAxes);
   const ranks = [x, y].map((operand) => inputShape(operand, op).length);
   const refuse = (actual: string): ArgumentError =>
-    new ArgumentError('the axes do not pair up', {
+    new ArgumentError('the axes do not match', {
       op,
       expected: `as many axes of x as of y, at most ${Math.min(...ranks)}, each of them once`,
       actual,

@@ -43,7 +43,10 @@ export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...s
 /** A vector on the right is one column. */
 export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
 
-/** The result's shape for operands of rank 2 or more. Without `require` what it states has been required before. */
+/**
+ * The result's shape for operands of rank 2 or more. Without `require` its requirements have been stated
+ * before.
+ */
 export function productShape(
   op: string,
   left: Shape,

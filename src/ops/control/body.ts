@@ -169,7 +169,7 @@ export function checkPredicate(op: string, what: string, { dtype, shape }: Tenso
     });
   }
   if (shape.some((dim) => dim !== 1)) {
-    throw new ShapeError(`${what} has not exactly one element`, {
+    throw new ShapeError(`${what} does not have exactly one element`, {
       op,
       expected: 'one element',
       actual: typeToString({ dtype, shape }),

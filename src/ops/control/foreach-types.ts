@@ -40,7 +40,7 @@ export function inferForeach(
 
 function checkRowCount(op: string, { dtype, shape }: TensorType): void {
   if (dtype !== 'int32') {
-    throw new DTypeError('the number of rows is no int32', {
+    throw new DTypeError('the number of rows is not an int32', {
       op,
       expected: 'int32',
       actual: dtype,

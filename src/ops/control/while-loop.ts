@@ -169,7 +169,7 @@ function inferWhile({
   if (padded && limit === null) {
     throw new ArgumentError('a padded loop has no limit', {
       op,
-      expected: 'maxIterations beside padded',
+      expected: 'maxIterations with padded',
       actual: 'none',
     });
   }

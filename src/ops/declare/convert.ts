@@ -10,12 +10,12 @@ import type { Call, Declaration } from './declare.js';
 
 let castDeclaration: Declaration | undefined;
 
-/** The operator that conversions use; called once, by its own declaration's file. */
+/** Registers the cast operator; called once, by the file that declares it. */
 export function useForConversion(cast: Declaration): void {
   castDeclaration = cast;
 }
 
-/** The declaration that converts to the dtype in its attribute `dtype`. */
+/** The cast operator, whose attribute `dtype` is the target. */
 export function conversionOperator(): Declaration {
   if (castDeclaration === undefined) throw new InternalError('no operator converts dtypes');
   return castDeclaration;
@@ -28,15 +28,18 @@ export function castValue(value: Value, dtype: DType): Value {
 
 let sizeAsArray: SizeAsArray | undefined;
 
-/** A size as an array of rank 0; `like` is an array of the same program or capture, null where there is none. */
+/**
+ * Converts a size to an array of rank 0; `like` is an array of the same program or capture, null where there
+ * is none.
+ */
 export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
 
-/** How sizes become operands; called once, by the file of the operator that does it. */
+/** Registers the conversion of sizes to operands; called once, by the file of the operator that does it. */
 export function useForSizes(convert: SizeAsArray): void {
   sizeAsArray = convert;
 }
 
-/** A call whose operands are arrays and plain data: sizes count as whole numbers. */
+/** Converts sizes among the operands to integer arrays. */
 export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
   if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
   const dtypes = operandDTypes(declaration, call);
@@ -47,7 +50,7 @@ export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
   return { ...call, inputs };
 }
 
-/** The dtype each operand of a call must have. */
+/** The dtype that each operand of a call must have. */
 export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
   const kinds = call.inputs.map((input) => {
     if (input instanceof Tensor) return input.type.dtype;

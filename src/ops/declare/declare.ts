@@ -303,7 +303,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     infer: (context: Parameters<typeof spec.infer>[0]) => {
       const types = spec.infer(context);
       // Attributes may hold any numbers; conditions on symbols are stated by the operators themselves.
-      for (const { shape } of types) checkShape(spec.name, shape);
+      for (let i = 0; i < types.length; i++) checkShape(spec.name, types[i].shape);
       return types;
     },
   } as unknown as Declaration;

@@ -78,6 +78,11 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
       actual: describe(axis),
     });
   }
+  return axisFromFirst(axis, rank);
+}
+
+/** Axis that inference has accepted, counted from the first. */
+export function axisFromFirst(axis: number, rank: number): number {
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -133,10 +138,21 @@ export function inferElementwise(
   ];
 }
 
+/** Tests that all extents are whole numbers of 0 or more, as in nearly every shape: nothing is to be refused then. */
+function areSizes(shape: Shape): boolean {
+  if (!Array.isArray(shape)) return false;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const dim: unknown = shape[axis];
+    if (!Number.isSafeInteger(dim) || (dim as number) < 0) return false;
+  }
+  return true;
+}
+
 /** Refuses shapes with negative extents. */
 export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
+  if (areSizes(shape)) return;
   if (!attr.dims.accepts(shape)) {
-    throw new ArgumentError('this is no shape', {
+    throw new ArgumentError('this is not a shape', {
       op,
       expected: attr.dims.expected,
       actual: describe(shape),

@@ -4,7 +4,7 @@ import type { Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { KernelContext } from './lowering.js';
 
-/** Loops of a device for one operator, which compute what the `kernel` of its declaration defines. */
+/** A device kernel: loops for one operator, which compute what the `kernel` of its declaration defines. */
 export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;
 
 /** The kernels that a device has of its own, by declaration. */

@@ -2,8 +2,8 @@ import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 
 /**
- * The meaning of arguments. What checks refuse has a message of its own; arguments of quite another form,
- * such as null in the place of options, may not even get that far.
+ * Parses arguments. Failing checks have their own messages; arguments of a wrong form, such as null in the
+ * place of options, may throw before any check.
  */
 export function readCall<A extends readonly unknown[], C>(
   op: string,

@@ -28,17 +28,17 @@ export type RangeBound = Dim | null | undefined | Tensor;
 /** A range of which some parts are arrays. */
 export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
 
-/** The one position of `x` along an axis that an array holds; the axis is dropped. */
+/** Selects one index of an axis, given by an array; the axis is dropped. */
 export function takeOne<T extends Tensor>(op: string, x: T, index: T, axis: number): T {
   return take(x, oneInteger(op, index), { axis });
 }
 
-/** A position that an array holds, where captured code knows it. */
+/** The index in an array, where captured code knows it. */
 export function knownPosition(op: string, index: Tensor): Dim | undefined {
   return knownBound(op, index, false) ?? undefined;
 }
 
-/** A range that an array takes part in, where captured code knows its bounds. */
+/** The bounds of a range with arrays, where captured code knows them. */
 export function knownRange(
   op: string,
   [start, stop, step = 1]: ArrayRange,
@@ -47,7 +47,7 @@ export function knownRange(
   return from === undefined || to === undefined ? undefined : [from, to, step];
 }
 
-/** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
+/** Python's `start:stop:step` along an axis, where some of it are arrays. */
 export function takeRange<T extends Tensor>(op: string, x: T, range: ArrayRange, axis: number): T {
   const [start, stop, step = 1] = range;
   if (!Number.isSafeInteger(step) || step === 0) {
@@ -110,12 +110,12 @@ function resolved<T extends Tensor>(
   return { first, count: maximum(floorDivide(add(span, stride - 1), stride), 0) };
 }
 
-/** A bound as a size or an end, where that is known; undefined otherwise. */
+/** A bound as a size or an open end, where it is known; undefined otherwise. */
 function knownBound(op: string, bound: RangeBound, eagerly: boolean): Dim | null | undefined {
   if (bound === null || bound === undefined) return null;
   if (!(bound instanceof Tensor)) return bound;
   const [known] = knownSizes(oneInteger(op, bound), eagerly) ?? [];
-  // A symbolic bound counts from the front, an element from where its sign says.
+  // A symbolic bound counts from the front, an element by its sign.
   return known === undefined || isStatic(known) || boundsOf(known).min >= 0 ? known : undefined;
 }
 

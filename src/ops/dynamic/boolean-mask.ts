@@ -64,7 +64,7 @@ export const booleanMask: OperatorFunction<
 function checkMask(x: TensorType, mask: TensorType, require: Require): void {
   const op = 'booleanMask';
   if (mask.dtype !== 'bool') {
-    throw new DTypeError('the mask does not hold truth values', {
+    throw new DTypeError('the mask is not bool', {
       op,
       expected: 'bool',
       actual: mask.dtype,

@@ -61,7 +61,7 @@ export const dynamicSlice: OperatorFunction<
     const op = 'dynamicSlice';
     const along = checkStart(op, x, start, axes);
     if (sizes.length !== axes.length) {
-      throw new ArgumentError('sizes and axes do not pair up', {
+      throw new ArgumentError('sizes and axes do not match', {
         op,
         expected: `${axes.length} sizes`,
         actual: shapeToString(sizes),

@@ -47,14 +47,14 @@ interface SuppressionAttributes {
 function attributesOf(op: string, options: SuppressionOptions = {}): SuppressionAttributes {
   const { iouThreshold = 0.5, scoreThreshold = -Infinity, maxOutputSize = null } = options;
   if (!(iouThreshold >= 0 && iouThreshold <= 1)) {
-    throw new ArgumentError('the threshold of overlap is no share', {
+    throw new ArgumentError('the threshold of overlap is not a fraction', {
       op,
       expected: 'iouThreshold from 0 to 1',
       actual: describe(iouThreshold),
     });
   }
   if (Number.isNaN(scoreThreshold)) {
-    throw new ArgumentError('the threshold of scores is no number', {
+    throw new ArgumentError('the threshold of scores is not a number', {
       op,
       expected: 'a number for scoreThreshold',
       actual: 'NaN',
@@ -313,7 +313,7 @@ function checkBoxes(op: string, boxes: TensorType, each: TensorType, require: Re
   const [count] = boxes.shape;
   const differ = words`one number for each of ${count} boxes`;
   if (each.shape.length !== 1) {
-    throw new ShapeError('boxes and scores do not pair up', {
+    throw new ShapeError('boxes and scores do not match', {
       op,
       expected: differ.map(String).join(''),
       actual: shapeToString(each.shape),
@@ -322,7 +322,7 @@ function checkBoxes(op: string, boxes: TensorType, each: TensorType, require: Re
   require(equalSizes(each.shape[0], count), () => ({
     error: 'shape',
     op,
-    problem: words`boxes and scores do not pair up`,
+    problem: words`boxes and scores do not match`,
     expected: differ,
     actual: words`${each.shape}`,
   }));

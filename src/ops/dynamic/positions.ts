@@ -48,7 +48,7 @@ export const countedPositions: OperatorFunction<
       });
     }
     if (counts.shape.length !== 1) {
-      throw new ShapeError('the counts do not lie along one axis', {
+      throw new ShapeError('the counts do not have rank 1', {
         op,
         expected: 'an array of rank 1',
         actual: shapeToString(counts.shape),

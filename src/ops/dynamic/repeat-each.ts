@@ -44,7 +44,7 @@ export const repeatEach: OperatorFunction<
     require(isOne || (counts.shape.length === 1 && equalSizes(counts.shape[0], length)), () => ({
       error: 'shape',
       op,
-      problem: words`counts and elements do not pair up`,
+      problem: words`counts and elements do not match`,
       expected: words`one count, or one for each of ${length} elements`,
       actual: words`${counts.shape}`,
     }));

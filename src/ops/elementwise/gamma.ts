@@ -85,7 +85,7 @@ function checkOrder(order: number): void {
   const op = 'polygamma';
   const actual = String(order);
   if (order < 1) {
-    throw new ArgumentError('the order is not one of a derivative', {
+    throw new ArgumentError('the order is not valid', {
       op,
       expected: 'an integer of at least 1',
       actual,

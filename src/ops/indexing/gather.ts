@@ -265,7 +265,7 @@ function checkAligned(
   const misaligned = (): Refusal => ({
     error: 'shape',
     op,
-    problem: words`the indices do not lie beside the array`,
+    problem: words`the indices do not fit the array`,
     expected: words`rank ${shape.length} and, except on axis ${axis}, at most ${shape}`,
     actual: words`${indices}`,
   });

@@ -1,6 +1,5 @@
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { normalizeAxis } from '../declare/infer.js';
 import { computeScalar, type KernelContext } from '../declare/lowering.js';
 import { overAll } from '../loops.js';
 
@@ -22,6 +21,11 @@ export interface SortAttributes {
   readonly descending: boolean;
 }
 
+/** The axis of a sort, counted from 0; inference has checked that there is one. */
+export function sortedAxis(axis: number, rank: number): number {
+  return axis < 0 ? axis + rank : axis;
+}
+
 /**
  * Stores the positions of the elements of each row along an axis in sorted order, as far as the result reaches. The
  * rank of an element is the number of those that come before it: smaller ones, and equal ones at earlier positions.
@@ -32,7 +36,7 @@ export function rankNest({
   outputs: [sink],
   isDivided,
 }: KernelContext<SortAttributes>): Stmt {
-  const along = normalizeAxis('argsort', axis, x.shape.length);
+  const along = sortedAxis(axis, x.shape.length);
   return overAll(
     x.shape.toSpliced(along, 1),
     (row) =>

@@ -248,7 +248,7 @@ function paddedShape(
   require: Require,
 ): Shape {
   if (widths.length !== 1 && widths.length !== shape.length) {
-    throw new ArgumentError('widths and axes do not pair up', {
+    throw new ArgumentError('widths and axes do not match', {
       op,
       expected: `one pair, or ${shape.length}`,
       actual: `${widths.length} pairs`,

@@ -83,7 +83,7 @@ export function resolveIndices(
     });
   }
   if (ellipses > 1) {
-    throw new ArgumentError('only one index can fill up the axes left over', {
+    throw new ArgumentError('only one index can stand for the remaining axes', {
       op,
       expected: "at most one '...'",
       actual: String(ellipses),

@@ -12,7 +12,7 @@ import {
 } from '../declare/declare.js';
 import type { Batching } from '../declare/batch.js';
 import { normalizeAxes, normalizeAxis, shapeToString } from '../declare/infer.js';
-import { callOf, example, type Law } from '../declare/law.js';
+import { example, type Law } from '../declare/law.js';
 import type { PointLowering } from '../declare/lowering.js';
 import { axisList } from '../signatures.js';
 import { reshape } from './reshape.js';
@@ -94,20 +94,17 @@ function permutationLaws<A>(orderOf: (attributes: A, rank: number) => Order): re
 
 /** The operand and order of a permutation; null for other values. */
 function permutationOf(value: Value): { readonly x: Value; readonly order: Order } | null {
-  for (const [f, orderOf] of [
-    [transpose, transposeOrder],
-    [swapaxes, swapOrder],
-    [moveaxis, moveOrder],
-  ] as const) {
-    const call = callOf(value, f);
-    if (call === null) continue;
-    const order = (orderOf as (attributes: unknown, rank: number) => Order)(
-      call.attributes,
-      value.type.shape.length,
-    );
-    return { x: call.inputs[0], order };
-  }
-  return null;
+  const { program } = value;
+  const node = program.node(value.node);
+  if (node.kind !== 'call') return null;
+  let orderOf: (attributes: never, rank: number) => Order;
+  if (node.op === transpose.declaration) orderOf = transposeOrder;
+  else if (node.op === swapaxes.declaration) orderOf = swapOrder;
+  else if (node.op === moveaxis.declaration) orderOf = moveOrder;
+  else return null;
+  // The operator's own attributes, as its schema has checked them.
+  const order = orderOf(node.attributes as never, value.type.shape.length);
+  return { x: program.operands(value.node)[0], order };
 }
 
 /** The operand of a swap of the last two axes; null for other values. */
@@ -194,8 +191,11 @@ function swapOrder(
   { axis1, axis2 }: { readonly axis1: number; readonly axis2: number },
   rank: number,
 ): Order {
-  const [a, b] = [axis1, axis2].map((axis) => normalizeAxis('swapaxes', axis, rank));
-  return Array.from({ length: rank }, (_, axis) => (axis === a ? b : axis === b ? a : axis));
+  const a = normalizeAxis('swapaxes', axis1, rank);
+  const b = normalizeAxis('swapaxes', axis2, rank);
+  const order: number[] = [];
+  for (let axis = 0; axis < rank; axis++) order.push(axis === a ? b : axis === b ? a : axis);
+  return order;
 }
 
 /**
@@ -238,7 +238,7 @@ function moveOrder(
   rank: number,
 ): Order {
   if (source.length !== destination.length) {
-    throw new ArgumentError('as many axes must arrive as leave', {
+    throw new ArgumentError('source and destination have different numbers of axes', {
       op: 'moveaxis',
       expected: `${source.length} destinations`,
       actual: shapeToString(destination),

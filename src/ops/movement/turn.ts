@@ -106,7 +106,7 @@ export const roll: OperatorFunction<
   infer: ({ inputs: [x], attributes: { shifts, axes } }) => {
     const count = axes === null ? 1 : normalizeAxes('roll', axes, x.shape.length).length;
     if (shifts.length !== 1 && shifts.length !== count) {
-      throw new ArgumentError('shifts and axes do not pair up', {
+      throw new ArgumentError('shifts and axes do not match', {
         op: 'roll',
         expected: count === 1 ? 'one shift' : `one shift, or ${count}`,
         actual: shapeToString(shifts),

@@ -212,7 +212,7 @@ class WeightRows {
                 ),
               ),
               put(key, score),
-              // NaN is no maximum, but its power is NaN, and so is the total.
+              // NaN is not a maximum, but its exponential is NaN, and so is the total.
               e.assign(greatest, e.select(e.lt(greatest, score), score, greatest)),
             ),
         ),

@@ -77,12 +77,7 @@ export class Clusters {
     // What comes later has higher numbers, and a detour ends in one of these.
     const last = producers.length === 0 ? -1 : producers[0].order;
     if (last <= from.order) return false;
-    const later = this.#reachable(
-      from,
-      (cluster) => this.#nextOf(cluster),
-      (next) => next.order <= last,
-      searchLimit,
-    );
+    const later = this.#behind(from, last, searchLimit);
     return later === null || producers.some((producer) => later.has(producer));
   }
 
@@ -93,32 +88,38 @@ export class Clusters {
     return false;
   }
 
-  /** The clusters that can be reached by steps that satisfy a condition; null when they are more than a limit. */
-  #reachable(
-    from: Cluster,
-    step: (cluster: Cluster) => Iterable<Cluster>,
-    isWithin: (next: Cluster) => boolean,
-    limit: number = Infinity,
-  ): Set<Cluster> | null {
+  /** The clusters up to a number that need what one has written; null when they are more than a limit. */
+  #behind(from: Cluster, last: number, limit: number = Infinity): Set<Cluster> | null {
     const found = new Set<Cluster>();
     const open = [from];
-    while (open.length > 0) {
-      for (const next of step(open.pop()!)) {
-        if (found.has(next) || !isWithin(next)) continue;
-        if (found.size === limit) return null;
-        found.add(next);
-        open.push(next);
+    for (let cluster = open.pop(); cluster !== undefined; cluster = open.pop()) {
+      for (const value of cluster.writes) {
+        const readers = this.#readers.get(value);
+        if (readers === undefined) continue;
+        for (const next of readers) {
+          if (next.order > last || found.has(next)) continue;
+          if (found.size === limit) return null;
+          found.add(next);
+          open.push(next);
+        }
       }
     }
     return found;
   }
 
-  /** The clusters that read what a cluster writes; one that reads several results, several times. */
-  #nextOf({ writes }: Cluster): Iterable<Cluster> {
-    const next: Cluster[] = [];
-    for (const value of writes)
-      for (const reader of this.#readers.get(value) ?? []) next.push(reader);
-    return next;
+  /** The clusters from a number on that one needs. */
+  #before(into: Cluster, first: number): Set<Cluster> {
+    const found = new Set<Cluster>();
+    const open = [into];
+    for (let cluster = open.pop(); cluster !== undefined; cluster = open.pop()) {
+      for (const value of cluster.reads) {
+        const writer = this.#writer.get(value);
+        if (writer === undefined || writer.order < first || found.has(writer)) continue;
+        found.add(writer);
+        open.push(writer);
+      }
+    }
+    return found;
   }
 
   /**
@@ -127,11 +128,14 @@ export class Clusters {
    * topological sort algorithm for directed acyclic graphs, 2006).
    */
   #joinOrder(from: Cluster, into: Cluster): number {
-    const isBetween = ({ order }: Cluster): boolean => order > from.order && order < into.order;
+    // Most merges are of neighbors, between which nothing has to move.
+    const before = this.#before(into, from.order + 1);
+    if (before.size === 0) return from.order;
+    const behind = this.#behind(from, into.order - 1)!;
+    if (behind.size === 0) return into.order;
     const byOrder = (a: Cluster, b: Cluster): number => a.order - b.order;
-    const behind = this.#reachable(from, (cluster) => this.#nextOf(cluster), isBetween) ?? [];
-    const before = this.#reachable(into, (cluster) => this.producers(cluster), isBetween) ?? [];
-    const [first, last] = [[...before].sort(byOrder), [...behind].sort(byOrder)];
+    const first = [...before].sort(byOrder);
+    const last = [...behind].sort(byOrder);
     const numbers = [from, into, ...first, ...last].map(({ order }) => order).sort((a, b) => a - b);
     first.forEach((cluster, i) => (cluster.order = numbers[i]));
     last.forEach((cluster, i) => (cluster.order = numbers[numbers.length - last.length + i]));

@@ -28,9 +28,9 @@ function liveNodes(program: Program): Uint8Array {
   for (let id = graph.nodeCount - 1; id >= 0; id--) {
     if (program.node(id as NodeId).kind === 'check') live[id] = 1;
     if (live[id] === 0) continue;
-    graph.forEachPredecessor(id as NodeId, (source) => {
-      live[source] = 1;
-    });
+    const operands = program.operands(id as NodeId);
+    for (let i = 0; i < operands.length; i++) live[operands[i].node] = 1;
+    for (const value of program.sizeReads(id as NodeId)) live[value.node] = 1;
   }
   return live;
 }

@@ -59,7 +59,8 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
     const results: (readonly Value[])[] = [];
     const moved = (value: Value): Value => results[value.node][value.port];
     const { graph } = program;
-    for (const id of graph.nodes()) {
+    for (let at = 0; at < graph.nodeCount; at++) {
+      const id = at as NodeId;
       const old = graph.node(id);
       if (old.kind === 'variable') {
         const type = dims.size === 0 ? old.type : substituteType(old.type, dims);
@@ -78,7 +79,7 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
       }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
-      const operands = program.operands(id).map(moved);
+      const operands = movedAll(program.operands(id), results);
       if (wanted !== undefined && !(node.kind === 'call' && wanted(node, id))) {
         results.push(append(node, operands, into));
         continue;
@@ -161,7 +162,7 @@ export function instantiate(
       }
       adapted = adapt(node, dims);
     }
-    results.push(append(adapted, program.operands(id).map(moved), into));
+    results.push(append(adapted, movedAll(program.operands(id), results), into));
   }
   return program.outputs.map(({ value }) => moved(value));
 }
@@ -192,6 +193,16 @@ export function requireKnown(from: Program, into: Program): void {
     const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
     if (symbols.every((name) => known.has(name))) into.require(requirement);
   }
+}
+
+/** New values of operands, by node and port. */
+function movedAll(
+  values: readonly Value[],
+  results: readonly (readonly Value[])[],
+): readonly Value[] {
+  const moved: Value[] = [];
+  for (let i = 0; i < values.length; i++) moved.push(results[values[i].node][values[i].port]);
+  return moved;
 }
 
 class NodeSite implements Site {

@@ -42,11 +42,12 @@ function hasRepeats(
 ): boolean {
   const calls = new CallTable();
   const constants = new ConstantTable();
+  let results: readonly Value[] = [];
+  const own = (): readonly Value[] => results;
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind === 'variable' || node.kind === 'check') continue;
-    const results = program.results(id);
-    const own = (): readonly Value[] => results;
+    results = program.results(id);
     if (node.kind === 'constant') {
       if (constants.firstLike(node.data, own) !== results) return true;
       continue;
@@ -125,7 +126,9 @@ class CallTable {
     copy: () => readonly Value[],
   ): readonly Value[] {
     let hash = label;
-    for (const { node, port } of operands) hash = mixed(mixed(hash, node), port);
+    for (let i = 0; i < operands.length; i++) {
+      hash = mixed(mixed(hash, operands[i].node), operands[i].port);
+    }
     let entry = this.#heads[hash & (this.#heads.length - 1)];
     for (; entry >= 0; entry = this.#before[entry]) {
       if (this.#hashes[entry] !== hash || this.#labels[entry] !== label) continue;
@@ -160,7 +163,9 @@ class CallTable {
 
 function readsExactly(program: Program, node: NodeId, operands: readonly Value[]): boolean {
   const read = program.operands(node);
-  return read.length === operands.length && read.every((value, i) => value === operands[i]);
+  if (read.length !== operands.length) return false;
+  for (let i = 0; i < read.length; i++) if (read[i] !== operands[i]) return false;
+  return true;
 }
 
 /** Combines a hash with a number, in the manner of MurmurHash3's finalizer. */

@@ -50,8 +50,11 @@ class Simplifier {
   call({ op, attributes, types }: CallNode, inputs: readonly Value[]): Value | null {
     if (types.length !== 1) return null;
     const [type] = types;
-    for (const law of declarationOf(op).simplify ?? []) {
-      const result = law.apply({ inputs, attributes, type });
+    const laws = declarationOf(op).simplify ?? [];
+    const call = { inputs, attributes, type };
+    for (let i = 0; i < laws.length; i++) {
+      const law = laws[i];
+      const result = law.apply(call);
       if (result === null) continue;
       if (++this.#steps > mostSteps) {
         throw new InternalError('the laws go round in a circle', { op: op.name, actual: law.law });

@@ -191,7 +191,7 @@ export class WorkerPool {
   }
 
   #mourn(): never {
-    this.#workers.noteDeaths('a worker died in the middle of a run, of which nothing was used');
+    this.#workers.noteDeaths('a worker died during a run, whose results were discarded');
     throw new LostWorkerError();
   }
 

@@ -19,7 +19,7 @@ export function isThreadCount(value: unknown): value is ThreadCount {
  */
 export function threadCount(value: unknown, op: string): number {
   if (isThreadCount(value)) return value === 'auto' ? Math.min(cores(), mostThreads) : value;
-  throw new ArgumentError('this is no number of threads', {
+  throw new ArgumentError('this is not a number of threads', {
     op,
     expected: `a whole number from 1 to ${mostThreads}, or 'auto' for one a core`,
     actual: describe(value),
@@ -42,7 +42,7 @@ export function grainSettings(): { readonly grain?: number; readonly patience?: 
   if (text === '') return {};
   const grain = Number(text);
   if (Number.isInteger(grain) && grain > 0) return { grain, patience: 10_000 };
-  throw new ArgumentError('this is no number of instructions', {
+  throw new ArgumentError('this is not a number of instructions', {
     op: 'KAON_GRAIN',
     expected: 'a whole number from 1',
     actual: text,

@@ -132,7 +132,7 @@ export class Workers {
   #start(slot: WorkerSlot): void {
     if (this.#isClosed) return;
     if (this.#started === this.#slots.length + maxRestarts) {
-      this.#giveUp('workers end again and again');
+      this.#giveUp('workers keep crashing');
       return;
     }
     const number = this.#started++;

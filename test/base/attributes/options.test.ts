@@ -56,7 +56,7 @@ test('a value that its rule refuses, and options that are no object', () => {
   assert.match(refusal({ weightDecay: -1 }).message, /weightDecay is not acceptable/);
   assert.equal(refusal({ nesterov: 1 }).actual, '1');
   for (const options of [null, 3, 'all', [], undefined]) {
-    assert.match(refusal(options).message, /the options are no object/);
+    assert.match(refusal(options).message, /the options are not an object/);
   }
   assert.match(refusal({ __proto__x: 1 }).message, /there is no option/);
   assert.match(refusal(JSON.parse('{"__proto__": 1}')).message, /there is no option __proto__/);

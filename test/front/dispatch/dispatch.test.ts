@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isStatic } from '../../../src/base/dim/index.js';
 import { type ArrayType, arrayType } from '../../../src/front/core/array-type.js';
 import { attributeKey } from '../../../src/front/core/key.js';
-import { planFor } from '../../../src/front/dispatch/plan.js';
+import { OperatorCache, planFor } from '../../../src/front/dispatch/plan.js';
 import * as kn from '../../../src/index.js';
 import { slice } from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
@@ -123,4 +123,20 @@ test('a product of one size that is used again and again gets code for that size
   assert.ok(isForAllSizes(24));
   const [x, y] = typesFor(25).map(({ shape, dtype }) => kn.random.normal(shape, { dtype }));
   near(x.matmul(y).tolist(), x.expandDims(2).mul(y).sum(1).tolist());
+});
+
+test('code for all sizes that was evicted is made again', () => {
+  const cache = new OperatorCache(4);
+  const operation = { declaration: registry.get('neg')!, attributes: {}, regions: [] };
+  const isForAllSizes = (shape: readonly number[]): boolean => {
+    const { executable } = cache.plan(operation, [arrayType('float64', shape)]);
+    return executable!.program.inputs.some(({ type }) => !type.shape.every(isStatic));
+  };
+  const lengths = [21, 22, 23, 24, 25].map((n) => [n]);
+  assert.deepEqual(lengths.map(isForAllSizes), [false, false, false, true, true]);
+  // Shapes that are equal in other places are other patterns, and as many as fit.
+  const others = [[2, 3], [3, 3], [2, 1], [1, 2]]; // prettier-ignore
+  assert.deepEqual(others.map(isForAllSizes), [false, false, false, false]);
+  assert.ok(isForAllSizes([26]));
+  assert.ok(isForAllSizes([24]));
 });

@@ -71,7 +71,7 @@ test('a checkpoint that lacks what is asked for is an error', async () => {
   await net.saveParameters(path);
   await assert.rejects(
     kn.loadCheckpoint(path, { net }),
-    (error) => error instanceof kn.FormatError && /no checkpoint/.test(error.message),
+    (error) => error instanceof kn.FormatError && /not a checkpoint/.test(error.message),
   );
   await writeFile(path, new Uint8Array(3));
   await assert.rejects(kn.loadCheckpoint(path, { net }), kn.FormatError);

@@ -190,7 +190,7 @@ test('a loop with a size that nobody knows before it is run by the host', () => 
   assert.deepEqual(islandsOf(made), [['mul'], ['sum', 'add']]);
 });
 
-test('a size that comes from nowhere is refused', () => {
+test('a size that is not defined is refused', () => {
   const whole = program([{ dtype: 'float32', shape: [] }], (x) => [
     broadcastTo(x, [symbol('unknown')]),
   ]);

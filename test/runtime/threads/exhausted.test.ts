@@ -101,7 +101,7 @@ describe('memory that runs out', () => {
       const executable = compile(product, { device, tier: 'wasm' });
       const expected = floatsOf(alone.run(operands)[0].storage);
       assert.deepEqual(floatsOf(executable.run(operands)[0].storage), expected);
-      assert.match(executable.tiers()[0].note!, /a worker died in the middle of a run/);
+      assert.match(executable.tiers()[0].note!, /a worker died during a run/);
       assert.deepEqual(floatsOf(executable.run(operands)[0].storage), expected);
       while (device.pool.notes.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
       assert.match(device.pool.notes[1], /ERR_WORKER_OUT_OF_MEMORY; another takes its place/);

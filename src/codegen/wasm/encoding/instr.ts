@@ -34,7 +34,7 @@ export class InstrPool {
 
   make(op: Op, args: readonly Instr[], immediate?: Immediate, nonNegative: boolean = false): Instr {
     let key = op as string;
-    for (const arg of args) key += ` ${arg.id}`;
+    for (let i = 0; i < args.length; i++) key += ` ${args[i].id}`;
     if (immediate !== undefined) key += ` #${keyOf(immediate)}`;
     let instr = this.#made.get(key);
     if (instr === undefined) {

@@ -26,8 +26,9 @@ export class StatementSelector implements Selector {
   readonly pool: InstrPool = new InstrPool();
   readonly #scope: LocalScope;
   readonly #lowered: Map<Expr, Instr> = new Map();
-  readonly #masks: Map<Expr, Mask> = new Map();
-  readonly #linear: Map<Expr, LinearIndex | null> = new Map();
+  // Few statements have any: made when there is the first.
+  #masks: Map<Expr, Mask> | null = null;
+  #linear: Map<Expr, LinearIndex | null> | null = null;
 
   constructor(scope: LocalScope) {
     this.#scope = scope;
@@ -47,14 +48,16 @@ export class StatementSelector implements Selector {
   }
 
   mask(expr: Expr): Mask {
-    let mask = this.#masks.get(expr);
-    if (mask === undefined) this.#masks.set(expr, (mask = selectMask(this, expr)));
+    const masks = (this.#masks ??= new Map<Expr, Mask>());
+    let mask = masks.get(expr);
+    if (mask === undefined) masks.set(expr, (mask = selectMask(this, expr)));
     return mask;
   }
 
   linear(expr: Expr): LinearIndex | null {
-    let linear = this.#linear.get(expr);
-    if (linear === undefined) this.#linear.set(expr, (linear = analyzeLinear(this, expr)));
+    const known = (this.#linear ??= new Map<Expr, LinearIndex | null>());
+    let linear = known.get(expr);
+    if (linear === undefined) known.set(expr, (linear = analyzeLinear(this, expr)));
     return linear;
   }
 

@@ -47,7 +47,7 @@ export function exportProgram(request: OnnxExportRequest): Uint8Array {
   const { create, toBinary, schema } = protobufFor(exportOp);
   const irVersion = fileVersions.get(opset);
   if (irVersion === undefined) {
-    throw new ArgumentError('there is no such version of ONNX’s operators to write', {
+    throw new ArgumentError('this opset cannot be written', {
       op: exportOp,
       expected: `opset ${opsets[0]} to ${opsets[opsets.length - 1]}`,
       actual: String(opset),

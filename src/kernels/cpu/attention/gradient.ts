@@ -75,8 +75,8 @@ export function attentionGradientLoops(context: KernelContext<AttentionAttribute
     );
 
   /**
-   * Weights of a row divided by their total, and the gradient of their scores. What its last vector holds
-   * of keys that the query does not see is neither, whatever came of their products.
+   * Weights of a row divided by their total, and the gradient of their scores. Elements of its last vector
+   * for masked keys are neither, regardless of their products.
    */
   const throughWeights = (row: Expr, total: Expr, seen: Expr, end: Expr, reach: Expr): Stmt => {
     const start = e.variable('begin', 'i32');

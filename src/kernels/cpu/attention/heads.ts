@@ -27,7 +27,7 @@ import { lanesIn, overRow, RowSum } from './sums.js';
  * FlashAttention, 2022). A block of scores fits the cache of one core, so weights need no running maximum.
  */
 
-/** Queries whose scores are worked on together: at least, at most. */
+/** Limits of the queries whose scores are computed together. */
 const leastRows = 16;
 const mostRows = 128;
 /** As many scores as the cache of a core holds. */
@@ -40,7 +40,7 @@ export class Heads {
   readonly context: KernelContext<AttentionAttributes>;
   readonly scalar: 'f32' | 'f64';
   readonly dtype: DType;
-  /** How many heads there are. */
+  /** Number of heads. */
   readonly count: Expr;
   readonly queries: Expr;
   readonly keys: Expr;
@@ -48,7 +48,7 @@ export class Heads {
   readonly channels: Expr;
   /** Rows of a block. */
   readonly rows: number;
-  /** How many blocks one head has. */
+  /** Number of blocks of a head. */
   readonly blocks: Expr;
   /** The distance of two rows of scores: whole vectors. */
   readonly stride: Expr;
@@ -57,8 +57,8 @@ export class Heads {
   readonly #mask: Access | undefined;
 
   /**
-   * `mask` is the operand that is one, if there is one; `rows` the shape of an array with all of the batch;
-   * `tables` how many arrays of the size of the scores of a block there are.
+   * `mask` is the mask operand, if there is one; `rows` the shape of an array with all of the batch; `tables`
+   * the number of arrays of the size of a block's scores.
    */
   constructor(
     context: KernelContext<AttentionAttributes>,
@@ -137,12 +137,12 @@ export class Heads {
     );
   }
 
-  /** How high the block of queries is that begins somewhere. */
+  /** Height of the block of queries at an index. */
   stretchOf(begin: Expr, body: (height: Expr) => Stmt): Stmt {
     return stretch(begin, this.rows, this.queries, body);
   }
 
-  /** The keys that a block of queries may see, all at once or, when causal, by stretches. */
+  /** The keys that a block of queries may attend to, all at once or, when causal, in ranges. */
   overKeys(begin: Expr, height: Expr, body: (key: Expr, width: Expr) => Stmt): Stmt {
     if (!this.context.attributes.causal) return body(e.i32(0), this.keys);
     return e.forLoop(
@@ -154,7 +154,7 @@ export class Heads {
     );
   }
 
-  /** Where the keys that `overKeys` visits end, in whole vectors. */
+  /** End of the keys that `overKeys` visits, in whole vectors. */
   seen(begin: Expr, height: Expr): Expr {
     if (!this.context.attributes.causal) return this.stride;
     const end = e.mul(e.div(e.add(e.add(begin, height), blockKeys - 1), blockKeys), blockKeys);
@@ -163,8 +163,8 @@ export class Heads {
 
   /**
    * The weights of a block of queries, before they are divided by their totals: rows of `stride` elements,
-   * zero beyond the keys. `finish` gets a row, its total (1 for a query that sees nothing), how many keys it
-   * sees unless a mask hides some, and these in whole vectors.
+   * zero beyond the keys. `finish` gets a row, its total (1 for a fully masked query), the number of its keys
+   * unless a mask hides some, and these in whole vectors.
    */
   weights(
     head: Expr,
@@ -204,7 +204,7 @@ export class Heads {
     );
   }
 
-  /** One row of scores becomes powers, whose sum is the total. */
+  /** Replaces one row of scores by exponentials, whose sum is the total. */
   #powers(
     begin: Expr,
     height: Expr,
@@ -224,7 +224,7 @@ export class Heads {
       e.forLoop('at', from, to, (at) =>
         e.store(scores, e.add(start, at), e.constant(scalar, value)),
       );
-    // NaN is no maximum, but its power is NaN, and so is the total.
+    // NaN is not a maximum, but its exponential is NaN, and so is the total.
     const most = lanesIn(greatest).reduce(greater);
     return e.block(
       e.declare(start, e.mul(row, stride)),
@@ -267,7 +267,7 @@ function stretch(begin: Expr, size: number, extent: Expr, body: (width: Expr) =>
   return e.ifThen(e.le(e.add(begin, size), extent), body(e.i32(size)), body(last));
 }
 
-/** How many queries make a block; powers of two, unless all of them are fewer. */
+/** Number of queries in a block; powers of two, unless all of them are fewer. */
 function rowsOf(queries: number | null, keys: number | null, tables: number): number {
   let rows = mostRows;
   while (rows > leastRows && rows * (keys ?? 1024) * tables > mostScores) rows /= 2;

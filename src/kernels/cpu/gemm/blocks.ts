@@ -12,13 +12,16 @@ import { type Contraction, sumDTypes } from './spec.js';
  * of the sum of magnitudes, and `blockTerms / 4 + 3` where all terms are equal.
  */
 
-/** Terms of one block. */
+/** Number of terms in one block. */
 export const blockTerms = 56;
 
-/** Sums of no more terms are added up in one register. */
+/** Number of terms that are summed in one register. */
 export const shortTerms = 1024;
 
-/** Whether sums over `k` may be long: floats, and more of them than one register adds up well, or unknown how many. */
+/**
+ * True when sums over `k` may be long: floats, with more terms than one register sums accurately, or an
+ * unknown number.
+ */
 export function isLong({ k, scalar }: Pick<Contraction, 'k' | 'scalar'>): boolean {
   return (scalar === 'f32' || scalar === 'f64') && !isWithin(k, shortTerms);
 }
@@ -48,14 +51,14 @@ export function overDepthBlocks(
   );
 }
 
-/** Memory in which the sums of blocks are added up, each with its carry. */
+/** Memory of compensated sums over blocks. */
 export interface BlockSums {
   readonly buffer: Buffer;
-  /** How far behind a sum its carry is. */
+  /** Offset from a sum to its compensation. */
   readonly carry: Expr;
 }
 
-/** Memory for so many sums. */
+/** Allocates memory for so many sums. */
 export function blockSums(
   { context, scalar }: Pick<Contraction, 'context' | 'scalar'>,
   size: Expr,
@@ -64,7 +67,7 @@ export function blockSums(
   return { buffer, carry: size };
 }
 
-/** Puts down the sum of the first block. */
+/** Stores the sum of the first block. */
 export function putBlock({ buffer, carry }: BlockSums, place: Expr, sum: Expr): Stmt {
   const zero = e.constant(sum.type.scalar, 0, sum.type.lanes);
   return e.block(e.store(buffer, place, sum), e.store(buffer, behind(place, carry), zero));
@@ -81,13 +84,13 @@ export function addBlock({ buffer, carry }: BlockSums, place: Expr, sum: Expr): 
   );
 }
 
-/** Adds the sum of all blocks before to that of the last. */
+/** Adds the sums of all previous blocks to that of the last. */
 export function addToLast({ buffer, carry }: BlockSums, place: Expr, sum: Var): Stmt {
   const carried = e.load(buffer, behind(place, carry));
   return e.assign(sum, e.add(e.load(buffer, place), e.add(sum, carried)));
 }
 
-/** A running sum and its carry, after `compute`. */
+/** A running sum and its compensation, after `compute`. */
 export interface CarriedSum {
   readonly compute: readonly Stmt[];
   readonly total: Var;
@@ -95,9 +98,9 @@ export interface CarriedSum {
 }
 
 /**
- * A running sum with one more term, and with what was carried so far. Where the term is greater than the sum, what is
- * taken for the rounding may be off by another rounding of the term, which the bound allows for: so nothing needs to
- * be compared.
+ * A running sum with one more term and the previous compensation. Where the term is greater than the sum, the
+ * computed error may be off by another rounding of the term, which the error bound includes: so no comparison
+ * is needed.
  */
 export function carriedSum(term: Expr, running: Expr, carry: Expr): CarriedSum {
   const { scalar, lanes } = term.type;

@@ -7,18 +7,18 @@ import { halvings, registerLanes } from './shape.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
-/** What to do with neighboring columns. */
+/** Body for a group of neighboring columns. */
 export type ColumnsBody = (start: Expr, width: number) => Stmt;
 
 /** The columns of a product, divided if they are what is, in groups as wide as a tile or narrower. */
 export interface Columns {
-  /** Whether some may make whole tiles. */
+  /** True when some may form whole tiles. */
   readonly hasWhole: boolean;
-  /** Covers those that do. */
+  /** Visits whole groups. */
   whole(body: ColumnsBody): Stmt;
-  /** Covers those behind them: in one group where their number is known. */
+  /** Visits the remaining ones: in one group where their number is known. */
   rest(body: ColumnsBody): Stmt;
-  /** Covers both. */
+  /** Visits all. */
   all(body: ColumnsBody): Stmt;
 }
 

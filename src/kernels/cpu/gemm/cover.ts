@@ -3,7 +3,7 @@ import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
 import { blockEnd, isWithin, known } from './sizes.js';
 
-/** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
+/** The heights of the tiles after the full ones: the remainder, or single rows where it is unknown. */
 export function remainders(extent: Expr, step: number): readonly number[] {
   const size = known(extent);
   return size === null ? [1] : size % step === 0 ? [] : [size % step];
@@ -35,7 +35,7 @@ export function tiled(
   return e.block(...statements);
 }
 
-/** All of `k`, or one stretch of `step` after the other; at least one, since empty sums are stored too. */
+/** All of `k`, or ranges of `step` in order; at least one, since empty sums are stored too. */
 export function alongDepth(k: Expr, step: number, body: (from: Expr, to: Expr) => Stmt): Stmt {
   if (isWithin(k, step)) return body(e.i32(0), k);
   return e.forLoop('depth', 0, e.max(k, 1), (from) => body(from, blockEnd(from, step, k)), {

@@ -16,8 +16,8 @@ import {
 } from './tile.js';
 
 /**
- * Register tiles over the operands where they are: for what is too small to be worth packing. With a `depth`
- * only so much of `k` is worked off at a time, and all sums wait in memory meanwhile.
+ * Register tiles over the operands in place: for products too small to pack. With a `depth` only that much of
+ * `k` is processed at a time, and all sums are kept in memory meanwhile.
  */
 export function contractDirect(spec: Contraction, shape: TileShape, depth?: number): Stmt {
   const { m, k } = spec;
@@ -37,7 +37,8 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
       return overRows(at.length, (rows) => registerTile(spec, part, rows, at));
     };
     if (lanes <= narrowLaneCount || !columns.hasWhole) return columns.all(down);
-    // Row by row the result is written page by page, and what wide vectors read of `b` again is in the second cache.
+    // Row by row the result is written page by page, and the parts of `b` that wide vectors reread are in the
+    // second-level cache.
     const rowByRow = overRows(shape.vectors, (rows) =>
       columns.whole((j, width) => registerTile(spec, part, rows, columnsAt(j, width, lanes))),
     );
@@ -52,7 +53,7 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
   );
 }
 
-/** Where all sums of a product wait. */
+/** Memory for all sums of a product. */
 function waitingSums(spec: Contraction, shape: TileShape): WaitingSums {
   const { m, n } = spec;
   return { ...memoryForSums(spec, shape, product(m, n)), row: (i) => e.mul(i, n), first: e.i32(0) };

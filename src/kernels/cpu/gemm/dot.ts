@@ -9,15 +9,15 @@ import { registerLanes } from './shape.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
-/** How many inner products run side by side. */
+/** Number of inner products that run in parallel. */
 export interface DotShape {
   readonly rows: number;
   readonly columns: number;
 }
 
 /**
- * Inner products, with lanes along `k`: for few rows times columns that lie along `k` in memory, such
- * as a few examples times a weight matrix of `[units, inputs]`.
+ * Inner products, with lanes along `k`: for few rows times columns that are contiguous along `k`, such as a
+ * few examples times a weight matrix of `[units, inputs]`.
  */
 export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stmt {
   const divided = dividedOf(spec, rows, columns);
@@ -40,7 +40,7 @@ export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stm
   );
 }
 
-/** What is needed in flight, in vectors, to hide the latency of an addition. */
+/** Vectors in flight that hide the latency of an addition. */
 const sumsInFlight = 4;
 
 /** A few rows times a few columns; where those are very few, each has several partial sums. */
@@ -89,7 +89,7 @@ function products(
       accumulateRest,
       ...store((pair) => totals[pair]),
     );
-  // Terms of the rest are small beside a long sum, which would lose a digit with each of them.
+  // Terms of the remainder are small beside a long sum, which would lose a digit with each of them.
   const finish = e.block(
     ...totals.map(zero),
     accumulateRest,
@@ -115,7 +115,7 @@ function placeOf(vector: number, lanes: number): Expr {
   return lanes === 1 ? start : e.ramp(start, 1, lanes);
 }
 
-/** Adds the products at one place along `k`; the sums are in row-major order. */
+/** Adds the products at one index of `k`; the sums are in row-major order. */
 function accumulate(
   spec: Contraction,
   batch: Expr,

@@ -18,32 +18,35 @@ import {
   type WaitingSums,
 } from './tile.js';
 
-/** How a product is worked off. */
+/** Strategy of a packed product. */
 export interface PackedForm extends TileShape, Blocking {
   readonly left: LeftForm;
-  /** Whether columns of `b` lie along `k`, so that they have to be turned. */
+  /** True when columns of `b` are contiguous along `k`, so that packing transposes. */
   readonly isTurned: boolean;
-  /** Whether `b` is so small that it is copied as a whole before the first row; `k` is known then, and not cut. */
+  /**
+   * True when `b` is so small that it is packed as a whole before the first row; `k` is static then, and not
+   * cut.
+   */
   readonly isWhole: boolean;
-  /** Memory in which panels may be there from an earlier run; sizes are known then. */
+  /** Memory in which panels may be present from an earlier run; sizes are static then. */
   readonly kept?: PackedMemory | null;
 }
 
 /**
- * Large products: a panel of `b`, as wide as a register tile, is copied into the order in which the innermost
- * loop reads it, and all rows of a block of `a` pass over it at once. So `b` goes through memory once for each
- * block, its copy stays in the caches of this core, and `a` is read in the order in which it lies. Of a small
- * `b` all panels are copied first, and blocks of `a` are so small that they stay in the second cache while one
- * panel after the other passes.
+ * Large products: a panel of `b`, as wide as a register tile, is packed in the order in which the innermost
+ * loop reads it, and all rows of a block of `a` pass over it. So `b` is read from memory once for each block,
+ * its packed copy stays in the caches of this core, and `a` is read in memory order. Of a small `b` all
+ * panels are packed first, and blocks of `a` are so small that they stay in the second-level cache while the
+ * panels pass.
  *
- * Copies and tiles are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
+ * Packing and tiles are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
  * (2008), whose blocks of both operands are larger than these (decision 42).
  */
 export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
   const { m, k } = spec;
   const { kept = null } = form;
   const full = form.vectors * registerLanes(spec);
-  // One height for all tiles: rows side by side are copied for it.
+  // One height for all tiles, for which interleaved rows are packed.
   const rows = balanced(m, form.rows);
   const blockRows = Math.max(1, Math.floor(form.blockRows / rows)) * rows;
   const left = leftOf(spec, form.left, rows, blockRows);
@@ -61,7 +64,7 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
       columnsAt(start, width, registerLanes(spec)),
     );
   };
-  // All threads share what is kept: each has columns of its own, so that no two make the same panel.
+  // All threads share kept panels: each has its own columns, so that no two make the same panel.
   const divided = kept === null ? dividedOf(spec, rows, full) : spec.context.isDivided ? 'columns' : 'nothing'; // prettier-ignore
   const columns = columnsOf(spec, divided, full);
   const pass = (block: RowBlock, panel: Panel): Stmt =>
@@ -107,10 +110,10 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
   return e.block(right.begin, all);
 }
 
-/** So much of all columns is copied at a time: rows of `b` are read in the order in which they lie. */
+/** Rows of `b` that are packed together for all columns: they are read in memory order. */
 const strip = 16;
 
-/** Where the sums of a block and a panel wait; nowhere while one stretch of `k` is certainly enough. */
+/** Memory for the sums of a block and a panel; none while one range of `k` certainly suffices. */
 function waitingSums(
   spec: Contraction,
   { rows, vectors, blockDepth, isWhole }: PackedForm,

@@ -4,15 +4,15 @@ import { overRange, type LoopRange } from '../../../loop/language/team.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
-/** Along which index a product is divided among threads. */
+/** Index along which a product is divided among threads. */
 export type Divided = 'batch' | 'rows' | 'columns' | 'nothing';
 
-/** More shares than threads, so that each gets about as many. */
+/** Shares per thread, several for load balance. */
 const manyShares = 8;
 
 /**
- * The index to divide: the batch where there are many products, else whichever of rows and columns has
- * more steps. The operand of the other one is then read, and packed, by every thread.
+ * The index to divide: the batch where there are many products, else the one of rows and columns with more
+ * steps. The operand of the other one is then read, and packed, by every thread.
  */
 export function dividedOf(
   { context: { isDivided }, batch, m, n }: Contraction,

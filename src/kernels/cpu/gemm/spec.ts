@@ -5,21 +5,20 @@ import type { PackedAllocator, KernelContext } from '../../../ops/declare/loweri
 /**
  * A batch of matrix products in general form: for every `b < batch`, `i < m`, `j < n`
  *
- *     store(b, i, j, sum over kk < k of a(b, i, kk) * b(b, kk, j))
+ * store(b, i, j, sum over kk < k of a(b, i, kk) * b(b, kk, j))
  *
- * The operands are callbacks, so a caller states *what* an element is (a load, a load through an
- * im2col index, a fused chain of elementwise operators) and the contraction alone decides *when* it is
- * read: in place, or once into a packed panel.
+ * The operands are callbacks, so a caller states *what* an element is (a load, a load through an im2col
+ * index, a fused chain of elementwise operators) and the contraction alone decides *when* it is read: in
+ * place, or once into a packed panel.
  *
  * Contract of the callbacks:
- * - Indices are i32, in bounds, and either scalars or vectors of lanes; scalars and vectors may meet in
- *   one call. The result has as many lanes as the widest index, or one where it is the same in all.
- *   Lanes run along one index at a time, and their first is a multiple of their number.
- * - `a` and `b` are pure and return `scalar`. They may be called for the same element any number of
- *   times.
- * - `store` receives the finished sum in `scalar`; every element is stored exactly once, after all
- *   reads of its sum. What follows the product (bias, activation, conversion) belongs in it. It must not
- *   write what `a` or `b` read.
+ * - Indices are i32, in bounds, and either scalars or vectors of lanes; scalars and vectors may meet in one
+ *   call. The result has as many lanes as the widest index, or one where it is the same in all. Lanes run along
+ *   one index at a time, and their first is a multiple of their number.
+ * - `a` and `b` are pure and return `scalar`. They may be called for the same element any number of times.
+ * - `store` receives the finished sum in `scalar`; every element is stored exactly once, after all reads of
+ *   its sum. The epilogue of the product (bias, activation, conversion) belongs in it. It must not write what
+ *   `a` or `b` read.
  * - Any extent may be 0: with `k` 0 every stored sum is 0; with another 0 nothing is stored.
  */
 export interface Contraction {
@@ -34,7 +33,7 @@ export interface Contraction {
   a(batch: Expr, i: Expr, k: Expr): Expr;
   b(batch: Expr, k: Expr, j: Expr): Expr;
   store(batch: Expr, i: Expr, j: Expr, value: Expr): Stmt;
-  /** Keeps what is made of `b` alone; null where that is another one each time, as it is when absent. */
+  /** Allocator of memory for data packed from `b` alone; null or absent where `b` changes in every run. */
   readonly rightKeeper?: PackedAllocator | null;
 }
 
@@ -51,7 +50,7 @@ export function transposed(spec: Contraction): Contraction {
   };
 }
 
-/** How sums wait in temporary memory. */
+/** Dtypes of sums in scratch memory. */
 export const sumDTypes: Readonly<Record<Contraction['scalar'], DType>> = {
   f32: 'float32',
   f64: 'float64',

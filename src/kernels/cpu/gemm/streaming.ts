@@ -15,9 +15,8 @@ import { blockEnd, indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
 /**
- * Few rows times a large matrix that lies along columns. It is read once, in the order in which it lies
- * in memory, and the sums wait in memory meanwhile: walking down its columns instead would touch another
- * page at every step. `mostRows` bounds `m`.
+ * Few rows times a large row-major matrix. It is read once, in memory order, and the sums are kept in memory
+ * meanwhile: walking down its columns instead would touch another page at every step. `mostRows` bounds `m`.
  */
 export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
   const { scalar, context, m, k } = spec;
@@ -115,16 +114,19 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
   );
 }
 
-/** Columns at a time: one page of float32 of each row of `b`, and sums that stay in the first cache. */
+/** Columns of a block: one page of float32 of each row of `b`, and sums that stay in the first-level cache. */
 const blockColumns = 1024;
 
-/** Columns that one thread has: whole vectors and cache lines, whatever their type. */
+/** Columns that one thread computes together: whole vectors and cache lines, for any type. */
 const columnsTogether = 64;
 
-/** Rows of `b` at a time, so that the sums are loaded and stored once for all of them, and grow by one term. */
+/**
+ * Rows of `b` processed together, so that the sums are loaded and stored once for all of them, and grow by
+ * one term.
+ */
 const rowsAtOnce = 4;
 
-/** Covers `0 .. width` with vectors, and what is left with single elements. */
+/** Covers `0 .. width` with vectors, and the remainder with single elements. */
 function alongRow(width: Expr, lanes: number, body: (j: Var, count: number) => Stmt): Stmt {
   const whole = e.sub(width, e.rem(width, lanes));
   return e.block(

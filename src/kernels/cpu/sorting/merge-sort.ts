@@ -1,8 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
-import { comesBefore, type SortAttributes } from '../../../ops/indexing/order.js';
+import { comesBefore, type SortAttributes, sortedAxis } from '../../../ops/indexing/order.js';
 import { overAll, wideDType } from '../../../ops/loops.js';
 
 /**
@@ -13,7 +12,7 @@ export function sortLoops(context: KernelContext<SortAttributes>): Stmt {
   const [x] = context.inputs;
   const [sink] = context.outputs;
   const { descending } = context.attributes;
-  const axis = normalizeAxis('argsort', context.attributes.axis, x.shape.length);
+  const axis = sortedAxis(context.attributes.axis, x.shape.length);
   const length = x.shape[axis];
   const dim = context.inputTypes[0].shape[axis];
   const room = e.mul(context.extent(dim), 2);

@@ -1,9 +1,8 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
 import { overAll, wideDType } from '../../../ops/loops.js';
-import { comesBefore, type SortAttributes } from '../../../ops/indexing/order.js';
+import { comesBefore, type SortAttributes, sortedAxis } from '../../../ops/indexing/order.js';
 
 /**
  * Stores, for every row of the first input along an axis, the indices of the first `k` elements in sorted
@@ -14,7 +13,7 @@ export function selectLoops(context: KernelContext<SortAttributes & { readonly k
   const [x] = context.inputs;
   const [sink] = context.outputs;
   const { k, descending } = context.attributes;
-  const axis = normalizeAxis('argselect', context.attributes.axis, x.shape.length);
+  const axis = sortedAxis(context.attributes.axis, x.shape.length);
   const wide = wideDType(x.dtype);
   const keys = context.scratch('keys', wide, e.i32(k));
   const positions = context.scratch('positions', 'int32', e.i32(k));

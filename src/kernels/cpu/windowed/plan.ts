@@ -5,7 +5,7 @@ import { phasesOf } from './layout.js';
 import type { Axis, Windowed } from './spec.js';
 import { hasTiles, points, tileRows } from './winograd.js';
 
-/** How a convolution is worked off: in blocks of so many rows (or steps of four) and columns. */
+/** Block sizes of a convolution: so many rows (or steps of four) and columns. */
 export interface Plan {
   readonly form: 'direct' | 'winograd';
   readonly rows: number;
@@ -13,8 +13,8 @@ export interface Plan {
 }
 
 /**
- * The form and the blocks that take the fewest instructions, of those whose memory stays in the second cache. The
- * form, and with it every result, does not depend on the number of threads; the blocks may.
+ * The form and block sizes with the fewest instructions, of those whose memory stays in the second-level
+ * cache. The form, and with it every result, does not depend on the number of threads; the blocks may.
  */
 export function planOf(windows: Windowed): Plan {
   const sizes = sizesOf(windows);
@@ -27,31 +27,31 @@ export function planOf(windows: Windowed): Plan {
   return { form, rows, columns: sizes.isCut ? sizes.columns : windows.axes[2].count };
 }
 
-/** Blocks for a team: each thread gets about as many. */
+/** Blocks per thread, several for load balance. */
 const manyBlocks = 8;
 
-/** Sizes as far as they are known, and likely ones where they are not. */
+/** Known sizes, and likely ones for the unknown. */
 interface Sizes {
   readonly lanes: number;
-  /** Bytes of an element, and how many a block may take. */
+  /** Bytes of an element, and byte limit of a block. */
   readonly bytes: number;
   readonly cache: number;
-  /** What a product that is added to a sum takes. */
+  /** Cost of a multiply-add. */
   readonly multiplyAdd: number;
   readonly images: number;
   readonly groups: number;
   readonly inputs: number;
   readonly outputs: number;
   readonly down: number;
-  /** Of a block, and how many blocks a row has. */
+  /** Columns of a block, and blocks of a row. */
   readonly columns: number;
   readonly isCut: boolean;
-  /** Whether rows may share a block: not if it is unknown how long they are. */
+  /** True when rows may share a block: not if their length is unknown. */
   readonly joinsRows: boolean;
   readonly axes: readonly [Axis, Axis, Axis];
 }
 
-/** What unknown extents count as. */
+/** Assumed size of unknown extents. */
 const likely = 32;
 
 function sizesOf(windows: Windowed): Sizes {
@@ -80,10 +80,10 @@ function sizesOf(windows: Windowed): Sizes {
   };
 }
 
-/** Longer rows are cut. */
+/** Longest row that is not cut. */
 const mostColumns = 512;
 
-/** More rows at a time save nothing more. */
+/** Row limit of a block: more save nothing more. */
 const mostRows = 64;
 
 interface Costed {
@@ -105,11 +105,11 @@ function best(sizes: Sizes, form: Plan['form'], leastBlocks: number): Costed {
   return found;
 }
 
-/** Vector instructions for loading, combining and storing at six points, and for copying a row. */
+/** Cost in vector instructions of loading, combining and storing at six points, and of copying a row. */
 const evaluating = 45;
 const copying = 4;
 
-/** Scalar instructions for one column of three weights; from memory, where they fit no cache. */
+/** Cost in scalar instructions of one column of three weights; from memory, where they fit no cache. */
 const weighing = 40;
 const weighingFar = 120;
 
@@ -145,5 +145,5 @@ function costed(sizes: Sizes, form: Plan['form'], rows: number, height: number):
   return { form, rows, cost: rows > 1 && memory > sizes.cache ? Infinity : cost };
 }
 
-/** Starting a sum and storing it. */
+/** Cost of initializing and storing a sum. */
 const aroundSum = 4;

@@ -10,9 +10,8 @@ import type { Layout } from './layout.js';
 import type { SpatialIndex, Windowed } from './spec.js';
 
 /**
- * A product of one thread that reads its operands in place, all of it for one stretch along `k` after the other:
- * as long as what a tile needs of it stays in the first cache. `sums` are the results, and hold what stretches
- * before have added up.
+ * A product of one thread that reads its operands in place, in ranges along `k`: as long as the operands of a
+ * tile stay in the first-level cache. `sums` are the results, which accumulate over the ranges.
  */
 export function productInPlace(
   windows: Windowed,
@@ -62,22 +61,25 @@ export function productInPlace(
 }
 
 /**
- * In how many stretches a product of depth `k` is done. Since that orders its sums, it depends on nothing that
- * differs with the number of threads.
+ * Number of ranges along `k`. Since that determines the order of summation, it does not depend on the number
+ * of threads.
  */
 function stretches({ context: { target }, scalar }: Windowed, k: number): number {
   const bytes = usualRows * e.scalarBytes(scalar) + usualVectors * target.vectorBytes;
   return Math.max(1, Math.round((k * bytes) / (mostCaches * target.firstCache)));
 }
 
-/** Sums of more terms than that have blocks and carries; what are fewer have but a few stretches, each of which is short. */
+/**
+ * Term limit above which sums have blocks and compensation; shorter ones have few ranges, each of which is
+ * short.
+ */
 const manyTerms = 8 * shortTerms;
 
-/** What one step along `k` needs. */
+/** Assumed rows of a step along `k`. */
 const usualRows = 12;
 const usualVectors = 2;
 
-/** How often the first cache is filled by a stretch: what is read along it is fetched ahead of time. */
+/** Size of a range in multiples of the first-level cache: its reads are prefetched. */
 const mostCaches = 1.5;
 
 function shapeOf(spec: Contraction): TileShape {
@@ -94,8 +96,8 @@ export function depthOf({ inputs }: Windowed, taps: readonly number[]): Dim {
 }
 
 /**
- * Where the elements along the inner index, channels and then taps, lie from the first column's: a lookup is
- * cheaper than taking the index apart.
+ * Offsets of the elements along the inner index, channels and then taps, from the first column's: a lookup is
+ * cheaper than decomposing the index.
  */
 export function tapTable(
   { context, inputs }: Windowed,

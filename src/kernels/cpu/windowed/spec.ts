@@ -15,7 +15,7 @@ export interface Axis {
   readonly before: Dim;
 }
 
-/** A place, or a tap, along the three spatial axes. */
+/** An index, or a tap, along the three spatial axes. */
 export type SpatialIndex = readonly [z: Expr, y: Expr, x: Expr];
 
 /**
@@ -42,7 +42,7 @@ export interface Windowed {
   readonly weights: {
     readonly prepare: readonly Stmt[];
     at(group: Expr, output: Expr, input: Expr, tap: SpatialIndex): Expr;
-    /** By row-major position in `[groups, outputs, inputs, taps]`, where they lie so. */
+    /** By row-major position in `[groups, outputs, inputs, taps]`, where they are stored so. */
     readonly flat: ((position: Expr) => Expr) | null;
   };
   store(image: Expr, group: Expr, output: Expr, place: SpatialIndex, value: Expr): Stmt;
@@ -57,8 +57,8 @@ export function threeAxes(axes: readonly Axis[]): readonly [Axis, Axis, Axis] {
 const single: Axis = { size: 1, count: 1, taps: 1, stride: 1, dilation: 1, before: 0 };
 
 /**
- * Whether every window is one element of the input, each element in one: then a convolution is a product of
- * matrices that lie in memory.
+ * True when windows and elements correspond one to one: then a convolution is a product of matrices in
+ * memory.
  */
 export function isPlainProduct(axes: readonly Axis[]): boolean {
   return axes.every(

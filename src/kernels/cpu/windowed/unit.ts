@@ -34,7 +34,7 @@ export function overBlocks(
   );
 }
 
-/** How much of so many rows or columns from `start` on there is. */
+/** Number of rows or columns from `start` on, at most `most`. */
 export function part({ axes, context }: Windowed, axis: 1 | 2, start: Expr, most: Dim): Expr {
   const { count } = axes[axis];
   if (sameDim(count, most)) return context.extent(most);

@@ -23,8 +23,8 @@ import { type ValueLocations, KernelScope } from '../nests/scope.js';
 import type { PackedLifetime } from '../nests/steady.js';
 
 /**
- * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are several threads
- * and enough to do, the kernel divides its results among them.
+ * Lowers the nodes of a group to one kernel. `number` makes its name unique. With several threads and enough
+ * work, the kernel divides its results among them.
  */
 export function lowerGroup(
   program: Program,
@@ -108,7 +108,7 @@ function groupBody(
   }
 }
 
-/** A name for a kernel that tells what is in it. */
+/** A kernel name that shows its contents. */
 function kernelName(program: Program, number: number, nodes: readonly NodeId[]): string {
   const names = nodes.flatMap((id) => {
     const node = program.node(id);

@@ -44,9 +44,9 @@ class Rows {
   readonly #domain: Value['type']['shape'];
   readonly #folded: ReadonlySet<number>;
   readonly #wide: ReadonlySet<Value>;
-  /** The memory of one row for each value that waits. */
+  /** The row buffer of each buffered value. */
   readonly #waiting: ReadonlyMap<Value, Waiting>;
-  /** How many elements a row has. */
+  /** Number of elements in a row. */
   readonly #count: Expr;
 
   constructor(scope: KernelScope, group: Group, target: Target) {
@@ -100,7 +100,7 @@ class Rows {
     return e.block(...statements, ...this.#results(row, given));
   }
 
-  /** A result of the row in a local, which all that comes behind reads. */
+  /** A result of the row in a local, which later statements read. */
   #give(result: Value, element: Expr, given: Map<Value, Access>): Stmt {
     const { dtype, shape } = result.type;
     const local = e.variable(`result${result.node}_${result.port}`, element.type.scalar);
@@ -109,7 +109,7 @@ class Rows {
     return e.declare(local, settle(dtype, element));
   }
 
-  /** From the next look on, what this one has stored is read from where it lies. */
+  /** After a pass, its stored values are read from memory. */
   #complete({ stores, keeps }: RowStage, given: Map<Value, Access>): void {
     for (const value of stores) {
       const { buffer } = this.#scope.sink(value);
@@ -143,12 +143,12 @@ class Rows {
     };
   }
 
-  /** The parts of an index along kept axes of more than one element. */
+  /** The components of an index along kept axes of more than one element. */
   #kept(index: readonly Expr[]): readonly Expr[] {
     return index.filter((_, axis) => !this.#folded.has(axis) && this.#domain[axis] !== 1);
   }
 
-  /** Stores what the row gives, once everything about it is known. */
+  /** Stores the row's results, once all of them are known. */
   #results(row: readonly Expr[], given: ReadonlyMap<Value, Access>): readonly Stmt[] {
     const scope = this.#scope.giving(given);
     const locals: Stmt[] = [];
@@ -165,7 +165,7 @@ class Rows {
     return [...locals, ...stores];
   }
 
-  /** All that the nest evaluates at an index, with numbers for what only the row gives. */
+  /** All expressions that the nest evaluates at an index, with placeholders for results of the row. */
   #probe(index: readonly Expr[]): Probe {
     const given = new Map<Value, Access>();
     const statements: Stmt[] = [];
@@ -185,7 +185,7 @@ class Rows {
     return probeOf(values, stores);
   }
 
-  /** Memory of one row, read and written as if it were all of the value. */
+  /** A row buffer, read and written as if it were the whole value. */
   #wait(value: Value): Waiting {
     const { dtype, shape } = value.type;
     const buffer = this.#scope.builder.scratch(`row${value.node}`, dtype, this.#count);

@@ -185,12 +185,14 @@ class MainPrinter {
   }
 
   #kernel({ kernel: lowered, step }: KernelStep, into: Sequence): void {
-    this.#touch(
-      kernelTouches(lowered, step, (location) => this.#table.placesOf(location)),
-      into,
-    );
     const { kernel, args, grains } = lowered;
     const { team } = into;
+    if (team !== null) {
+      this.#touch(
+        kernelTouches(lowered, step, (location) => this.#table.placesOf(location)),
+        into,
+      );
+    }
     if (team === null || grains === null) {
       into.first(e.call(kernel, args.map((arg) => this.#argument(arg, step, null))), ...this.#kept.filled(step)); // prettier-ignore
       return;

@@ -9,19 +9,19 @@ import { storageOf } from '../../../ops/elements.js';
 import { ExtentParameters } from '../../../loop/language/extents.js';
 import type { PackedLifetime } from './steady.js';
 
-/** What a kernel must be called with, in the order of its parameters. */
+/** Arguments of a kernel, in the order of its parameters. */
 export type KernelArgument =
   | { readonly kind: 'place'; readonly place: number }
   | { readonly kind: 'size'; readonly dim: DimExpr }
   | ScratchArgument
   | PackedArgument
-  /** The state of what is kept. */
+  /** The state of kept data. */
   | { readonly kind: 'state' }
-  /** The number of the thread that calls, and how many do. */
+  /** The number of the calling thread, and the number of threads. */
   | { readonly kind: 'thread' }
   | { readonly kind: 'threads' };
 
-/** Memory for the length of the kernel. */
+/** Memory for the duration of the kernel. */
 export interface ScratchArgument {
   readonly kind: 'scratch';
   readonly name: string;
@@ -29,7 +29,7 @@ export interface ScratchArgument {
   readonly length: Dim;
 }
 
-/** Memory for as long as what it is made of is steady. */
+/** Memory for as long as the operand that data is derived from stays the same. */
 export interface PackedArgument {
   readonly kind: 'kept';
   readonly name: string;
@@ -42,20 +42,20 @@ export interface LoweredKernel {
   readonly kernel: Kernel;
   readonly args: readonly KernelArgument[];
   /**
-   * For a kernel that several threads call, each for its share of the results: the stretches of work that
-   * are worth a thread of their own. Null where the first thread does everything.
+   * For a kernel that several threads call, each for its share of the results: the work in units that are
+   * worth a thread. Null where the first thread does everything.
    */
   readonly grains: Dim | null;
 }
 
-/** Collects the parameters of one kernel while its body is made. */
+/** Collects the parameters of one kernel while its body is built. */
 export class KernelBuilder {
   readonly extents: ExtentParameters = new ExtentParameters();
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
   #keptState: Var | null = null;
 
-  /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
+  /** The buffer parameter for a location; the same object each time, so that kernels see aliases. */
   buffer(place: number, name: string, dtype: DType): Buffer {
     let known = this.#buffers.get(place);
     if (known === undefined) {
@@ -76,7 +76,7 @@ export class KernelBuilder {
     return param;
   }
 
-  /** Keeps something for as long as the operand it is made of is steady. */
+  /** Keeps data for as long as its operand stays the same. */
   keeper(steady: PackedLifetime): PackedAllocator {
     const isCertain = steady.kind === 'loop';
     return {

@@ -19,10 +19,10 @@ export interface NestLoop {
   readonly isIndependent: boolean;
 }
 
-/** The loops over a domain, and how addresses move with them. */
+/** The loops over a domain, and the steps of addresses in them. */
 export interface NestPlan {
   readonly loops: readonly NestLoop[];
-  /** For a loop whose index only serves addresses: the step of each address, in one order for all. */
+  /** For a loop whose index only occurs in addresses: the step of each address, in one order for all. */
   readonly steps: ReadonlyMap<NestLoop, readonly Dim[]>;
 }
 
@@ -73,7 +73,7 @@ export interface Probe {
   readonly addresses: readonly Expr[];
 }
 
-/** By axis: how far each address moves along it; null when the index is used in another way. */
+/** By axis: the step of each address along it; null when the index has other uses. */
 type StepTable = ReadonlyMap<number, readonly Dim[] | null>;
 
 function stepTable(
@@ -103,7 +103,7 @@ function stepTable(
   return table;
 }
 
-/** Walks values: loads give addresses, an index in any other place makes its axis immovable. */
+/** Visits values: loads have addresses, any other use of an index fixes its axis. */
 class Uses {
   readonly addresses: Expr[] = [];
   readonly #seen: Set<Expr> = new Set();
@@ -133,7 +133,7 @@ function merges(steps: StepTable, outer: number, inner: number, extent: Dim): bo
   return along.every((step, i) => sameDim(step, mulDim(within[i], extent)));
 }
 
-/** The index of the domain at which the loops stand; `shape` gives its rank. */
+/** The index of the domain at which the loops are; `shape` gives its rank. */
 export function indexOf(rank: number, loops: readonly NestLoop[], at: readonly Expr[]): Expr[] {
   const index: Expr[] = Array.from({ length: rank }, () => zero);
   loops.forEach((loop, i) => (index[loop.axes[loop.axes.length - 1]] = at[i]));
@@ -146,10 +146,10 @@ export interface SharedLoop {
   readonly step: number;
 }
 
-/** Neighboring elements that one thread stores together: whole cache lines, whatever their dtype. */
+/** Neighboring elements that one thread stores together: whole cache lines, for any dtype. */
 export const elementsTogether = 64;
 
-/** More shares than threads, so that each gets about as many. */
+/** Shares per thread, several for load balance. */
 const manyShares = 16;
 
 /**

@@ -6,7 +6,7 @@ import type { ExtentParameters } from '../../../loop/language/extents.js';
 import { elementsTogether, indexOf, type NestLoop, loopToShare, nest, planLoops } from './nest.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
-/** A result of a point nest: what its elements are and where they go. */
+/** A result of a point nest: its elements and their sink. */
 export interface PointResult {
   readonly sink: Sink;
   at(index: readonly Expr[]): Expr;

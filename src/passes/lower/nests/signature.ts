@@ -2,6 +2,7 @@ import { encodeAttributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode, Operator, Program, Value } from '../../../ir/program.js';
 import { typeToString } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
 import type { Group } from '../../groups/group.js';
 import { isImmediate } from '../../groups/places.js';
 import { isView } from '../../rewrite/views.js';
@@ -25,6 +26,8 @@ export class KernelSignatures {
   readonly #placement: ValueLocations;
   /** Operators are compared as objects: two may have the same name. */
   readonly #operators: Map<Operator, number>;
+  /** Layers have types in common, which are one object where sizes were inferred. */
+  readonly #types: Map<TensorType, string> = new Map();
 
   /** Signatures of several programs are comparable if they share `operators`. */
   constructor(program: Program, placement: ValueLocations, operators: Map<Operator, number>) {
@@ -45,7 +48,7 @@ export class KernelSignatures {
     const refer = (value: Value): string => {
       const number = numbers.get(value.node);
       if (number !== undefined) return `${number}.${value.port}`;
-      const type = typeToString(value.type);
+      const type = this.#type(value.type);
       const node = this.#program.node(value.node);
       if (node.kind === 'constant' && isImmediate(node.data)) {
         return `${type}=${Object.is(node.data.data[0], -0) ? '-0' : String(node.data.data[0])}`;
@@ -60,7 +63,7 @@ export class KernelSignatures {
       const operands = this.#program.operands(id).map(refer);
       numbers.set(id, numbers.size);
       const attributes = attributesKey(call);
-      const types = call.types.map(typeToString).join();
+      const types = call.types.map((type) => this.#type(type)).join();
       lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
     }
     for (const id of group.anchors) lines.push(String(numbers.get(id)));
@@ -70,6 +73,12 @@ export class KernelSignatures {
     }
     lines.push(keeps);
     return { key: lines.join('\n'), places };
+  }
+
+  #type(type: TensorType): string {
+    let text = this.#types.get(type);
+    if (text === undefined) this.#types.set(type, (text = typeToString(type)));
+    return text;
   }
 
   #operator(op: Operator): number {

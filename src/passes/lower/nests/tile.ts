@@ -7,9 +7,9 @@ import { type NestLoop, nest, type NestPlan, overLoop, type SharedLoop } from '.
 export const tileExtent = 64;
 
 /**
- * Two loops that move through memory in opposite ways, as in a transposition: the innermost one jumps
- * where another one advances by single elements. Run tile by tile, every cache line that the jumps
- * touch is used up before it is evicted. Null when there are none, or too few iterations to matter.
+ * Two loops with opposite memory order, as in a transposition: the innermost one jumps where another one
+ * advances by single elements. Tiled, every cache line of the jumps is fully used before it is evicted. Null
+ * when there are none, or too few iterations to matter.
  */
 export function loopsToTile({ loops, steps }: NestPlan): readonly [NestLoop, NestLoop] | null {
   const inner = loops[loops.length - 1];

@@ -10,9 +10,9 @@ import type { LoopRange } from '../../../loop/language/team.js';
 import { elementsTogether, type NestLoop, loopToShare, nest, overLoop } from '../nests/nest.js';
 import { cut, stageInBlocks, stageLoop } from './stages.js';
 
-/** Folds of at most this many elements keep their states in registers. */
+/** Length up to which folds keep their states in registers. */
 const shortFold = 8;
-/** How many results are folded together: their states stay in the first-level cache. */
+/** Results that are folded together: their states stay in the first-level cache. */
 const columnsTogether = 1024;
 
 /** Folds over outer axes: neighboring results side by side, `column` is the loop over them. */
@@ -48,7 +48,7 @@ function columnsInRegisters(
   );
 }
 
-/** The results at a few indices at once. */
+/** The results at several indices at once. */
 function columnsAt(fold: Fold, keptAt: readonly (readonly Expr[])[], lanes: number): Stmt {
   const states = keptAt.map((_, copy) => declareState(`state${copy}`, fold.initial, lanes));
   return e.block(
@@ -61,8 +61,8 @@ function columnsAt(fold: Fold, keptAt: readonly (readonly Expr[])[], lanes: numb
 }
 
 /**
- * States in memory, so that the input is read in its own order, row by row, instead of once for every
- * few columns; several rows are folded in between to save loads and stores of states.
+ * States in memory, so that the input is read in its own order, row by row, instead of once for every few
+ * columns; several rows are folded together to save loads and stores of states.
  */
 function columnsInMemory(
   fold: Fold,

@@ -30,7 +30,7 @@ export function foldRows(fold: Fold, row: NestLoop, isDivided: boolean): Stmt {
   return nest(fold.outer, body, 'serial', shared);
 }
 
-/** What looks at one row once, and the locals that then hold the state of all of it. */
+/** One pass over a row, and the locals that then hold its complete state. */
 export function foldRow(
   fold: FoldStage,
   row: NestLoop,
@@ -90,14 +90,17 @@ function partialStates(
   };
 }
 
-/** Elements of at most this much work are folded several together. */
+/** Limit of work per element for folding several elements together. */
 const cheapWork = 12;
-/** As are vectors of at most so many bytes: the instructions that add wider ones read them from memory themselves. */
+/**
+ * Limit of vector bytes for folding several together: instructions that add wider ones read them from memory
+ * themselves.
+ */
 const narrowVector = 16;
 
 /**
- * What is folded in one step of a row: long sums of what costs little code are added up pairwise first, which
- * makes fewer blocks of them, in half of the states.
+ * Elements folded in one step of a row: for long sums of cheap terms, pairs are added first, which halves the
+ * blocks and the states.
  */
 function shapeOfSteps(
   fold: FoldStage,

@@ -17,7 +17,7 @@ import { foldRows } from './fold-rows.js';
 import { planLoops, type Probe } from '../nests/nest.js';
 import type { KernelScope } from '../nests/scope.js';
 
-/** The dtypes in which states lie in memory. */
+/** The dtypes of states in memory. */
 const stateTypes: Readonly<Record<Scalar, DType>> = {
   f32: 'float32',
   f64: 'float64',
@@ -117,7 +117,7 @@ export function partsOf(
   });
 }
 
-/** As many lanes as a vector register has for the widest scalar that the nest handles. */
+/** Lanes of a vector register for the widest scalar of the nest. */
 export function lanesOf(
   parts: readonly FoldPart[],
   { values }: Probe,
@@ -133,7 +133,9 @@ export function lanesOf(
   return vectorBytes / widest;
 }
 
-/** What the nest evaluates: the elements, and all that the stores of a statement without loops need. */
+/**
+ * Expressions that the nest evaluates: the elements, and the operands of stores in a statement without loops.
+ */
 export function probeOf(elements: readonly Expr[], stores: Stmt): Probe {
   const values = [...elements];
   const addresses: Expr[] = [];

@@ -226,7 +226,7 @@ function layOut(places: readonly Place[]): {
   // The barrier's words come first.
   const begin = 256;
   const free: { at: number; last: number }[] = [];
-  const at: number[] = [];
+  const at: number[] = places.map(() => 0);
   const order = places.map((_, place) => place).sort((a, b) => places[a].first - places[b].first);
   for (const place of order) {
     const { first, last } = places[place];

@@ -1,0 +1,78 @@
+import { currentSource, ShapeError, TraceError } from '../../base/errors.js';
+import { checkPredicate } from '../../ops/control/body.js';
+import { iterateRows } from '../control/rows.js';
+import { mode } from '../core/mode.js';
+import { NDArray } from '../core/ndarray.js';
+import { sourceOf } from './site.js';
+
+/* Questions that converted code asks about host values and eager arrays. */
+
+export const op = 'use graph';
+
+/** The truth of a value: JavaScript's own, or the element of an eager array. */
+export function test(value: unknown, site: string): unknown {
+  return typeof value === 'object' && value instanceof NDArray ? truthOf(value, site) : value;
+}
+
+function truthOf(array: NDArray, site: string): boolean {
+  checkPredicate(op, 'the test', array.type);
+  if (mode.capture !== null) throw undecidable('a statement with this test', site);
+  return array.item() === true;
+}
+
+/** The error for what a captured array decides and cannot become a graph. */
+export function undecidable(construct: string, site: string): TraceError {
+  return new TraceError(
+    `a captured array decides about ${construct}, which cannot become a graph`,
+    {
+      op,
+      advice:
+        'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach',
+      ...sourceOf(site, currentSource()),
+    },
+  );
+}
+
+/** The values of a `for...of`: the rows of an eager array, and anything else as it is. */
+export function rows(value: unknown, site: string): unknown {
+  if (!(value instanceof NDArray)) return value;
+  if (mode.capture !== null) throw undecidable('a loop over rows', site);
+  return eagerRows(value);
+}
+
+export function eagerRows(array: NDArray): Iterable<NDArray> {
+  checkRows(array);
+  return array.shape[0] === 0 ? [] : iterateRows(array, false);
+}
+
+export function checkRows(array: NDArray): void {
+  if (array.ndim > 0) return;
+  throw new ShapeError('an array of rank 0 has no rows to go over', {
+    op,
+    expected: 'an array with a first axis',
+    actual: 'rank 0',
+  });
+}
+
+/** The value that a `switch` compares: the element of an eager array, and anything else as it is. */
+export function subject(value: unknown, site: string): unknown {
+  if (!(value instanceof NDArray)) return value;
+  if (mode.capture !== null) throw undecidable('a switch', site);
+  const element = value.item();
+  return typeof element === 'bigint' ? Number(element) : element;
+}
+
+/** `object[key] ||= value` and `object[key] &&= value`. */
+export function assignMember(
+  operator: '||' | '&&',
+  object: unknown,
+  key: unknown,
+  value: () => unknown,
+  site: string,
+): unknown {
+  const members = object as Record<PropertyKey, unknown>;
+  const name = key as PropertyKey;
+  const old = members[name];
+  const isKept = Boolean(test(old, site)) === (operator === '||');
+  return isKept ? old : (members[name] = value());
+}

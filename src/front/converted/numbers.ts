@@ -1,0 +1,183 @@
+import { currentSource, InternalError, TraceError } from '../../base/errors.js';
+import { typeToString } from '../../ir/program.js';
+import * as operators from '../../ops/index.js';
+import { array } from '../arrays/creation.js';
+import { NDArray } from '../core/ndarray.js';
+import { sourceOf } from './site.js';
+
+/*
+ * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
+ * TypeScript they are still numbers, so JavaScript's operators work on them.
+ */
+
+const numbers = new WeakSet<NDArray>();
+
+/** Says that an array stands for a number or boolean of the user's. */
+export function asNumber(value: NDArray): NDArray {
+  numbers.add(value);
+  return value;
+}
+
+/** True if a value is an array that stands for a number or boolean. */
+export function isNumber(value: unknown): value is NDArray {
+  return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
+}
+
+type Arithmetic = (a: NDArray, b: NDArray) => NDArray;
+
+/** JavaScript's remainder has the sign of the dividend. */
+const remainder: Arithmetic = (a, b) => {
+  const floored = operators.mod(a, b);
+  const isOther = operators.notEqual(operators.less(a, 0), operators.less(b, 0));
+  const isRest = operators.notEqual(floored, 0);
+  return operators.where(operators.logicalAnd(isOther, isRest), operators.sub(floored, b), floored);
+};
+
+const arithmetic: Readonly<Record<string, Arithmetic>> = {
+  '+': (a, b) => operators.add(a, b),
+  '-': (a, b) => operators.sub(a, b),
+  '*': (a, b) => operators.mul(a, b),
+  '/': (a, b) => operators.div(a, b),
+  '%': remainder,
+  '**': (a, b) => operators.pow(a, b),
+  '<': (a, b) => operators.less(a, b),
+  '<=': (a, b) => operators.lessEqual(a, b),
+  '>': (a, b) => operators.greater(a, b),
+  '>=': (a, b) => operators.greaterEqual(a, b),
+  '==': (a, b) => operators.equal(a, b),
+  '===': (a, b) => operators.equal(a, b),
+  '!=': (a, b) => operators.notEqual(a, b),
+  '!==': (a, b) => operators.notEqual(a, b),
+};
+
+/** An operator of JavaScript on host values, or on numbers that are arrays. */
+export function op(operator: string, a: unknown, b: unknown): unknown {
+  if (isNumber(a) || isNumber(b)) {
+    const [x, y] = [operand(a), operand(b)];
+    if (x !== null && y !== null) return asNumber(arithmetic[operator](x, y));
+  }
+  return native(operator, a, b);
+}
+
+/** A number as an array; null for what is none. */
+function operand(value: unknown): NDArray | null {
+  if (isNumber(value)) return value;
+  if (typeof value === 'boolean') return array(value, { dtype: 'bool' });
+  if (typeof value !== 'number') return null;
+  return array(value, { dtype: isInt32(value) ? 'int32' : 'float32' });
+}
+
+export function isInt32(value: number): boolean {
+  return Number.isInteger(value) && Math.abs(value) < 2 ** 31 && !Object.is(value, -0);
+}
+
+/** The operator as JavaScript has it, on any two values. */
+function native(operator: string, left: unknown, right: unknown): unknown {
+  // JavaScript's operators take any values; TypeScript wants them to be numbers.
+  const [a, b] = [left as number, right as number];
+  switch (operator) {
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+    case '/':
+      return a / b;
+    case '%':
+      return a % b;
+    case '**':
+      return a ** b;
+    case '<':
+      return a < b;
+    case '<=':
+      return a <= b;
+    case '>':
+      return a > b;
+    case '>=':
+      return a >= b;
+    case '==':
+      // oxlint-disable-next-line eqeqeq -- the user's own operator
+      return a == b;
+    case '!=':
+      // oxlint-disable-next-line eqeqeq -- the user's own operator
+      return a != b;
+    case '===':
+      return a === b;
+    case '!==':
+      return a !== b;
+    default:
+      throw new InternalError(`converted code has no operator ${operator}`);
+  }
+}
+
+/** A value that only the host can use: an index of a list, or a part of a text. */
+export function hostOnly(value: unknown, site: string): unknown {
+  if (!isNumber(value)) return value;
+  throw new TraceError('a number that a captured array decides is an index or a part of a text', {
+    op: 'use graph',
+    expected: 'a number that is known while the code is captured',
+    actual: typeToString(value.type),
+    advice: 'index an array with it, by take or slice, or compute with it',
+    ...sourceOf(site, currentSource()),
+  });
+}
+
+/** `-value` and `+value`. */
+export function unary(operator: '-' | '+', value: unknown): unknown {
+  if (isNumber(value)) return operator === '-' ? asNumber(operators.neg(value)) : value;
+  return operator === '-' ? -(value as number) : +(value as number);
+}
+
+/** The value of `++value` or `--value`. */
+export function step(value: unknown, by: 1 | -1): unknown {
+  if (isNumber(value)) return op('+', value, by);
+  let next = value as number;
+  return by === 1 ? ++next : --next;
+}
+
+/** The value of `variable++` or `variable--`: what the variable was, as a number. */
+export function before(value: unknown, by: 1 | -1, set: (next: unknown) => void): unknown {
+  if (isNumber(value)) {
+    set(op('+', value, by));
+    return value;
+  }
+  let next = value as number;
+  const old = by === 1 ? next++ : next--;
+  set(next);
+  return old;
+}
+
+type Members = Record<PropertyKey, unknown>;
+
+/**
+ * `object[key] += value` and its like. A key that is an object is converted for reading and for writing, as
+ * V8 does.
+ */
+export function update(
+  object: unknown,
+  key: unknown,
+  operator: string,
+  value: () => unknown,
+): unknown {
+  const members = object as Members;
+  const name = key as PropertyKey;
+  const old = members[name];
+  return (members[name] = op(operator, old, value()));
+}
+
+/** `++object[key]` and `--object[key]`. */
+export function stepMember(object: unknown, key: unknown, by: 1 | -1): unknown {
+  const members = object as Members;
+  const name = key as PropertyKey;
+  return (members[name] = step(members[name], by));
+}
+
+/** `object[key]++` and `object[key]--`. */
+export function beforeMember(object: unknown, key: unknown, by: 1 | -1): unknown {
+  const members = object as Members;
+  const name = key as PropertyKey;
+  return before(members[name], by, (next) => {
+    members[name] = next;
+  });
+}

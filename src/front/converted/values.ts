@@ -1,0 +1,254 @@
+import type { DType } from '../../base/dtype.js';
+import { DTypeError, ShapeError, TraceError } from '../../base/errors.js';
+import {
+  flattenTree,
+  sameStructure,
+  type TreeStructure,
+  unflattenTree,
+} from '../../base/attributes/tree.js';
+import { isStatic, sameShape } from '../../base/dim/index.js';
+import { typeToString } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { array, zeros } from '../arrays/creation.js';
+import type { NDArray } from '../core/ndarray.js';
+import { isArray } from '../graphs/signature.js';
+import { op } from './host.js';
+import { asNumber, isInt32, isNumber } from './numbers.js';
+
+/*
+ * Values of variables on their way through a branch or loop: their arrays go through the operator, numbers
+ * as arrays of rank 0, and the rest must be the same on every path.
+ */
+
+/** A value with a name for errors. */
+export interface Entry {
+  readonly what: string;
+  readonly value: unknown;
+  /** A counter: every assignment in the source is by integer literals. */
+  readonly isInteger: boolean;
+}
+
+/** The arrangement of arrays in a value. */
+export interface Layout {
+  readonly what: string;
+  /** Null for a value that is kept as it is. */
+  readonly structure: TreeStructure | null;
+  readonly value: unknown;
+  readonly types: readonly TensorType[];
+  /** True if the value is a number of the user's, given or as an array. */
+  readonly isNumber: boolean;
+}
+
+export interface Packed {
+  readonly leaves: readonly NDArray[];
+  readonly layouts: readonly Layout[];
+}
+
+/** Dtypes that numbers have to have, by the names of what they are the values of. */
+export type Wanted = Map<string, DType>;
+
+/** Thrown where a number of the first path has to have another dtype: everything is traced again. */
+export class Retrace extends Error {}
+
+/** Takes values apart. */
+export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
+  const leaves: NDArray[] = [];
+  const layouts = entries.map((entry): Layout => {
+    const { what } = entry;
+    const value = numberArray(entry, wanted.get(what));
+    const flat = flattened(value);
+    if (flat === null) {
+      return { what, structure: null, value, types: [], isNumber: false };
+    }
+    leaves.push(...flat.leaves);
+    return {
+      what,
+      structure: flat.structure,
+      value,
+      types: flat.leaves.map(({ type }) => type),
+      isNumber: isNumber(value),
+    };
+  });
+  return { leaves, layouts };
+}
+
+/** A host number as an array, and a number that is one in the dtype that is wanted. */
+function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unknown {
+  if (typeof value === 'boolean') return asNumber(array(value, { dtype: dtype ?? 'bool' }));
+  if (typeof value === 'number') {
+    const own = isInteger && isInt32(value) ? 'int32' : 'float32';
+    return asNumber(array(value, { dtype: dtype ?? own }));
+  }
+  if (isNumber(value) && dtype !== undefined && value.dtype !== dtype) {
+    return asNumber(value.astype(dtype));
+  }
+  return value;
+}
+
+/** The arrays of a value; null where it has none, or is no tree. */
+function flattened(
+  value: unknown,
+): { leaves: readonly NDArray[]; structure: TreeStructure } | null {
+  if (typeof value !== 'object' || value === null) return null;
+  try {
+    const flat = flattenTree(value, isArray, op);
+    return flat.leaves.length === 0 && !isContainer(value) ? null : flat;
+  } catch {
+    // An object of a class, a map and the like: it is kept by identity, and compared.
+    return null;
+  }
+}
+
+function isContainer(value: object): boolean {
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** Rules for the comparison of values with those of the first path. */
+export interface Agreement {
+  /** The path of the values, for errors. */
+  readonly path: string;
+  /** The path that they are compared with. */
+  readonly other: string;
+  /** True if sizes may differ; ranks may not. */
+  readonly mayDiffer: boolean;
+}
+
+/**
+ * Takes values apart that must be like others.
+ * @throws TraceError, DTypeError or ShapeError naming the value that is not; Retrace where a number of the
+ * others can follow.
+ */
+export function packLike(
+  entries: readonly Entry[],
+  layouts: readonly Layout[],
+  wanted: Wanted,
+  agreement: Agreement,
+): readonly NDArray[] {
+  return entries.flatMap((entry, i) => leavesLike(entry, layouts[i], wanted, agreement));
+}
+
+function leavesLike(
+  entry: Entry,
+  layout: Layout,
+  wanted: Wanted,
+  { path, other, mayDiffer }: Agreement,
+): readonly NDArray[] {
+  const { what } = entry;
+  const given = layout.isNumber && isHostNumber(entry.value) ? layout.types[0].dtype : undefined;
+  const fits = given === undefined || fitsDType(entry.value, given);
+  const own = numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined);
+  if (layout.structure === null) {
+    if (Object.is(own, layout.value)) return [];
+    throw differing(what, layout.value, own, path, other);
+  }
+  const alone = !layout.isNumber && isHostNumber(entry.value) && layout.types.length === 1;
+  const value = alone ? array(Number(entry.value), { dtype: layout.types[0].dtype }) : own;
+  const flat = flattened(value);
+  if (flat === null || !sameStructure(flat.structure, layout.structure)) {
+    throw differing(what, layout.value, entry.value, path, other);
+  }
+  return flat.leaves.map((leaf, k) => {
+    const [type, expected] = [leaf.type, layout.types[k]];
+    if (type.dtype !== expected.dtype) {
+      if (layout.isNumber && type.shape.length === 0) {
+        const dtype = isNumber(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
+        if (dtype === expected.dtype) return asNumber(leaf.astype(dtype));
+        wanted.set(what, dtype);
+        throw new Retrace();
+      }
+      throw new DTypeError(`${what} has another dtype ${path}`, {
+        op,
+        expected: `${expected.dtype}, as ${other}`,
+        actual: type.dtype,
+        advice: 'cast one of them',
+      });
+    }
+    const isAlike = mayDiffer
+      ? type.shape.length === expected.shape.length
+      : sameShape(type.shape, expected.shape);
+    if (isAlike) return leaf;
+    throw new ShapeError(`${what} has another shape ${path}`, {
+      op,
+      expected: `${typeToString(expected)}, as ${other}`,
+      actual: typeToString(type),
+    });
+  });
+}
+
+function isHostNumber(value: unknown): value is number | boolean {
+  return typeof value === 'number' || typeof value === 'boolean';
+}
+
+function fitsDType(value: unknown, dtype: DType): boolean {
+  if (typeof value === 'boolean') return dtype === 'bool';
+  return dtype === 'int32' ? isInt32(value as number) : dtype !== 'bool';
+}
+
+/** The dtype of a number that is one on one path and the other on the other. */
+function commonDType(a: DType, b: DType): DType {
+  if (a === b) return a;
+  if (a === 'bool') return b;
+  return b === 'bool' ? a : 'float32';
+}
+
+function differing(
+  what: string,
+  first: unknown,
+  second: unknown,
+  path: string,
+  other: string,
+): TraceError {
+  const isMissing = second === undefined || first === undefined;
+  const where = second === undefined ? path : other;
+  return new TraceError(
+    isMissing
+      ? `${what} has no value ${where}, and is used afterwards`
+      : `${what} differs ${path}, and is no array`,
+    {
+      op,
+      expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
+      actual: isMissing ? 'undefined' : shown(second),
+      advice: isMissing
+        ? 'give it a value before'
+        : 'let arrays, numbers and booleans depend on arrays only',
+    },
+  );
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return `the function ${value.name}`;
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'object' && value !== null) {
+    return `an object with ${Object.keys(value).join(', ') || 'no keys'}`;
+  }
+  return String(value);
+}
+
+/** Puts values together again. */
+export function unpack(layouts: readonly Layout[], leaves: readonly NDArray[]): readonly unknown[] {
+  let next = 0;
+  return layouts.map(({ structure, value, types, isNumber: isOne }) => {
+    if (structure === null) return value;
+    const own = leaves.slice(next, (next += types.length));
+    const made = unflattenTree(structure, own);
+    return isOne ? asNumber(made as NDArray) : made;
+  });
+}
+
+/**
+ * Zeros in the place of values that a path does not have and nobody reads.
+ * @throws TraceError where their sizes are not known.
+ */
+export function placeholders(layouts: readonly Layout[]): readonly NDArray[] {
+  return layouts.flatMap(({ what, types }) =>
+    types.map(({ dtype, shape }) => {
+      if (shape.every(isStatic)) return zeros(shape, { dtype });
+      throw new TraceError(`${what} has sizes that only the data decides`, {
+        op,
+        actual: typeToString({ dtype, shape }),
+        advice: 'give it on every path',
+      });
+    }),
+  );
+}

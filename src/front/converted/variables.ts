@@ -1,0 +1,116 @@
+import type { Entry } from './values.js';
+
+/** The variables that a construct changes, as closures over them. */
+export interface Variables {
+  /** Variables that are read afterwards. */
+  readonly merged: readonly Variable[];
+  /** Values of the merged ones, then of those that are dropped afterwards. */
+  readonly get: () => readonly unknown[];
+  readonly set: (values: readonly unknown[]) => void;
+}
+
+interface Variable {
+  readonly name: string;
+  readonly isInteger: boolean;
+  /** Members of the object that it holds are assigned: the object stays, its members change. */
+  readonly isTree: boolean;
+}
+
+/** Accessors of variables. A name may be followed by `int` for a counter and `tree` for an object that changes. */
+export function vars(
+  merged: readonly string[],
+  _local: readonly string[],
+  get: () => readonly unknown[],
+  set: (values: readonly unknown[]) => void,
+): Variables {
+  return {
+    merged: merged.map((text) => {
+      const [name, ...flags] = text.split(' ');
+      return { name, isInteger: flags.includes('int'), isTree: flags.includes('tree') };
+    }),
+    get,
+    set,
+  };
+}
+
+/** Values of variables before a path runs, so that each path starts from them. */
+export interface Saved {
+  readonly values: readonly unknown[];
+  /** The members of objects, deeply. */
+  readonly members: readonly (Members | null)[];
+}
+
+interface Members {
+  readonly object: object;
+  readonly entries: readonly (readonly [key: string, value: unknown, members: Members | null])[];
+}
+
+export function save({ merged, get }: Variables): Saved {
+  const values = get();
+  return {
+    values,
+    members: merged.map(({ isTree }, i) => (isTree ? membersOf(values[i], new Set()) : null)),
+  };
+}
+
+function membersOf(value: unknown, seen: Set<unknown>): Members | null {
+  if (!isContainer(value) || seen.has(value)) return null;
+  seen.add(value);
+  return {
+    object: value,
+    entries: Object.entries(value).map(
+      ([key, entry]) => [key, entry, membersOf(entry, seen)] as const,
+    ),
+  };
+}
+
+function isContainer(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** Gives variables, and the members of the objects they hold, their values from before. */
+export function restore(variables: Variables, { values, members }: Saved): void {
+  for (const each of members) if (each !== null) restoreMembers(each);
+  variables.set(values);
+}
+
+function restoreMembers({ object, entries }: Members): void {
+  const target = object as Record<string, unknown>;
+  const keys = new Set(entries.map(([key]) => key));
+  for (const key of Object.keys(target)) if (!keys.has(key)) delete target[key];
+  if (Array.isArray(object)) object.length = entries.length;
+  for (const [key, value, inner] of entries) {
+    target[key] = value;
+    if (inner !== null) restoreMembers(inner);
+  }
+}
+
+/** The merged variables with their present values. */
+export function entriesOf({ merged, get }: Variables): readonly Entry[] {
+  const values = get();
+  return merged.map(({ name, isInteger }, i) => ({ what: name, value: values[i], isInteger }));
+}
+
+/** Gives merged variables new values; the others are as they were before. */
+export function assign(variables: Variables, saved: Saved, values: readonly unknown[]): void {
+  restore(variables, saved);
+  const next = variables.merged.map(({ isTree }, i) => {
+    const old = saved.values[i];
+    if (!isTree || !isContainer(old) || !isContainer(values[i])) return values[i];
+    replaceMembers(old, values[i]);
+    return old;
+  });
+  variables.set([...next, ...saved.values.slice(next.length)]);
+}
+
+/** Makes an object hold what another one holds; objects inside stay where they can. */
+function replaceMembers(target: object, source: object): void {
+  const [into, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
+  for (const key of Object.keys(into)) if (!Object.hasOwn(from, key)) delete into[key];
+  for (const [key, value] of Object.entries(from)) {
+    const old = into[key];
+    if (isContainer(old) && isContainer(value)) replaceMembers(old, value);
+    else if (old !== value) into[key] = value;
+  }
+}

@@ -1,0 +1,390 @@
+import type * as t from '@babel/types';
+import { isCaptured } from '../syntax/scopes.js';
+import { isTypeOnly } from '../syntax/walk.js';
+import type { FileContext } from './form.js';
+import type { FunctionFacts } from './function-facts.js';
+import { native, NativeStatements, type Place } from './native-statements.js';
+import { added, type Piece } from './output.js';
+import { escapes, isLeftFromNative, isLoop, jumpsIn, labeledBy, type Loop } from './shape.js';
+
+/**
+ * The body of a function in the form that captured code runs in. Statements that decide become calls of the
+ * runtime, with what they decide about in closures. Where such a statement may be left by a jump, what
+ * follows it is a closure too, its continuation: the runtime runs it on each path that comes to it.
+ */
+export class CapturedForm extends NativeStatements {
+  readonly #body: t.Function['body'];
+  #numbers = 0;
+
+  constructor(file: FileContext, facts: FunctionFacts, node: t.Function) {
+    super(file, facts, returnsFromInside(node.body));
+    this.#body = node.body;
+  }
+
+  /** The name of the function's own continuation. */
+  readonly end: string = `${this.file.runtime}_end`;
+
+  /** The statements of the body. */
+  statements(): readonly Piece[] {
+    if (this.#body.type !== 'BlockStatement') return this.expression(this.#body);
+    return this.list(this.#body.body, { next: this.isReturnTold ? this.end : null, ends: [] });
+  }
+
+  override block(node: t.BlockStatement | t.StaticBlock): readonly Piece[] {
+    return [added('{ '), ...this.list(node.body, native), added(' }')];
+  }
+
+  override list(nodes: readonly t.Node[], place: Place): readonly Piece[] {
+    const pieces: Piece[] = [];
+    // Functions are there before the first statement runs, also those after the start of a continuation.
+    for (const node of nodes) {
+      if (node.type === 'FunctionDeclaration') pieces.push(...this.file.renderFunction(node, this));
+    }
+    const rest = nodes.filter((node) => node.type !== 'FunctionDeclaration' && !isTypeOnly(node));
+    for (const [i, node] of rest.entries()) {
+      const { next } = place;
+      const isCut = next !== null && this.#isConverted(node) && escapes(node);
+      if (isCut && !this.#isUsedBefore(nodes, rest.slice(i + 1))) {
+        const tail = rest.slice(i + 1);
+        pieces.push(
+          added('return '),
+          ...this.#escaping(node, this.#continuation(tail, place), place),
+        );
+        pieces.push(added(';'));
+        return pieces;
+      }
+      pieces.push(...this.statement(node));
+    }
+    const isLeft = rest.length > 0 && jumping.has(rest[rest.length - 1].type);
+    if (place.next !== null && !isLeft) {
+      pieces.push(added(`return ${this.file.runtime}.end(${place.next});`));
+    }
+    return pieces;
+  }
+
+  /** The continuation that runs statements and then the one after them. */
+  #continuation(tail: readonly t.Node[], place: Place): readonly Piece[] {
+    const { next } = place;
+    if (next === null || tail.length === 0) return [added(next ?? 'undefined')];
+    const scope = this.facts.scopeAround(tail[0]);
+    const variables = this.variables(tail as never, scope, place.ends);
+    const name = this.newName();
+    return this.call('follow', tail[0], variables, this.#closure(tail, place.ends, name), next);
+  }
+
+  /** A closure over statements that is given its continuation. */
+  #closure(
+    nodes: readonly t.Node[],
+    ends: Place['ends'],
+    name: string = this.newName(),
+  ): readonly Piece[] {
+    const [only] = nodes;
+    const inside = nodes.length === 1 && only.type === 'BlockStatement' ? only.body : nodes;
+    return [added(`(${name}) => { `), ...this.list(inside, { next: name, ends }), added(' }')];
+  }
+
+  /** True if names that a continuation declares are used before it. */
+  #isUsedBefore(list: readonly t.Node[], tail: readonly t.Node[]): boolean {
+    if (tail.length === 0) return false;
+    const [start, end] = [tail[0].start!, tail[tail.length - 1].end!];
+    const scope = this.facts.scopeAround(tail[0]);
+    const functions = list.filter(({ type }) => type === 'FunctionDeclaration');
+    return [...scope.bindings.values()].some(
+      ({ kind, declaredAt, references }) =>
+        (kind === 'let' || kind === 'const' || kind === 'class') &&
+        declaredAt >= start &&
+        declaredAt < end &&
+        references.some(
+          ({ identifier }) =>
+            identifier.start! < start ||
+            functions.some(
+              (each) => each.start! <= identifier.start! && identifier.end! <= each.end!,
+            ),
+        ),
+    );
+  }
+
+  /** True if a statement becomes a call of the runtime; the others stay what they are. */
+  #isConverted(node: t.Node): boolean {
+    switch (node.type) {
+      case 'IfStatement':
+      case 'BlockStatement':
+        return true;
+      case 'WhileStatement':
+      case 'DoWhileStatement':
+      case 'ForOfStatement':
+        return true;
+      case 'ForStatement':
+        // Closures keep the loop's variables of their own iteration: that is JavaScript's own loop.
+        return (
+          node.init?.type !== 'VariableDeclaration' ||
+          node.init.kind === 'var' ||
+          ![...this.facts.bindingsOf(node)].some(isCaptured)
+        );
+      case 'SwitchStatement':
+        return (
+          node.cases.every(({ consequent }) => !consequent.some(isLexical)) &&
+          !this.#isLeftOddly(node)
+        );
+      case 'LabeledStatement': {
+        const inner = labeledBy(node);
+        return inner === node ? !this.#isLeftOddly(node) : this.#isConverted(inner);
+      }
+      default:
+        return false;
+    }
+  }
+
+  #isLeftOddly(node: t.Node): boolean {
+    return isLeftFromNative(
+      node,
+      (inner) =>
+        inner.type === 'TryStatement' ||
+        inner.type === 'ForInStatement' ||
+        ((isLoop(inner) || inner.type === 'SwitchStatement' || inner.type === 'LabeledStatement') &&
+          !this.#isConverted(inner)),
+    );
+  }
+
+  /** A statement that jumps may leave, as an expression that gives how it ended. */
+  #escaping(node: t.Node, next: readonly Piece[], { ends }: Place): readonly Piece[] {
+    return this.within(node, () => {
+      switch (node.type) {
+        case 'IfStatement':
+          return this.call(
+            'branch',
+            node,
+            this.site(node),
+            this.argument(node.test),
+            this.#closure([node.consequent], ends),
+            node.alternate ? this.#closure([node.alternate], ends) : 'undefined',
+            this.variables([node.consequent, node.alternate], this.facts.scopeAround(node), ends),
+            next,
+          );
+        case 'BlockStatement':
+          return [added('('), ...this.#closure(node.body, ends), added(')('), ...next, added(')')];
+        case 'LabeledStatement': {
+          const inner = labeledBy(node);
+          if (inner !== node) return this.#escaping(inner, next, { next: null, ends });
+          const name = this.newName();
+          const number = this.#leavable(node, name);
+          const closure = this.#closure([node.body], ends, name);
+          return this.call('labeled', node, this.site(node), String(number), closure, next);
+        }
+        case 'SwitchStatement':
+          return this.#switch(node, next, ends);
+        default:
+          return this.#loop(node as Loop, next);
+      }
+    });
+  }
+
+  #switch(node: t.SwitchStatement, next: readonly Piece[], ends: Place['ends']): readonly Piece[] {
+    const name = this.newName();
+    const number = this.#leavable(node, name);
+    const { cases } = node;
+    const list = (each: readonly (readonly Piece[])[]): readonly Piece[] => [
+      added('['),
+      ...each.flatMap((pieces) => [...pieces, added(', ')]),
+      added(']'),
+    ];
+    const select = this.call(
+      'select',
+      node,
+      this.site(node),
+      this.argument(node.discriminant),
+      list(
+        cases.map(({ test }) =>
+          test ? [added('() => ('), ...this.expression(test), added(')')] : [added('undefined')],
+        ),
+      ),
+      list(cases.map(({ consequent }) => this.#closure(consequent, ends))),
+      this.variables([node], this.facts.scopeAround(node), ends),
+      name,
+    );
+    const closure = [added(`(${name}) => `), ...select];
+    return this.call('labeled', node, this.site(node), String(number), closure, next);
+  }
+
+  /** Notes that jumps to a statement go on with a continuation. */
+  #leavable(node: t.Node, name: string): number {
+    const number = this.#numbers++;
+    this.targets.set(node, { kind: 'continuation', name, number, depth: this.depth });
+    return number;
+  }
+
+  #loop(node: Loop, next: readonly Piece[]): readonly Piece[] {
+    this.depth++;
+    const pieces = this.#loopInside(node, next);
+    this.depth--;
+    return pieces;
+  }
+
+  #loopInside(node: Loop, next: readonly Piece[]): readonly Piece[] {
+    const number = this.#numbers++;
+    this.targets.set(node, { kind: 'loop', number });
+    const { flow } = this.facts;
+    const steps = [flow.heads.get(node)!, flow.after.get(node)!];
+    const ends = [flow.nexts.get(node)!, flow.after.get(node)!];
+    const scope = this.facts.scopeOf(node);
+    if (node.type === 'ForOfStatement') {
+      const { left } = node;
+      const value = this.newName();
+      const name = this.newName();
+      const pattern = left.type === 'VariableDeclaration' ? left.declarations[0].id : left;
+      const bind = [...this.pattern(pattern), added(` = ${value}`)];
+      const isNew = left.type === 'VariableDeclaration' && left.kind !== 'var';
+      return this.call(
+        'each',
+        node,
+        this.site(node),
+        String(number),
+        this.argument(node.right),
+        [
+          added(`(${value}, ${name}) => { ${isNew ? `${left.kind} ` : '('}`),
+          ...bind,
+          added(isNew ? '; ' : '); '),
+          ...this.list([node.body], { next: name, ends }),
+          added(' }'),
+        ],
+        this.variables([left, node.body], this.facts.scopeAround(node), steps),
+        next,
+      );
+    }
+    const { test } = node as { readonly test?: t.Expression | null };
+    const isEndless = !test || (test.type === 'BooleanLiteral' && test.value);
+    const update = node.type === 'ForStatement' && node.update;
+    const call = this.call(
+      'loop',
+      node,
+      this.site(node),
+      String(number),
+      String(node.type !== 'DoWhileStatement'),
+      isEndless ? 'undefined' : [added('() => ('), ...this.expression(test), added(')')],
+      this.#closure([node.body], ends),
+      update ? [added('() => { '), ...this.expression(update, 'none'), added('; }')] : 'undefined',
+      this.variables([test, node.body, update || null], scope, steps),
+      next,
+    );
+    if (node.type !== 'ForStatement' || !node.init) return call;
+    const init = this.declarationOrExpression(node.init);
+    return [added('(() => { '), ...init, added(' return '), ...call, added('; })()')];
+  }
+
+  override statement(node: t.Node): readonly Piece[] {
+    return this.within(node, () => this.#statementInside(node));
+  }
+
+  #statementInside(node: t.Node): readonly Piece[] {
+    const { runtime } = this.file;
+    switch (node.type) {
+      case 'BlockStatement':
+        return this.block(node);
+      case 'IfStatement':
+        return escapes(node) ? this.nativeIf(node) : this.#calledIf(node);
+      case 'LabeledStatement':
+      case 'SwitchStatement':
+        if (this.#isConverted(node) && !escapes(node)) return this.#called(node);
+        return this.native(node);
+      case 'WhileStatement':
+      case 'DoWhileStatement':
+      case 'ForStatement':
+      case 'ForOfStatement':
+        return this.#isConverted(node) && !escapes(node) ? this.#called(node) : this.native(node);
+      case 'ForInStatement':
+        return this.native(node);
+      case 'TryStatement':
+        return [
+          added(`${runtime}.undecided('try', ${this.site(node)}); `),
+          ...this.copy(node, (child) =>
+            child.type === 'CatchClause'
+              ? this.copy(child, (part) =>
+                  part === child.body ? this.block(child.body) : this.expression(part),
+                )
+              : this.expression(child),
+          ),
+        ];
+      case 'ReturnStatement': {
+        if (!this.isReturnTold) return this.marked(node, this.copy(node));
+        const value = node.argument ? this.argument(node.argument) : [];
+        return [added('return '), ...this.call('ret', node, value), added(';')];
+      }
+      case 'BreakStatement':
+      case 'ContinueStatement':
+        return this.jump(node);
+      case 'ThrowStatement':
+        return [
+          added('throw '),
+          ...this.call('thrown', node, this.argument(node.argument), this.site(node)),
+          added(';'),
+        ];
+      case 'ExpressionStatement':
+        return this.marked(
+          node,
+          this.copy(node, (child) => this.expression(child, 'none')),
+        );
+      case 'VariableDeclaration':
+        return this.declarationOrExpression(node);
+      case 'EmptyStatement':
+        return [added(';')];
+      default:
+        return this.marked(node, this.copy(node));
+    }
+  }
+
+  #calledIf(node: t.IfStatement): readonly Piece[] {
+    const arm = (branch: t.Node): readonly Piece[] => [
+      added('() => { '),
+      ...this.list([branch], native),
+      added(' }'),
+    ];
+    const steps = [this.facts.flow.after.get(node)];
+    const pieces = this.call(
+      'branch',
+      node,
+      this.site(node),
+      this.argument(node.test),
+      arm(node.consequent),
+      node.alternate ? arm(node.alternate) : 'undefined',
+      this.variables([node.consequent, node.alternate], this.facts.scopeAround(node), steps),
+    );
+    return [...pieces, added(';')];
+  }
+
+  /** A statement that no jump leaves, as a call. */
+  #called(node: t.Node): readonly Piece[] {
+    const { flow } = this.facts;
+    const after =
+      flow.after.get(node) ??
+      (node.type === 'LabeledStatement' ? flow.after.get(node.body) : undefined);
+    const ends = after === undefined ? [] : [after];
+    return [...this.#escaping(node, [added('undefined')], { next: null, ends }), added(';')];
+  }
+}
+
+const jumping: ReadonlySet<string> = new Set([
+  'ReturnStatement',
+  'BreakStatement',
+  'ContinueStatement',
+  'ThrowStatement',
+]);
+
+/** True if statements inside of others return. */
+function returnsFromInside(body: t.Function['body']): boolean {
+  return (
+    body.type === 'BlockStatement' &&
+    body.body.some(
+      (statement) =>
+        statement.type !== 'ReturnStatement' &&
+        jumpsIn(statement).some(({ target }) => target === null),
+    )
+  );
+}
+
+function isLexical(node: t.Node): boolean {
+  return (
+    (node.type === 'VariableDeclaration' && node.kind !== 'var') ||
+    node.type === 'FunctionDeclaration' ||
+    node.type === 'ClassDeclaration'
+  );
+}

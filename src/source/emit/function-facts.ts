@@ -1,0 +1,201 @@
+import type * as t from '@babel/types';
+import type { NodeId } from '../../graph/graph.js';
+import { Bits } from '../flow/bits.js';
+import { buildFlowGraph } from '../flow/build.js';
+import { BindingIndex, type FlowGraph } from '../flow/flow-graph.js';
+import { type Liveness, liveness } from '../flow/passes.js';
+import {
+  type Binding,
+  isCaptured,
+  type Reference,
+  type Scope,
+  type Scopes,
+} from '../syntax/scopes.js';
+import { unwrapped, visitNodes } from '../syntax/walk.js';
+
+/** A stretch of the source. */
+export interface Stretch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The variables that a stretch of code changes and that exist outside of it. */
+export interface Changed {
+  /** Read after the place that was asked about; the new value matters there. */
+  readonly merged: readonly Binding[];
+  /** Not read there: each path sees the value from before, and the new one is dropped. */
+  readonly local: readonly Binding[];
+  /** Members of what they hold are assigned. */
+  readonly mutated: ReadonlySet<Binding>;
+}
+
+/** Facts about a function that the emitter asks for. */
+export class FunctionFacts {
+  readonly flow: FlowGraph;
+  readonly #scopes: Scopes;
+  readonly #owner: Scope;
+  readonly #liveness: Liveness;
+  readonly #writes: readonly Reference[];
+  readonly #mutations: readonly Reference[];
+  readonly #integerWrites: ReadonlySet<t.Node>;
+  /** Variables that inner functions write: any call may change them. */
+  readonly #writtenInside: ReadonlySet<Binding>;
+
+  constructor(node: t.Function, scopes: Scopes) {
+    this.#scopes = scopes;
+    this.#owner = scopes.of.get(node)!;
+    this.flow = buildFlowGraph(node, scopes);
+    const index = BindingIndex.of(this.flow);
+    let shared = Bits.none(index.size);
+    index.bindings.forEach((binding, bit) => {
+      if (this.#isShared(binding)) shared = shared.with(bit);
+    });
+    this.#liveness = liveness(this.flow, index, shared);
+    const inside = [...scopes.references.values()].filter(({ identifier }) =>
+      contains(node, identifier),
+    );
+    this.#writes = inside.filter(({ writes }) => writes);
+    this.#integerWrites = integerWritesOf(node);
+    const bases = mutatedNames(node);
+    this.#mutations = inside.filter(({ identifier }) => bases.has(identifier));
+    this.#writtenInside = new Set(
+      this.#writes
+        .filter(({ from, binding }) => from.owner !== binding.scope.owner)
+        .map(({ binding }) => binding),
+    );
+  }
+
+  /** True if others than the function's own straight code read the variable. */
+  #isShared(binding: Binding): boolean {
+    return binding.scope.owner !== this.#owner || isCaptured(binding);
+  }
+
+  /**
+   * The variables that stretches of code change, as seen from a scope around them; merged are those read at
+   * any of the given steps.
+   */
+  changed(
+    stretches: readonly Stretch[],
+    scope: Scope,
+    at: readonly (NodeId | undefined)[],
+  ): Changed {
+    const start = Math.min(...stretches.map((stretch) => stretch.start));
+    const isIn = ({ identifier }: Reference): boolean =>
+      stretches.some((stretch) => contains(stretch, identifier));
+    const found = new Set<Binding>();
+    for (const reference of this.#writes) if (isIn(reference)) found.add(reference.binding);
+    for (const binding of this.#writtenInside) found.add(binding);
+    const mutated = new Set<Binding>();
+    for (const reference of this.#mutations) if (isIn(reference)) mutated.add(reference.binding);
+    const isMerged = (binding: Binding): boolean =>
+      mutated.has(binding) ||
+      this.#isShared(binding) ||
+      at.some((step) => step === undefined || this.#isLiveBefore(binding, step));
+    const all = [...found]
+      .filter(({ kind }) => kind !== 'const')
+      .concat([...mutated].filter((binding) => binding.kind === 'const' || !found.has(binding)))
+      .filter((binding) => this.#existsAt(binding, scope, start));
+    return {
+      merged: all.filter(isMerged),
+      local: all.filter((binding) => !isMerged(binding)),
+      mutated,
+    };
+  }
+
+  /** True if a name means this variable in a scope, and the variable is there before an offset. */
+  #existsAt(binding: Binding, from: Scope, offset: number): boolean {
+    if (binding.kind === 'free' || binding.kind === 'import') return false;
+    let scope: Scope | null = from;
+    while (scope !== null && !scope.bindings.has(binding.name)) scope = scope.parent;
+    if (scope?.bindings.get(binding.name) !== binding) return false;
+    const isHoisted = binding.kind === 'var' || binding.kind === 'function';
+    return isHoisted || scope.owner !== this.#owner || binding.declaredAt < offset;
+  }
+
+  /** The scope that a node opens, or the one around it. */
+  scopeOf(node: t.Node): Scope {
+    return this.#scopes.of.get(node) ?? this.scopeAround(node);
+  }
+
+  /** The variables of the scope that a node opens. */
+  bindingsOf(node: t.Node): Iterable<Binding> {
+    return this.#scopes.of.get(node)?.bindings.values() ?? [];
+  }
+
+  /** The innermost scope around a node, its own left out. */
+  scopeAround(node: t.Node): Scope {
+    let found = this.#scopes.root;
+    for (const [opener, scope] of this.#scopes.of) {
+      // A name in the tree stands for a function expression's own scope; it has no extent of its own.
+      if (opener.type === 'Identifier' || opener === node) continue;
+      if (contains(opener, node) && contains(found.node, opener)) found = scope;
+    }
+    return found;
+  }
+
+  #isLiveBefore(binding: Binding, step: NodeId): boolean {
+    const bit = this.#liveness.index.number(binding);
+    return bit !== undefined && this.#liveness.before.get(step).has(bit);
+  }
+
+  /** True if every assignment to a variable is by integer literals: a counter. */
+  isInteger({ references }: Binding): boolean {
+    return references.every(
+      ({ writes, identifier }) => !writes || this.#integerWrites.has(identifier),
+    );
+  }
+}
+
+export function contains(outer: Stretch | t.Node, inner: Stretch | t.Node): boolean {
+  return outer.start! <= inner.start! && inner.end! <= outer.end!;
+}
+
+/** The names at the root of members that are assigned: `state` of `state.h = 1`. */
+function mutatedNames(node: t.Node): ReadonlySet<t.Node> {
+  const found = new Set<t.Node>();
+  const note = (target: t.Node): void => {
+    let at = unwrapped(target);
+    if (at.type !== 'MemberExpression') {
+      if (at.type === 'ArrayPattern') for (const each of at.elements) if (each) note(each);
+      return;
+    }
+    while (at.type === 'MemberExpression') at = unwrapped(at.object);
+    if (at.type === 'Identifier') found.add(at);
+  };
+  visitNodes(node, (each) => {
+    if (each.type === 'AssignmentExpression') note(each.left);
+    else if (each.type === 'UpdateExpression') note(each.argument);
+  });
+  return found;
+}
+
+/** The writes of a function that keep integers integers, by the names they write. */
+function integerWritesOf(node: t.Node): ReadonlySet<t.Node> {
+  const found = new Set<t.Node>();
+  visitNodes(node, (each) => {
+    if (each.type === 'UpdateExpression') found.add(unwrapped(each.argument));
+    else if (each.type === 'VariableDeclarator' && each.init && isIntegerLiteral(each.init)) {
+      found.add(each.id);
+    } else if (
+      each.type === 'AssignmentExpression' &&
+      (each.operator === '=' || each.operator === '+=' || each.operator === '-=') &&
+      isIntegerLiteral(each.right)
+    ) {
+      found.add(each.left);
+    }
+  });
+  return found;
+}
+
+function isIntegerLiteral(node: t.Node): boolean {
+  const inner = unwrapped(node);
+  if (inner.type === 'UnaryExpression' && inner.operator === '-') {
+    return isIntegerLiteral(inner.argument);
+  }
+  return inner.type === 'NumericLiteral' && Number.isSafeInteger(inner.value);
+}
+
+/** True if a function suspends: it cannot be put into closures. */
+export function suspends(node: t.Function): boolean {
+  return node.async === true || ('generator' in node && node.generator === true);
+}

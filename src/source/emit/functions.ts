@@ -1,0 +1,139 @@
+import type * as t from '@babel/types';
+import { namesIn, type Scope } from '../syntax/scopes.js';
+import { CapturedForm } from './captured.js';
+import type { FileContext, Form } from './form.js';
+import { FunctionFacts, suspends } from './function-facts.js';
+import { HostForm } from './host.js';
+import { callsEval } from './native-statements.js';
+import { added, type Piece } from './output.js';
+
+/*
+ * A converted function has its code twice. The host form is the code as it is written, but for tests; the
+ * captured form, on one line before it, runs while code is captured. Functions inside the captured form have
+ * that form only, which is right on host values too.
+ */
+
+/** The directive of functions that are to be converted. */
+export const directive = 'use graph';
+
+/** A function as part of code in a form. */
+export function renderFunction(node: t.Function, form: Form): readonly Piece[] {
+  const { file } = form;
+  const canCapture = !suspends(node) && !callsEval(node) && !isDeclaration(node);
+  if (form instanceof CapturedForm && canCapture) {
+    return withBody(node, form, capturedBody(node, file));
+  }
+  const host = new HostForm(file, form.isCompact, node.body.type === 'BlockStatement');
+  return withBody(node, form, hostBody(node, host, canCapture && !form.isCompact));
+}
+
+/** Overloads and abstract methods have no body. */
+function isDeclaration(node: t.Function): boolean {
+  return (node as { readonly body?: unknown }).body === undefined;
+}
+
+function withBody(node: t.Function, form: Form, body: readonly Piece[]): readonly Piece[] {
+  const head = new HostForm(form.file, form.isCompact, false);
+  return form.copy(node, (child) => {
+    if (child === node.body) return body;
+    return 'key' in node && child === node.key ? form.expression(child) : head.expression(child);
+  });
+}
+
+function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly Piece[] {
+  const { file } = host;
+  const { body } = node;
+  const twin = hasTwin ? twinOf(node, file) : null;
+  if (body.type !== 'BlockStatement') {
+    const expression = host.expression(body);
+    if (twin === null) return expression;
+    const capturing = `${file.runtime}.mode.capture !== null ? `;
+    // The parentheses around the body, if any, are around this.
+    const isWrapped = body.extra?.parenthesized === true;
+    const inner = [added(capturing, body.start!), ...twin, added(' : '), ...expression];
+    return isWrapped ? inner : [added('('), ...inner, added(')')];
+  }
+  const statements = body.body.map((statement) => host.statement(statement));
+  const start =
+    body.directives.length > 0 ? body.directives[body.directives.length - 1].end! : body.start! + 1;
+  const pieces: Piece[] = [];
+  let directiveEnd = body.start!;
+  for (const { value } of body.directives) {
+    if (value.value !== directive) continue;
+    // Otherwise `hybridize` would take the function for one that nobody has converted.
+    pieces.push(...host.gap(directiveEnd, value.end! - 1), added(' converted'));
+    directiveEnd = value.end! - 1;
+  }
+  pieces.push(...host.gap(directiveEnd, start));
+  const entry =
+    twin === null
+      ? []
+      : [added(`if (${file.runtime}.mode.capture !== null) return `, start), ...twin, added(';')];
+  const declarations = host.declarations();
+  if (entry.length > 0 || declarations !== '') {
+    const isMarked = /[;{]/.test(file.parsed.code[start - 1]);
+    pieces.push(added(`${isMarked ? '' : ';'} ${declarations}`), ...entry);
+  }
+  let at = start;
+  body.body.forEach((statement, i) => {
+    pieces.push(...host.gap(at, statement.start!), ...statements[i]);
+    at = statement.end!;
+  });
+  return [...pieces, ...host.gap(at, body.end!)];
+}
+
+/** A call of the captured form with the parameters; null where it is the same as the host form. */
+function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
+  const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
+  const inside = form.statements();
+  const isDifferent = inside.some((piece) => 'text' in piece && piece.text.includes(file.runtime));
+  if (!isDifferent) return null;
+  const names = parameterNames(node);
+  if (node.body.type !== 'BlockStatement') {
+    return [added(`((${names.join(', ')}) => (`), ...inside, added(`))(${names.join(', ')})`)];
+  }
+  const declared = declaredVars(node, file, names);
+  if (!form.isReturnTold) {
+    return [
+      added(`((${names.join(', ')}) => { ${declared}`),
+      ...inside,
+      added(` })(${names.join(', ')})`),
+    ];
+  }
+  return [
+    added(`${file.runtime}.finish(((${[form.end, ...names].join(', ')}) => { ${declared}`),
+    ...inside,
+    added(` })(${['undefined', ...names].join(', ')}))`),
+  ];
+}
+
+/** The body of a function that has the captured form only. */
+function capturedBody(node: t.Function, file: FileContext): readonly Piece[] {
+  const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
+  const inside = form.statements();
+  if (node.body.type !== 'BlockStatement') return inside;
+  const declared = declaredVars(node, file, parameterNames(node));
+  if (!form.isReturnTold) return [added(`{ ${declared}`), ...inside, added(' }')];
+  return [
+    added(`{ return ${file.runtime}.finish(((${form.end}) => { ${declared}`),
+    ...inside,
+    added(` })()); }`),
+  ];
+}
+
+function parameterNames(node: t.Function): readonly string[] {
+  return node.params.flatMap((parameter) => namesIn(parameter)).map(({ name }) => name).filter((name) => name !== 'this'); // prettier-ignore
+}
+
+/** A declaration of the `var`s of a function: those in closures belong to it. */
+function declaredVars(
+  node: t.Function,
+  { scopes }: FileContext,
+  parameters: readonly string[],
+): string {
+  const scope = scopes.of.get(node) as Scope;
+  const names = [...scope.bindings.values()]
+    .filter(({ kind, name }) => kind === 'var' && !parameters.includes(name))
+    .map(({ name }) => name);
+  return names.length === 0 ? '' : `let ${names.join(', ')}; `;
+}

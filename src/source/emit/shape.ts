@@ -1,0 +1,108 @@
+import type * as t from '@babel/types';
+import { isFunction, visitNodes } from '../syntax/walk.js';
+
+/* Questions about statements that only their syntax answers. */
+
+export type Loop =
+  t.WhileStatement | t.DoWhileStatement | t.ForStatement | t.ForInStatement | t.ForOfStatement;
+
+export function isLoop(node: t.Node): node is Loop {
+  return /^(While|DoWhile|For|ForIn|ForOf)Statement$/.test(node.type);
+}
+
+export type Jump = t.ReturnStatement | t.BreakStatement | t.ContinueStatement;
+
+export interface FoundJump {
+  readonly jump: Jump;
+  /** The statement that it leaves or continues; null for the function. */
+  readonly target: t.Node | null;
+  /** The statements between the root and the jump. */
+  readonly path: readonly t.Node[];
+}
+
+/** The jumps in a statement with where they lead, those that stay inside included. */
+export function jumpsIn(root: t.Node): readonly FoundJump[] {
+  const found: FoundJump[] = [];
+  const go = (node: t.Node, path: readonly t.Node[], labels: readonly string[]): void => {
+    if (isFunction(node) || node.type === 'ClassBody' || node.type.startsWith('TS')) return;
+    if (node.type === 'ReturnStatement') found.push({ jump: node, target: null, path });
+    if (node.type === 'BreakStatement' || node.type === 'ContinueStatement') {
+      found.push({ jump: node, target: targetOf(node, path) ?? outer, path });
+    }
+    const inside = [...path, node];
+    const next = node.type === 'LabeledStatement' ? [...labels, node.label.name] : [];
+    for (const value of Object.values(node) as unknown[]) {
+      for (const child of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        if (isSyntax(child)) go(child, inside, next);
+      }
+    }
+  };
+  go(root, [], []);
+  return found;
+}
+
+/** Stands for a target outside of what was asked about. */
+export const outer: t.Node = { type: 'EmptyStatement' } as t.EmptyStatement;
+
+function isSyntax(value: unknown): value is t.Node {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { type?: unknown }).type === 'string' &&
+    typeof (value as { start?: unknown }).start === 'number' &&
+    'loc' in value
+  );
+}
+
+/** The statement among `path` that a jump leads to: a loop, a switch, or a labeled statement that is neither. */
+export function targetOf(
+  { type, label }: t.BreakStatement | t.ContinueStatement,
+  path: readonly t.Node[],
+): t.Node | undefined {
+  if (!label) {
+    return path.findLast(
+      (node) => isLoop(node) || (type === 'BreakStatement' && node.type === 'SwitchStatement'),
+    );
+  }
+  const at = path.findLastIndex(
+    (node) => node.type === 'LabeledStatement' && node.label.name === label.name,
+  );
+  return at < 0 ? undefined : labeledBy(path[at] as t.LabeledStatement);
+}
+
+/** The statement below labels; the outermost label where that is neither a loop nor a switch. */
+export function labeledBy(node: t.LabeledStatement): t.Node {
+  let inner: t.Node = node;
+  while (inner.type === 'LabeledStatement') inner = inner.body;
+  return isLoop(inner) || inner.type === 'SwitchStatement' ? inner : node;
+}
+
+/** True if a jump in a statement leads out of it. */
+export function escapes(node: t.Node): boolean {
+  return jumpsIn(node).some(
+    ({ target, path }) => target === null || target === outer || !isInside(target, node, path),
+  );
+}
+
+function isInside(target: t.Node, root: t.Node, path: readonly t.Node[]): boolean {
+  return target === root || path.includes(target);
+}
+
+/** True if some node of a kind is in a statement's own code. */
+export function has(root: t.Node, test: (node: t.Node) => boolean): boolean {
+  let found = false;
+  visitNodes(root, (node) => {
+    if (node !== root && (isFunction(node) || node.type === 'ClassBody')) return false;
+    found ||= test(node);
+    return !found;
+  });
+  return found;
+}
+
+/** True if a jump to `target` inside it crosses a statement that stays as it is, such as `try`. */
+export function isLeftFromNative(target: t.Node, isNative: (node: t.Node) => boolean): boolean {
+  return jumpsIn(target).some(
+    (found) =>
+      found.target === target && found.path.some((node) => node !== target && isNative(node)),
+  );
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { converted } from '../../source/convert.js';
+
+/*
+ * One mistake each: what cannot become a graph is an error where a captured array decides about it, and
+ * runs on eager arrays.
+ */
+
+Object.assign(globalThis, { kn });
+
+interface Refusal {
+  readonly code: string;
+  readonly error: string;
+  readonly problem: RegExp;
+  /** What eager code gives for 3; null where it throws as well. */
+  readonly eager: number | null;
+}
+
+const refusals: Readonly<Record<string, Refusal>> = {
+  'a string that differs': {
+    code: `let s = 'a'; if (a.greater(1)) s = 'bc'; return a.mul(s.length);`,
+    error: 'KAON_TRACE',
+    problem: /\bs differs where the test in line 1 is false/,
+    eager: 6,
+  },
+  'a function that differs': {
+    code: `let f = (x) => x; if (a.greater(1)) f = (x) => x.mul(2); return f(a);`,
+    error: 'KAON_TRACE',
+    problem: /\bf differs/,
+    eager: 6,
+  },
+  'a variable without a value where a test does not hold': {
+    code: `let y; if (a.greater(1)) y = a; return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where the test in line 1 is false, and is used afterwards/,
+    eager: 3,
+  },
+  'a variable without a value where a test holds': {
+    code: `let y; if (a.greater(5)) {} else y = a; return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where it is true, and is used afterwards/,
+    eager: 3,
+  },
+  'a variable without a value where a loop does not run': {
+    code: `let y; while (a.greater(1)) { a = a.div(2); y = a; } return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where the loop does not run/,
+    eager: 0.75,
+  },
+  'a state that changes its shape': {
+    code: `let s = a; while (s.sum().less(9)) s = kn.stack([s, s]); return s.sum();`,
+    error: 'KAON_SHAPE',
+    problem: /\bs has another shape after an iteration/,
+    eager: 12,
+  },
+  'a state that changes its dtype': {
+    code: `let s = a; while (s.less(9)) s = s.add(1).astype('float64'); return s;`,
+    error: 'KAON_DTYPE',
+    problem: /\bs has another dtype after an iteration/,
+    eager: 9,
+  },
+  'another dtype in a branch': {
+    code: `let s = a; if (s.less(9)) s = s.astype('int32'); return s;`,
+    error: 'KAON_DTYPE',
+    problem: /\bs has another dtype where the test in line 1 is false/,
+    eager: 3,
+  },
+  'a path that returns nothing': {
+    code: `if (a.greater(1)) return a;`,
+    error: 'KAON_TRACE',
+    problem: /one path returns a value and another one returns none/,
+    eager: 3,
+  },
+  'an iterable without an end': {
+    code: `for (const k of (function* () { while (true) yield 1; })()) { a = a.mul(2); if (a.greater(100)) break; } return a;`,
+    error: 'KAON_TRACE',
+    problem: /decides when a loop over an iterable ends/,
+    eager: 192,
+  },
+  'a recursion that only an array ends': {
+    code: `const f = (x) => (x.greater(100) ? x : f(x.mul(2))); return f(a);`,
+    error: 'KAON_TRACE',
+    problem: /nested without end/,
+    eager: 192,
+  },
+  'a function of JavaScript on a number that is an array': {
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul(Math.max(n, 3));`,
+    error: 'KAON_ARGUMENT',
+    problem: /JavaScript operators do not work on arrays/,
+    eager: 2.25,
+  },
+  'an index that is an array': {
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul([1, 2, 3][n]);`,
+    error: 'KAON_TRACE',
+    problem: /is an index or a part of a text/,
+    eager: 2.25,
+  },
+  'a text with a number that is an array': {
+    code: 'let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul(`${n}`.length);',
+    error: 'KAON_TRACE',
+    problem: /is an index or a part of a text/,
+    eager: 0.75,
+  },
+  throw: {
+    code: `if (a.greater(5)) throw new Error('no'); return a;`,
+    error: 'KAON_TRACE',
+    problem: /decides about throw/,
+    eager: 3,
+  },
+  try: {
+    code: `if (a.greater(1)) { try { a = a.mul(2); } finally { a = a.add(1); } } return a;`,
+    error: 'KAON_TRACE',
+    problem: /decides about try/,
+    eager: 7,
+  },
+  'a jump out of try': {
+    code: `try { if (a.greater(1)) return a.mul(2); } finally {} return a;`,
+    error: 'KAON_TRACE',
+    problem: /decides about a statement with this test/,
+    eager: 6,
+  },
+  delete: {
+    code: `const o = { u: 1 }; if (a.greater(1)) { delete o.u; } return a;`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of an object/,
+    eager: 3,
+  },
+  'a change of an object that no variable holds': {
+    code: `const o = { u: 1 }; if (a.greater(1)) { (() => o)().u = 2; } return a.mul(o.u);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of an object/,
+    eager: 6,
+  },
+  'a list that grows': {
+    code: `const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return kn.stack(l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of a list/,
+    eager: 2.25,
+  },
+  'a jump from for...in': {
+    code: `for (const k in { x: 1, y: 2 }) { if (a.greater(1)) break; a = a.mul(2); } return a;`,
+    error: 'KAON_TRACE',
+    problem: /decides about a statement with this test/,
+    eager: 3,
+  },
+  'closures over the variable of a loop': {
+    code: `const fs = []; for (let i = 0; i < 3; i++) { fs.push(() => i); if (a.greater(i)) break; } return a.mul(fs.length);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a statement with this test/,
+    eager: 3,
+  },
+  'a test in a generator': {
+    code: `const g = function* () { if (a.greater(1)) yield 1; }; return a.mul([...g()].length);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a statement with this test/,
+    eager: 3,
+  },
+  'a logical assignment to a member': {
+    code: `const o = { p: a.greater(1) }; o.p &&= a.greater(5); o.q ||= 2; return o.p ? a : a.mul(o.q);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a statement with this test/,
+    eager: 6,
+  },
+  'a test that is no bool': {
+    code: `return a ? a : a.neg();`,
+    error: 'KAON_DTYPE',
+    problem: /the test is not a truth value/,
+    eager: null,
+  },
+  'a test of several elements': {
+    code: `return kn.stack([a, a]).greater(1) ? a : a.neg();`,
+    error: 'KAON_SHAPE',
+    problem: /the test has not exactly one element/,
+    eager: null,
+  },
+};
+
+for (const [what, { code, error, problem, eager }] of Object.entries(refusals)) {
+  test(`${what} is refused where a captured array decides`, () => {
+    const f = converted(`function main(a) { 'use graph'; ${code} }`) as unknown as (
+      a: kn.NDArray,
+    ) => kn.NDArray;
+    const x = (): kn.NDArray => kn.array(3);
+    if (eager === null) assert.throws(() => f(x()), { code: error });
+    else assert.equal(f(x()).item(), eager);
+    for (const run of [kn.hybridize(f), (a: kn.NDArray) => kn.deferredCompute(() => f(a))]) {
+      assert.throws(
+        () => run(x()),
+        (thrown: unknown) => {
+          assert.ok(thrown instanceof kn.KaonError, String(thrown));
+          assert.equal(thrown.code, error, thrown.message);
+          assert.match(thrown.problem, problem);
+          return true;
+        },
+      );
+    }
+  });
+}
+
+test('after a refusal, code that is captured next is served', () => {
+  const wrong = converted(`function main(a) { 'use graph'; if (a.greater(1)) throw 1; return a; }`);
+  const right = converted(
+    `function main(a) { 'use graph'; try { if (a.greater(1)) a = a.mul(2); } finally {} return a; }`,
+  ) as unknown as (a: kn.NDArray) => kn.NDArray;
+  assert.throws(() => kn.hybridize(wrong as unknown as typeof right)(kn.array(3)), kn.TraceError);
+  assert.equal(kn.hybridize(right)(kn.array(3)).item(), 6);
+});

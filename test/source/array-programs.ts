@@ -1,0 +1,204 @@
+import { randomFrom } from './programs.js';
+
+/*
+ * Random programs about numbers that may be arrays: written with methods of arrays, so that they run on
+ * arrays and on plain numbers with the same methods.
+ */
+
+/** A number with the methods of arrays that the programs use. */
+export class Plain {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+
+  add(other: Plain | number): Plain {
+    return new Plain(this.value + numberOf(other));
+  }
+
+  sub(other: Plain | number): Plain {
+    return new Plain(this.value - numberOf(other));
+  }
+
+  mul(other: Plain | number): Plain {
+    return new Plain(this.value * numberOf(other));
+  }
+
+  less(other: Plain | number): boolean {
+    return this.value < numberOf(other);
+  }
+
+  greaterEqual(other: Plain | number): boolean {
+    return this.value >= numberOf(other);
+  }
+}
+
+const numberOf = (value: Plain | number): number =>
+  typeof value === 'number' ? value : value.value;
+
+interface Scope {
+  readonly arrays: readonly string[];
+  /** Variables that are numbers in the source. */
+  readonly counters: readonly string[];
+  readonly flags: readonly string[];
+  readonly loops: readonly string[];
+  readonly blocks: readonly string[];
+  readonly isInLoop: boolean;
+}
+
+export class ArrayProgramWriter {
+  readonly #random: () => number;
+  #names = 0;
+  #size = 0;
+
+  constructor(seed: number) {
+    this.#random = randomFrom(seed * 7919);
+  }
+
+  /** The declaration of a function `main(a, b, rows)`. */
+  write(): string {
+    const scope: Scope = {
+      arrays: ['a', 'b', 'x'],
+      counters: ['n'],
+      flags: ['f'],
+      loops: [],
+      blocks: [],
+      isInLoop: false,
+    };
+    const body = this.#block(scope, 0, 6);
+    return `function main(a, b, rows) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125);\n}`;
+  }
+
+  #below(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[this.#below(list.length)];
+  }
+
+  #chance(p: number): boolean {
+    return this.#random() < p;
+  }
+
+  #name(prefix: string): string {
+    return `${prefix}${this.#names++}`;
+  }
+
+  #block(outer: Scope, depth: number, most: number): string {
+    const lines: string[] = [];
+    let scope = outer;
+    const count = 1 + this.#below(most);
+    for (let i = 0; i < count && this.#size < 28; i++) {
+      this.#size++;
+      if (this.#chance(0.15)) {
+        const name = this.#name('y');
+        lines.push(`let ${name} = ${this.#array(scope, 2)};`);
+        scope = { ...scope, arrays: [...scope.arrays, name] };
+      } else lines.push(this.#statement(scope, depth));
+    }
+    return lines.join('\n');
+  }
+
+  #statement(scope: Scope, depth: number): string {
+    if (depth > 2 || this.#chance(0.45)) return this.#simple(scope, depth);
+    const inner = (changes: Partial<Scope> = {}): string =>
+      `{\n${this.#block({ ...scope, ...changes }, depth + 1, 3)}\n}`;
+    switch (this.#below(8)) {
+      case 0:
+      case 1:
+      case 2:
+        return `if (${this.#test(scope, 2)}) ${inner()}${this.#chance(0.5) ? ` else ${inner()}` : ''}`;
+      case 3: {
+        const [c, label] = [this.#name('c'), this.#name('L')];
+        const body = inner({ isInLoop: true, loops: [...scope.loops, label] });
+        const test = this.#chance(0.5) ? ` && ${this.#test(scope, 1)}` : '';
+        return `let ${c} = a.mul(0);\n${label}: while (${c}.less(3)${test}) {\n${c} = ${c}.add(1);\n${body}\n}`;
+      }
+      case 4: {
+        const c = this.#name('c');
+        return `let ${c} = a.mul(0);\ndo {\n${c} = ${c}.add(1);\n${inner({ isInLoop: true })}\n} while (${c}.less(2));`;
+      }
+      case 5: {
+        const [i, label] = [this.#name('i'), this.#name('L')];
+        const body = inner({ isInLoop: true, loops: [...scope.loops, label] });
+        return `${label}: for (let ${i} = 0; ${i} < 3; ${i}++) {\nx = x.add(${i} * 2);\n${body}\n}`;
+      }
+      case 6: {
+        const r = this.#name('r');
+        const body = inner({ isInLoop: true, arrays: [...scope.arrays] });
+        return `for (const ${r} of rows(${this.#array(scope, 1)}, ${this.#array(scope, 1)})) {\nx = x.add(${r});\n${body}\n}`;
+      }
+      default: {
+        const label = this.#name('B');
+        return `${label}: ${inner({ blocks: [...scope.blocks, label] })}`;
+      }
+    }
+  }
+
+  #simple(scope: Scope, depth: number): string {
+    const jumps = [
+      ...(scope.isInLoop ? ['break;', 'continue;'] : []),
+      ...scope.loops.flatMap((label) => [`break ${label};`, `continue ${label};`]),
+      ...scope.blocks.map((label) => `break ${label};`),
+      ...(depth > 0 && this.#chance(0.4) ? [`return ${this.#array(scope, 2)};`] : []),
+    ];
+    switch (this.#below(9)) {
+      case 0:
+      case 1:
+        return jumps.length > 0 && depth > 0
+          ? `if (${this.#test(scope, 1)}) ${this.#pick(jumps)}`
+          : `x = x.add(1);`;
+      case 2:
+        return this.#pick([`n++;`, `n += 2;`, `n--;`]);
+      case 3:
+        return `f = ${this.#test(scope, 1)};`;
+      case 4:
+        return `if (${this.#test(scope, 1)}) f = !f;`;
+      case 5:
+        return `[a, x] = [x, a];`;
+      default:
+        return `${this.#pick(scope.arrays)} = ${this.#array(scope, 2)};`;
+    }
+  }
+
+  #array(scope: Scope, depth: number): string {
+    if (depth === 0 || this.#chance(0.2)) return this.#pick(scope.arrays);
+    const inside = (): string => this.#array(scope, depth - 1);
+    switch (this.#below(6)) {
+      case 0:
+        return `${inside()}.add(${inside()}).mul(0.5)`;
+      case 1:
+        return `${inside()}.sub(${inside()}).mul(0.5)`;
+      case 2:
+        return `${inside()}.mul(-0.75)`;
+      case 3:
+        return `${inside()}.mul(0.5).add(${this.#pick(scope.counters)})`;
+      case 4:
+        return `(${this.#test(scope, depth - 1)} ? ${inside()} : ${inside()})`;
+      default:
+        return `${inside()}.add(${this.#pick(['1', '-2', 'n * 0.5 - 1'])})`;
+    }
+  }
+
+  #test(scope: Scope, depth: number): string {
+    const compare = (): string =>
+      `${this.#array(scope, 1)}.${this.#pick(['less', 'greaterEqual'])}(${this.#pick(['0', '1.3', this.#pick(scope.arrays)])})`;
+    if (depth === 0) return compare();
+    switch (this.#below(8)) {
+      case 0:
+        return `(${compare()} && ${this.#test(scope, depth - 1)})`;
+      case 1:
+        return `(${this.#test(scope, depth - 1)} || ${compare()})`;
+      case 2:
+        return `!${compare()}`;
+      case 3:
+        return this.#pick(scope.flags);
+      case 4:
+        return `n ${this.#pick(['<', '>=', '==='])} ${this.#below(4)}`;
+      default:
+        return compare();
+    }
+  }
+}
