@@ -24,7 +24,7 @@ const randomArrays: Readonly<Record<ArrayMakers<typeof random>, true>> = {
 /** Methods of arrays beside the operators. */
 const ownMethods: Readonly<
   Record<Exclude<ArrayMakers<NDArray>, keyof ArrayMethods<DType> | 'computed'>, true>
-> = { astype: true, detach: true };
+> = { astype: true, detach: true, to: true };
 
 /** Every function of this module makes an array. */
 const makers: Readonly<Record<keyof typeof creation, (...args: never[]) => NDArray>> = creation;

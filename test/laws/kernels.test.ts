@@ -9,7 +9,7 @@ import { declarationOf } from '../../src/ops/declare/facets.js';
 import { byDefinition, type DeviceTarget } from '../../src/ops/declare/kernels.js';
 import { separate } from '../../src/passes/fuse/fuse.js';
 import { lowerProgram } from '../../src/passes/lower/main/plan.js';
-import { backendFor } from '../../src/runtime/execution/entry.js';
+import { runnerFor } from '../../src/runtime/execution/entry.js';
 import type { Operand } from '../../src/runtime/execution/executable.js';
 import { Executor } from '../../src/runtime/execution/executor.js';
 import { cpu } from '../../src/runtime/memory/device.js';
@@ -34,7 +34,7 @@ function run(
   operands: readonly Operand[],
 ): readonly Operand[] {
   const plan = lowerProgram(program, separate(program), target);
-  const backend = backendFor({ target: 'interpreter' });
+  const backend = runnerFor({ target: 'interpreter' });
   const executor = new Executor(program, plan, cpu, backend.entry(plan.module, cpu));
   const results = executor.run(operands);
   executor.release();

@@ -124,7 +124,7 @@ const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
   min: Math.min,
   max: Math.max,
   and: (a, b) => a & b,
-  shr: (a, b) => a >> b,
+  shrU: (a, b) => a >>> b,
   eq: (a, b) => Number(a === b),
   ne: (a, b) => Number(a !== b),
   lt: (a, b) => Number(a < b),

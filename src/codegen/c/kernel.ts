@@ -46,7 +46,7 @@ class KernelPrinter {
     this.#line(`${this.#helpers.writesMemory()};`);
     const list = params.map((param) => {
       const name = this.#name(param);
-      return param.kind === 'buffer' ? `int32_t ${name}_at` : `${this.#type(param.type)} ${name}`;
+      return param.kind === 'buffer' ? `ptrdiff_t ${name}_at` : `${this.#type(param.type)} ${name}`;
     });
     if (!params.some((param) => param.kind === 'buffer' && this.#read.has(param))) this.#line('(void)memory;'); // prettier-ignore
     for (const param of params) {

@@ -27,9 +27,9 @@ export interface Config {
    */
   threads: ThreadCount;
   /**
-   * Bytes of device memory that arrays other than parameters and pinned state may keep between runs. Less is
-   * kept when no program uses it again; evicted arrays are copied to the host. May be set at any time.
-   * Default: half of what the device can have, 1 GiB.
+   * Bytes of the device's memory that arrays other than parameters and pinned state may keep between runs. Less
+   * is kept where a program does not use it again; what has to go is copied to the host. May be set at any
+   * time. Default: 1 GiB.
    */
   memoryBudget: number;
 }

@@ -1,7 +1,7 @@
 import { convertDType } from '../dispatch/dispatch.js';
 import { backward } from '../autograd/backward.js';
 import { installDynamicSizes } from '../dispatch/dynamic-sizes.js';
-import { computeLazy, elementsOf, sizedType } from '../dispatch/lazy.js';
+import { computeLazy, sizedType, visibleElements } from '../dispatch/lazy.js';
 import { installMethods } from './install-methods.js';
 import { typeToString } from '../../ir/program.js';
 import { installArrayRuntime, NDArray } from '../core/ndarray.js';
@@ -16,7 +16,7 @@ export function install(): void {
   // Arrays are defined below everything that works on them; here they get what they need from above.
   installArrayRuntime({
     compute: (array) => computeLazy([array]),
-    read: elementsOf,
+    visible: visibleElements,
     sizedType,
     backward,
     attachGrad,

@@ -3,6 +3,7 @@ import { fromBFloat16Bits, fromFloat16Bits, readElement } from '../../base/eleme
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
+import { backendNamed } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import { type ArrayType, staticType } from './array-type.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
@@ -25,7 +26,7 @@ export interface ArrayRuntime {
   /** Computes a lazy array and what it needs. */
   compute(array: NDArray): void;
   /** The elements for the user to see, which captured code must not depend on. */
-  read(array: NDArray): HostArray;
+  visible(array: NDArray): Storage;
   /** What the type of an array with symbolic sizes says of them, once they have to be numbers. */
   sizedType(array: NDArray): ArraySizes;
   backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
@@ -140,9 +141,29 @@ export class NDArray<D extends DType = DType> extends Tensor {
     return (staticType(this.type) ?? installed().sizedType(this)).size;
   }
 
-  /** Where the elements live. */
-  get device(): 'cpu' {
-    return 'cpu';
+  /** The name of the device that has the elements; that of a lazy array is known once it is computed. */
+  get device(): string {
+    return this.elements?.backend?.name ?? 'cpu';
+  }
+
+  /**
+   * The array on a device: itself where it is there already, else a copy, which no gradient flows through.
+   * @throws DeviceError when the device cannot hold it, or when the way back has to be waited for (see `cpu`).
+   */
+  to(device: string): NDArray {
+    const backend = backendNamed(device, 'to');
+    const storage = installed().visible(this);
+    if (storage.backend === backend) return this;
+    const onCpu = storage.backend === null ? storage : new Storage(this.dtype, storage.copy());
+    return new NDArray(this.type, backend === null ? onCpu : onCpu.onBackend(backend));
+  }
+
+  /** The array on the CPU: itself where it is there already, else a copy, which no gradient flows through. */
+  async cpu(): Promise<NDArray> {
+    const storage = installed().visible(this);
+    return storage.backend === null
+      ? this
+      : new NDArray(this.type, new Storage(this.dtype, await storage.read()));
   }
 
   /**
@@ -150,17 +171,18 @@ export class NDArray<D extends DType = DType> extends Tensor {
    * floats as a `Float32Array` of their values.
    */
   dataSync<E extends DType>(this: NDArray<E>): ArrayData<E> {
-    const host = installed().read(this);
-    const data =
-      host instanceof Uint16Array
-        ? Float32Array.from(host, this.dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits)
-        : host.slice();
-    return data as ArrayData<E>; // the dtype decides the kind of typed array
+    const { host } = installed().visible(this);
+    // The dtype decides the kind of typed array.
+    return (host instanceof Uint16Array ? widened(this.dtype, host) : host.slice()) as ArrayData<E>;
   }
 
   /** Like `dataSync`; the promise lets devices that cannot answer at once be read in the same way. */
   async data<E extends DType>(this: NDArray<E>): Promise<ArrayData<E>> {
-    return this.dataSync();
+    const elements = await installed().visible(this).read();
+    // As in `dataSync`.
+    return (
+      elements instanceof Uint16Array ? widened(this.dtype, elements) : elements
+    ) as ArrayData<E>;
   }
 
   /** The only element: a number, a bigint for int64, a boolean for bool. */
@@ -173,18 +195,18 @@ export class NDArray<D extends DType = DType> extends Tensor {
       });
     }
     // The dtype decides the kind of element.
-    return readElement(this.dtype, installed().read(this), 0) as Item<E>;
+    return readElement(this.dtype, installed().visible(this).host, 0) as Item<E>;
   }
 
   /** The elements as nested lists; a bare element for rank 0. */
   tolist<E extends DType>(this: NDArray<E>): NestedList<Item<E>> {
-    const host = installed().read(this);
+    const { host } = installed().visible(this);
     return nestedList(this.shape, (index) => readElement(this.dtype, host, index) as Item<E>); // as in `item`
   }
 
   /** NumPy's notation; the middle of a large array is left out. */
   override toString(): string {
-    const host = installed().read(this);
+    const { host } = installed().visible(this);
     return arrayToString(this.dtype, this.shape, (index) => readElement(this.dtype, host, index));
   }
 
@@ -271,6 +293,11 @@ for (const name of ['type', 'elements', 'origin', 'gradient']) {
     },
     configurable: true,
   });
+}
+
+/** 16-bit floats as the numbers that they are. */
+function widened(dtype: DType, bits: Uint16Array): Float32Array {
+  return Float32Array.from(bits, dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
 }
 
 /** A fresh array around elements. */

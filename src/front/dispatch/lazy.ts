@@ -1,6 +1,5 @@
 import { bindShapes } from '../../ir/bind.js';
 import { type Dim, isStatic, mulDim, substituteDim, symbolsOf } from '../../base/dim/index.js';
-import type { HostArray } from '../../base/dtype.js';
 import { inContext, TraceError } from '../../base/errors.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { Attributes } from '../../base/attributes/schema.js';
@@ -12,6 +11,7 @@ import { runNow } from './run.js';
 import { collectOrigins, type Origin } from '../core/history.js';
 import { typeToString } from '../../ir/program.js';
 import type { ArraySizes, NDArray } from '../core/ndarray.js';
+import type { Storage } from '../../runtime/memory/storage.js';
 import { tracedShape } from './traced-shape.js';
 
 /**
@@ -101,8 +101,8 @@ function sizeItself(dim: Dim): number {
  * The elements for the user. Refused while code is captured: replays have other values, in outer arrays as
  * well. Constants of the code itself are readable.
  */
-export function elementsOf(array: NDArray): HostArray {
-  if (currentTrace() === null || array.isConstant) return array.storage.host;
+export function visibleElements(array: NDArray): Storage {
+  if (currentTrace() === null || array.isConstant) return array.storage;
   refuseTraced(array);
   throw new TraceError('the value of an array from outside was read while code is being captured', {
     op: 'reading',

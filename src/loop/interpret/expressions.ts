@@ -107,7 +107,7 @@ class Compiler {
       case 'load': {
         const read = this.#read(expr);
         const index = this.#scalar(expr.index);
-        return (frame) => read(frame, index(frame) as number);
+        return (frame) => read(frame, Number(index(frame)));
       }
       case 'extract': {
         const [x, lane] = [this.#vector(expr.x), expr.lane];

@@ -32,7 +32,7 @@ function compileFresh(kernel: Kernel): Runnable {
     if (param.kind === 'buffer') {
       const slot = slots.bind(param);
       return (frame, value) => {
-        frame.bases[slot] = baseElement(kernel.name, param, value as number);
+        frame.bases[slot] = baseElement(kernel.name, param, Number(value));
       };
     }
     const slot = slots.local(param);

@@ -178,7 +178,8 @@ export function bitcast(scalar: Scalar, x: Expr): Expr {
 }
 
 export function load(from: Buffer, index: ExprOperand): Expr {
-  const at = asIndex(index);
+  const isWide = typeof index === 'object' && index.type === exprType('i64');
+  const at = isWide ? index : asIndex(index);
   return {
     kind: 'load',
     type: exprType(loadedScalar(from.storage), at.type.lanes),
@@ -299,11 +300,11 @@ export function call(callee: Kernel, args: readonly Expr[]): CallStmt {
   if (args.length !== callee.params.length)
     refuse(`${callee.name} takes ${callee.params.length} arguments, not ${args.length}`);
   callee.params.forEach((param, i) => {
+    const { type } = args[i];
+    const isAddress = param.kind === 'buffer' && type === exprType('i64');
     const wanted = param.kind === 'buffer' ? exprType('i32') : param.type;
-    if (args[i].type !== wanted)
-      refuse(
-        `argument ${param.name} of ${callee.name} is ${show(args[i].type)}, not ${show(wanted)}`,
-      );
+    if (type !== wanted && !isAddress)
+      refuse(`argument ${param.name} of ${callee.name} is ${show(type)}, not ${show(wanted)}`);
   });
   return { kind: 'call', kernel: callee, args };
 }

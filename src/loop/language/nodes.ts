@@ -92,7 +92,10 @@ export interface Bitcast {
   readonly x: Expr;
 }
 
-/** Reads elements; the lanes of `index` are the lanes of the result. */
+/**
+ * Reads elements; the lanes of `index` are the lanes of the result. Indices are i32; a single one may be i64, for
+ * buffers that are all of a memory of more than 4 GiB.
+ */
 export interface Load {
   readonly kind: 'load';
   readonly type: ExprType;
@@ -205,7 +208,7 @@ export interface Store {
   readonly value: Expr;
 }
 
-/** Runs another kernel of the module. An argument for a buffer is its byte address, an i32. */
+/** Runs another kernel of the module. An argument for a buffer is its byte address, an unsigned i32 or an i64. */
 export interface CallStmt {
   readonly kind: 'call';
   readonly kernel: Kernel;

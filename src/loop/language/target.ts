@@ -1,3 +1,5 @@
+export type AddressScalar = 'i32' | 'i64';
+
 /** What the author of loops may know of the processor and the compiler that kernels are made for. */
 export interface Target {
   /** For people, and for keys of what is kept: `wasm`, `avx512`, ... */
@@ -15,6 +17,8 @@ export interface Target {
   readonly secondCache: number;
   /** The most bytes of a product's right operand that many rows read where it is, rather than from panels. */
   readonly inPlace: number;
+  /** What `main` computes byte addresses in: unsigned 32 bits, for memory of at most 4 GiB, or 64. */
+  readonly addresses: AddressScalar;
 }
 
 /** WebAssembly with SIMD and nothing else: on x64, V8 hands out 15 of 16 registers (decision 4). */
@@ -27,6 +31,7 @@ export const wasmTarget: Target = {
   firstCache: 2 ** 15,
   secondCache: 2 ** 20,
   inPlace: 2 ** 19,
+  addresses: 'i32',
 };
 
 /** WebAssembly with relaxed SIMD. */
@@ -48,6 +53,7 @@ export const avx512Target: Target = {
   firstCache: 48 * 2 ** 10,
   secondCache: 2 ** 21,
   inPlace: 2 ** 20,
+  addresses: 'i32',
 };
 
 /** x64 with AVX2 and the multiply-add that came with it. */
@@ -60,6 +66,7 @@ export const avx2Target: Target = {
   firstCache: 2 ** 15,
   secondCache: 2 ** 19,
   inPlace: 2 ** 15,
+  addresses: 'i32',
 };
 
 /** 64-bit ARM. */
@@ -72,4 +79,5 @@ export const neonTarget: Target = {
   firstCache: 2 ** 15,
   secondCache: 2 ** 20,
   inPlace: 2 ** 19,
+  addresses: 'i32',
 };

@@ -22,6 +22,7 @@ export class RegionAllocator {
   readonly #free: Region[] = [];
   readonly #taken: Map<number, number> = new Map();
   #end: number;
+  #bytes = 0;
   #peak: number;
 
   constructor(start: number = 0) {
@@ -34,7 +35,12 @@ export class RegionAllocator {
     return this.#end;
   }
 
-  /** The greatest `end` so far. */
+  /** The bytes of all regions that are taken. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The greatest `end` there ever was. */
   get peak(): number {
     return this.#peak;
   }
@@ -51,6 +57,7 @@ export class RegionAllocator {
     this.#end = Math.max(this.#end, offset + wanted);
     this.#peak = Math.max(this.#peak, this.#end);
     this.#taken.set(offset, wanted);
+    this.#bytes += wanted;
     return offset;
   }
 
@@ -58,6 +65,7 @@ export class RegionAllocator {
     const bytes = this.#taken.get(offset);
     if (bytes === undefined) throw new InternalError(`no region starts at ${offset}`);
     this.#taken.delete(offset);
+    this.#bytes -= bytes;
     const at = this.#firstAbove(offset);
     const before = this.#free[at - 1];
     const after = this.#free[at];

@@ -14,10 +14,11 @@ import { cpu } from '../memory/device.js';
 import { DynamicExecutor } from '../dynamic/executor.js';
 import { routineOf } from '../../passes/host/routine.js';
 import { routineLines } from '../../passes/host/text.js';
-import { type Backend, backendFor } from '../execution/entry.js';
+import { type ModuleRunner, runnerFor } from '../execution/entry.js';
 import type { CompileOptions, Executable, Inspectable } from '../execution/executable.js';
 import { Executor } from '../execution/executor.js';
 import { CompilationLog, counted } from './log.js';
+import { nativeTier } from '../native/current.js';
 import { installReferenceCompiler } from '../native/trial/reference.js';
 import { Storage } from '../memory/storage.js';
 import { Tiered } from './tiered.js';
@@ -51,6 +52,9 @@ export function planParts(program: Program): readonly PlannedPart[] {
   executable.release();
   return parts;
 }
+
+cpu.beyond = () =>
+  defaultTier() === 'wasm' ? 'programs are to stay on WebAssembly' : nativeTier().memory();
 
 installReferenceCompiler((program) => compile(program, { tier: 'wasm' }));
 
@@ -97,12 +101,12 @@ function executor(
   log: CompilationLog | null,
 ): Inspectable {
   const { target = 'wasm', device = cpu, tier = defaultTier(), replaced } = options;
-  const backend = backendFor(options);
-  const planned = plan(lowest, backend, options, log);
+  const runner = runnerFor(options);
+  const planned = plan(lowest, runner, options, log);
   const entry = stage(
     log,
     target,
-    () => backend.entry(planned.module, device, planned.threads),
+    () => runner.entry(planned.module, device, planned.threads),
     () => 'code that can be called',
   );
   const made = new Executor(program, planned, device, entry);
@@ -121,7 +125,7 @@ function executor(
 
 function plan(
   simplest: Program,
-  { target }: Backend,
+  { target }: ModuleRunner,
   { fuse: fusing = true, replaced, device = cpu }: CompileOptions,
   log: CompilationLog | null,
 ): ProgramPlan {

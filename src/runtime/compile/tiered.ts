@@ -6,12 +6,14 @@ import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
 import type { EntryPoint } from '../execution/entry.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
+import { otherBackends, runElsewhere } from '../execution/backends.js';
 import { Executor } from '../execution/executor.js';
 import { loaderBase } from '../native/library.js';
 import { nativeTier } from '../native/current.js';
 import { Stopwatch } from '../native/stopwatch.js';
 import type { NativeCode, NativeRequest } from '../native/tier.js';
 import { timeBoth, tryBeside } from '../native/trial/trial.js';
+import { ExhaustedError } from '../memory/exhausted.js';
 import type { Storage } from '../memory/storage.js';
 import type { Tier } from '../execution/tiers.js';
 
@@ -56,6 +58,8 @@ export class Tiered implements Inspectable {
   #skipped = 0;
   #since: number | null = null;
   #reason: string | null = null;
+  readonly #tier: Tier;
+  readonly #lower: (target: Target) => ProgramPlan;
 
   /**
    * @param executor On WebAssembly.
@@ -70,19 +74,28 @@ export class Tiered implements Inspectable {
     this.program = executor.program;
     this.#executor = executor;
     this.#device = device;
+    this.#tier = tier;
+    this.#lower = lower;
     if (tier === 'wasm') this.#reason = 'asked for';
     this.#runsUntilLook = tier === 'wasm' ? settled : 1;
-    this.#ascent =
-      tier === 'wasm'
-        ? null
-        : { tier, lower, watch: new Stopwatch(), request: null, plan: null, nextPoll: 0 };
+    this.#ascent = tier === 'wasm' ? null : this.#start(tier);
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
-    if (--this.#runsUntilLook > 0) return this.#executor.run(inputs, into);
-    if (this.#ascent !== null) return this.#look(this.#ascent, inputs, into);
-    this.#runsUntilLook = settled;
-    return this.#executor.run(inputs, into);
+    if (otherBackends.exist) {
+      const results = runElsewhere(this.program, inputs, into);
+      if (results !== null) return results;
+    }
+    try {
+      if (--this.#runsUntilLook > 0) return this.#executor.run(inputs, into);
+      if (this.#ascent !== null) return this.#look(this.#ascent, inputs, into);
+      this.#runsUntilLook = settled;
+      return this.#executor.run(inputs, into);
+    } catch (error) {
+      if (!(error instanceof ExhaustedError) || this.#isNative || this.#tier === 'wasm')
+        throw error;
+      return this.#beyondWasm(error, inputs, into);
+    }
   }
 
   release(): void {
@@ -96,7 +109,7 @@ export class Tiered implements Inspectable {
   }
 
   tiers(): readonly TierReport[] {
-    const tier = this.#since === null ? 'wasm' : 'native';
+    const tier = this.#isNative ? 'native' : 'wasm';
     const reason = this.#ascent === null ? this.#reason : progress(this.#ascent);
     return [{ part: '', tier, since: this.#since, reason, note: noteOn(this.#device) }];
   }
@@ -113,7 +126,9 @@ export class Tiered implements Inspectable {
   ): readonly Operand[] {
     const start = performance.now();
     const code = this.#ask(ascent, start);
-    if (code !== null) return this.#try(ascent, code, inputs, into);
+    // Where WebAssembly has no memory for this run, it refuses it here, and there is nothing to try code beside.
+    if (code !== null && this.#executor.hasRoom(inputs, into))
+      return this.#try(ascent, code, inputs, into);
     const begin = performance.now();
     const results = this.#executor.run(inputs, into);
     if (this.#ascent === null) return results;
@@ -124,9 +139,51 @@ export class Tiered implements Inspectable {
     return results;
   }
 
+  get #isNative(): boolean {
+    return this.#since !== null;
+  }
+
+  #start(tier: Exclude<Tier, 'wasm'>): TierUp {
+    const [watch, lower] = [new Stopwatch(), this.#lower];
+    return { tier, lower, watch, request: null, plan: null, nextPoll: 0 };
+  }
+
+  /**
+   * A run for which WebAssembly has no memory: native code, which reaches more, takes over untried, since there is
+   * nothing to try it beside.
+   */
+  #beyondWasm(
+    error: ExhaustedError,
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] | undefined,
+  ): readonly Operand[] {
+    const ascent = this.#ascent ?? this.#start('native');
+    ascent.request ??= this.#request(ascent);
+    const code = ascent.request.wait();
+    if (code === null || typeof code === 'string') throw error;
+    const plan = ascent.plan!;
+    const native = new Executor(this.program, plan, this.#device, entryOf(code, plan, this.#device)); // prettier-ignore
+    let results: readonly Operand[];
+    try {
+      results = native.run(inputs, into);
+    } catch (failure) {
+      native.release();
+      throw failure;
+    }
+    this.#replace(native, ascent.watch.runs + 1);
+    return results;
+  }
+
+  #replace(native: Executor, since: number): void {
+    this.#executor.release();
+    this.#executor = native;
+    this.#since = since;
+    this.#settle(null);
+  }
+
   #request(ascent: TierUp): NativeRequest {
     return nativeTier().request((target) => {
-      ascent.plan = ascent.lower(target);
+      ascent.plan = ascent.lower({ ...target, addresses: 'i64' });
       return optimizeModule(ascent.plan.module, target, optimizedKernels);
     });
   }
@@ -172,10 +229,7 @@ export class Tiered implements Inspectable {
     const mayBeSlower = tier === 'native' || nativeTier().atAnySpeed || objection !== null;
     const slower = mayBeSlower ? null : slowness(this.#executor, native, inputs, watch);
     if (objection === null && slower === null) {
-      this.#executor.release();
-      this.#executor = native;
-      this.#since = watch.runs + 1;
-      this.#settle(null);
+      this.#replace(native, watch.runs + 1);
       return results;
     }
     native.release();

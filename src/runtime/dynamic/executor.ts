@@ -7,6 +7,7 @@ import type { Handle, HostCallee, HostPart, HostRoutine, HostStatementOf } from 
 import { routineLines } from '../../passes/host/text.js';
 import { forEachStatement, programNames, replacedIn } from '../../passes/host/walk.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
+import { otherBackends, runElsewhere } from '../execution/backends.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 import { type RunFrame, prepare, prepareRun, type PreparedStep, storageAt } from './interpreter.js';
@@ -70,6 +71,10 @@ export class DynamicExecutor implements Inspectable {
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+    if (otherBackends.exist) {
+      const results = runElsewhere(this.program, inputs, into);
+      if (results !== null) return results;
+    }
     const { program, inputs: handles, outputs } = this.#routine;
     if (into !== undefined) checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));

@@ -4,11 +4,16 @@ import { ArgumentError, GraphError, InternalError } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import { packedStates } from '../../ops/declare/lowering.js';
-import { type ProgramPlan, placeBytes } from '../../passes/lower/main/plan.js';
+import {
+  type ProgramPlan,
+  placeBytes,
+  placeEntry,
+  tableLength,
+} from '../../passes/lower/main/plan.js';
 import { planMemory } from '../../passes/plan/memory.js';
 import type { Device } from '../memory/device.js';
 import type { Operand } from './executable.js';
-import { type LargePlaces, largePlaces } from '../memory/large.js';
+import { bytesOfLarge, type LargePlaces, largePlaces } from '../memory/large.js';
 import type { Storage } from '../memory/storage.js';
 
 /**
@@ -17,6 +22,8 @@ import type { Storage } from '../memory/storage.js';
  */
 export interface Binding {
   readonly epoch: number;
+  /** Whether it is for native code, which reaches all memory. */
+  readonly isNative: boolean;
   /** What `main` reads: the values of sizes, then the addresses of places. */
   readonly table: Int32Array;
   readonly shapes: readonly (readonly number[])[];
@@ -46,19 +53,36 @@ export interface Binding {
   readonly large: LargePlaces | null;
 }
 
+/** Writes an address where `main` reads it: into one word of the table, or into two, the lower one first. */
+export function enterAddress(
+  table: Int32Array,
+  entry: number,
+  address: number,
+  isWide: boolean,
+): void {
+  table[entry] = address;
+  if (isWide) table[entry + 1] = Math.floor(address / 2 ** 32);
+}
+
+/**
+ * How large operands and results get into the memory of a device: in memory of their own if there is enough, or
+ * certainly, because they are there already, or by copies in the arena, where there is room for nothing else.
+ */
+export type LargeMemory = 'if possible' | 'leased' | 'copied';
+
 /** An output that gets fresh storage. */
 const fresh = -1;
 /** An output that is copied to a storage outside of the device's memory. */
 const unpinned = -2;
 
-function targetOf(storage: Storage | null | undefined, device: Device): number {
+function targetOf(storage: Storage | null | undefined, device: Device, isNative: boolean): number {
   if (storage === null || storage === undefined) return fresh;
-  const address = storage.addressOn(device);
+  const address = storage.addressOn(device, isNative);
   return address < 0 ? unpinned : address;
 }
 
 /**
- * Binds sizes and plans the arena. `copiesAll` is for memory in which there is no room for anything else.
+ * Binds sizes and plans the arena.
  * @throws ShapeError, DTypeError, ArgumentError for operands that do not fit; DeviceError when the
  * memory is exhausted.
  */
@@ -68,16 +92,17 @@ export function bind(
   constants: ReadonlyMap<number, number>,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
-  copiesAll: boolean,
+  memory: LargeMemory,
 ): Binding {
   const { program, places } = plan;
+  const isNative = plan.addresses === 'i64';
   const sizes = bindOperands(plan, inputs);
   const outputShapes = program.outputs.map(({ value }) =>
     value.type.shape.map((dim) => evaluateDim(dim, sizes)),
   );
   checkInto(program, outputShapes, into);
   const lengths = places.map(({ length }) => evaluateDim(length, sizes));
-  const inputAddresses = inputs.map(({ storage }) => storage.addressOn(device));
+  const inputAddresses = inputs.map(({ storage }) => storage.addressOn(device, isNative));
   const pinned = new PinnedReads(plan, inputAddresses);
   const direct = directOutputs(plan, device, pinned, into);
 
@@ -88,21 +113,25 @@ export function bind(
     const address = inputAddresses[role.index];
     if (address < 0) return;
     // What an output takes over is a copy, unless the output is to go to that very storage.
-    const isOwn = taken === null || into?.[taken.output]?.addressOn(device) === address;
+    const isOwn = taken === null || into?.[taken.output]?.addressOn(device, isNative) === address;
     if (isOwn && (taken === null || !pinned.isNeeded(address, taken.step, place))) {
       fixed.set(place, address);
       if (taken !== null) written.add(address);
     }
   });
   for (const [place, address] of direct) fixed.set(place, address);
-  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device));
-  const large = copiesAll
-    ? null
-    : largePlaces(plan, lengths, {
-        most: device.residents.budget,
-        isFixed: (place) => fixed.has(place),
-        isGiven: (output) => targets[output] >= 0,
-      });
+  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device, isNative));
+  const found =
+    memory === 'copied'
+      ? null
+      : largePlaces(plan, lengths, {
+          most: device.residents.budget,
+          isFixed: (place) => fixed.has(place),
+          isGiven: (output) => targets[output] >= 0,
+        });
+  // What cannot be there at once is refused with all else that the program needs, before anything is copied.
+  const fitsIn = memory === 'leased' || found === null || device.hasRoom(bytesOfLarge(found));
+  const large = fitsIn ? found : null;
   const isMoving = (place: number): boolean => large?.places.has(place) === true;
   const planned = places.flatMap((_, place) =>
     fixed.has(place) || isMoving(place) ? [] : [place],
@@ -115,15 +144,18 @@ export function bind(
       last: places[place].last,
     })),
   );
-  const arena = device.arena(layout.bytes);
+  const arena = isNative ? device.arenaAnywhere(layout.bytes) : device.arena(layout.bytes);
   const addresses = places.map((_, place) => fixed.get(place) ?? -1);
   planned.forEach((place, i) => (addresses[place] = arena + layout.offsets[i]));
 
-  const table = Int32Array.from([
+  const table = new Int32Array(tableLength(plan));
+  table.set([
     ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
     ...plan.kept.map(() => packedStates.nothing),
-    ...addresses,
   ]);
+  addresses.forEach((address, place) => {
+    enterAddress(table, placeEntry(plan, place), device.distanceOf(address), isNative);
+  });
 
   const view = (place: number): HostArray =>
     device.view(places[place].dtype, addresses[place], lengths[place]);
@@ -134,6 +166,7 @@ export function bind(
   });
   return {
     epoch: device.epoch,
+    isNative,
     table,
     shapes: inputs.map(({ shape }) => [...shape]),
     dtypes: inputs.map(({ storage }) => storage.dtype),
@@ -174,7 +207,7 @@ export function fits(
     const { storage, shape } = inputs[i];
     const bound = binding.shapes[i];
     if (storage.dtype !== binding.dtypes[i]) return false;
-    if (storage.addressOn(device) !== binding.inputAddresses[i]) return false;
+    if (storage.addressOn(device, binding.isNative) !== binding.inputAddresses[i]) return false;
     if (storage.length !== binding.lengths[i] || shape.length !== bound.length) return false;
     for (let axis = 0; axis < bound.length; axis++) {
       if (shape[axis] !== bound[axis]) return false;
@@ -187,7 +220,7 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   if (into.length > binding.outputTypes.length) return false;
   for (let k = 0; k < binding.outputTypes.length; k++) {
     const target = into[k] ?? null;
-    if (targetOf(target, device) !== binding.targets[k]) return false;
+    if (targetOf(target, device, binding.isNative) !== binding.targets[k]) return false;
     if (target === null) continue;
     const { dtype, length } = binding.outputTypes[k];
     if (target.dtype !== dtype || target.length !== length) return false;
@@ -263,7 +296,7 @@ function elementCount(shape: readonly number[]): number {
  * is also an input that is still read when the first element is written, which are copied at the end.
  */
 function directOutputs(
-  { places, outputs }: ProgramPlan,
+  { places, outputs, addresses }: ProgramPlan,
   device: Device,
   pinned: PinnedReads,
   into: readonly (Storage | null)[] | undefined,
@@ -271,7 +304,7 @@ function directOutputs(
   const direct = new Map<number, number>();
   into?.forEach((storage, k) => {
     const source = outputs[k];
-    const address = storage?.addressOn(device) ?? -1;
+    const address = storage?.addressOn(device, addresses === 'i64') ?? -1;
     if (address < 0 || source.kind !== 'place' || direct.has(source.place)) return;
     const { first, role } = places[source.place];
     if (role.kind === 'input') return; // bound with that input

@@ -16,9 +16,9 @@ import type { TeamEntry } from '../threads/recipe.js';
  */
 export type EntryPoint = (table: number, gain: number) => void;
 
-/** A backend that runs modules. */
-export interface Backend {
-  /** Target of lowering. */
+/** A way to run modules on the CPU. */
+export interface ModuleRunner {
+  /** What programs are lowered for. */
   readonly target: Target;
   /** Makes a module callable, for a number of threads. */
   entry(module: Module, device: Device, threads?: number): EntryPoint;
@@ -30,8 +30,8 @@ const wholeMemory = 0;
 /** Shared by all programs, so that each kernel is optimized once. */
 const optimizedKernels = new KernelCache();
 
-/** The unoptimized loop IR: the definition of its meaning. */
-const interpreter: Backend = {
+/** Exactly what was lowered: nothing between the lowering and the definition of the loop IR. */
+const interpreter: ModuleRunner = {
   target: wasmTarget,
   entry: (module, device) => {
     const { params } = module.kernels.find(({ name }) => name === mainName)!;
@@ -42,7 +42,7 @@ const interpreter: Backend = {
   },
 };
 
-function wasm(target: Target): Backend {
+function wasm(target: Target): ModuleRunner {
   const relaxed = target.fusesMultiplyAdd;
   return {
     target,
@@ -64,8 +64,8 @@ function wasm(target: Target): Backend {
 const strictWasm = wasm(wasmTarget);
 const relaxedWasm = wasm(relaxedWasmTarget);
 
-/** Chooses the backend of a program. */
-export function backendFor({ target = 'wasm', relaxed }: CompileOptions): Backend {
+/** What runs a program. */
+export function runnerFor({ target = 'wasm', relaxed }: CompileOptions): ModuleRunner {
   if (target === 'interpreter') return interpreter;
   return (relaxed ?? wantsRelaxed()) && supportsRelaxed() ? relaxedWasm : strictWasm;
 }

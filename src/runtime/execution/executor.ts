@@ -2,7 +2,7 @@ import { copyElements, type HostArray } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
 import { type ProgramPlan, placeBytes, tableLength } from '../../passes/lower/main/plan.js';
-import { type Binding, bind, checkDistinct, fits } from './binding.js';
+import { type Binding, bind, checkDistinct, fits, type LargeMemory } from './binding.js';
 import type { Device } from '../memory/device.js';
 import type { EntryPoint } from './entry.js';
 import type { Inspectable, Operand, TierReport } from './executable.js';
@@ -10,6 +10,7 @@ import { planToString } from './explain.js';
 import type { LargePlaces } from '../memory/large.js';
 import { PackedCache, runsUntilPacked } from './kept.js';
 import { Lease } from './lease.js';
+import { ExhaustedError } from '../memory/exhausted.js';
 import { slabCopy } from '../memory/slab.js';
 import { Storage } from '../memory/storage.js';
 import { LostWorkerError } from '../threads/lost.js';
@@ -82,6 +83,19 @@ export class Executor implements Inspectable {
       : this.#resultsInto(binding, inputs, into, null);
   }
 
+  /** Whether there is memory for a run on these operands. */
+  hasRoom(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): boolean {
+    try {
+      const [binding] = this.#bindings;
+      if (binding === undefined || !fits(binding, this.#device, inputs, into))
+        this.#rebind(inputs, into);
+      return true;
+    } catch (error) {
+      if (error instanceof ExhaustedError) return false;
+      throw error;
+    }
+  }
+
   /** The runs on the same operands in which it does all that it does on them, each in another way. */
   get ways(): number {
     return this.#kept === null ? 1 : runsUntilPacked;
@@ -113,15 +127,16 @@ export class Executor implements Inspectable {
     try {
       if (lease.take(inputs)) {
         // Bringing operands in may have made the memory grow; only the views are other ones then.
-        const current = binding.epoch === device.epoch ? binding : this.#rebind(inputs, into);
-        lease.enter(this.#tableView());
+        const current =
+          binding.epoch === device.epoch ? binding : this.#rebind(inputs, into, 'leased');
+        lease.enter(this.#tableView(), current.isNative);
         this.#call(current, inputs, lease);
         return this.#resultsInto(current, inputs, into, lease);
       }
     } finally {
       lease.end();
     }
-    const copying = this.#rebind(inputs, into, true);
+    const copying = this.#rebind(inputs, into, 'copied');
     this.#call(copying, inputs, null);
     return this.#resultsInto(copying, inputs, into, null);
   }
@@ -156,22 +171,23 @@ export class Executor implements Inspectable {
   }
 
   /**
-   * Makes another binding the current one: an earlier one that fits, or a new one. With `copiesAll` one for
-   * too little memory, which stays until something else changes.
+   * Makes another binding the current one: an earlier one that fits, or a new one. One that copies everything stays
+   * until something else changes.
    */
   #rebind(
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
-    copiesAll = false,
+    memory: LargeMemory = 'if possible',
   ): Binding {
     const device = this.#device;
-    const known = copiesAll
-      ? -1
-      : this.#bindings.findIndex(
-          (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
-        );
+    const known =
+      memory !== 'if possible'
+        ? -1
+        : this.#bindings.findIndex(
+            (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
+          );
     const binding =
-      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, copiesAll);
+      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, memory);
     // Whatever was the current one goes to the place that this one leaves, or to the end.
     const [previous] = this.#bindings;
     if (known > 0) this.#bindings[known] = previous;

@@ -4,6 +4,7 @@ import { packedStates } from '../../ops/declare/lowering.js';
 import type { PackedBuffer } from '../../passes/lower/main/kept.js';
 import { type ProgramPlan, placeEntry, stateEntry } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
+import { enterAddress } from './binding.js';
 import type { Operand } from './executable.js';
 import { Residence } from '../memory/residents.js';
 
@@ -63,6 +64,7 @@ export class PackedCache {
   /** Writes into the table what `main` reads of it; `usual` has the addresses for when nothing is kept. */
   enter(table: Int32Array, usual: Int32Array): void {
     const plan = this.#plan;
+    const isWide = plan.addresses === 'i64';
     for (const [k, entry] of this.#entries.entries()) {
       // Operands and results of the run may have needed the memory.
       const isKept = entry.isSteady && isThere(entry);
@@ -71,7 +73,8 @@ export class PackedCache {
       table[stateEntry(plan, k)] = isKept ? packedStates[entry.isFull ? 'full' : 'empty'] : packedStates.nothing; // prettier-ignore
       for (const id of entry.place.places) {
         const at = placeEntry(plan, id);
-        table[at] = isKept ? entry.residence!.address : usual[at];
+        if (isKept) enterAddress(table, at, entry.residence!.address, isWide);
+        else for (let word = at; word < at + (isWide ? 2 : 1); word++) table[word] = usual[word];
       }
     }
   }

@@ -1,6 +1,7 @@
 import { bytesOf, copyElements, type HostArray } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
 import type { Device } from '../memory/device.js';
+import { enterAddress } from './binding.js';
 import type { Operand } from './executable.js';
 import type { LargePlaces, LargeResult } from '../memory/large.js';
 import { Storage } from '../memory/storage.js';
@@ -41,11 +42,11 @@ export class Lease {
   }
 
   /** Writes the addresses where `main` reads them. */
-  enter(table: Int32Array): void {
+  enter(table: Int32Array, isWide: boolean): void {
     const { operands, results } = this.#large;
     let at = 0;
-    for (const { entry } of operands) table[entry] = this.#addresses[at++];
-    for (const { entry } of results) table[entry] = this.#addresses[at++];
+    for (const { entry } of operands) enterAddress(table, entry, this.#addresses[at++], isWide);
+    for (const { entry } of results) enterAddress(table, entry, this.#addresses[at++], isWide);
   }
 
   /** Copies the operands that results take over to where those will be. */

@@ -4,29 +4,42 @@ import { ArgumentError, DeviceError } from '../../base/errors.js';
 import type { Division } from '../../passes/lower/nests/cost.js';
 import { RegionAllocator } from '../../passes/plan/memory.js';
 import { WorkerPool } from '../threads/pool.js';
+import { exhausted, ExhaustedError } from './exhausted.js';
+import { FarMemory, isFar, type ProcessMemory } from './far.js';
 import { Residents } from './residents.js';
 import { grainSettings, threadsOfEnvironment, unsharedReason } from '../threads/settings.js';
 import type { Spawn } from '../threads/spawn.js';
 
 const pageBytes = 65536;
-/** Addresses are i32 and stay below the sign bit. */
-const mostPages = 32768;
+/** Addresses are unsigned i32. */
+const mostPages = 65536;
 
 const arenaStep = 2 ** 24;
 
-/** What residents may take unless said, of the whole: they give way to whatever else needs memory. */
+/** What residents may take unless said: they give way to whatever else needs memory. */
 const residentPart = 1 / 2;
+const mostResidentBytes = 2 ** 30;
+
+/**
+ * The part of WebAssembly's memory that pinned storage may take where there is other memory for it: the rest is
+ * for arenas, and for the operators that run on WebAssembly.
+ */
+const pinnedPart = 5 / 8;
+/** Less than this is always pinned where all programs reach it. */
+const leastFarBytes = 2 ** 20;
 
 /**
  * The memory that compiled programs work on: one growable `WebAssembly.Memory`, divided into regions
  * that their owners give back (pinned storage, constants, tables), others that are taken from whoever used
  * them longest ago (`residents`), and one arena that running programs share, since no two run at once.
+ * Native code reaches more: pinned storage and an arena of its own may lie in `FarMemory`, whose addresses are
+ * beyond those of WebAssembly (`isFar`).
  */
 export class Device {
   /** The elements of arrays that are here because they are used here. */
   readonly residents: Residents;
   readonly #regions: RegionAllocator = new RegionAllocator(reservedBytes);
-  readonly #mostPages: number;
+  #mostPages: number;
   #memory: WebAssembly.Memory | null = null;
   #buffer: ArrayBufferLike | null = null;
   #threads: number | (() => number);
@@ -39,6 +52,14 @@ export class Device {
   #arena = -1;
   #arenaBytes = 0;
   #isScrambled = false;
+  /** The bytes of pinned regions in WebAssembly's memory, by address. */
+  readonly #pinned: Map<number, number> = new Map();
+  #pinnedBytes = 0;
+  /** How there is more memory, or why not; asked when it is needed first. */
+  #beyond: () => ProcessMemory | string;
+  #far: FarMemory | string | null = null;
+  #farArena = -1;
+  #farArenaBytes = 0;
 
   /**
    * Nothing is allocated before it is needed. `threads` is how many run programs together, at most; a
@@ -57,10 +78,13 @@ export class Device {
        * The bytes that arrays may take which are not pinned. Default: half of what there may be in all.
        */
       readonly residentBytes?: number;
+      /** How native code reaches memory outside that of WebAssembly, or why it does not. Default: not. */
+      readonly beyond?: () => ProcessMemory | string;
     } = {},
   ) {
     const { maximumBytes = mostPages * pageBytes, threads = 1 } = options;
-    const { residentBytes = maximumBytes * residentPart } = options;
+    const { residentBytes = Math.min(maximumBytes * residentPart, mostResidentBytes) } = options;
+    this.#beyond = options.beyond ?? (() => 'there is none on this device');
     this.residents = new Residents(this, residentBytes);
     this.#grain = options.grain;
     this.#spawn = options.spawn;
@@ -127,19 +151,26 @@ export class Device {
 
   /** @throws DeviceError when the engine gives no memory at all. */
   get memory(): WebAssembly.Memory {
-    if (this.#memory !== null) return this.#memory;
+    return (this.#memory ??= this.#createMemory());
+  }
+
+  #createMemory(): WebAssembly.Memory {
     const initial = Math.min(16, this.#mostPages);
     const shared = this.threads > 1;
     try {
-      this.#memory = new WebAssembly.Memory({ initial, maximum: this.#mostPages, shared });
+      return new WebAssembly.Memory({ initial, maximum: this.#mostPages, shared });
     } catch (cause) {
+      // Some engines have no address range for all that addresses can name.
+      if (this.#mostPages === mostPages) {
+        this.#mostPages = mostPages / 2;
+        return this.#createMemory();
+      }
       throw new DeviceError('the engine gives no memory to the device', {
         expected: `an address range of ${this.#mostPages * pageBytes} bytes`,
         advice: 'make a Device with a smaller maximumBytes',
         cause,
       });
     }
-    return this.#memory;
   }
 
   /** Changes whenever views on the memory or the address of the arena become stale. */
@@ -153,21 +184,83 @@ export class Device {
   }
 
   view(dtype: DType, address: number, length: number): HostArray {
+    if (isFar(address)) return this.#farView(dtype, address, length);
     return viewOf(dtype, this.buffer, address, length);
   }
 
   /**
    * The address of a region of its own. Where there is no room, residents have to go.
-   * @throws DeviceError when the memory is exhausted; nothing else is changed then.
+   * @throws ExhaustedError when the memory is exhausted; nothing else is changed then.
    */
   take(bytes: number): number {
     for (;;) {
       try {
         return this.#take(bytes);
       } catch (error) {
-        if (!(error instanceof DeviceError) || !this.residents.evict()) throw error;
+        if (!(error instanceof ExhaustedError) || !this.residents.evict()) throw error;
       }
     }
+  }
+
+  /**
+   * The address of a region for state that lives long: where all programs reach it, or where only native code
+   * does once there is much of it.
+   * @throws ExhaustedError when both are exhausted; nothing else is changed then.
+   */
+  takePinned(bytes: number): number {
+    const isNear =
+      bytes < leastFarBytes ||
+      this.#pinnedBytes + bytes <= this.#mostPages * pageBytes * pinnedPart;
+    const far = isNear ? null : this.#farMemory;
+    if (far instanceof FarMemory) return far.take(bytes, this.buffer.byteLength);
+    const address = this.take(bytes);
+    this.#pinned.set(address, bytes);
+    this.#pinnedBytes += bytes;
+    return address;
+  }
+
+  /** Whether memory for so many bytes could be made free for one run. */
+  hasRoom(bytes: number): boolean {
+    return bytes <= this.#free;
+  }
+
+  /** The distance of an address from the first byte of WebAssembly's memory, as native code sees it. */
+  distanceOf(address: number): number {
+    if (!isFar(address)) return address;
+    return (this.#far as FarMemory).distance(address, this.buffer);
+  }
+
+  /** What there is beside state that lives long. */
+  get #free(): number {
+    return (
+      this.#mostPages * pageBytes -
+      this.#regions.bytes +
+      this.residents.bytes +
+      Math.max(this.#arenaBytes, 0)
+    );
+  }
+
+  get #farMemory(): FarMemory | string {
+    if (this.#far === null) {
+      const memory = this.#beyond();
+      this.#far = typeof memory === 'string' ? memory : new FarMemory(memory);
+    }
+    return this.#far;
+  }
+
+  #farView(dtype: DType, address: number, length: number): HostArray {
+    const far = this.#far as FarMemory;
+    const inArena = address - this.#farArena;
+    const isArena = this.#farArena >= 0 && inArena >= 0 && inArena < this.#farArenaBytes;
+    return isArena
+      ? far.view(dtype, this.#farArena, inArena, length)
+      : far.view(dtype, address, 0, length);
+  }
+
+  /** Installs how native code reaches more memory, which is known above this floor. */
+  set beyond(beyond: () => ProcessMemory | string) {
+    this.#beyond = beyond;
+    if (typeof this.#far === 'string') this.#far = null;
   }
 
   /** The address of a region for what a program computes. */
@@ -185,10 +278,12 @@ export class Device {
         this.#grow(missing);
       } catch (cause) {
         this.#regions.release(address);
-        throw new DeviceError('the memory of the device is exhausted', {
-          expected: `at most ${this.#mostPages * pageBytes} bytes in all; there are ${this.buffer.byteLength} so far`,
-          actual: `${bytes} more bytes`,
-          advice: 'run smaller batches, or unpin what is not needed',
+        const beyond = this.#farMemory;
+        const more = typeof beyond === 'string' ? `: ${beyond}` : '';
+        throw exhausted(bytes, {
+          free: Math.max(0, this.#mostPages * pageBytes - this.#regions.bytes),
+          most: this.#mostPages * pageBytes,
+          advice: `run smaller batches, or unpin what is not needed; native code has all memory of the machine${more}`,
           cause,
         });
       }
@@ -197,7 +292,32 @@ export class Device {
   }
 
   release(address: number): void {
+    if (isFar(address)) return (this.#far as FarMemory).release(address);
+    const pinned = this.#pinned.get(address);
+    if (pinned !== undefined) {
+      this.#pinned.delete(address);
+      this.#pinnedBytes -= pinned;
+    }
     this.#regions.release(address);
+  }
+
+  /**
+   * The address of an arena for native code, as `arena` gives it where there is room for that, else one that only
+   * native code reaches.
+   */
+  arenaAnywhere(bytes: number): number {
+    if (bytes <= this.#arenaBytes) return this.#arena;
+    if (bytes > this.#farArenaBytes) {
+      const far = this.hasRoom(bytes) ? null : this.#farMemory;
+      if (!(far instanceof FarMemory)) return this.arena(bytes);
+      if (this.#farArena >= 0) far.release(this.#farArena);
+      this.#farArena = -1;
+      this.#farArenaBytes = 0;
+      this.#epoch++;
+      this.#farArena = far.take(bytes, this.buffer.byteLength);
+      this.#farArenaBytes = bytes;
+    }
+    return this.#farArena;
   }
 
   /**
@@ -220,7 +340,7 @@ export class Device {
       this.#arena = this.#take(generous);
       this.#arenaBytes = generous;
     } catch (error) {
-      if (!(error instanceof DeviceError)) throw error;
+      if (!(error instanceof ExhaustedError)) throw error;
       this.#arena = this.take(bytes);
       this.#arenaBytes = bytes;
     }
@@ -231,6 +351,8 @@ export class Device {
   /** Runs on memory that is filled with what no program leaves there by intention. */
   scrambled<T>(run: () => T): T {
     if (this.#arena >= 0) this.#fill(this.#arena, this.#arenaBytes);
+    if (this.#farArena >= 0)
+      (this.view('uint8', this.#farArena, this.#farArenaBytes) as Uint8Array).fill(0xff);
     this.#isScrambled = true;
     try {
       return run();

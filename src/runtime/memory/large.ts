@@ -1,4 +1,4 @@
-import type { DType } from '../../base/dtype.js';
+import { bytesOf, type DType } from '../../base/dtype.js';
 import { type ProgramPlan, placeBytes, placeEntry } from '../../passes/lower/main/plan.js';
 
 /** An operand or a result that is not copied at every run; its address is another one each time. */
@@ -37,6 +37,12 @@ export interface LargePlaces {
  */
 const leastOperand = 2 ** 16;
 const leastResult = 2 ** 18;
+
+/** The bytes that all of them take at once. */
+export function bytesOfLarge({ operands, results }: LargePlaces): number {
+  const bytes = ({ dtype, length }: LargePlace): number => bytesOf(dtype) * length;
+  return [...operands, ...results].reduce((sum, place) => sum + bytes(place), 0);
+}
 
 /** What is known of the places of a program before a run. */
 export interface KnownBuffers {

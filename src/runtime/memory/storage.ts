@@ -1,6 +1,8 @@
 import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../../base/dtype.js';
-import { ArgumentError, InternalError } from '../../base/errors.js';
+import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js';
+import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
+import { isFar } from './far.js';
 import { type Claim, Residence } from './residents.js';
 import { returnCopy } from './slab.js';
 
@@ -32,6 +34,15 @@ const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address })
   device.release(address),
 );
 
+/** Where the elements of an array are that are on another device than the CPU. */
+interface Elsewhere {
+  readonly backend: BufferBackend;
+  readonly buffer: DeviceBuffer;
+}
+
+/** Frees the buffers of arrays that nobody holds any more. */
+const dropped = new FinalizationRegistry<Elsewhere>(({ backend, buffer }) => backend.free(buffer));
+
 /**
  * The elements of an array, row-major. They are where they are needed: in an ordinary typed array that the
  * garbage collector owns, in the memory of a device, or in both (decision 36). `pin` keeps long-lived state
@@ -43,6 +54,8 @@ export class Storage {
   /** The elements on the host; null where only a device has them. */
   #home: HostArray | null;
   #berth: PinnedLocation | null = null;
+  /** Null on the CPU. Where it is not, all else about places is null. */
+  #elsewhere: Elsewhere | null = null;
   #claim: Claim | null = null;
   #wasRead = false;
   /** 0 until somebody asks. */
@@ -82,9 +95,47 @@ export class Storage {
     return storage;
   }
 
+  /** Takes over a buffer of another device than the CPU. */
+  static ofBuffer(backend: BufferBackend, buffer: DeviceBuffer): Storage {
+    const storage = new Storage(buffer.dtype, null, buffer.length);
+    storage.#elsewhere = { backend, buffer };
+    dropped.register(storage, storage.#elsewhere, storage);
+    return storage;
+  }
+
+  /** The device that has the elements; null for the CPU. */
+  get backend(): BufferBackend | null {
+    return this.#elsewhere === null ? null : this.#elsewhere.backend;
+  }
+
+  /** The buffer on the device that has the elements. */
+  get buffer(): DeviceBuffer {
+    if (this.#elsewhere !== null) return this.#elsewhere.buffer;
+    throw new InternalError('elements on the CPU are in no buffer');
+  }
+
+  /**
+   * A copy of elements on the CPU, on another device.
+   * @throws DeviceError when the device has no room for it, or not this dtype.
+   */
+  onBackend(backend: BufferBackend): Storage {
+    const { elements } = this;
+    const buffer = backend.allocate(this.dtype, this.length);
+    backend.write(buffer, elements);
+    return Storage.ofBuffer(backend, buffer);
+  }
+
+  /** A copy of the elements for the host, from wherever they are. The one way that may have to be waited for. */
+  read(): HostArray | Promise<HostArray> {
+    const { dtype, length } = this;
+    if (this.#elsewhere !== null) return this.#elsewhere.backend.read(this.#elsewhere.buffer);
+    return copied(dtype, length, this.elements);
+  }
+
   /**
    * The elements on the host. Not to be written to: `write` and `fill` do that. Those of a pinned storage
    * are to be read at once, since they move when a program runs.
+   * @throws DeviceError when a device has them that does not answer at once.
    */
   get host(): HostArray {
     return this.#home ?? this.#fetched();
@@ -92,20 +143,24 @@ export class Storage {
 
   /** The elements wherever they are, to be read at once. */
   get elements(): HostArray {
-    return this.#home ?? this.#berth?.view(this) ?? this.#residence.elements;
+    return (
+      this.#home ?? this.#berth?.view(this) ?? this.#claim?.residence.elements ?? this.#fetched()
+    );
   }
 
   /** The elements in an array of their own. */
   copy(): HostArray {
-    const copy = allocate(this.dtype, this.length);
-    copyElements(copy, this.elements);
-    return copy;
+    return copied(this.dtype, this.length, this.elements);
   }
 
-  /** The address in the memory of a device where the storage is pinned, -1 when it is not. */
-  addressOn(device: Device): number {
+  /**
+   * The address in the memory of a device where the storage is pinned, -1 when it is not, or when it lies where
+   * only native code reaches it and `isNative` is false.
+   */
+  addressOn(device: Device, isNative: boolean = true): number {
     const berth = this.#berth;
-    return berth !== null && berth.device === device ? berth.address : -1;
+    if (berth === null || berth.device !== device) return -1;
+    return isNative || !isFar(berth.address) ? berth.address : -1;
   }
 
   get isPinned(): boolean {
@@ -150,7 +205,7 @@ export class Storage {
     const { host } = this;
     const address = device.take(bytesOf(this.dtype) * this.length);
     copyElements(device.view(this.dtype, address, this.length), host);
-    if (wasRead && !this.#isWindow) this.#reside(device, address, false);
+    if (wasRead && !this.#isWindow && this.#berth === null) this.#reside(device, address, false);
     else guests.push(address);
     return address;
   }
@@ -161,6 +216,10 @@ export class Storage {
    */
   adopt(device: Device, address: number): boolean {
     this.changes();
+    if (this.#elsewhere !== null) {
+      this.#elsewhere.backend.write(this.buffer, device.view(this.dtype, address, this.length));
+      return false;
+    }
     if (this.#isWindow || this.#berth !== null) {
       copyElements(this.host, device.view(this.dtype, address, this.length));
       return false;
@@ -181,7 +240,8 @@ export class Storage {
       });
     }
     this.changes();
-    if (this.#berth === null) {
+    if (this.#elsewhere !== null) this.#elsewhere.backend.write(this.buffer, elements);
+    else if (this.#berth === null) {
       this.#leave();
       this.#home = elements;
     } else copyElements(this.host, elements);
@@ -190,19 +250,24 @@ export class Storage {
   /** Copies elements over the present ones. */
   fill(elements: HostArray): void {
     this.changes();
+    if (this.#elsewhere !== null) return this.#elsewhere.backend.write(this.buffer, elements);
     if (this.#claim !== null) this.#leave();
     if (this.#home === null && this.#berth === null) this.#home = elements.slice();
     else copyElements(this.host, elements);
   }
 
-  /** Moves the elements into the memory of a device for good; nothing when they already are pinned there. */
+  /**
+   * Moves the elements into the memory of a device for good; nothing when they already are pinned there, or are on
+   * another device than the CPU.
+   */
   pin(device: Device = cpu): void {
+    if (this.#elsewhere !== null) return;
     if (this.#berth !== null) {
       if (this.#berth.device === device) return;
       this.unpin();
     }
     const elements = this.host;
-    const address = device.take(bytesOf(this.dtype) * this.length);
+    const address = device.takePinned(bytesOf(this.dtype) * this.length);
     this.#leave();
     this.#berth = new PinnedLocation(device, address);
     this.#home = null;
@@ -225,6 +290,12 @@ export class Storage {
    * itself alone.
    */
   release(): void {
+    if (this.#elsewhere !== null) {
+      const { backend, buffer } = this.#elsewhere;
+      this.#elsewhere = null;
+      dropped.unregister(this);
+      return backend.free(buffer);
+    }
     if (this.#berth !== null || this.#isWindow) return;
     this.#leave();
     const home = this.#home;
@@ -234,6 +305,7 @@ export class Storage {
 
   #fetched(): HostArray {
     if (this.#berth !== null) return this.#berth.view(this);
+    if (this.#elsewhere !== null) return readAtOnce(this.#elsewhere);
     const elements = this.#residence.fetch();
     if (!this.isResident) this.#leave();
     return (this.#home = elements);
@@ -256,6 +328,27 @@ export class Storage {
     this.#claim = null;
     claim.residence.residents.remove(claim.residence);
   }
+}
+
+/** Reads where nobody can wait. */
+function readAtOnce({ backend, buffer }: Elsewhere): HostArray {
+  const answer = backend.answersAtOnce ? backend.read(buffer) : null;
+  if (answer !== null && !(answer instanceof Promise)) return answer;
+  throw new DeviceError(
+    'the elements of an array were read on a device that does not answer at once',
+    {
+      op: 'read',
+      expected: 'an array on the CPU',
+      actual: `an array on the device ${backend.name}`,
+      advice: 'read a copy: const y = await x.cpu(), or await x.data()',
+    },
+  );
+}
+
+function copied(dtype: DType, length: number, elements: HostArray): HostArray {
+  const copy = allocate(dtype, length);
+  copyElements(copy, elements);
+  return copy;
 }
 
 /** How many versions of elements there have been of which anybody wanted to know. */

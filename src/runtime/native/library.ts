@@ -13,6 +13,8 @@ interface Library {
 /** What is used of `koffi`, an optional dependency. */
 export interface LibraryLoader {
   load(file: string): Library;
+  /** The address of the first byte of a view. */
+  address?(view: Uint8Array): bigint;
 }
 
 /** `koffi`, or what is missing. It is loaded when there is something to load with it. */
@@ -23,7 +25,8 @@ export function findLoader({ module }: NodeModules): LibraryLoader | string {
   } catch {
     return 'koffi is not installed: npm install koffi';
   }
-  return { load: (file) => (require('koffi') as LibraryLoader).load(file) };
+  const koffi = (): Required<LibraryLoader> => require('koffi') as Required<LibraryLoader>;
+  return { load: (file) => koffi().load(file), address: (view) => koffi().address(view) };
 }
 
 /** The libraries that this process has loaded. They stay, since nobody knows who still calls them. */
@@ -43,8 +46,8 @@ export class Libraries {
   }
 }
 
-const forOne: readonly string[] = ['uint8_t *', 'int32_t'];
-const forTeam: readonly string[] = ['int32_t', 'int32_t', 'int32_t'];
+const forOne: readonly string[] = ['uint8_t *', 'int64_t'];
+const forTeam: readonly string[] = ['int64_t', 'int32_t', 'int32_t'];
 
 /** From where other threads can find the loader. */
 export const loaderBase: string = import.meta.url;

@@ -16,10 +16,10 @@ export interface NativeSource {
 }
 
 /** Counts the ways in which functions are called, so that code made for an earlier one is not found. */
-const callingConvention = 1;
+const callingConvention = 2;
 
-/** Those of a `main` that several threads run. */
-const teamParameters = 6;
+/** Those of a `main` that several threads run: addresses are wide, so that it takes its table twice. */
+const teamParameters = 7;
 
 /** The C of an optimized module. */
 export function nativeSource(
@@ -35,14 +35,15 @@ export function nativeSource(
   ]; // prettier-ignore
   const key = crypto.createHash('sha256').update(JSON.stringify(facts)).digest('hex');
   // The table, and behind it the memory from its first byte on; for a team also where it meets, and which of
-  // its threads this is.
+  // its threads this is. Addresses are distances from the first byte of the memory, also where they lie outside.
   const hasTeam = main.params.length === teamParameters;
   const team = hasTeam ? ['team', 'thread', 'threads'] : [];
-  const whole = main.params.slice(1, main.params.length - team.length).map(() => '0');
-  const parameters = ['uint8_t *memory', ...['table', ...team].map((name) => `int32_t ${name}`)];
+  const whole = main.params.slice(2, main.params.length - team.length).map(() => '0');
+  const parameters = ['uint8_t *memory', 'int64_t table'];
+  if (hasTeam) parameters.push('int64_t team', 'int32_t thread', 'int32_t threads');
   const entry = [
     `__attribute__((visibility("default"))) void ${functionName(key)}(${parameters.join(', ')}) {`,
-    `  ${nameOf(main)}(${['memory', 'table', ...whole, ...team].join(', ')});`,
+    `  ${nameOf(main)}(${['memory', 'table', 'table', ...whole, ...team].join(', ')});`,
     '}',
   ];
   return { key, text: `${source}\n${entry.join('\n')}\n`, hasTeam };

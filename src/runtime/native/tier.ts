@@ -12,6 +12,7 @@ import {
   nodeModules,
   type NodeModules,
 } from '../../base/node.js';
+import type { ProcessMemory } from '../memory/far.js';
 import { nativeSource } from './source.js';
 
 /** A function that does what a program's `main` does, and where it is. */
@@ -60,6 +61,7 @@ interface Workshop {
   readonly compiler: Compiler;
   readonly builds: Builds;
   readonly libraries: Libraries;
+  readonly loader: LibraryLoader;
 }
 
 /** All that makes and loads native code. */
@@ -113,6 +115,24 @@ export class NativeTier {
     return { poll, wait };
   }
 
+  /** How native code reaches memory outside that of WebAssembly, or why there is no native code to do so. */
+  memory(): ProcessMemory | string {
+    let workshop = this.#opened();
+    while (workshop === null && !isNodeLoading()) {
+      sleep(1);
+      workshop = this.#opened();
+    }
+    if (workshop === null) return 'Node is still loading';
+    if (typeof workshop === 'string') return workshop;
+    const { node, loader } = workshop;
+    if (loader.address === undefined) return 'this version of koffi tells no addresses';
+    const { address } = loader;
+    return {
+      pointer: (buffer) => Number(address(new Uint8Array(buffer))),
+      bytes: processBytes(node),
+    };
+  }
+
   #opened(): Workshop | string | null {
     try {
       return (this.#workshop ??= this.#open());
@@ -135,6 +155,7 @@ export class NativeTier {
       compiler,
       builds: new Builds({ node, env, compiler, cache, width, limitMilliseconds }),
       libraries: new Libraries(loader),
+      loader,
     };
   }
 
@@ -153,6 +174,13 @@ export class NativeTier {
     const folder = node.files.mkdtempSync(node.path.join(node.system.tmpdir(), 'kaon-'));
     return { node, loader, cache, folder, search: new CompilerSearch(node, env, folder) };
   }
+}
+
+/** The bytes of memory that this process may have. */
+function processBytes({ system }: NodeModules): number {
+  const limit = process.constrainedMemory?.() ?? 0;
+  const total = system.totalmem();
+  return limit > 0 ? Math.min(limit, total) : total;
 }
 
 function functionOf(

@@ -41,7 +41,7 @@ export function work(): void {
       createRequire(from: string): (name: string) => unknown;
     };
     const loader = createRequire(recipe.from)('koffi') as Loader;
-    const parameters = ['uint8_t *', 'int32_t', 'int32_t', 'int32_t', 'int32_t'];
+    const parameters = ['uint8_t *', 'int64_t', 'int64_t', 'int32_t', 'int32_t'];
     const main = loader.load(recipe.library).func(recipe.symbol, 'void', parameters);
     let bytes = new Uint8Array(memory.buffer);
     return (table, thread, count) => {
@@ -94,7 +94,7 @@ export function work(): void {
       let now = Atomics.load(words, control.gate);
       while ((now & bits.open) !== 0) now = Atomics.load(words, control.gate);
       try {
-        entry(Atomics.load(words, control.table), thread, (now & bits.joined) + 1);
+        entry(Atomics.load(words, control.table) >>> 0, thread, (now & bits.joined) + 1);
       } catch (error) {
         fail(error);
       }

@@ -9,7 +9,7 @@ import { separate } from '../../../src/passes/fuse/fuse.js';
 import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { lowerProgram } from '../../../src/passes/lower/main/plan.js';
 import { cpu } from '../../../src/runtime/memory/device.js';
-import { backendFor } from '../../../src/runtime/execution/entry.js';
+import { runnerFor } from '../../../src/runtime/execution/entry.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { Executor } from '../../../src/runtime/execution/executor.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
@@ -97,7 +97,7 @@ export function specialOperands(
 
 /** Runs a program as it is: no pass touches it but the lowering, and the definition of loops runs it. */
 export function runAsWritten(program: Program, inputs: readonly Operand[]): readonly Operand[] {
-  const interpreter = backendFor({ target: 'interpreter' });
+  const interpreter = runnerFor({ target: 'interpreter' });
   const plan = lowerProgram(program, separate(program), onCpu(interpreter.target));
   const executor = new Executor(program, plan, cpu, interpreter.entry(plan.module, cpu));
   const results = executor.run(inputs);

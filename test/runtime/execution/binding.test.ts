@@ -60,7 +60,7 @@ function bound(
   into?: readonly (Storage | null)[],
 ): Bound {
   const [plan, device] = [planOf(), new Device()];
-  return { plan, device, binding: bind(plan, device, new Map(), given, into, true), given };
+  return { plan, device, binding: bind(plan, device, new Map(), given, into, 'copied'), given };
 }
 
 describe('a plan for certain sizes', () => {
@@ -102,7 +102,7 @@ describe('a plan for certain sizes', () => {
     const given = operands(2);
     const pinned = given[1].storage;
     pinned.pin(device);
-    const binding = bind(plan, device, new Map(), given, undefined, true);
+    const binding = bind(plan, device, new Map(), given, undefined, 'copied');
     assert.equal(binding.inputAddresses[0], -1);
     assert.equal(binding.inputAddresses[1], pinned.addressOn(device));
     assert.equal(binding.staging[1], null);

@@ -33,14 +33,14 @@ export class PackedStates {
     if (steady.kind === 'runs') {
       const { memory, state } = this.#table.keptEntries(step);
       this.#states.set(step, this.#reader.load(state));
-      return alone ? this.#reader.load(memory) : this.#reader.own(memory);
+      return alone ? this.#reader.loadAddress(memory) : this.#reader.own(memory);
     }
     const { span } = steady;
     const variable = e.variable('state', 'i32');
     this.#states.set(step, variable);
     this.#inLoops.push({ step, variable, span });
     const { first, last } = span;
-    return this.#reader.load(
+    return this.#reader.loadAddress(
       this.#table.scratchEntry({ ...arg, length: room.whole }, first, { last }),
     );
   }

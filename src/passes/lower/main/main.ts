@@ -1,5 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Kernel, Stmt, ElementKind, Var } from '../../../loop/language/nodes.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import type { KernelArgument } from '../nests/builder.js';
 import { Hazards, type Touch } from './hazards.js';
 import { PackedStates } from './kept-states.js';
@@ -125,21 +126,23 @@ class MainPrinter {
     const moved = states.filter(({ next }) => next !== null);
     if (moved.length === 0) return;
     const { last } = step.span;
+    const scalar = this.#table.addresses;
+    const isWide = scalar === 'i64';
+    const set = this.#helper(`set_${scalar}`, (name) => setKernel(name, scalar));
     const entry = this.#table.scratchEntry(
-      { name: 'states', dtype: 'int32', length: moved.length },
+      { name: 'states', dtype: isWide ? 'int64' : 'int32', length: moved.length },
       last,
     );
-    const address = this.#reader.load(entry);
+    const address = this.#reader.loadAddress(entry);
     const touch = { place: null, step: last };
     this.#touch([{ ...touch, writes: true, everyone: false }], into);
     moved.forEach(({ current }, k) => {
-      into.first(e.call(this.#helper('set_i32', setKernel), [e.add(address, 4 * k), current]));
+      into.first(e.call(set, [e.add(address, (isWide ? 8 : 4) * k), current]));
     });
     this.#meet(into);
     this.#touch([{ ...touch, writes: false, everyone: true }], into);
-    const first = e.shr(address, 2);
     moved.forEach(({ current }, k) => {
-      into.everyone(e.assign(current, e.load(this.#reader.words, e.add(first, k))));
+      into.everyone(e.assign(current, this.#reader.addressAt(address, k)));
     });
   }
 
@@ -222,7 +225,7 @@ class MainPrinter {
       case 'threads':
         return team?.count ?? e.i32(1);
       case 'scratch': {
-        if (team === null) return this.#reader.load(this.#table.scratchEntry(arg, step));
+        if (team === null) return this.#reader.loadAddress(this.#table.scratchEntry(arg, step));
         return this.#reader.own(this.#table.scratchEntry(arg, step, { threads: this.#threads }));
       }
       case 'kept':
@@ -301,7 +304,8 @@ class MainPrinter {
     }
     if (iterations === undefined) return;
     this.#written(iterations, span.last, into);
-    into.first(e.call(this.#helper('set_i32', setKernel), [this.#reader.address(iterations), i]));
+    const set = this.#helper('set_i32', (name) => setKernel(name, 'i32'));
+    into.first(e.call(set, [this.#reader.address(iterations), i]));
   }
 
   #branch({ span, predicate, consequent, alternate }: BranchStep, into: Sequence): void {
@@ -329,7 +333,10 @@ class MainPrinter {
   /** The addresses of the rows of one iteration. */
   #rows(rows: readonly Row[], at: Expr): readonly Stmt[] {
     return rows.map(({ variable, of, bytes }) =>
-      e.declare(variable, e.add(this.#reader.address(of), e.mul(at, this.#reader.size(bytes)))),
+      e.declare(
+        variable,
+        this.#reader.offset(this.#reader.address(of), at, this.#reader.size(bytes)),
+      ),
     );
   }
 
@@ -364,7 +371,7 @@ class MainPrinter {
 function swaps(states: readonly StateBuffer[]): readonly Stmt[] {
   return states.flatMap(({ current, next }) => {
     if (next === null) return [];
-    const old = e.variable('old', 'i32');
+    const old = e.variable('old', current.type.scalar);
     return [
       e.declare(old, current),
       e.assign(current, next.variable),
@@ -383,8 +390,8 @@ function clearKernel(name: string, storage: ElementKind): Kernel {
   return e.kernel(name, [to, begin, end], body);
 }
 
-function setKernel(name: string): Kernel {
-  const to = e.buffer('to', 'i32');
-  const value = e.variable('value', 'i32');
+function setKernel(name: string, scalar: AddressScalar): Kernel {
+  const to = e.buffer('to', scalar);
+  const value = e.variable('value', scalar);
   return e.kernel(name, [to, value], e.store(to, 0, value));
 }

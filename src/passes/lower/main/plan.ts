@@ -6,6 +6,7 @@ import type { Operator, Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
 import type { Module, Var } from '../../../loop/language/nodes.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import { bytesOf } from '../../../base/dtype.js';
 import type { Group } from '../../groups/group.js';
@@ -39,6 +40,8 @@ export interface ProgramPlan {
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
   readonly sizes: readonly DimExpr[];
+  /** What addresses in the table are: one word each, or two. */
+  readonly addresses: AddressScalar;
   readonly places: readonly PlannedBuffer[];
   readonly outputs: readonly OutputSource[];
   /** What kernels keep from run to run. */
@@ -54,16 +57,19 @@ export function stateEntry({ sizes }: Pick<ProgramPlan, 'sizes'>, kept: number):
   return sizes.length + kept;
 }
 
-/** Where the table has the address of a place. */
+/** Where the table has the address of a place; those of two words are aligned, the lower word first. */
 export function placeEntry(
-  { sizes, kept }: Pick<ProgramPlan, 'sizes' | 'kept'>,
+  { sizes, kept, addresses }: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses'>,
   place: number,
 ): number {
-  return sizes.length + kept.length + place;
+  const words = sizes.length + kept.length;
+  return addresses === 'i32' ? words + place : 2 * (Math.ceil(words / 2) + place);
 }
 
 /** The length of the table. */
-export function tableLength(plan: Pick<ProgramPlan, 'sizes' | 'kept' | 'places'>): number {
+export function tableLength(
+  plan: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses' | 'places'>,
+): number {
   return placeEntry(plan, plan.places.length);
 }
 
@@ -87,13 +93,15 @@ export function lowerProgram(
 ): ProgramPlan {
   const { block, spanOf } = blockOf(program, groups, arrange);
   const kernels = new Kernels(target, division, lifetime);
-  const lowering = new RegionLowering(spanOf, (inner, group, places, around) =>
-    kernels.lower(inner, group, places, around),
+  const lowering = new RegionLowering(
+    spanOf,
+    (inner, group, places, around) => kernels.lower(inner, group, places, around),
+    target.addresses,
   );
   const { places, steps } = lowering.whole(block, replaced);
   const threads = steps.some(isDivided) ? division.threads : 1;
   const kept = new PackedBuffers(steps, places, threads);
-  const table = new PlanTable(places, kept);
+  const table = new PlanTable(places, kept, target.addresses);
   for (const size of mainSizes(steps)) table.addSize(size);
   const main = mainKernel(steps, table, threads);
   const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
@@ -104,6 +112,7 @@ export function lowerProgram(
     groups,
     module: liftConstants(moduleOf([...kernels.all.map(({ kernel }) => kernel), ...main])),
     sizes: table.sizes,
+    addresses: target.addresses,
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
     kept: table.kept,
@@ -119,12 +128,14 @@ export function lowerProgram(
 class PlanTable implements TableLayout {
   readonly #places: BufferAssignment;
   readonly #kept: PackedBuffers;
+  readonly addresses: AddressScalar;
   readonly sizes: DimExpr[] = [];
   readonly #sizeEntries: Map<string, number> = new Map();
 
-  constructor(places: BufferAssignment, kept: PackedBuffers) {
+  constructor(places: BufferAssignment, kept: PackedBuffers, addresses: AddressScalar) {
     this.#places = places;
     this.#kept = kept;
+    this.addresses = addresses;
   }
 
   get kept(): readonly PackedBuffer[] {

@@ -4,18 +4,18 @@ import { InternalError } from '../../../base/errors.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { type PlannedBuffer, BufferAssignment, type StepRange } from '../../groups/places.js';
 import { viewed } from '../../rewrite/views.js';
-import { symbolsOfTypes } from '../../../ir/bind.js';
+import { bindSizes } from './bind-sizes.js';
 import { type ScheduledBlock, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from '../nests/builder.js';
 import { controlOf } from './control.js';
 import { storageOf } from '../../../ops/elements.js';
 import { topLevel, type GroupContext } from '../nests/steady.js';
 import type {
-  BindStep,
   BranchStep,
   ForeachStep,
   RowPadding,
@@ -45,10 +45,16 @@ type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
 export class RegionLowering {
   readonly #lowerGroup: LowerGroup;
   readonly #spanOf: (group: Group) => StepRange;
+  readonly #addresses: AddressScalar;
 
-  constructor(spanOf: (group: Group) => StepRange, lowerGroup: LowerGroup) {
+  constructor(
+    spanOf: (group: Group) => StepRange,
+    lowerGroup: LowerGroup,
+    addresses: AddressScalar,
+  ) {
     this.#spanOf = spanOf;
     this.#lowerGroup = lowerGroup;
+    this.#addresses = addresses;
   }
 
   /** The places of the whole program, and what its `main` does. */
@@ -124,7 +130,15 @@ export class RegionLowering {
       controls.set(group, bindSizes(block.program, group, places, first));
       return new Map();
     }
-    const site = new Site(block.program, group, call, places, this.#spanOf(group), around);
+    const site = new Site(
+      block.program,
+      group,
+      call,
+      places,
+      this.#spanOf(group),
+      around,
+      this.#addresses,
+    );
     const regions = block.regions.get(group)!;
     const control = controlOf(call)!;
     const { kind } = control;
@@ -239,30 +253,12 @@ interface StackedRow {
   readonly padding: RowPadding;
 }
 
-function bindSizes(
-  program: Program,
-  { anchors: [id] }: Group,
-  places: BufferAssignment,
-  step: number,
-): BindStep {
-  const [sizes] = program.operands(id);
-  const [{ type }] = program.results(id);
-  const names = type.shape.map((dim) => [...symbolsOfTypes([{ ...type, shape: [dim] }])][0]);
-  for (const [name] of names) places.memory.bind(name);
-  return {
-    kind: 'bind',
-    from: places.placeOf(sizes)!,
-    isWide: sizes.type.dtype === 'int64',
-    sizes: names.map(([name, bounds]) => ({ name, bounds })),
-    step,
-  };
-}
-
 /** A loop or branch among the places of its surroundings. */
 class Site {
   readonly places: BufferAssignment;
   readonly span: StepRange;
   readonly around: GroupContext;
+  readonly addresses: AddressScalar;
   readonly values: readonly Value[];
   /** Where the operands lie. */
   readonly operands: readonly number[];
@@ -276,8 +272,10 @@ class Site {
     places: BufferAssignment,
     span: StepRange,
     around: GroupContext,
+    addresses: AddressScalar,
   ) {
     this.places = places;
+    this.addresses = addresses;
     this.span = span;
     this.around = around;
     this.values = program.results(id);
@@ -321,7 +319,7 @@ class Site {
   }
 
   row(of: number, type: TensorType): { readonly row: Row; readonly location: number } {
-    const variable = e.variable('row', 'i32');
+    const variable = e.variable('row', this.addresses);
     const bytes = mulDim(elementCount(type.shape), bytesOf(type.dtype));
     return {
       row: { variable, of, bytes },
@@ -348,7 +346,7 @@ class States {
     this.#body = body;
     this.#first = first;
     this.#all = starts.map((start) => {
-      const current = e.variable('state', 'i32');
+      const current = e.variable('state', site.addresses);
       const location = site.places.memory.address(current, start);
       return { current, start, next: null, location };
     });
@@ -370,7 +368,7 @@ class States {
         if (chosen !== undefined) return chosen;
         const input = this.#body.program.inputs[this.#first + k];
         if (mayOverwrite(input)) return (chosen = state.location);
-        const variable = e.variable('next', 'i32');
+        const variable = e.variable('next', this.#site.addresses);
         const place = this.#site.temporary(input.type);
         state.next = { variable, place };
         return (chosen = this.#site.places.memory.address(variable, place));

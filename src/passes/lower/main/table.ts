@@ -1,10 +1,13 @@
 import { type Dim, type DimExpr, type DimOperation, fold, symbol, symbolsOf } from '../../../base/dim/index.js'; // prettier-ignore
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ScratchArgument } from '../nests/builder.js';
 
 /** Where `main` finds sizes and addresses in its table. */
 export interface TableLayout {
+  /** What addresses are: one word of the table each, or two. */
+  readonly addresses: AddressScalar;
   /** The entry of a symbolic size. */
   sizeEntry(dim: DimExpr): number;
   placeEntry(place: number): number;
@@ -37,9 +40,11 @@ export interface TableLayout {
 export class TableReader {
   readonly #table: TableLayout;
   readonly #entries: Buffer = e.buffer('table', 'i32');
+  /** The table once more, as addresses; null where they are words. */
+  readonly #wide: Buffer | null;
   readonly #loads: Map<number, Expr> = new Map();
   /** The table never changes, so what loops read of it they read once. */
-  readonly #kept: Map<number, Var> = new Map();
+  readonly #kept: Map<number, { readonly local: Var; readonly load: Expr }> = new Map();
   #depth = 0;
   /** The sizes that the program has found itself. */
   readonly #bound: Map<string, Var> = new Map();
@@ -50,21 +55,27 @@ export class TableReader {
 
   constructor(table: TableLayout) {
     this.#table = table;
+    this.#wide = table.addresses === 'i64' ? e.buffer('addresses', 'i64') : null;
   }
 
-  /** The table; and all of memory, as words and as bytes, where that is read or `main` takes it anyway. */
+  /**
+   * The table, twice where addresses are wide; and all of memory, as words and as bytes, where that is read or
+   * `main` takes it anyway.
+   */
   buffers(takesMemory: boolean): readonly Buffer[] {
-    if (!takesMemory && this.#words === null && this.#bytes === null) return [this.#entries];
-    return [this.#entries, this.words, this.#byteBuffer()];
+    const table = this.#wide === null ? [this.#entries] : [this.#entries, this.#wide];
+    if (!takesMemory && this.#words === null && this.#bytes === null) return table;
+    return [...table, this.words, this.#byteBuffer()];
   }
 
   /** The locals that are declared before all else; `thread` is the number of the thread in its team. */
   declarations(thread: Var | null): readonly Stmt[] {
     return [
-      ...[...this.#kept].map(([entry, local]) => e.declare(local, this.#entry(entry))),
-      ...[...this.#own].map(([entry, local]) =>
-        e.declare(local, e.load(this.#entries, e.add(thread!, entry))),
-      ),
+      ...[...this.#kept.values()].map(({ local, load }) => e.declare(local, load)),
+      ...[...this.#own].map(([entry, local]) => {
+        const [from, first] = this.#placed(entry);
+        return e.declare(local, e.load(from, e.add(thread!, first)));
+      }),
     ];
   }
 
@@ -85,7 +96,7 @@ export class TableReader {
 
   /** A local for the address of memory that each thread has for itself, by the entry of that of the first. */
   own(entry: number): Var {
-    const local = e.variable(`t${entry}`, 'i32');
+    const local = e.variable(`t${entry}`, this.#table.addresses);
     this.#own.set(entry, local);
     return local;
   }
@@ -97,8 +108,27 @@ export class TableReader {
 
   /** An int32 in memory. */
   word(location: number, index: number = 0): Expr {
-    const first = e.shr(this.address(location), 2);
+    return this.wordAt(this.address(location), index);
+  }
+
+  /** An int32 behind an address in memory. */
+  wordAt(address: Expr, index: number = 0): Expr {
+    // Addresses of 32 bits have no sign, those of 64 are distances.
+    const first = this.#wide === null ? e.shrU(address, 2) : e.shr(address, 2);
     return e.load(this.words, index === 0 ? first : e.add(first, index));
+  }
+
+  /** An address that `main` has left in memory, behind others. */
+  addressAt(address: Expr, index: number): Expr {
+    if (this.#wide === null) return this.wordAt(address, index);
+    const [low, high] = [0, 1].map((k) => e.cast('i64', this.wordAt(address, 2 * index + k)));
+    return e.or(e.and(low, e.constant('i64', 0xffffffff)), e.shl(high, 32));
+  }
+
+  /** The address of what lies some elements of some bytes behind another address. */
+  offset(address: Expr, elements: Expr, bytes: Expr): Expr {
+    const { addresses } = this.#table;
+    return e.add(address, e.mul(e.cast(addresses, elements), e.cast(addresses, bytes)));
   }
 
   /** All of memory as words. */
@@ -125,20 +155,33 @@ export class TableReader {
   }
 
   address(location: number): Expr {
-    return this.#table.variableOf(location) ?? this.load(this.#table.placeEntry(location));
+    return this.#table.variableOf(location) ?? this.loadAddress(this.#table.placeEntry(location));
   }
 
+  /** A word of the table. */
   load(entry: number): Expr {
-    if (this.#depth === 0) return this.#kept.get(entry) ?? this.#entry(entry);
-    let local = this.#kept.get(entry);
-    if (local === undefined) this.#kept.set(entry, (local = e.variable(`t${entry}`, 'i32')));
-    return local;
+    return this.#read(entry, this.#entries, entry);
   }
 
-  #entry(entry: number): Expr {
-    let known = this.#loads.get(entry);
-    if (known === undefined) this.#loads.set(entry, (known = e.load(this.#entries, entry)));
-    return known;
+  /** An address in the table. */
+  loadAddress(entry: number): Expr {
+    return this.#read(entry, ...this.#placed(entry));
+  }
+
+  /** Where the address of an entry is read. */
+  #placed(entry: number): readonly [Buffer, number] {
+    return this.#wide === null ? [this.#entries, entry] : [this.#wide, entry / 2];
+  }
+
+  #read(entry: number, from: Buffer, index: number): Expr {
+    let load = this.#loads.get(entry);
+    if (load === undefined) this.#loads.set(entry, (load = e.load(from, index)));
+    const kept = this.#kept.get(entry);
+    if (this.#depth === 0) return kept?.local ?? load;
+    if (kept !== undefined) return kept.local;
+    const local = e.variable(`t${entry}`, from === this.#wide ? 'i64' : 'i32');
+    this.#kept.set(entry, { local, load });
+    return local;
   }
 }
 

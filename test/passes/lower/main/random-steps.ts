@@ -277,6 +277,7 @@ function tableOf(places: readonly Place[]): TableLayout {
     throw new Error('these steps need places only');
   };
   return {
+    addresses: 'i32',
     sizeEntry: none,
     placeEntry: (place) => place,
     scratchEntry: none,
