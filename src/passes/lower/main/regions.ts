@@ -9,7 +9,7 @@ import type { ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { type PlannedBuffer, BufferAssignment, type StepRange } from '../../groups/places.js';
 import { viewed } from '../../rewrite/views.js';
-import { bindSizes } from './bind-sizes.js';
+import { bindStep } from './bind-step.js';
 import { type ScheduledBlock, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from '../nests/builder.js';
 import { controlOf } from './control.js';
@@ -127,7 +127,7 @@ export class RegionLowering {
     if (call === null) {
       if (!makesSizes(block.program, group)) return null;
       const { first } = this.#spanOf(group);
-      controls.set(group, bindSizes(block.program, group, places, first));
+      controls.set(group, bindStep(block.program, group, places, first));
       return new Map();
     }
     const site = new Site(

@@ -5,7 +5,7 @@ import type { Group } from '../../groups/group.js';
 import type { BindStep } from './steps.js';
 
 /** The step that reads the sizes which a group leaves in memory, and binds their symbols. */
-export function bindSizes(
+export function bindStep(
   program: Program,
   { anchors: [id] }: Group,
   places: BufferAssignment,
