@@ -13,8 +13,8 @@ async function graphTimings(count) {
   );
   const [traverse, cse, dce, gradients, text, parse, verify, json] = await Promise.all(
     [
-      'graph/traverse.js', 'passes/simplify/cse.js', 'passes/rewrite/dce.js', 'passes/gradient/gradient.js', 'ir/text.js',
-      'ir/parse.js', 'ir/verify.js', 'ir/json.js',
+      'graph/traverse.js', 'passes/simplify/cse.js', 'passes/rewrite/dce.js', 'passes/gradient/gradient.js', 'ir/formats/text.js',
+      'ir/formats/parse.js', 'ir/verify.js', 'ir/formats/json.js',
     ].map(load), // prettier-ignore
   );
   const { add, mul, neg } = arithmetic;

@@ -1,7 +1,7 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { toC, toModule } from '../artifact/index.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
-import { printProgram } from '../ir/text.js';
+import { printProgram } from '../ir/formats/text.js';
 import { writeContent } from './graphs.js';
 import { fileOf } from './run.js';
 import type { Inputs } from './inputs.js';

@@ -3,7 +3,7 @@ import { encodeAttributes } from '../base/attributes/schema.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import type { NodeId } from '../graph/graph.js';
 import { conditionKey } from '../ir/requirement.js';
-import { printProgram } from '../ir/text.js';
+import { printProgram } from '../ir/formats/text.js';
 import { type CallNode, typeToString } from '../ir/program.js';
 import { bitsOf } from '../passes/rewrite/bits.js';
 

@@ -1,6 +1,6 @@
 import type { Dim } from '../base/dim/index.js';
 import { type Attributes, encodeAttributes } from '../base/attributes/schema.js';
-import type { InferContext, Operator } from './program.js';
+import type { InferContext, Operator } from './operator.js';
 
 type Fresh = InferContext['fresh'];
 

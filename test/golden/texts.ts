@@ -2,7 +2,7 @@ import wabt from 'wabt';
 import { c99, type Dialect, gnu, moduleToC } from '../../src/codegen/c/index.js';
 import { encodeModule } from '../../src/codegen/wasm/index.js';
 import type { Program } from '../../src/ir/program.js';
-import { printProgram } from '../../src/ir/text.js';
+import { printProgram } from '../../src/ir/formats/text.js';
 import { onCpu } from '../../src/kernels/cpu/index.js';
 import { optimizeModule } from '../../src/loop/optimize/module.js';
 import type { Module } from '../../src/loop/language/nodes.js';

@@ -3,13 +3,8 @@ import { test } from 'node:test';
 import { symbol } from '../../src/base/dim/index.js';
 import { ArgumentError, GraphError } from '../../src/base/errors.js';
 import { int } from '../../src/base/attributes/attribute.js';
-import {
-  namedInputs,
-  type Operator,
-  Program,
-  sameType,
-  typeToString,
-} from '../../src/ir/program.js';
+import type { Operator } from '../../src/ir/operator.js';
+import { namedInputs, Program, sameType, typeToString } from '../../src/ir/program.js';
 import { verify } from '../../src/ir/verify.js';
 
 const scalar = { dtype: 'float32', shape: [] } as const;

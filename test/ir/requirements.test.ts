@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { type Dim, evaluateDim, mulDim, subDim, symbol } from '../../src/base/dim/index.js';
 import { ArgumentError, FormatError, GraphError, ShapeError } from '../../src/base/errors.js';
 import { checkRequirements } from '../../src/ir/check-requirements.js';
-import { programFromJSON, programToJSON } from '../../src/ir/json.js';
-import { parseProgram } from '../../src/ir/parse.js';
+import { programFromJSON, programToJSON } from '../../src/ir/formats/json.js';
+import { parseProgram } from '../../src/ir/formats/parse.js';
 import { Program } from '../../src/ir/program.js';
 import {
   atLeast,
@@ -18,7 +18,7 @@ import {
   type Requirement,
   words,
 } from '../../src/ir/requirement.js';
-import { printProgram } from '../../src/ir/text.js';
+import { printProgram } from '../../src/ir/formats/text.js';
 import { verify } from '../../src/ir/verify.js';
 import { call, mul, reshape, topK } from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';

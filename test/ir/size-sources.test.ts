@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Dim, symbol } from '../../src/base/dim/index.js';
 import type { NodeId } from '../../src/graph/graph.js';
-import { programToDot } from '../../src/ir/dot.js';
+import { programToDot } from '../../src/ir/formats/dot.js';
 import { Program, type Value } from '../../src/ir/program.js';
 import { type Comparison, equalSizes, words } from '../../src/ir/requirement.js';
 import type { TensorType } from '../../src/ir/types.js';

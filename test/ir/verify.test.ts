@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { dim } from '../../src/base/attributes/attribute.js';
 import { type Dim, symbol } from '../../src/base/dim/index.js';
 import { GraphError } from '../../src/base/errors.js';
-import { type Operator, Program } from '../../src/ir/program.js';
+import type { Operator } from '../../src/ir/operator.js';
+import { Program } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import { verify } from '../../src/ir/verify.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KaonError } from '../../src/base/errors.js';
 import { checkRequirements } from '../../src/ir/check-requirements.js';
-import { programFromJSON, programToJSON } from '../../src/ir/json.js';
+import { programFromJSON, programToJSON } from '../../src/ir/formats/json.js';
 import type { Program } from '../../src/ir/program.js';
 import { registry } from '../../src/ops/registry.js';
 import {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { programFromJSON, programToJSON } from '../../src/ir/json.js';
-import { parseProgram } from '../../src/ir/parse.js';
-import { printProgram } from '../../src/ir/text.js';
+import { programFromJSON, programToJSON } from '../../src/ir/formats/json.js';
+import { parseProgram } from '../../src/ir/formats/parse.js';
+import { printProgram } from '../../src/ir/formats/text.js';
 import { verify } from '../../src/ir/verify.js';
-import type { Operator } from '../../src/ir/program.js';
+import type { Operator } from '../../src/ir/operator.js';
 import { registry } from '../../src/ops/registry.js';
 import { sampleCases, sampleProgram } from '../support/samples.js';
 

@@ -17,8 +17,8 @@ const namedByCallers: Readonly<Record<string, string>> = {
   'src/base/dtype.ts: there is no memory for this array': 'the operator that makes the array',
   'src/front/core/ndarray.ts: JavaScript operators':
     'the engine does not say which operator it was',
-  'src/ir/constants.ts': 'read by readers of programs, which name themselves',
-  'src/ir/tokens.ts': 'words are read by parseProgram, which names itself',
+  'src/ir/formats/constants.ts': 'read by readers of programs, which name themselves',
+  'src/ir/formats/tokens.ts': 'words are read by parseProgram, which names itself',
   'src/ir/verify.ts': 'verify names itself, or the reader of a program that calls it',
   'src/runtime/memory/device.ts': 'the operator or graph that needs the memory',
 };

@@ -26,6 +26,7 @@ const kinds: readonly string[] = [
   'repository',
   'security',
   'support',
+  'types',
 ];
 
 const below = (path: string): string => path.replace(/^[a-z]+\//, '');

@@ -178,26 +178,26 @@ const classics: Readonly<Record<string, Classic>> = {
   },
   'labels across loops': {
     code: `let s = a;
-      outer: while (s.less(100)) {
+      enclosing: while (s.less(100)) {
         let k = a;
         while (k.greater(0)) {
           k = k.sub(1);
           s = s.add(k.mul(k)).add(1);
-          if (s.greater(50)) break outer;
-          if (k.less(2)) continue outer;
+          if (s.greater(50)) break enclosing;
+          if (k.less(2)) continue enclosing;
         }
         s = s.add(1);
       }
       return s;`,
     plain: (x) => {
       let s = x;
-      outer: while (s < 100) {
+      enclosing: while (s < 100) {
         let k = x;
         while (k > 0) {
           k--;
           s += k * k + 1;
-          if (s > 50) break outer;
-          if (k < 2) continue outer;
+          if (s > 50) break enclosing;
+          if (k < 2) continue enclosing;
         }
         s++;
       }

@@ -86,9 +86,9 @@ export class ArrayProgramWriter {
     return `${prefix}${this.#names++}`;
   }
 
-  #block(outer: Scope, depth: number, most: number): string {
+  #block(enclosing: Scope, depth: number, most: number): string {
     const lines: string[] = [];
-    let scope = outer;
+    let scope = enclosing;
     const count = 1 + this.#below(most);
     for (let i = 0; i < count && this.#size < 28; i++) {
       this.#size++;

@@ -68,9 +68,9 @@ export class ProgramWriter {
   }
 
   /** Statements, the declarations of which the later ones see. */
-  #block(outer: Scope, depth: number, most: number): string {
+  #block(enclosing: Scope, depth: number, most: number): string {
     const lines: string[] = [];
-    let scope = outer;
+    let scope = enclosing;
     const count = 1 + this.#below(most);
     for (let i = 0; i < count && this.#size < 120; i++) {
       this.#size++;

@@ -4,7 +4,7 @@ import type { CallNode, Value } from '../../ir/program.js';
 import { Value as ProgramValue } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
-import { mostLevels, mostRepeatedNodes } from '../../ir/limits.js';
+import { mostLevels, mostRepeatedNodes } from '../../ir/formats/limits.js';
 import * as ops from '../../ops/index.js';
 import { AttributeList } from './attributes.js';
 import { checkGraphProto, checkNodes, nodePlace, opsetsOf } from './model.js';

@@ -14,11 +14,11 @@ import {
   type Next,
   returnedBy,
 } from './completion.js';
-import { op, undecidable } from './host.js';
-import { sourceOf } from './site.js';
+import { useGraph, undecidable } from './host.js';
+import { siteSource } from './site.js';
 import {
   type Entry,
-  type Layout,
+  type PackedLayout,
   pack,
   packLike,
   placeholders,
@@ -26,7 +26,7 @@ import {
   unpack,
   type Wanted,
 } from './values.js';
-import { assign, entriesOf, restore, save, type Variables } from './variables.js';
+import { assignVariables, entriesOf, restore, saveVariables, type Variables } from './variables.js';
 
 /** The number of branches and loops that arrays decide around the code that runs now. */
 let depth = 0;
@@ -50,7 +50,7 @@ const deepest = 200;
 export function decided<R>(run: () => R): R {
   if (depth >= deepest) {
     throw new TraceError('branches that arrays decide are nested without end', {
-      op,
+      op: useGraph,
       expected: `at most ${deepest}, one in the other`,
       actual: 'a function that calls itself until an array says no',
       advice: 'write a loop',
@@ -104,7 +104,7 @@ export function isCapturedTest(value: unknown): value is NDArray {
 /** Traces again as long as numbers of a first path have to follow those of another one. */
 export function retracing<R>(variables: readonly Variables[], trace: (wanted: Wanted) => R): R {
   const wanted: Wanted = new Map();
-  const saved = variables.map(save);
+  const saved = variables.map(saveVariables);
   for (;;) {
     const known = wanted.size;
     const text = [...wanted].join();
@@ -125,7 +125,7 @@ export function choose(
   variables: readonly Variables[],
   site: string,
 ): Completion {
-  checkPredicate(op, 'the test', test.type);
+  checkPredicate(useGraph, 'the test', test.type);
   return retracing(variables, (wanted) => attempt(test, paths, variables, site, wanted));
 }
 
@@ -138,14 +138,14 @@ function attempt(
   site: string,
   wanted: Wanted,
 ): Completion {
-  const saved = variables.map(save);
+  const saved = variables.map(saveVariables);
   const run = (path: () => Completion): { completion: Completion; entries: readonly Entry[] } => {
     variables.forEach((each, i) => restore(each, saved[i]));
     const completion = decided(path);
     return { completion, entries: variables.flatMap(entriesOf) };
   };
-  let layouts: readonly Layout[] = [];
-  let returnLayouts: readonly Layout[] | null = lateReturns.get(wanted) ?? null;
+  let layouts: readonly PackedLayout[] = [];
+  let returnLayouts: readonly PackedLayout[] | null = lateReturns.get(wanted) ?? null;
   const codes = new Set<number>();
   const line = site.split(':')[0];
   const results = cond(
@@ -186,20 +186,20 @@ function attempt(
   ) as unknown as readonly NDArray[];
   const [code, ...leaves] = results;
   const count =
-    (returnLayouts as readonly Layout[] | null)?.flatMap(({ types }) => types).length ?? 0;
+    (returnLayouts as readonly PackedLayout[] | null)?.flatMap(({ types }) => types).length ?? 0;
   const returned = returnLayouts === null ? null : { value: unpack(returnLayouts, leaves.slice(0, count))[0] }; // prettier-ignore
   const values = unpack(layouts, leaves.slice(count));
   let at = 0;
   variables.forEach((each, i) => {
     const next = at + each.merged.length;
-    assign(each, saved[i], values.slice(at, next));
+    assignVariables(each, saved[i], values.slice(at, next));
     at = next;
   });
   return completionOf(codes, code, returned);
 }
 
 /** Values that only a second path returns: the first one gives zeros in their place when traced again. */
-const lateReturns = new WeakMap<Wanted, readonly Layout[]>();
+const lateReturns = new WeakMap<Wanted, readonly PackedLayout[]>();
 
 export function returnEntry(value: unknown): Entry {
   return { what: returnedName, value, isInteger: false };
@@ -225,17 +225,17 @@ export function branch(
     () => (alternate === undefined ? end(next) : alternate(next)),
   ] as const;
   if (!isCapturedTest(test)) return truth(test, site) ? paths[0]() : paths[1]();
-  return choose(test, paths, changesOf(variables, next), site);
+  return choose(test, paths, trackedChanges(variables, next), site);
 }
 
-export function changesOf(variables: Variables | undefined, next: Next): readonly Variables[] {
+export function trackedChanges(variables: Variables | undefined, next: Next): readonly Variables[] {
   return [...(variables === undefined ? [] : [variables]), ...(next?.changes ?? [])];
 }
 
 /** The truth of a value that no captured array is. */
 export function truth(value: unknown, _site: string): boolean {
   if (!(value instanceof NDArray)) return Boolean(value);
-  checkPredicate(op, 'the test', value.type);
+  checkPredicate(useGraph, 'the test', value.type);
   return value.item() === true;
 }
 
@@ -250,7 +250,7 @@ export function pick(
   if (!isCapturedTest(test)) return truth(test, site) ? consequent() : alternate();
   const given = (value: () => unknown) => (): Completion => ({ kind: 'return', value: value() });
   return valueOf(
-    choose(test, [given(consequent), given(alternate)], changesOf(variables, undefined), site),
+    choose(test, [given(consequent), given(alternate)], trackedChanges(variables, undefined), site),
   );
 }
 
@@ -283,7 +283,7 @@ export function or(
 /** `!a`. */
 export function not(value: unknown, site: string): unknown {
   if (!isCapturedTest(value)) return !truth(value, site);
-  checkPredicate(op, 'the test', value.type);
+  checkPredicate(useGraph, 'the test', value.type);
   return value.logicalNot();
 }
 
@@ -323,5 +323,5 @@ export function labeled(
 
 /** The line that runs now, for errors that name a place in the source. */
 export function placeOf(site: string): { readonly source?: string } {
-  return sourceOf(site, currentSource());
+  return siteSource(site, currentSource());
 }

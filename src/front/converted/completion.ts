@@ -1,6 +1,6 @@
 import { TraceError } from '../../base/errors.js';
 import type { NDArray } from '../core/ndarray.js';
-import { op } from './host.js';
+import { useGraph } from './host.js';
 import type { Variables } from './variables.js';
 
 /** The end of a closure over statements: normal (undefined), a jump out of it, or as an array decides. */
@@ -81,19 +81,19 @@ export function cont(loop: number): Completion {
 }
 
 /** The code after a statement, up to the end of the iteration or of the function. */
-export interface Continuation {
+export interface PathContinuation {
   readonly run: () => Completion;
   /** Variables that it and those after it change. */
   readonly changes: readonly Variables[];
 }
 
-export type Next = Continuation | undefined;
+export type Next = PathContinuation | undefined;
 
 export function follow(
   variables: Variables | undefined,
   body: (next: Next) => Completion,
   next: Next,
-): Continuation {
+): PathContinuation {
   return {
     run: () => body(next),
     changes: [...(variables === undefined ? [] : [variables]), ...(next?.changes ?? [])],
@@ -111,7 +111,7 @@ export function finish(completion: Completion): unknown {
     return completion?.kind === 'return' ? completion.value : undefined;
   if (completion.returned?.value === undefined) return undefined;
   throw new TraceError('one path returns a value and another one returns none', {
-    op,
+    op: useGraph,
     expected: 'a value on every path that an array decides, or on none',
     actual: 'a path that ends without return',
     advice: 'return a value there too',

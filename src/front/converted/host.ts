@@ -3,11 +3,12 @@ import { checkPredicate } from '../../ops/control/body.js';
 import { iterateRows } from '../control/rows.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { sourceOf } from './site.js';
+import { siteSource } from './site.js';
 
 /* Questions that converted code asks about host values and eager arrays. */
 
-export const op = 'use graph';
+/** The directive of converted functions, which errors name as the operator. */
+export const useGraph = 'use graph';
 
 /** The truth of a value: JavaScript's own, or the element of an eager array. */
 export function test(value: unknown, site: string): unknown {
@@ -15,7 +16,7 @@ export function test(value: unknown, site: string): unknown {
 }
 
 function truthOf(array: NDArray, site: string): boolean {
-  checkPredicate(op, 'the test', array.type);
+  checkPredicate(useGraph, 'the test', array.type);
   if (mode.capture !== null) throw undecidable('a statement with this test', site);
   return array.item() === true;
 }
@@ -25,10 +26,10 @@ export function undecidable(construct: string, site: string): TraceError {
   return new TraceError(
     `a captured array decides about ${construct}, which cannot become a graph`,
     {
-      op,
+      op: useGraph,
       advice:
         'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach',
-      ...sourceOf(site, currentSource()),
+      ...siteSource(site, currentSource()),
     },
   );
 }
@@ -48,7 +49,7 @@ export function eagerRows(array: NDArray): Iterable<NDArray> {
 export function checkRows(array: NDArray): void {
   if (array.ndim > 0) return;
   throw new ShapeError('an array of rank 0 has no rows to go over', {
-    op,
+    op: useGraph,
     expected: 'an array with a first axis',
     actual: 'rank 0',
   });

@@ -4,7 +4,7 @@ import { array } from '../arrays/creation.js';
 import { foreach, whileLoop } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
 import {
-  changesOf,
+  trackedChanges,
   choose,
   codeOf,
   decided,
@@ -21,14 +21,13 @@ import {
   type Completion,
   completionOf,
   continueOf,
-  end,
   type Next,
   normal,
   returnedBy,
 } from './completion.js';
-import { checkRows, eagerRows, op } from './host.js';
+import { checkRows, eagerRows, useGraph } from './host.js';
 import {
-  type Layout,
+  type PackedLayout,
   pack,
   packLike,
   placeholders,
@@ -36,7 +35,8 @@ import {
   unpack,
   type Wanted,
 } from './values.js';
-import { assign, entriesOf, save, type Variables } from './variables.js';
+import { assignVariables, entriesOf, saveVariables, type Variables } from './variables.js';
+import { after, without, withoutBreak } from './loop-ends.js';
 
 /** The state of a loop after an iteration: its next test, and how the iteration ended. */
 interface Going {
@@ -72,20 +72,20 @@ export function loop(
   variables: Variables | undefined,
   next?: Next,
 ): Completion {
-  const parts = { site, number, test, body, update, variables: changesOf(variables, undefined) };
+  const parts = {
+    site,
+    number,
+    test,
+    body,
+    update,
+    variables: trackedChanges(variables, undefined),
+  };
   const first = isTestFirst && test !== undefined ? test() : true;
   for (let going: Going = { test: first, completion: undefined, mayBreak: false }; ;) {
     if (isCapturedTest(going.test)) return after(capturedLoop(parts, going), next, site);
     if (!truth(going.test, site)) return after(going.completion, next, site);
     going = iterate(parts);
   }
-}
-
-/** Goes on after a loop: normal ends do, jumps that lead further out stay. */
-function after(completion: Completion, next: Next, site: string): Completion {
-  if (completion === undefined) return end(next);
-  if (completion.kind !== 'mixed') return completion;
-  return proceed(completion, (code) => code === normal, () => end(next), next?.changes ?? [], site); // prettier-ignore
 }
 
 /** One iteration, up to the next test. */
@@ -116,32 +116,17 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
 
 function asTest(value: unknown, site: string): NDArray {
   if (isCapturedTest(value)) {
-    checkPredicate(op, 'the test', value.type);
+    checkPredicate(useGraph, 'the test', value.type);
     return value.reshape([]);
   }
   return array(truth(value, site), { dtype: 'bool' });
-}
-
-/** The end of a loop by such an end of an iteration: its own `break` and `continue` are normal ends. */
-function withoutBreak(completion: Completion, number: number): Completion {
-  const own = [breakOf(number), continueOf(number)];
-  const codes = codesOf(completion);
-  if (!own.some((code) => codes.has(code))) return completion;
-  const rest = new Set([...codes].map((code) => (own.includes(code) ? normal : code)));
-  if (completion?.kind !== 'mixed') return undefined;
-  const isOwn = own
-    .filter((code) => codes.has(code))
-    .map((code) => completion.code.equal(code))
-    .reduce((a, b) => a.logicalOr(b));
-  const code = completion.code.mul(isOwn.logicalNot().astype('int32'));
-  return completionOf(rest, code, completion.returned);
 }
 
 /** Facts about a loop that tracing its body finds out, for another time. */
 interface Known {
   /** The codes of the ends of iterations that lead out of the loop. */
   readonly codes: Set<number>;
-  returned: readonly Layout[] | null;
+  returned: readonly PackedLayout[] | null;
   /** True if the loop may end by its test or its own `break`. */
   mayEnd: boolean;
 }
@@ -170,15 +155,15 @@ class CapturedLoop {
   readonly #variables: readonly Variables[];
   readonly #wanted: Wanted;
   readonly #known: Known;
-  readonly #saved: readonly ReturnType<typeof save>[];
-  readonly #layouts: readonly Layout[];
+  readonly #saved: readonly ReturnType<typeof saveVariables>[];
+  readonly #layouts: readonly PackedLayout[];
   readonly #initial: readonly NDArray[];
 
   constructor(variables: readonly Variables[], wanted: Wanted, known: Known, start: Completion) {
     this.#variables = variables;
     this.#wanted = wanted;
     this.#known = known;
-    this.#saved = variables.map(save);
+    this.#saved = variables.map(saveVariables);
     const returned = returnedBy(start);
     let values: readonly NDArray[] = [];
     if (returned !== null) {
@@ -254,7 +239,7 @@ class CapturedLoop {
     let at = 0;
     this.#variables.forEach((each, i) => {
       const next = at + each.merged.length;
-      assign(each, this.#saved[i], values.slice(at, next));
+      assignVariables(each, this.#saved[i], values.slice(at, next));
       at = next;
     });
   }
@@ -281,7 +266,7 @@ function withoutValue(what: string): TraceError {
   return new TraceError(
     `${what} has no value where the loop does not run, and is used afterwards`,
     {
-      op,
+      op: useGraph,
       expected: 'a value on every path',
       actual: 'undefined before the loop',
       advice: 'give it a value before the loop',
@@ -298,7 +283,7 @@ export function each(
   variables: Variables | undefined,
   next?: Next,
 ): Completion {
-  const changes = changesOf(variables, undefined);
+  const changes = trackedChanges(variables, undefined);
   if (isCapturedTest(iterable)) {
     checkRows(iterable);
     return after(capturedRows(site, number, iterable, body, changes), next, site);
@@ -345,7 +330,7 @@ function isFinite(values: unknown): boolean {
 
 function endless(site: string): TraceError {
   return new TraceError('a captured array decides when a loop over an iterable ends', {
-    op,
+    op: useGraph,
     expected: 'a list, a map, a set or an array: they have an end',
     actual: 'an iterable that may have none',
     advice: 'make a list of it first',
@@ -400,8 +385,4 @@ function capturedRows(
     ) as unknown as [unknown, NDArray[]];
     return withoutBreak(traced.leave(states), number);
   });
-}
-
-function without(codes: ReadonlySet<number>, code: number): ReadonlySet<number> {
-  return new Set([...codes].filter((other) => other !== code));
 }

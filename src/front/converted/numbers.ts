@@ -3,10 +3,10 @@ import { typeToString } from '../../ir/program.js';
 import * as operators from '../../ops/index.js';
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { sourceOf } from './site.js';
+import { siteSource } from './site.js';
 
 /*
- * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
+ * Numbers and booleans of the user's that captured branches and loops assignVariables are arrays of rank 0. To
  * TypeScript they are still numbers, so JavaScript's operators work on them.
  */
 
@@ -19,7 +19,7 @@ export function asNumber(value: NDArray): NDArray {
 }
 
 /** True if a value is an array that stands for a number or boolean. */
-export function isNumber(value: unknown): value is NDArray {
+export function isNumberArray(value: unknown): value is NDArray {
   return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
 }
 
@@ -52,7 +52,7 @@ const arithmetic: Readonly<Record<string, Arithmetic>> = {
 
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
 export function op(operator: string, a: unknown, b: unknown): unknown {
-  if (isNumber(a) || isNumber(b)) {
+  if (isNumberArray(a) || isNumberArray(b)) {
     const [x, y] = [operand(a), operand(b)];
     if (x !== null && y !== null) return asNumber(arithmetic[operator](x, y));
   }
@@ -61,7 +61,7 @@ export function op(operator: string, a: unknown, b: unknown): unknown {
 
 /** A number as an array; null for what is none. */
 function operand(value: unknown): NDArray | null {
-  if (isNumber(value)) return value;
+  if (isNumberArray(value)) return value;
   if (typeof value === 'boolean') return array(value, { dtype: 'bool' });
   if (typeof value !== 'number') return null;
   return array(value, { dtype: isInt32(value) ? 'int32' : 'float32' });
@@ -113,32 +113,32 @@ function native(operator: string, left: unknown, right: unknown): unknown {
 
 /** A value that only the host can use: an index of a list, or a part of a text. */
 export function hostOnly(value: unknown, site: string): unknown {
-  if (!isNumber(value)) return value;
+  if (!isNumberArray(value)) return value;
   throw new TraceError('a number that a captured array decides is an index or a part of a text', {
     op: 'use graph',
     expected: 'a number that is known while the code is captured',
     actual: typeToString(value.type),
     advice: 'index an array with it, by take or slice, or compute with it',
-    ...sourceOf(site, currentSource()),
+    ...siteSource(site, currentSource()),
   });
 }
 
 /** `-value` and `+value`. */
 export function unary(operator: '-' | '+', value: unknown): unknown {
-  if (isNumber(value)) return operator === '-' ? asNumber(operators.neg(value)) : value;
+  if (isNumberArray(value)) return operator === '-' ? asNumber(operators.neg(value)) : value;
   return operator === '-' ? -(value as number) : +(value as number);
 }
 
 /** The value of `++value` or `--value`. */
 export function step(value: unknown, by: 1 | -1): unknown {
-  if (isNumber(value)) return op('+', value, by);
+  if (isNumberArray(value)) return op('+', value, by);
   let next = value as number;
   return by === 1 ? ++next : --next;
 }
 
 /** The value of `variable++` or `variable--`: what the variable was, as a number. */
 export function before(value: unknown, by: 1 | -1, set: (next: unknown) => void): unknown {
-  if (isNumber(value)) {
+  if (isNumberArray(value)) {
     set(op('+', value, by));
     return value;
   }

@@ -1,6 +1,6 @@
 import { NDArray } from '../core/ndarray.js';
-import { changesOf, choose, isCapturedTest, truth } from './choose.js';
-import { type Completion, type Continuation, end, type Next } from './completion.js';
+import { trackedChanges, choose, isCapturedTest, truth } from './choose.js';
+import { type Completion, type PathContinuation, end, type Next } from './completion.js';
 import { subject } from './host.js';
 import { op as operator } from './numbers.js';
 import type { Variables } from './variables.js';
@@ -19,10 +19,10 @@ export function select(
   variables: Variables | undefined,
   next: Next,
 ): Completion {
-  const changes = changesOf(variables, next);
+  const changes = trackedChanges(variables, next);
   const from = (index: number): Completion => {
     if (index >= bodies.length) return end(next);
-    const following: Continuation = { run: () => from(index + 1), changes };
+    const following: PathContinuation = { run: () => from(index + 1), changes };
     return bodies[index](following);
   };
   const otherwise = tests.indexOf(undefined);

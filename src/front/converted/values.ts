@@ -12,8 +12,8 @@ import type { TensorType } from '../../ir/types.js';
 import { array, zeros } from '../arrays/creation.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
-import { op } from './host.js';
-import { asNumber, isInt32, isNumber } from './numbers.js';
+import { useGraph } from './host.js';
+import { asNumber, isInt32, isNumberArray } from './numbers.js';
 
 /*
  * Values of variables on their way through a branch or loop: their arrays go through the operator, numbers
@@ -29,7 +29,7 @@ export interface Entry {
 }
 
 /** The arrangement of arrays in a value. */
-export interface Layout {
+export interface PackedLayout {
   readonly what: string;
   /** Null for a value that is kept as it is. */
   readonly structure: TreeStructure | null;
@@ -41,7 +41,7 @@ export interface Layout {
 
 export interface Packed {
   readonly leaves: readonly NDArray[];
-  readonly layouts: readonly Layout[];
+  readonly layouts: readonly PackedLayout[];
 }
 
 /** Dtypes that numbers have to have, by the names of what they are the values of. */
@@ -53,7 +53,7 @@ export class Retrace extends Error {}
 /** Takes values apart. */
 export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
   const leaves: NDArray[] = [];
-  const layouts = entries.map((entry): Layout => {
+  const layouts = entries.map((entry): PackedLayout => {
     const { what } = entry;
     const value = numberArray(entry, wanted.get(what));
     const flat = flattened(value);
@@ -66,7 +66,7 @@ export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
       structure: flat.structure,
       value,
       types: flat.leaves.map(({ type }) => type),
-      isNumber: isNumber(value),
+      isNumber: isNumberArray(value),
     };
   });
   return { leaves, layouts };
@@ -79,7 +79,7 @@ function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unk
     const own = isInteger && isInt32(value) ? 'int32' : 'float32';
     return asNumber(array(value, { dtype: dtype ?? own }));
   }
-  if (isNumber(value) && dtype !== undefined && value.dtype !== dtype) {
+  if (isNumberArray(value) && dtype !== undefined && value.dtype !== dtype) {
     return asNumber(value.astype(dtype));
   }
   return value;
@@ -91,7 +91,7 @@ function flattened(
 ): { leaves: readonly NDArray[]; structure: TreeStructure } | null {
   if (typeof value !== 'object' || value === null) return null;
   try {
-    const flat = flattenTree(value, isArray, op);
+    const flat = flattenTree(value, isArray, useGraph);
     return flat.leaves.length === 0 && !isContainer(value) ? null : flat;
   } catch {
     // An object of a class, a map and the like: it is kept by identity, and compared.
@@ -120,7 +120,7 @@ export interface Agreement {
  */
 export function packLike(
   entries: readonly Entry[],
-  layouts: readonly Layout[],
+  layouts: readonly PackedLayout[],
   wanted: Wanted,
   agreement: Agreement,
 ): readonly NDArray[] {
@@ -129,7 +129,7 @@ export function packLike(
 
 function leavesLike(
   entry: Entry,
-  layout: Layout,
+  layout: PackedLayout,
   wanted: Wanted,
   { path, other, mayDiffer }: Agreement,
 ): readonly NDArray[] {
@@ -151,13 +151,13 @@ function leavesLike(
     const [type, expected] = [leaf.type, layout.types[k]];
     if (type.dtype !== expected.dtype) {
       if (layout.isNumber && type.shape.length === 0) {
-        const dtype = isNumber(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
+        const dtype = isNumberArray(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
         if (dtype === expected.dtype) return asNumber(leaf.astype(dtype));
         wanted.set(what, dtype);
         throw new Retrace();
       }
       throw new DTypeError(`${what} has another dtype ${path}`, {
-        op,
+        op: useGraph,
         expected: `${expected.dtype}, as ${other}`,
         actual: type.dtype,
         advice: 'cast one of them',
@@ -168,7 +168,7 @@ function leavesLike(
       : sameShape(type.shape, expected.shape);
     if (isAlike) return leaf;
     throw new ShapeError(`${what} has another shape ${path}`, {
-      op,
+      op: useGraph,
       expected: `${typeToString(expected)}, as ${other}`,
       actual: typeToString(type),
     });
@@ -205,7 +205,7 @@ function differing(
       ? `${what} has no value ${where}, and is used afterwards`
       : `${what} differs ${path}, and is no array`,
     {
-      op,
+      op: useGraph,
       expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
       actual: isMissing ? 'undefined' : shown(second),
       advice: isMissing
@@ -226,7 +226,10 @@ function shown(value: unknown): string {
 }
 
 /** Puts values together again. */
-export function unpack(layouts: readonly Layout[], leaves: readonly NDArray[]): readonly unknown[] {
+export function unpack(
+  layouts: readonly PackedLayout[],
+  leaves: readonly NDArray[],
+): readonly unknown[] {
   let next = 0;
   return layouts.map(({ structure, value, types, isNumber: isOne }) => {
     if (structure === null) return value;
@@ -240,12 +243,12 @@ export function unpack(layouts: readonly Layout[], leaves: readonly NDArray[]): 
  * Zeros in the place of values that a path does not have and nobody reads.
  * @throws TraceError where their sizes are not known.
  */
-export function placeholders(layouts: readonly Layout[]): readonly NDArray[] {
+export function placeholders(layouts: readonly PackedLayout[]): readonly NDArray[] {
   return layouts.flatMap(({ what, types }) =>
     types.map(({ dtype, shape }) => {
       if (shape.every(isStatic)) return zeros(shape, { dtype });
       throw new TraceError(`${what} has sizes that only the data decides`, {
-        op,
+        op: useGraph,
         actual: typeToString({ dtype, shape }),
         advice: 'give it on every path',
       });

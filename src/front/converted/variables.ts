@@ -45,7 +45,7 @@ interface Members {
   readonly entries: readonly (readonly [key: string, value: unknown, members: Members | null])[];
 }
 
-export function save({ merged, get }: Variables): Saved {
+export function saveVariables({ merged, get }: Variables): Saved {
   const values = get();
   return {
     values,
@@ -93,7 +93,11 @@ export function entriesOf({ merged, get }: Variables): readonly Entry[] {
 }
 
 /** Gives merged variables new values; the others are as they were before. */
-export function assign(variables: Variables, saved: Saved, values: readonly unknown[]): void {
+export function assignVariables(
+  variables: Variables,
+  saved: Saved,
+  values: readonly unknown[],
+): void {
   restore(variables, saved);
   const next = variables.merged.map(({ isTree }, i) => {
     const old = saved.values[i];

@@ -1,7 +1,7 @@
 import type { Json } from '../../base/attributes/attribute.js';
 import { FormatError, named, UnsupportedError } from '../../base/errors.js';
 import { JsonReader } from '../../base/attributes/reader.js';
-import { programFromJSON, programToJSON } from '../../ir/json.js';
+import { programFromJSON, programToJSON } from '../../ir/formats/json.js';
 import { type ConstantNode, Program, sameType, typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { registry } from '../../ops/registry.js';

@@ -2,7 +2,7 @@ import { KaonError } from '../../base/errors.js';
 import { printable } from '../../base/escape.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, type Program, typeToString, type Value } from '../../ir/program.js';
-import { printProgram } from '../../ir/text.js';
+import { printProgram } from '../../ir/formats/text.js';
 import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import { throughRegions, transform } from '../../passes/rewrite/transform.js';
 import { planParts, type PlannedPart } from '../../runtime/compile/compile.js';

@@ -1,7 +1,8 @@
 import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
-import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
+import { namedInputs, type Program, typeToString } from '../../ir/program.js';
 import { dimsOf, equalSizes, type Refusal, requireAt, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 

@@ -1,5 +1,6 @@
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import { type InferContext, typeToString } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
+import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../declare/lowering.js';
 import { agreedRows, checkCount, checkState, bindRegion, lengthOf, regionAt } from './body.js';

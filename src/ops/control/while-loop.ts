@@ -2,7 +2,8 @@ import * as attr from '../../base/attributes/attribute.js';
 import { type Dim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
-import type { InferContext, Program } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
+import type { Program } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import type { LoopBackward } from '../declare/backward.js';
 import {

@@ -1,5 +1,5 @@
 import { InternalError } from '../../base/errors.js';
-import type { Operator } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
 import type { Declaration } from './declare.js';
 
 /** The declaration of a program's operator. Passes ask for facets, never for names. */

@@ -2,7 +2,7 @@ import * as attr from '../../base/attributes/attribute.js';
 import { describe } from '../../base/attributes/attribute.js';
 import { boundsOf, type Dim, minimumOf, sameDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import type { InferContext } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
 import {
   atLeast,
   equalSizes,

@@ -1,5 +1,5 @@
 import type { Attributes } from '../../base/attributes/schema.js';
-import type { Operator } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
 import type { Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { KernelContext } from './lowering.js';

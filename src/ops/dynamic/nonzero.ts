@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { boundsOf, elementCount } from '../../base/dim/index.js';
-import type { SizeBounds } from '../../ir/program.js';
+import type { SizeBounds } from '../../ir/operator.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';

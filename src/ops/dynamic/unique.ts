@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { boundsOf, type Dim, elementCount } from '../../base/dim/index.js';
 import type { HostValue } from '../../ir/host.js';
-import type { InferContext } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import {
   type Declaration,

@@ -1,7 +1,7 @@
 import { type DType, kindOf } from '../../base/dtype.js';
 import { DTypeError, GraphError } from '../../base/errors.js';
 import type { Attributes } from '../../base/attributes/schema.js';
-import type { InferContext } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare/declare.js'; // prettier-ignore

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import type { InferContext } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,

@@ -2,7 +2,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { greatestFinite } from '../../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
-import type { InferContext } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type SampleArray, tensor } from '../declare/declare.js';

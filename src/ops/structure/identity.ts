@@ -1,4 +1,5 @@
-import type { InferContext, Value } from '../../ir/program.js';
+import type { InferContext } from '../../ir/operator.js';
+import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,

@@ -1,5 +1,6 @@
 import type { NodeId } from '../../graph/graph.js';
-import { type CallNode, type Operator, type Program, typeToString } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
+import { type CallNode, type Program, typeToString } from '../../ir/program.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { visitExprs } from '../../loop/language/visit.js';

@@ -1,7 +1,7 @@
 import { type Dim, symbol } from '../../base/dim/index.js';
 import { substituteType } from '../../ir/bind.js';
 import { namedInputs, Program } from '../../ir/program.js';
-import { programRanges } from '../../ir/text.js';
+import { programRanges } from '../../ir/formats/text.js';
 import { instantiate } from '../rewrite/transform.js';
 
 /**

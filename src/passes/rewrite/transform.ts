@@ -12,7 +12,7 @@ import {
   type Value,
 } from '../../ir/program.js';
 import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
-import { programRanges } from '../../ir/text.js';
+import { programRanges } from '../../ir/formats/text.js';
 import type { TensorType } from '../../ir/types.js';
 
 /** A node of the old program while it is rebuilt. */
@@ -35,7 +35,7 @@ const nothing: readonly Value[] = [];
 /** The replacement of a node's results, or undefined to copy the node. */
 export type Visit = (site: Site) => readonly Value[] | undefined;
 
-export interface TransformOptions {
+export interface RewriteOptions {
   /** Transformation of the regions of calls; they are kept when absent. */
   readonly region?: (region: Program) => Program;
   /** False for nodes to omit; no remaining node may read them. */
@@ -50,7 +50,7 @@ export interface TransformOptions {
  * node introduced a dimension of its own, the replacement's dimension takes its place in everything that
  * follows. When nothing was replaced or omitted, the result is `program` itself.
  */
-export function transform(program: Program, visit: Visit, options: TransformOptions = {}): Program {
+export function transform(program: Program, visit: Visit, options: RewriteOptions = {}): Program {
   if (hasNothingToDo(program, options)) return program;
   const { region = (inner) => inner, keep = () => true, wanted } = options;
   let changed = false;
@@ -103,7 +103,7 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
  * True when a program certainly stays unchanged, found before anything is built. Passes that declare their
  * `wanted` calls cost nothing on programs without them.
  */
-function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOptions): boolean {
+function hasNothingToDo(program: Program, { region, keep, wanted }: RewriteOptions): boolean {
   if (wanted === undefined) return false;
   for (const id of program.graph.nodes()) {
     const node = program.node(id);

@@ -1,6 +1,6 @@
 import { currentDebugging, type Debugging, type Flag, flagTable } from '../../base/flags.js';
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
-import { printProgram } from '../../ir/text.js';
+import { printProgram } from '../../ir/formats/text.js';
 import type { Law } from '../../ops/declare/law.js';
 import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { PassReport } from '../../passes/pipeline.js';

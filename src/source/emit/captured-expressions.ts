@@ -1,8 +1,8 @@
 import type * as t from '@babel/types';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { Form, type FileContext, type Use } from './form.js';
-import { contains, type FunctionFacts, type Stretch } from './function-facts.js';
-import { convertedOperators, isPlain } from './kinds.js';
+import { contains, type FunctionFacts, type CodeSpan } from './function-facts.js';
+import { convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { has } from './shape.js';
 
@@ -28,11 +28,11 @@ export abstract class CapturedExpressions extends Form {
 
   /** The accessors of the variables that stretches of code change. */
   variables(
-    stretches: readonly (Stretch | t.Node | null | undefined)[],
+    stretches: readonly (CodeSpan | t.Node | null | undefined)[],
     around: ReturnType<FunctionFacts['scopeAround']>,
     steps: Parameters<FunctionFacts['changed']>[2],
   ): string {
-    const present = stretches.filter((each) => each !== null && each !== undefined) as Stretch[];
+    const present = stretches.filter((each) => each !== null && each !== undefined) as CodeSpan[];
     const { merged, local, mutated } = this.facts.changed(present, around, steps);
     const all = [...merged, ...local];
     if (all.length === 0) return 'undefined';
@@ -69,7 +69,7 @@ export abstract class CapturedExpressions extends Form {
         return this.#unary(node);
       case 'BinaryExpression':
         if (!convertedOperators.has(node.operator)) return this.copy(node);
-        if (isPlain(node.left, 'captured') && isPlain(node.right, 'captured')) {
+        if (isPlainKind(node.left, 'captured') && isPlainKind(node.right, 'captured')) {
           return this.copy(node);
         }
         return this.call(
@@ -135,7 +135,7 @@ export abstract class CapturedExpressions extends Form {
 
   /** An index or a part of a text: a number that is an array can be neither. */
   #hostOnly(node: t.Node): readonly Piece[] {
-    if (isPlain(node, 'captured')) return this.expression(node);
+    if (isPlainKind(node, 'captured')) return this.expression(node);
     return this.call('hostOnly', node, this.argument(node), this.site(node));
   }
 
@@ -169,7 +169,7 @@ export abstract class CapturedExpressions extends Form {
   #unary(node: t.UnaryExpression): readonly Piece[] {
     const { operator, argument } = node;
     if (operator === '!') {
-      return isPlain(argument, 'captured')
+      return isPlainKind(argument, 'captured')
         ? this.copy(node)
         : this.call('not', node, this.argument(argument), this.site(node));
     }
@@ -180,7 +180,7 @@ export abstract class CapturedExpressions extends Form {
       return this.copy(node, (child) => this.#member(child, true));
     }
     if (operator !== '-' && operator !== '+') return this.copy(node);
-    return isPlain(argument, 'captured')
+    return isPlainKind(argument, 'captured')
       ? this.copy(node)
       : this.call('unary', node, `'${operator}'`, this.argument(argument));
   }

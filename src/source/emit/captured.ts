@@ -5,7 +5,14 @@ import type { FileContext } from './form.js';
 import type { FunctionFacts } from './function-facts.js';
 import { native, NativeStatements, type Place } from './native-statements.js';
 import { added, type Piece } from './output.js';
-import { escapes, isLeftFromNative, isLoop, jumpsIn, labeledBy, type Loop } from './shape.js';
+import {
+  escapes,
+  isLeftFromNative,
+  isLoopStatement,
+  jumpsIn,
+  labeledBy,
+  type LoopShape,
+} from './shape.js';
 
 /**
  * The body of a function in the form that captured code runs in. Statements that decide become calls of the
@@ -141,7 +148,9 @@ export class CapturedForm extends NativeStatements {
       (inner) =>
         inner.type === 'TryStatement' ||
         inner.type === 'ForInStatement' ||
-        ((isLoop(inner) || inner.type === 'SwitchStatement' || inner.type === 'LabeledStatement') &&
+        ((isLoopStatement(inner) ||
+          inner.type === 'SwitchStatement' ||
+          inner.type === 'LabeledStatement') &&
           !this.#isConverted(inner)),
     );
   }
@@ -174,7 +183,7 @@ export class CapturedForm extends NativeStatements {
         case 'SwitchStatement':
           return this.#switch(node, next, ends);
         default:
-          return this.#loop(node as Loop, next);
+          return this.#loop(node as LoopShape, next);
       }
     });
   }
@@ -213,14 +222,14 @@ export class CapturedForm extends NativeStatements {
     return number;
   }
 
-  #loop(node: Loop, next: readonly Piece[]): readonly Piece[] {
+  #loop(node: LoopShape, next: readonly Piece[]): readonly Piece[] {
     this.depth++;
     const pieces = this.#loopInside(node, next);
     this.depth--;
     return pieces;
   }
 
-  #loopInside(node: Loop, next: readonly Piece[]): readonly Piece[] {
+  #loopInside(node: LoopShape, next: readonly Piece[]): readonly Piece[] {
     const number = this.#numbers++;
     this.targets.set(node, { kind: 'loop', number });
     const { flow } = this.facts;

@@ -1,6 +1,6 @@
 import type * as t from '@babel/types';
 import type { Parsed } from '../syntax/parse.js';
-import type { Binding, Scopes } from '../syntax/scopes.js';
+import type { VariableBinding, Scopes } from '../syntax/scopes.js';
 import { childrenOf } from '../syntax/walk.js';
 import { added, type Piece, type Places } from './output.js';
 
@@ -10,7 +10,7 @@ export interface FileContext {
   readonly scopes: Scopes;
   readonly places: Places;
   /** Variables that hold no array in the host form. */
-  readonly plain: ReadonlySet<Binding>;
+  readonly plain: ReadonlySet<VariableBinding>;
   /** The name of the runtime in the output, which begins all new names. */
   readonly runtime: string;
   /** A function inside code of a form. */

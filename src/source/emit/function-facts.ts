@@ -1,20 +1,20 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
-import { Bits } from '../flow/bits.js';
+import { BitSet } from '../flow/bits.js';
 import { buildFlowGraph } from '../flow/build.js';
 import { BindingIndex, type FlowGraph } from '../flow/flow-graph.js';
 import { type Liveness, liveness } from '../flow/passes.js';
 import {
-  type Binding,
+  type VariableBinding,
   isCaptured,
-  type Reference,
+  type VariableReference,
   type Scope,
   type Scopes,
 } from '../syntax/scopes.js';
 import { unwrapped, visitNodes } from '../syntax/walk.js';
 
 /** A stretch of the source. */
-export interface Stretch {
+export interface CodeSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -22,11 +22,11 @@ export interface Stretch {
 /** The variables that a stretch of code changes and that exist outside of it. */
 export interface Changed {
   /** Read after the place that was asked about; the new value matters there. */
-  readonly merged: readonly Binding[];
+  readonly merged: readonly VariableBinding[];
   /** Not read there: each path sees the value from before, and the new one is dropped. */
-  readonly local: readonly Binding[];
+  readonly local: readonly VariableBinding[];
   /** Members of what they hold are assigned. */
-  readonly mutated: ReadonlySet<Binding>;
+  readonly mutated: ReadonlySet<VariableBinding>;
 }
 
 /** Facts about a function that the emitter asks for. */
@@ -35,18 +35,18 @@ export class FunctionFacts {
   readonly #scopes: Scopes;
   readonly #owner: Scope;
   readonly #liveness: Liveness;
-  readonly #writes: readonly Reference[];
-  readonly #mutations: readonly Reference[];
+  readonly #writes: readonly VariableReference[];
+  readonly #mutations: readonly VariableReference[];
   readonly #integerWrites: ReadonlySet<t.Node>;
   /** Variables that inner functions write: any call may change them. */
-  readonly #writtenInside: ReadonlySet<Binding>;
+  readonly #writtenInside: ReadonlySet<VariableBinding>;
 
   constructor(node: t.Function, scopes: Scopes) {
     this.#scopes = scopes;
     this.#owner = scopes.of.get(node)!;
     this.flow = buildFlowGraph(node, scopes);
     const index = BindingIndex.of(this.flow);
-    let shared = Bits.none(index.size);
+    let shared = BitSet.none(index.size);
     index.bindings.forEach((binding, bit) => {
       if (this.#isShared(binding)) shared = shared.with(bit);
     });
@@ -66,7 +66,7 @@ export class FunctionFacts {
   }
 
   /** True if others than the function's own straight code read the variable. */
-  #isShared(binding: Binding): boolean {
+  #isShared(binding: VariableBinding): boolean {
     return binding.scope.owner !== this.#owner || isCaptured(binding);
   }
 
@@ -75,19 +75,19 @@ export class FunctionFacts {
    * any of the given steps.
    */
   changed(
-    stretches: readonly Stretch[],
+    stretches: readonly CodeSpan[],
     scope: Scope,
     at: readonly (NodeId | undefined)[],
   ): Changed {
     const start = Math.min(...stretches.map((stretch) => stretch.start));
-    const isIn = ({ identifier }: Reference): boolean =>
+    const isIn = ({ identifier }: VariableReference): boolean =>
       stretches.some((stretch) => contains(stretch, identifier));
-    const found = new Set<Binding>();
+    const found = new Set<VariableBinding>();
     for (const reference of this.#writes) if (isIn(reference)) found.add(reference.binding);
     for (const binding of this.#writtenInside) found.add(binding);
-    const mutated = new Set<Binding>();
+    const mutated = new Set<VariableBinding>();
     for (const reference of this.#mutations) if (isIn(reference)) mutated.add(reference.binding);
-    const isMerged = (binding: Binding): boolean =>
+    const isMerged = (binding: VariableBinding): boolean =>
       mutated.has(binding) ||
       this.#isShared(binding) ||
       at.some((step) => step === undefined || this.#isLiveBefore(binding, step));
@@ -103,7 +103,7 @@ export class FunctionFacts {
   }
 
   /** True if a name means this variable in a scope, and the variable is there before an offset. */
-  #existsAt(binding: Binding, from: Scope, offset: number): boolean {
+  #existsAt(binding: VariableBinding, from: Scope, offset: number): boolean {
     if (binding.kind === 'free' || binding.kind === 'import') return false;
     let scope: Scope | null = from;
     while (scope !== null && !scope.bindings.has(binding.name)) scope = scope.parent;
@@ -118,7 +118,7 @@ export class FunctionFacts {
   }
 
   /** The variables of the scope that a node opens. */
-  bindingsOf(node: t.Node): Iterable<Binding> {
+  bindingsOf(node: t.Node): Iterable<VariableBinding> {
     return this.#scopes.of.get(node)?.bindings.values() ?? [];
   }
 
@@ -133,21 +133,21 @@ export class FunctionFacts {
     return found;
   }
 
-  #isLiveBefore(binding: Binding, step: NodeId): boolean {
+  #isLiveBefore(binding: VariableBinding, step: NodeId): boolean {
     const bit = this.#liveness.index.number(binding);
     return bit !== undefined && this.#liveness.before.get(step).has(bit);
   }
 
   /** True if every assignment to a variable is by integer literals: a counter. */
-  isInteger({ references }: Binding): boolean {
+  isInteger({ references }: VariableBinding): boolean {
     return references.every(
       ({ writes, identifier }) => !writes || this.#integerWrites.has(identifier),
     );
   }
 }
 
-export function contains(outer: Stretch | t.Node, inner: Stretch | t.Node): boolean {
-  return outer.start! <= inner.start! && inner.end! <= outer.end!;
+export function contains(enclosing: CodeSpan | t.Node, inner: CodeSpan | t.Node): boolean {
+  return enclosing.start! <= inner.start! && inner.end! <= enclosing.end!;
 }
 
 /** The names at the root of members that are assigned: `state` of `state.h = 1`. */

@@ -1,5 +1,5 @@
 import type * as t from '@babel/types';
-import { namesIn, type Scope } from '../syntax/scopes.js';
+import { patternNames, type Scope } from '../syntax/scopes.js';
 import { CapturedForm } from './captured.js';
 import type { FileContext, Form } from './form.js';
 import { FunctionFacts, suspends } from './function-facts.js';
@@ -122,7 +122,7 @@ function capturedBody(node: t.Function, file: FileContext): readonly Piece[] {
 }
 
 function parameterNames(node: t.Function): readonly string[] {
-  return node.params.flatMap((parameter) => namesIn(parameter)).map(({ name }) => name).filter((name) => name !== 'this'); // prettier-ignore
+  return node.params.flatMap((parameter) => patternNames(parameter)).map(({ name }) => name).filter((name) => name !== 'this'); // prettier-ignore
 }
 
 /** A declaration of the `var`s of a function: those in closures belong to it. */

@@ -1,7 +1,7 @@
 import type * as t from '@babel/types';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { type FileContext, Form, type Use } from './form.js';
-import { isPlain } from './kinds.js';
+import { isPlainKind } from './kinds.js';
 import { has } from './shape.js';
 import { added, type Piece } from './output.js';
 
@@ -23,9 +23,9 @@ export class HostForm extends Form {
     return this.#temporaries?.length ? `let ${this.#temporaries.join(', ')};` : '';
   }
 
-  #isPlain(node: t.Node): boolean {
+  #isPlainKind(node: t.Node): boolean {
     const { scopes, plain } = this.file;
-    return isPlain(node, 'host', (identifier) => {
+    return isPlainKind(node, 'host', (identifier) => {
       const binding = scopes.references.get(identifier)?.binding;
       return binding !== undefined && plain.has(binding);
     });
@@ -60,7 +60,7 @@ export class HostForm extends Form {
       case 'ForOfStatement':
         return this.copy(node, (child) => {
           if (child === node.left) return this.copy(child);
-          return child === node.right && !node.await && !this.#isPlain(child)
+          return child === node.right && !node.await && !this.#isPlainKind(child)
             ? this.call('rows', child, this.argument(child))
             : visit(child);
         });
@@ -80,7 +80,7 @@ export class HostForm extends Form {
   }
 
   #subject(node: t.Node): readonly Piece[] {
-    return this.#isPlain(node)
+    return this.#isPlainKind(node)
       ? this.expression(node)
       : this.call('subject', node, this.argument(node));
   }
@@ -94,7 +94,7 @@ export class HostForm extends Form {
     ) {
       return this.expression(node, 'test');
     }
-    if (this.#isPlain(node)) return this.expression(node, 'test');
+    if (this.#isPlainKind(node)) return this.expression(node, 'test');
     return this.call('test', node, this.argument(node), this.site(node));
   }
 
@@ -147,8 +147,8 @@ export class HostForm extends Form {
         child === left ? this.expression(child) : this.#as(child, use),
       );
     }
-    if (use !== 'value' || this.#isPlain(left)) {
-      const first = this.#isPlain(left) ? this.expression(left, use) : this.test(left);
+    if (use !== 'value' || this.#isPlainKind(left)) {
+      const first = this.#isPlainKind(left) ? this.expression(left, use) : this.test(left);
       return this.copy(node, (child) => (child === left ? first : this.#as(child, use)));
     }
     const between = this.#around(left.end!, right.start!, operator);

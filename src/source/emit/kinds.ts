@@ -30,13 +30,13 @@ export const convertedOperators: ReadonlySet<string> = new Set(
  * True if an expression is no array, by its syntax alone. On the host arithmetic and comparison give
  * primitives; in captured code numbers may be arrays, and so may the results.
  */
-export function isPlain(
+export function isPlainKind(
   expression: t.Node,
   form: 'host' | 'captured',
   isPlainName: (identifier: t.Node) => boolean = () => false,
 ): boolean {
   const node = unwrapped(expression);
-  const inside = (part: t.Node): boolean => isPlain(part, form, isPlainName);
+  const inside = (part: t.Node): boolean => isPlainKind(part, form, isPlainName);
   if (plainTypes.has(node.type)) return true;
   switch (node.type) {
     case 'BinaryExpression':

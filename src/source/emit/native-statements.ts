@@ -5,10 +5,10 @@ import type { FileContext } from './form.js';
 import type { FunctionFacts } from './function-facts.js';
 import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';
-import { has, labeledBy, targetOf } from './shape.js';
+import { has, labeledBy, jumpTarget } from './shape.js';
 
 /** The form of a jump to a statement. */
-export type Target =
+export type AssignmentTarget =
   /** The statement is itself in the output. */
   | { readonly kind: 'native' }
   /** The runtime runs the loop; jumps are told to it by its number. */
@@ -35,7 +35,7 @@ export const native: Place = { next: null, ends: [] };
 /** Statements of the captured form that stay statements: what decides in them may not be a captured array. */
 export abstract class NativeStatements extends CapturedExpressions {
   /** The forms of jumps to the statements around. */
-  readonly targets: Map<t.Node, Target> = new Map();
+  readonly targets: Map<t.Node, AssignmentTarget> = new Map();
   /** True if `return` is told to the runtime, since closures are between it and the function. */
   readonly isReturnTold: boolean;
   /** The number of loops of the runtime around. */
@@ -151,7 +151,7 @@ export abstract class NativeStatements extends CapturedExpressions {
   }
 
   jump(node: t.BreakStatement | t.ContinueStatement): readonly Piece[] {
-    const target = targetOf(node, this.#path);
+    const target = jumpTarget(node, this.#path);
     const how = target === undefined ? undefined : this.targets.get(target);
     if (how === undefined || how.kind === 'native') return this.marked(node, this.copy(node));
     if (how.kind === 'continuation' && how.depth === this.depth) {

@@ -1,15 +1,15 @@
 import type * as t from '@babel/types';
-import type { Binding, Scopes } from '../syntax/scopes.js';
+import type { VariableBinding, Scopes } from '../syntax/scopes.js';
 import { unwrapped, visitNodes } from '../syntax/walk.js';
-import { isPlain } from './kinds.js';
+import { isPlainKind } from './kinds.js';
 
 /**
  * The variables that hold no array in the host form, whatever happens: every write gives them a value that
  * is none by its syntax, or that of another such variable.
  */
-export function plainVariables(program: t.Program, scopes: Scopes): ReadonlySet<Binding> {
+export function plainVariables(program: t.Program, scopes: Scopes): ReadonlySet<VariableBinding> {
   const values = writtenValues(program);
-  const candidates = new Set<Binding>();
+  const candidates = new Set<VariableBinding>();
   for (const { binding } of scopes.references.values()) {
     const { kind, references, scope } = binding;
     const isOwn = kind === 'let' || kind === 'const' || kind === 'var';
@@ -28,9 +28,12 @@ export function plainVariables(program: t.Program, scopes: Scopes): ReadonlySet<
   for (let isSettled = false; !isSettled;) {
     isSettled = true;
     for (const binding of candidates) {
-      const isPlainWrite = ({ writes, identifier }: Binding['references'][number]): boolean => {
+      const isPlainWrite = ({
+        writes,
+        identifier,
+      }: VariableBinding['references'][number]): boolean => {
         const value = values.get(identifier);
-        return !writes || value === null || (value !== undefined && isPlain(value, 'host', isPlainName)); // prettier-ignore
+        return !writes || value === null || (value !== undefined && isPlainKind(value, 'host', isPlainName)); // prettier-ignore
       };
       if (binding.references.every(isPlainWrite)) continue;
       candidates.delete(binding);

@@ -3,10 +3,10 @@ import { isFunction, visitNodes } from '../syntax/walk.js';
 
 /* Questions about statements that only their syntax answers. */
 
-export type Loop =
+export type LoopShape =
   t.WhileStatement | t.DoWhileStatement | t.ForStatement | t.ForInStatement | t.ForOfStatement;
 
-export function isLoop(node: t.Node): node is Loop {
+export function isLoopStatement(node: t.Node): node is LoopShape {
   return /^(While|DoWhile|For|ForIn|ForOf)Statement$/.test(node.type);
 }
 
@@ -27,7 +27,7 @@ export function jumpsIn(root: t.Node): readonly FoundJump[] {
     if (isFunction(node) || node.type === 'ClassBody' || node.type.startsWith('TS')) return;
     if (node.type === 'ReturnStatement') found.push({ jump: node, target: null, path });
     if (node.type === 'BreakStatement' || node.type === 'ContinueStatement') {
-      found.push({ jump: node, target: targetOf(node, path) ?? outer, path });
+      found.push({ jump: node, target: jumpTarget(node, path) ?? enclosing, path });
     }
     const inside = [...path, node];
     const next = node.type === 'LabeledStatement' ? [...labels, node.label.name] : [];
@@ -42,7 +42,7 @@ export function jumpsIn(root: t.Node): readonly FoundJump[] {
 }
 
 /** Stands for a target outside of what was asked about. */
-export const outer: t.Node = { type: 'EmptyStatement' } as t.EmptyStatement;
+export const enclosing: t.Node = { type: 'EmptyStatement' } as t.EmptyStatement;
 
 function isSyntax(value: unknown): value is t.Node {
   return (
@@ -55,13 +55,14 @@ function isSyntax(value: unknown): value is t.Node {
 }
 
 /** The statement among `path` that a jump leads to: a loop, a switch, or a labeled statement that is neither. */
-export function targetOf(
+export function jumpTarget(
   { type, label }: t.BreakStatement | t.ContinueStatement,
   path: readonly t.Node[],
 ): t.Node | undefined {
   if (!label) {
     return path.findLast(
-      (node) => isLoop(node) || (type === 'BreakStatement' && node.type === 'SwitchStatement'),
+      (node) =>
+        isLoopStatement(node) || (type === 'BreakStatement' && node.type === 'SwitchStatement'),
     );
   }
   const at = path.findLastIndex(
@@ -74,13 +75,13 @@ export function targetOf(
 export function labeledBy(node: t.LabeledStatement): t.Node {
   let inner: t.Node = node;
   while (inner.type === 'LabeledStatement') inner = inner.body;
-  return isLoop(inner) || inner.type === 'SwitchStatement' ? inner : node;
+  return isLoopStatement(inner) || inner.type === 'SwitchStatement' ? inner : node;
 }
 
 /** True if a jump in a statement leads out of it. */
 export function escapes(node: t.Node): boolean {
   return jumpsIn(node).some(
-    ({ target, path }) => target === null || target === outer || !isInside(target, node, path),
+    ({ target, path }) => target === null || target === enclosing || !isInside(target, node, path),
   );
 }
 

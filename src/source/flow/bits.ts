@@ -1,17 +1,17 @@
 /** A set of small numbers. Values: no operation changes its operands. */
-export class Bits {
+export class BitSet {
   readonly #words: Uint32Array;
 
   private constructor(words: Uint32Array) {
     this.#words = words;
   }
 
-  static none(size: number): Bits {
-    return new Bits(new Uint32Array((size + 31) >> 5));
+  static none(size: number): BitSet {
+    return new BitSet(new Uint32Array((size + 31) >> 5));
   }
 
-  static all(size: number): Bits {
-    let bits = Bits.none(size);
+  static all(size: number): BitSet {
+    let bits = BitSet.none(size);
     for (let i = 0; i < size; i++) bits = bits.with(i);
     return bits;
   }
@@ -20,31 +20,31 @@ export class Bits {
     return (this.#words[bit >> 5] & (1 << (bit & 31))) !== 0;
   }
 
-  with(bit: number): Bits {
+  with(bit: number): BitSet {
     const words = this.#words.slice();
     words[bit >> 5] |= 1 << (bit & 31);
-    return new Bits(words);
+    return new BitSet(words);
   }
 
-  without(bit: number): Bits {
+  without(bit: number): BitSet {
     const words = this.#words.slice();
     words[bit >> 5] &= ~(1 << (bit & 31));
-    return new Bits(words);
+    return new BitSet(words);
   }
 
-  union(other: Bits): Bits {
-    return new Bits(this.#words.map((word, i) => word | other.#words[i]));
+  union(other: BitSet): BitSet {
+    return new BitSet(this.#words.map((word, i) => word | other.#words[i]));
   }
 
-  intersection(other: Bits): Bits {
-    return new Bits(this.#words.map((word, i) => word & other.#words[i]));
+  intersection(other: BitSet): BitSet {
+    return new BitSet(this.#words.map((word, i) => word & other.#words[i]));
   }
 
-  minus(other: Bits): Bits {
-    return new Bits(this.#words.map((word, i) => word & ~other.#words[i]));
+  minus(other: BitSet): BitSet {
+    return new BitSet(this.#words.map((word, i) => word & ~other.#words[i]));
   }
 
-  equals(other: Bits): boolean {
+  equals(other: BitSet): boolean {
     return this.#words.every((word, i) => word === other.#words[i]);
   }
 

@@ -162,7 +162,7 @@ class FlowGraphBuilder {
         return this.#writer.unreachable();
       case 'BreakStatement':
       case 'ContinueStatement': {
-        const target = this.#targetOf(node);
+        const target = this.#jumpTarget(node);
         const to = node.type === 'BreakStatement' ? target?.breakTo : target?.continueTo;
         if (target !== undefined && to !== undefined && to !== null) this.#jump(to, target.depth);
         return;
@@ -172,7 +172,7 @@ class FlowGraphBuilder {
     }
   }
 
-  #targetOf(node: t.BreakStatement | t.ContinueStatement): JumpTarget | undefined {
+  #jumpTarget(node: t.BreakStatement | t.ContinueStatement): JumpTarget | undefined {
     const { label } = node;
     return this.#targets.findLast((target) => {
       if (label) return target.labels.includes(label.name);

@@ -1,11 +1,11 @@
 import type * as t from '@babel/types';
 import { Graph, type NodeId } from '../../graph/graph.js';
-import type { Binding } from '../syntax/scopes.js';
+import type { VariableBinding } from '../syntax/scopes.js';
 
 /** A step of a function: at most one read or one write of a variable. */
-export interface Step {
+export interface FlowStep {
   readonly kind: 'entry' | 'exit' | 'join' | 'read' | 'write' | 'test' | 'raise';
-  readonly binding?: Binding;
+  readonly binding?: VariableBinding;
   /** The syntax that the step belongs to. */
   readonly node?: t.Node;
 }
@@ -13,7 +13,7 @@ export interface Step {
 /** The way that control takes from one step to another. */
 export type Way = 'next' | 'true' | 'false' | 'jump' | 'throw';
 
-export type StepGraph = Graph<Step, Way, Uint32Array>;
+export type StepGraph = Graph<FlowStep, Way, Uint32Array>;
 
 /** The ways control may take through the body of a function. */
 export interface FlowGraph {
@@ -33,10 +33,10 @@ export interface FlowGraph {
 
 /** The variables of a function, each with a number for sets of bits. */
 export class BindingIndex {
-  readonly bindings: readonly Binding[];
-  readonly #numbers: ReadonlyMap<Binding, number>;
+  readonly bindings: readonly VariableBinding[];
+  readonly #numbers: ReadonlyMap<VariableBinding, number>;
 
-  constructor(bindings: Iterable<Binding>) {
+  constructor(bindings: Iterable<VariableBinding>) {
     this.bindings = [...new Set(bindings)];
     this.#numbers = new Map(this.bindings.map((binding, i) => [binding, i]));
   }
@@ -51,11 +51,11 @@ export class BindingIndex {
   }
 
   /** The number of a variable; undefined for one that no step mentions. */
-  number(binding: Binding): number | undefined {
+  number(binding: VariableBinding): number | undefined {
     return this.#numbers.get(binding);
   }
 }
 
 export function newStepGraph(): StepGraph {
-  return new Graph<Step, Way, Uint32Array>(Uint32Array);
+  return new Graph<FlowStep, Way, Uint32Array>(Uint32Array);
 }

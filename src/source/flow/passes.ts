@@ -1,12 +1,12 @@
 import type { NodeId } from '../../graph/graph.js';
-import { Bits } from './bits.js';
+import { BitSet } from './bits.js';
 import { type DataFlowSolution, solveDataFlow } from './data-flow.js';
 import type { BindingIndex, FlowGraph } from './flow-graph.js';
 
 type Flow = Pick<FlowGraph, 'graph' | 'entry' | 'exit' | 'raised'>;
 
 /** The variables whose values may still be read, before and after each step. */
-export interface Liveness extends DataFlowSolution<NodeId, Bits> {
+export interface Liveness extends DataFlowSolution<NodeId, BitSet> {
   readonly index: BindingIndex;
 }
 
@@ -17,16 +17,16 @@ export interface Liveness extends DataFlowSolution<NodeId, Bits> {
 export function liveness(
   flow: Flow,
   index: BindingIndex,
-  liveAtEnd: Bits = Bits.none(index.size),
+  liveAtEnd: BitSet = BitSet.none(index.size),
 ): Liveness {
   const { graph, exit, raised } = flow;
-  const solution = solveDataFlow<NodeId, Bits>(graph, {
+  const solution = solveDataFlow<NodeId, BitSet>(graph, {
     direction: 'backward',
     boundary: new Map([
       [exit, liveAtEnd],
       [raised, liveAtEnd],
     ]),
-    top: Bits.none(index.size),
+    top: BitSet.none(index.size),
     meet: (a, b) => a.union(b),
     transfer: (id, live) => {
       const { kind, binding } = graph.node(id);
@@ -40,7 +40,7 @@ export function liveness(
 }
 
 /** The writes that may have given variables their present values. */
-export interface ReachingDefinitions extends DataFlowSolution<NodeId, Bits> {
+export interface ReachingDefinitions extends DataFlowSolution<NodeId, BitSet> {
   /** The writes by their numbers in the sets. */
   readonly definitions: readonly NodeId[];
 }
@@ -49,13 +49,13 @@ export interface ReachingDefinitions extends DataFlowSolution<NodeId, Bits> {
 export function reachingDefinitions({ graph, entry }: Flow): ReachingDefinitions {
   const definitions = [...graph.nodes()].filter((id) => graph.node(id).kind === 'write');
   const numbers = new Map(definitions.map((id, i) => [id, i]));
-  const none = Bits.none(definitions.length);
-  const kills = new Map<unknown, Bits>();
+  const none = BitSet.none(definitions.length);
+  const kills = new Map<unknown, BitSet>();
   definitions.forEach((id, i) => {
     const { binding } = graph.node(id);
     kills.set(binding, (kills.get(binding) ?? none).with(i));
   });
-  const solution = solveDataFlow<NodeId, Bits>(graph, {
+  const solution = solveDataFlow<NodeId, BitSet>(graph, {
     direction: 'forward',
     boundary: new Map([[entry, none]]),
     top: none,
@@ -77,12 +77,12 @@ export function reachingDefinitions({ graph, entry }: Flow): ReachingDefinitions
 export function definiteAssignment(
   { graph, entry }: Flow,
   index: BindingIndex,
-  assignedAtEntry: Bits = Bits.none(index.size),
-): DataFlowSolution<NodeId, Bits> {
-  return solveDataFlow<NodeId, Bits>(graph, {
+  assignedAtEntry: BitSet = BitSet.none(index.size),
+): DataFlowSolution<NodeId, BitSet> {
+  return solveDataFlow<NodeId, BitSet>(graph, {
     direction: 'forward',
     boundary: new Map([[entry, assignedAtEntry]]),
-    top: Bits.all(index.size),
+    top: BitSet.all(index.size),
     meet: (a, b) => a.intersection(b),
     transfer: (id, assigned) => {
       const { kind, binding } = graph.node(id);

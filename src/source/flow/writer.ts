@@ -1,7 +1,7 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
 import type { Scopes } from '../syntax/scopes.js';
-import { newStepGraph, type Step, type StepGraph, type Way } from './flow-graph.js';
+import { newStepGraph, type FlowStep, type StepGraph, type Way } from './flow-graph.js';
 
 /** Writes a flow graph in the order of execution: steps are added after the present one. */
 export class FlowWriter {
@@ -21,14 +21,14 @@ export class FlowWriter {
     this.graph.addEdge(from, to, way);
   }
 
-  node(step: Step): NodeId {
+  node(step: FlowStep): NodeId {
     const id = this.graph.addNode(step);
     if (this.handler !== null) this.edge(id, this.handler, 'throw');
     return id;
   }
 
   /** Adds a step after the present one and goes on there. */
-  add(step: Step, way: Way = 'next'): NodeId {
+  add(step: FlowStep, way: Way = 'next'): NodeId {
     const id = this.node(step);
     this.edge(this.at, id, way);
     this.at = id;

@@ -6,19 +6,19 @@ export type BindingKind =
   'parameter' | 'var' | 'let' | 'const' | 'function' | 'class' | 'catch' | 'import' | 'free';
 
 /** A variable: what a name stands for in a scope. */
-export interface Binding {
+export interface VariableBinding {
   readonly name: string;
   readonly kind: BindingKind;
   readonly scope: Scope;
-  readonly references: Reference[];
+  readonly references: VariableReference[];
   /** The offset of its declaration in the text; -1 for names from outside of the file. */
   readonly declaredAt: number;
 }
 
 /** An occurrence of a variable's name. */
-export interface Reference {
+export interface VariableReference {
   readonly identifier: Name;
-  readonly binding: Binding;
+  readonly binding: VariableBinding;
   readonly reads: boolean;
   readonly writes: boolean;
   /** The scope it occurs in. */
@@ -32,7 +32,7 @@ export interface Scope {
   readonly parent: Scope | null;
   /** The scope of the nearest function around, or of the program. */
   readonly owner: Scope;
-  readonly bindings: Map<string, Binding>;
+  readonly bindings: Map<string, VariableBinding>;
 }
 
 /** The variables of a file and where they are used. */
@@ -40,15 +40,15 @@ export interface Scopes {
   readonly root: Scope;
   /** By the node that opens the scope. */
   readonly of: ReadonlyMap<t.Node, Scope>;
-  readonly references: ReadonlyMap<t.Node, Reference>;
+  readonly references: ReadonlyMap<t.Node, VariableReference>;
 }
 
 /** True if a function inside the variable's own function uses it, so that it outlives the code around. */
-export function isCaptured({ scope, references }: Binding): boolean {
+export function isCaptured({ scope, references }: VariableBinding): boolean {
   return references.some(({ from }) => from.owner !== scope.owner);
 }
 
-/** Resolves every name of a file: declarations are hoisted as the language says, inner names hide outer ones. */
+/** Resolves every name of a file: declarations are hoisted as the language says, inner names hide enclosing ones. */
 export function resolveScopes(program: t.Program): Scopes {
   return new Resolver(program).scopes;
 }
@@ -58,7 +58,7 @@ type Use = 'read' | 'write' | 'both';
 class Resolver {
   readonly scopes: Scopes;
   readonly #of = new Map<t.Node, Scope>();
-  readonly #references = new Map<t.Node, Reference>();
+  readonly #references = new Map<t.Node, VariableReference>();
   readonly #root: Scope;
   #scope: Scope;
 
@@ -83,10 +83,10 @@ class Resolver {
   }
 
   #within(node: t.Node, isOwner: boolean, visit: () => void): void {
-    const outer = this.#scope;
-    this.#scope = this.#open(node, outer, isOwner);
+    const enclosing = this.#scope;
+    this.#scope = this.#open(node, enclosing, isOwner);
     visit();
-    this.#scope = outer;
+    this.#scope = enclosing;
   }
 
   #declare(
@@ -104,7 +104,7 @@ class Resolver {
     while (at !== null && !at.bindings.has(identifier.name)) at = at.parent;
     if (at === null) this.#declare(identifier.name, 'free', {}, this.#root);
     const binding = (at ?? this.#root).bindings.get(identifier.name)!;
-    const reference: Reference = {
+    const reference: VariableReference = {
       identifier,
       binding,
       reads: use !== 'write',
@@ -129,12 +129,13 @@ class Resolver {
 
   /** Declares what belongs to a block. */
   #declareLexical(nodes: readonly t.Node[]): void {
-    for (const outer of nodes) {
+    for (const enclosing of nodes) {
       const node =
-        (outer.type === 'ExportNamedDeclaration' || outer.type === 'ExportDefaultDeclaration') &&
-        outer.declaration
-          ? outer.declaration
-          : outer;
+        (enclosing.type === 'ExportNamedDeclaration' ||
+          enclosing.type === 'ExportDefaultDeclaration') &&
+        enclosing.declaration
+          ? enclosing.declaration
+          : enclosing;
       if (node.type === 'VariableDeclaration' && node.kind !== 'var') {
         const kind = node.kind === 'let' ? 'let' : 'const';
         for (const { id } of node.declarations) this.#declarePattern(id, kind);
@@ -151,7 +152,7 @@ class Resolver {
   }
 
   #declarePattern(pattern: t.Node, kind: BindingKind): void {
-    for (const id of namesIn(pattern)) this.#declare(id.name, kind, id);
+    for (const id of patternNames(pattern)) this.#declare(id.name, kind, id);
   }
 
   #visitAll(nodes: readonly (t.Node | null | undefined)[]): void {
@@ -340,22 +341,22 @@ class Resolver {
 }
 
 /** The names that a pattern declares. */
-export function namesIn(pattern: t.Node): readonly t.Identifier[] {
+export function patternNames(pattern: t.Node): readonly t.Identifier[] {
   switch (pattern.type) {
     case 'Identifier':
       return [pattern];
     case 'ObjectPattern':
       return pattern.properties.flatMap((property) =>
-        namesIn(property.type === 'RestElement' ? property.argument : property.value),
+        patternNames(property.type === 'RestElement' ? property.argument : property.value),
       );
     case 'ArrayPattern':
-      return pattern.elements.flatMap((element) => (element ? namesIn(element) : []));
+      return pattern.elements.flatMap((element) => (element ? patternNames(element) : []));
     case 'AssignmentPattern':
-      return namesIn(pattern.left);
+      return patternNames(pattern.left);
     case 'RestElement':
-      return namesIn(pattern.argument);
+      return patternNames(pattern.argument);
     case 'TSParameterProperty':
-      return namesIn(pattern.parameter);
+      return patternNames(pattern.parameter);
     default:
       return [];
   }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { graphText } from '../../../src/front/graphs/graph-text.js';
 import * as kn from '../../../src/index.js';
-import { parseProgram } from '../../../src/ir/parse.js';
+import { parseProgram } from '../../../src/ir/formats/parse.js';
 import type { Program } from '../../../src/ir/program.js';
-import { printProgram } from '../../../src/ir/text.js';
+import { printProgram } from '../../../src/ir/formats/text.js';
 import { operator } from '../../../src/ops/declare/declare.js';
 import { registry } from '../../../src/ops/registry.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Dim, symbol } from '../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../src/ir/program.js';
-import { printProgram } from '../../../src/ir/text.js';
+import { printProgram } from '../../../src/ir/formats/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import * as ops from '../../../src/ops/index.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Program, Value } from '../../../src/ir/program.js';
-import { printProgram } from '../../../src/ir/text.js';
+import { printProgram } from '../../../src/ir/formats/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import { matmul, mul, sub, swapaxes, transpose } from '../../../src/ops/index.js';
 import { eliminateDeadCode } from '../../../src/passes/rewrite/dce.js';

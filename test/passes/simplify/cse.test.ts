@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundsOf } from '../../../src/base/dim/index.js';
 import { bytesOf, viewOf } from '../../../src/base/dtype.js';
-import { parseProgram } from '../../../src/ir/parse.js';
+import { parseProgram } from '../../../src/ir/formats/parse.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import { booleanMask, broadcastTo, cond, exp, extents, greater } from '../../../src/ops/index.js';

@@ -1,6 +1,6 @@
 import { encodeAttributes } from '../../../src/base/attributes/schema.js';
 import type { Program, Value } from '../../../src/ir/program.js';
-import { wordsOf } from '../../../src/ir/constants.js';
+import { wordsOf } from '../../../src/ir/formats/constants.js';
 
 /** The only output of a program as one nested expression: `add(x0, neg(x1))`. */
 export function expressionOf(program: Program): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ShapeError } from '../../../src/base/errors.js';
-import { parseProgram } from '../../../src/ir/parse.js';
+import { parseProgram } from '../../../src/ir/formats/parse.js';
 import type { Program } from '../../../src/ir/program.js';
 import { registry } from '../../../src/ops/registry.js';
 import type { Evaluate } from '../../../src/passes/rewrite/pass.js';

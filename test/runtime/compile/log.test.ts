@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { installDebugging, parseFlags } from '../../../src/base/flags.js';
-import { parseProgram } from '../../../src/ir/parse.js';
+import { parseProgram } from '../../../src/ir/formats/parse.js';
 import { registry } from '../../../src/ops/registry.js';
 import { passes } from '../../../src/passes/pipeline.js';
 import { compile } from '../../../src/runtime/compile/compile.js';

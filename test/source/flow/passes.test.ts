@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Bits } from '../../../src/source/flow/bits.js';
+import type { BitSet } from '../../../src/source/flow/bits.js';
 import {
   definiteAssignment,
   liveness,
@@ -29,7 +29,7 @@ function check(what: string, code: string, facts: Facts, of: (code: string) => F
 
 function setFacts(
   code: string,
-  solve: (parts: ReturnType<typeof flowOf>) => (id: number) => Bits,
+  solve: (parts: ReturnType<typeof flowOf>) => (id: number) => BitSet,
 ): Facts {
   const parts = flowOf(code);
   const at = solve(parts);
@@ -81,7 +81,7 @@ const liveFacts: readonly (readonly [string, string, Facts])[] = [
   ['a state of a loop only', 'let i = 0; at1; for (; i < p; i++) { at2; f(q); } at3;', { at1: 'i p q', at2: 'i p q', at3: '' }],
   ['break leaves the loop', 'let x = 0, y = 0; while (p) { if (q) { at1; break; } at2; x = y; } at3; return x;', { at1: 'x', at2: 'p q y', at3: 'x' }],
   ['continue goes to the update', 'let i = 0, s = 0; for (;; i++) { at1; if (p) continue; at2; s = i; }', { at1: 'i p', at2: 'i p' }],
-  ['a labeled break', 'let x = 0; outer: while (p) { while (q) { at1; x = 1; break outer; } } at2; return x;', { at1: '', at2: 'x' }],
+  ['a labeled break', 'let x = 0; enclosing: while (p) { while (q) { at1; x = 1; break enclosing; } } at2; return x;', { at1: '', at2: 'x' }],
   ['do runs at least once', 'let x = 0; at1; do { x = p; at2; } while (q); return x;', { at1: 'p q', at2: 'p q x' }],
   ['fall-through', 'let x = 0; switch (p) { case 1: x = 1; at1; case 2: f(x); at2; break; default: at3; } return q;', { at1: 'q x', at2: 'q', at3: 'q' }],
   ['whatever may throw keeps what the handler reads', 'let x = 0; try { x = p; at1; f(); x = q; at2; } catch { return x; }', { at1: 'q x', at2: 'x' }],
@@ -92,7 +92,7 @@ const liveFacts: readonly (readonly [string, string, Facts])[] = [
   ['defaults of patterns', 'let x = 1; at1; let { a = x } = p; at2; return a;', { at1: 'p x', at2: 'a' }],
   ['compound assignment reads', 'let x = 1; at1; x += p; at2;', { at1: 'p x', at2: '' }],
   ['logical assignment may keep', 'let x = 1; at1; x ||= p; at2; return x;', { at1: 'p x', at2: 'x' }],
-  ['inner names hide outer ones', 'let x = 1; { let x = 2; at1; f(x); } at2; return x;', { at1: 'x x', at2: 'x' }],
+  ['inner names hide enclosing ones', 'let x = 1; { let x = 2; at1; f(x); } at2; return x;', { at1: 'x x', at2: 'x' }],
   ['for of binds each time', 'let r = 0; at1; for (const v of p) { at2; r = v; } at3; return r;', { at1: 'p r', at2: 'v', at3: 'r' }],
   ['assignment by destructuring', 'let a = 1, b = 2; at1; [a, b] = [b, a]; at2; return a;', { at1: 'a b', at2: 'a' }],
 ]; // prettier-ignore

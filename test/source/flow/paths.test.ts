@@ -8,7 +8,7 @@ import {
   liveness,
   reachingDefinitions,
 } from '../../../src/source/flow/passes.js';
-import type { Binding } from '../../../src/source/syntax/scopes.js';
+import type { VariableBinding } from '../../../src/source/syntax/scopes.js';
 
 /*
  * The passes against all ways through random small graphs. Whatever has a witness has one that uses no edge
@@ -20,7 +20,7 @@ interface Case {
   readonly entry: NodeId;
   readonly exit: NodeId;
   readonly raised: NodeId;
-  readonly bindings: readonly Binding[];
+  readonly bindings: readonly VariableBinding[];
 }
 
 const variables = ['a', 'b', 'c'];
@@ -38,7 +38,7 @@ const cases: fc.Arbitrary<Case> = fc
   })
   .map(({ steps, edges }) => {
     // The passes tell variables by identity, and look at nothing in them.
-    const bindings = variables.map((name) => ({ name }) as Binding);
+    const bindings = variables.map((name) => ({ name }) as VariableBinding);
     const graph = newStepGraph();
     const entry = graph.addNode({ kind: 'entry' });
     const exit = graph.addNode({ kind: 'exit' });
@@ -71,7 +71,7 @@ function eachWay(graph: StepGraph, from: NodeId, visit: (way: readonly NodeId[])
   go([from]);
 }
 
-const writes = ({ graph }: Case, id: NodeId, binding: Binding): boolean =>
+const writes = ({ graph }: Case, id: NodeId, binding: VariableBinding): boolean =>
   graph.node(id).kind === 'write' && graph.node(id).binding === binding;
 
 const parameters = { numRuns: 300, seed: 7 };

@@ -1,6 +1,7 @@
 import { encodeAttributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
-import type { CallNode, Operator, Program, Value } from '../../../ir/program.js';
+import type { Operator } from '../../../ir/operator.js';
+import type { CallNode, Program, Value } from '../../../ir/program.js';
 import { typeToString } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { Group } from '../../groups/group.js';

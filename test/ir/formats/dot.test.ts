@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../src/base/dim/index.js';
-import { programToDot } from '../../src/ir/dot.js';
-import { Program, type Value } from '../../src/ir/program.js';
-import { mul } from '../../src/ops/elementwise/arithmetic.js';
+import { symbol } from '../../../src/base/dim/index.js';
+import { programToDot } from '../../../src/ir/formats/dot.js';
+import { Program, type Value } from '../../../src/ir/program.js';
+import { mul } from '../../../src/ops/elementwise/arithmetic.js';
 
 test('every node and every read is drawn', () => {
   const program = new Program();

@@ -1,15 +1,20 @@
-import type { Json } from '../base/attributes/attribute.js';
-import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim/index.js';
-import { isDType } from '../base/dtype.js';
-import { GraphError, KaonError, named } from '../base/errors.js';
-import { JsonReader } from '../base/attributes/reader.js';
-import { type Attributes, decodeAttributes, mapAttributeDims } from '../base/attributes/schema.js';
+import type { Json } from '../../base/attributes/attribute.js';
+import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../../base/dim/index.js';
+import { isDType } from '../../base/dtype.js';
+import { GraphError, KaonError, named } from '../../base/errors.js';
+import { JsonReader } from '../../base/attributes/reader.js';
+import {
+  type Attributes,
+  decodeAttributes,
+  mapAttributeDims,
+} from '../../base/attributes/schema.js';
 import { fromBytes, fromWords } from './constants.js';
-import { type Operator, type Output, Program, type Value } from './program.js';
-import { type Requirement, requirementFromJSON } from './requirement.js';
+import type { Operator } from '../operator.js';
+import { type Output, Program, type Value } from '../program.js';
+import { type Requirement, requirementFromJSON } from '../requirement.js';
 import { Tokens } from './tokens.js';
-import type { ConstantData, TensorType } from './types.js';
-import { verifyAndRequire } from './verify.js';
+import type { ConstantData, TensorType } from '../types.js';
+import { verifyAndRequire } from '../verify.js';
 
 /** Finds the operators that text and files name. */
 export type OperatorLookup = (name: string) => Operator | undefined;

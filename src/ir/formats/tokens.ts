@@ -1,4 +1,4 @@
-import { FormatError } from '../base/errors.js';
+import { FormatError } from '../../base/errors.js';
 
 /** Tokenizer of program text that keeps line numbers. */
 export class Tokens {

@@ -1,8 +1,8 @@
-import { toDot } from '../graph/dot.js';
-import type { NodeId } from '../graph/graph.js';
-import { conditionKey } from './requirement.js';
-import { type Program, typeToString } from './program.js';
-import { type Edge } from './types.js';
+import { toDot } from '../../graph/dot.js';
+import type { NodeId } from '../../graph/graph.js';
+import { conditionKey } from '../requirement.js';
+import { type Program, typeToString } from '../program.js';
+import { type Edge } from '../types.js';
 
 /**
  * A program in the language of Graphviz: inputs as ellipses, constants as plain text, calls as boxes with

@@ -2,25 +2,26 @@
  * Programs as JSON: exact, versioned, and safe to read from strangers. Programs come in a list, regions
  * before their owners, so that a shared region stays shared; the last one is the program itself.
  */
-import type { Json } from '../base/attributes/attribute.js';
-import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim/index.js';
-import { isDType } from '../base/dtype.js';
-import { FormatError, GraphError, named } from '../base/errors.js';
-import { JsonReader } from '../base/attributes/reader.js';
+import type { Json } from '../../base/attributes/attribute.js';
+import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../../base/dim/index.js';
+import { isDType } from '../../base/dtype.js';
+import { FormatError, GraphError, named } from '../../base/errors.js';
+import { JsonReader } from '../../base/attributes/reader.js';
 import {
   type Attributes,
   decodeAttributes,
   encodeAttributes,
   mapAttributeDims,
-} from '../base/attributes/schema.js';
+} from '../../base/attributes/schema.js';
 import { bytesToBase64, fromBytes, fromWords, wordsOf } from './constants.js';
 import { mostLevels, mostRepeatedNodes } from './limits.js';
 import type { OperatorLookup } from './parse.js';
-import { type Operator, Program, type ProgramNode, type Value } from './program.js';
-import { requirementFromJSON, requirementToJSON } from './requirement.js';
+import type { Operator } from '../operator.js';
+import { Program, type ProgramNode, type Value } from '../program.js';
+import { requirementFromJSON, requirementToJSON } from '../requirement.js';
 import { programRanges } from './text.js';
-import type { ConstantData, TensorType } from './types.js';
-import { verifyAndRequire } from './verify.js';
+import type { ConstantData, TensorType } from '../types.js';
+import { verifyAndRequire } from '../verify.js';
 
 const format = 'kaon-program';
 const version = 2;

@@ -1,9 +1,9 @@
 /** Encoding of constants in text and JSON: few elements as numbers, many as base64 bytes. */
-import { fromBase64, toBase64 } from '../base/base64.js';
-import { allocate, bytesOf, type DType, isFloat, viewOf } from '../base/dtype.js';
-import { readElement, writeElement } from '../base/element.js';
-import { FormatError } from '../base/errors.js';
-import type { ConstantData } from './types.js';
+import { fromBase64, toBase64 } from '../../base/base64.js';
+import { allocate, bytesOf, type DType, isFloat, viewOf } from '../../base/dtype.js';
+import { readElement, writeElement } from '../../base/element.js';
+import { FormatError } from '../../base/errors.js';
+import type { ConstantData } from '../types.js';
 
 const fewest = 16;
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Json } from '../../src/base/attributes/attribute.js';
-import { symbol } from '../../src/base/dim/index.js';
-import { FormatError, GraphError } from '../../src/base/errors.js';
-import { programFromJSON, programToJSON } from '../../src/ir/json.js';
-import { Program, type Value } from '../../src/ir/program.js';
-import { mul } from '../../src/ops/elementwise/arithmetic.js';
-import { sum } from '../../src/ops/reduction/sum.js';
+import type { Json } from '../../../src/base/attributes/attribute.js';
+import { symbol } from '../../../src/base/dim/index.js';
+import { FormatError, GraphError } from '../../../src/base/errors.js';
+import { programFromJSON, programToJSON } from '../../../src/ir/formats/json.js';
+import { Program, type Value } from '../../../src/ir/program.js';
+import { mul } from '../../../src/ops/elementwise/arithmetic.js';
+import { sum } from '../../../src/ops/reduction/sum.js';
 
 const known = new Map([mul, sum].map((f) => [f.declaration.name, f.declaration]));
 const lookup = (name: string) => known.get(name);

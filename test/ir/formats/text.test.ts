@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addDim, symbol } from '../../src/base/dim/index.js';
-import { dtypes, viewOf, bytesOf } from '../../src/base/dtype.js';
-import { FormatError, GraphError, KaonError } from '../../src/base/errors.js';
-import { programFromJSON, programToJSON } from '../../src/ir/json.js';
-import { parseProgram } from '../../src/ir/parse.js';
-import { type CallNode, Program, type Value } from '../../src/ir/program.js';
-import { printProgram } from '../../src/ir/text.js';
-import { verify } from '../../src/ir/verify.js';
-import { add, mul } from '../../src/ops/elementwise/arithmetic.js';
-import { fill } from '../../src/ops/movement/fill.js';
-import { reshape } from '../../src/ops/movement/reshape.js';
-import { broadcastTo, sum } from '../../src/ops/reduction/sum.js';
-import { call } from '../../src/ops/structure/call.js';
-import { backwardProgram } from '../../src/passes/gradient/gradient.js';
+import { addDim, symbol } from '../../../src/base/dim/index.js';
+import { dtypes, viewOf, bytesOf } from '../../../src/base/dtype.js';
+import { FormatError, GraphError, KaonError } from '../../../src/base/errors.js';
+import { programFromJSON, programToJSON } from '../../../src/ir/formats/json.js';
+import { parseProgram } from '../../../src/ir/formats/parse.js';
+import { type CallNode, Program, type Value } from '../../../src/ir/program.js';
+import { printProgram } from '../../../src/ir/formats/text.js';
+import { verify } from '../../../src/ir/verify.js';
+import { add, mul } from '../../../src/ops/elementwise/arithmetic.js';
+import { fill } from '../../../src/ops/movement/fill.js';
+import { reshape } from '../../../src/ops/movement/reshape.js';
+import { broadcastTo, sum } from '../../../src/ops/reduction/sum.js';
+import { call } from '../../../src/ops/structure/call.js';
+import { backwardProgram } from '../../../src/passes/gradient/gradient.js';
 
 const known = new Map(
   [add, mul, sum, broadcastTo, reshape, fill, call].map((f) => [f.declaration.name, f.declaration]),

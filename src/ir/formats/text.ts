@@ -18,13 +18,13 @@
  * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
  * its number stands for it wherever it is shared.
  */
-import type { Json } from '../base/attributes/attribute.js';
-import { type Bounds, type DimExpr, symbolTable } from '../base/dim/index.js';
-import { printable, quoted } from '../base/escape.js';
-import { encodeAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
+import type { Json } from '../../base/attributes/attribute.js';
+import { type Bounds, type DimExpr, symbolTable } from '../../base/dim/index.js';
+import { printable, quoted } from '../../base/escape.js';
+import { encodeAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { bytesToBase64, wordsOf } from './constants.js';
-import { type CallNode, type Program, typeToString, type Value } from './program.js';
-import { conditionKey, requirementToJSON } from './requirement.js';
+import { type CallNode, type Program, typeToString, type Value } from '../program.js';
+import { conditionKey, requirementToJSON } from '../requirement.js';
 
 /** The program as text; `parseProgram` is the inverse. */
 export function printProgram(program: Program): string {
