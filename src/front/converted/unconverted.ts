@@ -1,17 +1,17 @@
 import { TraceError } from '../../base/errors.js';
 
-/** The useGraph at the start of a body, after other directives and comments. */
+/** The directive at the start of a body, after other directives and comments. */
 const asked =
   /^[^]*?\{(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/|(["'])(?!use graph\1)[^"'\n]*\1;?)*(["'])use graph\2/;
 
 /**
  * Refuses a function that asks to be converted and has not been: captured, it would take whatever path the
- * values at hand decide. Converted functions have another useGraph.
+ * values at hand decide. Converted functions have another directive.
  */
 export function refuseUnconverted(fn: (...args: never[]) => unknown, op: string): void {
   const text = Function.prototype.toString.call(fn);
   if (!text.includes('use graph') || !asked.test(text)) return;
-  throw new TraceError("the function has the useGraph 'use graph', and was not converted", {
+  throw new TraceError("the function has the directive 'use graph', and was not converted", {
     op,
     expected: 'the output of transform of kaon/source',
     actual: `the code of ${fn.name === '' ? 'a function' : fn.name} as it was written`,

@@ -151,13 +151,17 @@ export function layOut({
  */
 function areCapturedTypes(origin: Origin, operands: readonly Value[]): boolean {
   if (origin.regions.length > 0) return false;
+  // Arrays of deferred code have been computed, maybe with sizes that data of other code decided.
+  if (origin.capture !== null && origin.capture.kind !== 'trace') return false;
   for (let i = 0; i < operands.length; i++) {
     const { type } = operands[i];
     const captured = origin.operands[i].type;
     if (type !== captured && !sameType(type, captured)) return false;
     if (!type.shape.every(isStatic)) return false;
   }
-  return origin.results.every(({ type }) => type.shape.every(isStatic));
+  // Sizes of computed arrays have become numbers, which another run need not have.
+  const types = origin.captured ?? origin.results.map(({ type }) => type);
+  return types.every(({ shape }) => shape.every(isStatic));
 }
 
 /** The types of the results; interned ones of computed arrays become plain, since programs hold nothing else. */

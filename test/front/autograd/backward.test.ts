@@ -117,9 +117,9 @@ test('a second backward needs retainGraph', () => {
   loss.backward(undefined, { retainGraph: true });
   loss.backward();
   assert.deepEqual(x.grad!.tolist(), [4]);
-  refuses(() => loss.backward(), kn.ArgumentError, 'already used', 'retainGraph');
+  refuses(() => loss.backward(), kn.ArgumentError, 'already consumed', 'retainGraph');
   const later = autograd.record(() => loss.mul(x).sum());
-  refuses(() => later.backward(), kn.ArgumentError, 'already used', 'detach');
+  refuses(() => later.backward(), kn.ArgumentError, 'already consumed', 'detach');
 });
 
 test('two losses of one recording that share nothing each have their pass', () => {

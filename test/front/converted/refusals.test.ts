@@ -172,7 +172,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   'a test of several elements': {
     code: `return kn.stack([a, a]).greater(1) ? a : a.neg();`,
     error: 'KAON_SHAPE',
-    problem: /the test has not exactly one element/,
+    problem: /the test does not have exactly one element/,
     eager: null,
   },
 };
