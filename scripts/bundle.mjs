@@ -54,8 +54,10 @@ function walk(node, visit) {
   }
 }
 
-/** The entry points that programs import; the other one is the command. */
-const imported = Object.values(entries).filter((entry) => entry !== entries.cli);
+/** The entry points that users import: not the command, nor what only converted code imports. */
+const imported = Object.values(entries).filter(
+  (entry) => entry !== entries.cli && entry !== entries.converted,
+);
 
 export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
   const build = await rolldown({

@@ -94,7 +94,7 @@ async function survives(
     assert.ok(joins > 0, 'it was in the job');
     assert.deepEqual(bytesOf(executable.run(inputs)), expected);
     assert.ok(device.pool.joins > joins, 'another one has joined');
-    assert.equal(device.pool.notes.filter((one) => /in the middle/.test(one)).length, 1);
+    assert.equal(device.pool.notes.filter((one) => /during a run/.test(one)).length, 1);
     while (device.pool.notes.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     assert.match(device.pool.notes[1], /^a worker ended with code 7; another takes its place$/);
   } finally {

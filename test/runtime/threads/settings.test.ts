@@ -42,7 +42,7 @@ describe('the number of threads', () => {
       process.env.KAON_THREADS = 'auto';
       assert.ok(threadsOfEnvironment() >= 1);
       process.env.KAON_THREADS = 'two';
-      assert.throws(threadsOfEnvironment, /KAON_THREADS.*no number of threads/s);
+      assert.throws(threadsOfEnvironment, /KAON_THREADS.*not a number of threads/s);
     } finally {
       if (before === undefined) delete process.env.KAON_THREADS;
       else process.env.KAON_THREADS = before;
