@@ -83,6 +83,16 @@ const cases: Readonly<Record<string, string>> = {
     const all = [0 || null, '' && 1, null ?? 'd', 1 && 'b' && [].length, (0, 2) || 3];
     let p = 0, q = 1, r; p ||= 'p'; q &&= 'q'; r ??= 'r'; const o = { k: 0 }; o.k ||= 4; o.k &&= o.k + 1;
     return [...all, p, q, r, o.k, !p, !!q, p ? q ? 1 : 2 : 3];`,
+  'logical assignment to members that only syntax names': `
+    const all = []; const note = (x) => (all.push(x), x);
+    class Base { get n() { note('get'); return this.v; } set n(x) { note('set ' + x); this.v = x; } }
+    class C extends Base {
+      #p = 0; #q = 2; static #s; v = 0;
+      own() { note(this).#p ||= note('p'); this.#q ||= note('never'); C.#s ??= 's'; this.#q &&= this.#q + 1; return [this.#p, this.#q, C.#s]; }
+      inherited(k) { super.n ||= note(5); super[note(k)] &&= note(6); super.n ||= note('never'); return [this.v, Object.hasOwn(this, 'n')]; }
+    }
+    const c = new C(); const found = [c.own(), c.inherited('n')];
+    return [found, all.map((each) => (each === c ? 'c' : each))];`,
   'generators and their ends': `
     const all = [];
     function* g(n) { try { for (let i = 0; ; i++) { if (i > n) return 'done'; const got = yield i; if (got) all.push(got); } } finally { all.push('fin'); } }

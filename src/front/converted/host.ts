@@ -73,7 +73,26 @@ export function assignMember(
 ): unknown {
   const members = object as Record<PropertyKey, unknown>;
   const name = key as PropertyKey;
-  const old = members[name];
+  return assignPlace(
+    operator,
+    members,
+    () => members[name],
+    (_, assigned) => (members[name] = assigned),
+    value,
+    site,
+  );
+}
+
+/** The same for a member that only syntax can name: `read` and `write` do so, for an object or a key. */
+export function assignPlace<T>(
+  operator: '||' | '&&',
+  subject: T,
+  read: (subject: T) => unknown,
+  write: (subject: T, value: unknown) => unknown,
+  value: () => unknown,
+  site: string,
+): unknown {
+  const old = read(subject);
   const isKept = Boolean(test(old, site)) === (operator === '||');
-  return isKept ? old : (members[name] = value());
+  return isKept ? old : write(subject, value());
 }

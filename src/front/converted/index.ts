@@ -1,7 +1,7 @@
 /** Functions that converted code calls. Not for users: `kaon/source` writes the calls. */
 /** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
 export { mode } from '../core/mode.js';
-export { assignMember, rows, subject, test } from './host.js';
+export { assignMember, assignPlace, rows, subject, test } from './host.js';
 export { before, beforeMember, hostOnly, op, step, stepMember, unary, update } from './numbers.js';
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';

@@ -5,6 +5,7 @@ import { contains, type FunctionFacts, type CodeSpan } from './function-facts.js
 import { convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { has } from './shape.js';
+import { syntacticPlace } from './syntactic-place.js';
 
 /**
  * Expressions in the form that captured code runs in. It works on host values as well; what it decides, it
@@ -224,6 +225,12 @@ export abstract class CapturedExpressions extends Form {
       }
     }
     if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
+      const syntactic = syntacticPlace(target);
+      if (syntactic !== null) {
+        const { subject, accessors } = syntactic;
+        const given = subject === null ? 'undefined' : this.argument(subject);
+        return this.call('assignPlace', node, `'${plain}'`, given, ...accessors, this.#thunk(right), this.site(node)); // prettier-ignore
+      }
       const place = this.#reference(target);
       if (place !== null) {
         const value = this.#thunk(right);

@@ -2,6 +2,7 @@ import type * as t from '@babel/types';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { type FileContext, Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
+import { syntacticPlace } from './syntactic-place.js';
 import { has } from './shape.js';
 import { added, type Piece } from './output.js';
 
@@ -203,13 +204,17 @@ export class HostForm extends Form {
     const isLogical = operator === '||=' || operator === '&&=';
     if (isLogical && left.type === 'MemberExpression') {
       const { object, property, computed } = left;
-      const isNamed = object.type !== 'Super' && property.type !== 'PrivateName';
-      if (!isNamed || has(right, suspending)) return this.copy(node);
+      if (has(right, suspending)) return this.copy(node);
+      const value = [added('() => ('), ...this.expression(right), added(')')];
+      const plain = `'${operator.slice(0, -1)}'`;
+      const place = syntacticPlace(left);
+      if (place !== null) {
+        const subject = place.subject === null ? 'undefined' : this.argument(place.subject);
+        return this.call('assignPlace', node, plain, subject, ...place.accessors, value, this.site(node)); // prettier-ignore
+      }
       const key = computed
         ? this.argument(property)
         : [added(`'`), ...this.copy(property), added(`'`)];
-      const value = [added('() => ('), ...this.expression(right), added(')')];
-      const plain = `'${operator.slice(0, -1)}'`;
       return this.call('assignMember', node, plain, this.argument(object), key, value, this.site(node)); // prettier-ignore
     }
     if (isLogical && left.type === 'Identifier') {
