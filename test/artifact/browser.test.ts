@@ -40,7 +40,7 @@ async function serve(
         settle(JSON.parse(Buffer.concat(parts).toString()) as Done);
       });
     } else if (files.has(url)) answer('text/javascript', files.get(url)!);
-    else if (/^\/kaon\/[\w./]+\.js$/.test(url)) {
+    else if (/^\/kaon\/[\w./-]+\.js$/.test(url)) {
       answer('text/javascript', readFileSync(join(folder, url), 'utf8'));
     } else response.writeHead(404).end();
   });
