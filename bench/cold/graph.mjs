@@ -7,9 +7,12 @@ import { load as loadFrom } from '../dist.mjs';
 async function graphTimings(count) {
   const load = (path) => loadFrom(`src/${path}`);
   const [program, arithmetic, movement, symbols] = await Promise.all(
-    ['ir/program.js', 'ops/elementwise/arithmetic.js', 'ops/movement/fill.js', 'base/dim/index.js'].map(
-      load,
-    ),
+    [
+      'ir/program.js',
+      'ops/elementwise/arithmetic.js',
+      'ops/movement/fill.js',
+      'base/dim/index.js',
+    ].map(load),
   );
   const [traverse, cse, dce, gradients, text, parse, verify, json] = await Promise.all(
     [
