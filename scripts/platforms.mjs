@@ -85,7 +85,7 @@ async function bundleTests(to, isBrowser) {
   writeFileSync(
     main,
     [
-      `import { finish } from ${JSON.stringify(`${root}platforms/testRunner.mjs`)};`,
+      `import { finish } from ${JSON.stringify(`${root}platforms/test-runner.mjs`)};`,
       ...tests.map((name) => `import ${JSON.stringify(`${root}dist/test/contract/${name}`)};`),
       isBrowser
         ? `await fetch('/result', { method: 'POST', body: JSON.stringify(await finish()) });`
@@ -105,11 +105,11 @@ async function bundleTests(to, isBrowser) {
       {
         name: 'package-under-test',
         async resolveId(source, importer) {
-          if (source === 'node:test') return `${root}platforms/testRunner.mjs`;
+          if (source === 'node:test') return `${root}platforms/test-runner.mjs`;
           if (isBrowser && source === 'node:assert/strict') {
-            return `${root}platforms/assertStrict.mjs`;
+            return `${root}platforms/assert-strict.mjs`;
           }
-          if (isBrowser && files.has(source)) return `${root}platforms/noFiles.mjs`;
+          if (isBrowser && files.has(source)) return `${root}platforms/no-files.mjs`;
           if (source.startsWith('node:')) return { id: source, external: true };
           if (!source.startsWith('.')) return null;
           const resolved = await this.resolve(source, importer, { skipSelf: true });
