@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../src/index.js';
-import { registerBackend } from '../../src/runtime/execution/backends.js';
-import { FakeBackend } from '../support/fake-device.js';
+import * as kn from '../../../src/index.js';
+import { registerBackend } from '../../../src/runtime/execution/backends.js';
+import { FakeBackend } from '../../support/fake-device.js';
 
 /*
  * What arrays do on a device whose memory is its own and which answers by promises only. What they are worth is
