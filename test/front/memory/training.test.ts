@@ -15,9 +15,9 @@ import {
  * Captured training in one loop without a single pause, so that no finalizer runs before it is over:
  * whatever a step takes beyond its results must be given back by the step itself.
  */
-const steps = isLong ? 10_000 : 1_000;
+const steps = isLong ? 10_000 : 2_000;
 /** By then everything that is done once has been done: tracing, compiling, optimizing by the engine. */
-const settledAfter = isLong ? 1_000 : 400;
+const settledAfter = isLong ? 1_000 : 800;
 /**
  * How often memory is measured from then on, but for once. What small results are cut from is given back only
  * when the last of them is gone, so single measurements differ by two such pieces; the least of six does not.
