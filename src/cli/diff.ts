@@ -1,10 +1,10 @@
 import { printable } from '../base/escape.js';
-import { encodeAttributes } from '../base/attributes/schema.js';
+import { attributesText } from '../base/attributes/schema.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import type { NodeId } from '../graph/graph.js';
 import { conditionKey } from '../ir/requirement.js';
 import { printProgram } from '../ir/formats/text.js';
-import { type CallNode, typeToString } from '../ir/program.js';
+import { typeToString } from '../ir/program.js';
 import { bitsOf } from '../passes/rewrite/bits.js';
 
 /** Structural value of a node, from the inputs on: equal for equal computations, in either graph. */
@@ -43,7 +43,7 @@ class Computations {
       } else {
         const operands = program.operands(id).map((operand) => `${described.get(operand.node)!.key}.${operand.port}`); // prettier-ignore
         const regions = node.regions.map((region) => printProgram(region));
-        const attributes = attributesText(node);
+        const attributes = attributesText(node.op.attributes, node.attributes);
         described.set(
           id,
           this.#described(
@@ -66,10 +66,6 @@ class Computations {
   #described(text: string, line: string): Described {
     return { key: this.number(text), line: printable(line) };
   }
-}
-
-function attributesText({ op, attributes }: CallNode): string {
-  return JSON.stringify(encodeAttributes(op.attributes, attributes));
 }
 
 /**

@@ -46,6 +46,11 @@ export function encodeAttributes(
   return encoded;
 }
 
+/** Text of attributes: equal for two calls of an operator exactly if all attributes are. */
+export function attributesText(schema: AttributeSchema, attributes: Attributes): string {
+  return JSON.stringify(encodeAttributes(schema, attributes));
+}
+
 export function decodeAttributes(
   schema: AttributeSchema,
   json: Readonly<Record<string, Json>>,

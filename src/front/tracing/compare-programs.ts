@@ -2,7 +2,7 @@ import { type Dim, DimExpr } from '../../base/dim/index.js';
 import {
   type Attributes,
   type AttributeSchema,
-  encodeAttributes,
+  attributesText,
 } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
@@ -193,8 +193,7 @@ export class ProgramComparison {
   #sameAttributes(schema: AttributeSchema, a: Attributes, b: Attributes): boolean {
     if (a === b) return true;
     if (Object.keys(schema).every((name) => this.#sameValue(a[name], b[name]))) return true;
-    const text = (attributes: Attributes): string =>
-      JSON.stringify(encodeAttributes(schema, attributes));
+    const text = (attributes: Attributes): string => attributesText(schema, attributes);
     return text(a) === text(b);
   }
 

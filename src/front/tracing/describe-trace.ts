@@ -1,4 +1,4 @@
-import { encodeAttributes } from '../../base/attributes/schema.js';
+import { attributesText } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type Program, typeToString } from '../../ir/program.js';
 import { conditionKey } from '../../ir/requirement.js';
@@ -34,7 +34,7 @@ export function describeNode(program: Program, id: NodeId): string {
   const operands = program
     .operands(id)
     .map(({ node: from, port }) => (port === 0 ? `%${from}` : `%${from}.${port}`));
-  const attributes = JSON.stringify(encodeAttributes(node.op.attributes, node.attributes));
+  const attributes = attributesText(node.op.attributes, node.attributes);
   const types = node.types.map(typeToString).join(', ');
   return `${node.op.name}(${operands.join(', ')}) ${attributes}: ${types}`;
 }

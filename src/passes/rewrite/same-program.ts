@@ -1,4 +1,4 @@
-import { encodeAttributes } from '../../base/attributes/schema.js';
+import { attributesText } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, type Program, sameType } from '../../ir/program.js';
 import { conditionKey } from '../../ir/requirement.js';
@@ -55,5 +55,5 @@ function sameCall(a: CallNode, b: CallNode): boolean {
 }
 
 function attributesKey({ op, attributes }: CallNode): string {
-  return JSON.stringify(encodeAttributes(op.attributes, attributes));
+  return attributesText(op.attributes, attributes);
 }

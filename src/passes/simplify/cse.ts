@@ -1,4 +1,4 @@
-import { encodeAttributes } from '../../base/attributes/schema.js';
+import { attributesText } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
@@ -73,7 +73,7 @@ class Labels {
     if (declarationOf(op).measure !== undefined) text += boundsOfTypes(types);
     for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
     for (const _ in attributes) {
-      text += JSON.stringify(encodeAttributes(op.attributes, attributes));
+      text += attributesText(op.attributes, attributes);
       break;
     }
     if (text === '') return 2 * number;

@@ -1,4 +1,4 @@
-import { encodeAttributes } from '../../../base/attributes/schema.js';
+import { attributesText } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
@@ -17,7 +17,7 @@ export interface KernelSignature {
 
 /** The attributes of a call as unambiguous text, usually empty. */
 export function attributesKey({ op, attributes }: CallNode): string {
-  for (const _ in attributes) return JSON.stringify(encodeAttributes(op.attributes, attributes));
+  for (const _ in attributes) return attributesText(op.attributes, attributes);
   return '';
 }
 
