@@ -16,11 +16,7 @@ import {
 /** A buffer is given by its address in `memory`, or by a memory of its own. */
 export type KernelValue = LaneValue | BufferArgument;
 
-export type Runnable = (
-  memory: MemoryViews,
-  args: readonly KernelValue[],
-  member?: Member,
-) => void;
+export type Runnable = (memory: MemoryViews, args: readonly KernelValue[], member?: Member) => void;
 
 /** One thread that runs everything. */
 const alone: Member = { index: 0, count: 1 };

@@ -74,8 +74,8 @@ export function tableLength(
   return placeEntry(plan, plan.places.length);
 }
 
-/** Whether a kernel may keep something from one run of a program to the next. */
-export type ProgramLifetime = 'once' | 'many runs';
+/** Period for which kernels may keep something: a step, a run of the program, or many in the same memory. */
+export type ProgramLifetime = 'step' | 'once' | 'many runs';
 
 /** A program as steps, before anything is printed. */
 export interface LoweredSteps {
@@ -264,7 +264,7 @@ class Kernels {
     places: BufferAssignment,
     around: GroupContext,
   ): PackedLifetime | null {
-    const operand = packedOperand(program, group);
+    const operand = this.#lifetime === 'step' ? null : packedOperand(program, group);
     if (operand === null) return null;
     const locations = locationsRead(program, group.members, places, operand);
     const steady = packedLifetime(places.memory, locations, around);

@@ -29,7 +29,7 @@ export function planSteps(program: Program, target: DeviceTarget): StepPlan {
   const prepared = prepareControl(program);
   const groups = schedule(prepared, fuse(prepared));
   const division = { threads: 1, keepsRanges: true } as const;
-  const { places, steps } = lowerSteps(prepared, groups, target, [], division, 'once');
+  const { places, steps } = lowerSteps(prepared, groups, target, [], division, 'step');
   const { memory } = places;
   refuseUnknown(prepared, [...mainSizes(steps), ...memory.places.map(({ length }) => length)]);
   const outputs = prepared.outputs.map(({ value }) => places.outputSource(value));
