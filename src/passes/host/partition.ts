@@ -35,8 +35,8 @@ export interface IslandStage {
   /** Of calls whose sizes only the data decides: nobody could check them earlier. */
   readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
-  /** Calls that run elsewhere, when the island has run. */
-  readonly elsewhere: Island | null;
+  /** Calls that run elsewhere, when the island has run, and what is checked before. */
+  readonly elsewhere: Pick<IslandStage, 'checks' | 'island'> | null;
   /** The calls whose operand's elements become sizes. */
   readonly extents: readonly NodeId[];
   /** The loops and branches that the host runs. */
@@ -57,6 +57,8 @@ export interface Placement {
   readonly runsOnHost?: typeof isHostRun;
   /** Calls that run elsewhere than the rest, as what a device lacks does. Default: none. */
   readonly runsElsewhere?: (call: CallNode, id: NodeId) => boolean;
+  /** Whether a program without cuts is one island, without what needs no code. Default false. */
+  readonly isWhole?: boolean;
 }
 
 /**
@@ -66,7 +68,7 @@ export interface Placement {
  */
 export function partition(
   program: Program,
-  { runsOnHost = isHostRun, runsElsewhere = () => false }: Placement = {},
+  { runsOnHost = isHostRun, runsElsewhere = () => false, isWhole = false }: Placement = {},
 ): Partition | null {
   const own = program.decidedSizes;
   const [hostRun, elsewhere] = [new Set<NodeId>(), new Set<NodeId>()];
@@ -77,7 +79,7 @@ export function partition(
     else if (!isExtents(node) && runsElsewhere(node, id)) elsewhere.add(id);
   }
   const hasCuts = own.size + hostRun.size + elsewhere.size > 0;
-  return hasCuts ? new Partitioner(program, hostRun, elsewhere).run() : null;
+  return hasCuts || isWhole ? new Partitioner(program, hostRun, elsewhere).run() : null;
 }
 
 /** A program without cuts as the one island that it is. */
@@ -190,16 +192,9 @@ class Partitioner {
   #stage(stage: number, draft: Draft): IslandStage {
     const { wanted, wantedElsewhere, extents, calls, requirements } = draft;
     // What runs elsewhere comes last, and so says first what it wants of the island.
-    const elsewhere = this.#cut(stage, wantedElsewhere, true);
+    const elsewhere = wantedElsewhere.size === 0 ? null : this.#cut(stage, wantedElsewhere, true);
     const { island, checks } = this.#cut(stage, wanted, false);
-    return {
-      checks: [...checks, ...elsewhere.checks],
-      island,
-      elsewhere: elsewhere.island,
-      extents,
-      calls,
-      requirements,
-    };
+    return { checks, island, elsewhere, extents, calls, requirements };
   }
 
   #cut(

@@ -8,7 +8,7 @@ import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { DType } from '../../base/dtype.js';
 import { controlOf } from '../lower/main/control.js';
-import type { Island, Partition, IslandStage } from './partition.js';
+import type { BoundaryCheck, Island, Partition, IslandStage } from './partition.js';
 import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
@@ -141,16 +141,21 @@ export class RoutineBuilder {
 
   #stage(stage: IslandStage, number: number): void {
     const { checks, island, elsewhere, extents, calls, requirements } = stage;
-    for (const { call, operands, elements } of checks) {
-      const types = operands.map(({ type }) => type);
-      this.emit({ kind: 'check', call, types, elements: this.at(elements) });
-    }
+    this.#checks(checks);
     if (island !== null) this.#run(island, `island ${number}`, false);
-    if (elsewhere !== null) this.#run(elsewhere, `elsewhere ${number}`, true);
+    this.#checks(elsewhere?.checks ?? []);
+    if (elsewhere?.island) this.#run(elsewhere.island, `elsewhere ${number}`, true);
     for (const id of extents) this.#extents(id);
     for (const id of calls) this.#control(id);
     for (const { condition, ...refusal } of requirements) {
       this.require(condition.dim, condition.relation, refusal);
+    }
+  }
+
+  #checks(checks: readonly BoundaryCheck[]): void {
+    for (const { call, operands, elements } of checks) {
+      const types = operands.map(({ type }) => type);
+      this.emit({ kind: 'check', call, types, elements: this.at(elements) });
     }
   }
 
@@ -274,7 +279,7 @@ export class RoutineBuilder {
     const lastRead = new Map<Value, number>();
     stages.forEach(({ island, elsewhere, extents, calls }, stage) => {
       const operands = [...extents, ...calls].flatMap((id) => program.operands(id));
-      const reads = [island, elsewhere].flatMap((each) => each?.reads ?? []);
+      const reads = [island, elsewhere?.island].flatMap((each) => each?.reads ?? []);
       for (const value of [...reads, ...operands]) {
         lastRead.set(viewed(program, value), stage);
       }

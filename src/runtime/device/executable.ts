@@ -4,7 +4,7 @@ import { DeviceError } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import { foreignInCapturedCode } from '../../passes/host/elements.js';
-import { partition, wholePartition } from '../../passes/host/partition.js';
+import { partition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
 import type { HostCallee, HostPart, HostRoutine } from '../../passes/host/statements.js';
 import { routineLines } from '../../passes/host/text.js';
@@ -38,8 +38,7 @@ class DeviceProgram implements DeviceCode {
     this.#queue = queue;
     const lowest = lowered(program);
     const { backend } = queue;
-    const parts = partition(lowest, placementOn(lowest, backend)) ?? wholePartition(lowest);
-    this.routine = routineOf(parts);
+    this.routine = routineOf(partition(lowest, placementOn(lowest, backend))!);
     forEachStatement(this.routine.body, (statement) => {
       if (statement.kind !== 'run') return;
       const { program: part, isElsewhere } = statement.part;

@@ -43,6 +43,7 @@ export function placementOn(program: Program, backend: Backend): Placement {
     runsOnHost: (call: CallNode, id: NodeId, own: ReadonlyMap<string, Value>) =>
       controlOf(call) !== null && (isHostRun(call, id, own) || lacks(call, id) || hasLacking(call)),
     runsElsewhere: lacks,
+    isWhole: true,
   };
 }
 
