@@ -12,7 +12,7 @@ export function registerBackend(backend: Backend): DeviceQueue {
   const queue = new DeviceQueue(backend);
   useDevice({
     memory: queue,
-    compile: (program, isStrict) => new DeviceExecutable(program, queue, { isStrict }),
+    compile: (program, policy) => new DeviceExecutable(program, queue, policy),
   });
   return queue;
 }
