@@ -22,6 +22,7 @@ import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
 import { mode, withMode } from '../core/mode.js';
 import { type GradReq, NDArray } from '../core/ndarray.js';
+import { moveState } from '../devices/placing.js';
 import {
   keepGradient,
   forgetHistory,
@@ -210,6 +211,7 @@ export class GraphRunner {
       this.#elsewhere = this.#kept(this.parts.program);
       wantIslands(this.#elsewhere, this.#islands);
     }
+    moveState(operands, this.parts.writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : []))); // prettier-ignore
     const arrays = this.#arrays(runElsewhere(this.#elsewhere, operands, undefined)!);
     this.parts.writes.forEach((write, i) => {
       const value = arrays[this.#returned + i];

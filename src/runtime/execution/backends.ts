@@ -53,6 +53,10 @@ export function useDevice(device: DeviceInUse): void {
   otherBackends.exist = true;
 }
 
+export function isInUse(name: string): boolean {
+  return registered.has(name);
+}
+
 /**
  * The device of a name; null for the CPU.
  * @throws ArgumentError where there is none of that name.
