@@ -41,11 +41,11 @@ export interface ProgramPlan {
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
   readonly sizes: readonly DimExpr[];
-  /** What addresses in the table are: one word each, or two. */
+  /** Type of the addresses in the table, which take one word each, or two. */
   readonly addresses: AddressScalar;
   readonly places: readonly PlannedBuffer[];
   readonly outputs: readonly OutputSource[];
-  /** What kernels keep from run to run. */
+  /** Packed buffers that kernels keep from run to run. */
   readonly kept: readonly PackedBuffer[];
   /** For how many threads it is made. Where there are several, `main` takes a team. */
   readonly threads: number;
@@ -53,12 +53,12 @@ export interface ProgramPlan {
   readonly gain: Dim;
 }
 
-/** Where the table has the state of what is kept, one of `keptStates`. */
+/** Table entry with the state of a packed buffer, one of `keptStates`. */
 export function stateEntry({ sizes }: Pick<ProgramPlan, 'sizes'>, kept: number): number {
   return sizes.length + kept;
 }
 
-/** Where the table has the address of a place; those of two words are aligned, the lower word first. */
+/** Table entry with the address of a place; those of two words are aligned, the lower word first. */
 export function placeEntry(
   { sizes, kept, addresses }: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses'>,
   place: number,
@@ -74,7 +74,7 @@ export function tableLength(
   return placeEntry(plan, plan.places.length);
 }
 
-/** Whether a kernel may keep something from one run of a program to the next. */
+/** Expected number of runs of a program: kernels keep packed buffers only for `many runs`. */
 export type ProgramLifetime = 'once' | 'many runs';
 
 /**
@@ -236,7 +236,7 @@ class Kernels {
     return kernel;
   }
 
-  /** How steady the operand is of which a kernel may keep something; null where it may not. */
+  /** Lifetime of the operand that a kernel may keep packed; null where it may not. */
   #steadiness(
     program: Program,
     group: Group,
