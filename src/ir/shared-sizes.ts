@@ -1,5 +1,6 @@
 import type { Dim } from '../base/dim/index.js';
-import { type Attributes, attributesText } from '../base/attributes/schema.js';
+import { attributesKey } from '../base/attributes/key.js';
+import type { Attributes } from '../base/attributes/schema.js';
 import type { InferContext, Operator } from './operator.js';
 
 type Fresh = InferContext['fresh'];
@@ -32,7 +33,7 @@ export class SharedSizes {
   freshFor(op: Operator, operands: readonly object[], attributes: Attributes, fresh: Fresh): Fresh {
     if (op.sizedBy === undefined) return fresh;
     const deciding = [op, ...op.sizedBy.map((k) => operands[k])].map((each) => this.#number(each));
-    const key = `${deciding.join()}${attributesText(op.attributes, attributes)}`;
+    const key = `${deciding.join()}${attributesKey(op, attributes)}`;
     let sizes = this.#sizes.get(key);
     if (sizes === undefined) this.#sizes.set(key, (sizes = []));
     const known = sizes;

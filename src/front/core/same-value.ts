@@ -1,5 +1,5 @@
 import { typeToString } from '../../ir/program.js';
-import { attributeKey } from './key.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import { NDArray } from './ndarray.js';
 
 /** Limit of constants that are compared by elements instead of identity. */
@@ -23,5 +23,5 @@ export function describeValue(object: object, numberOf: (object: object) => numb
       ? operands.map((operand) => typeToString(operand.type))
       : operands.map(numberOf);
   const numbers = [...[declaration, ...regions].map(numberOf), ...given];
-  return `${numbers.join()}.${results.indexOf(object)}${attributeKey(declaration, attributes)}`;
+  return `${numbers.join()}.${results.indexOf(object)}${attributesKey(declaration, attributes)}`;
 }

@@ -7,7 +7,7 @@ import type { TensorType } from '../../ir/types.js';
 import { registry } from '../../ops/registry.js';
 import { withOutputs } from '../../passes/rewrite/outputs.js';
 import { arrayType } from '../core/array-type.js';
-import { hostNumberType, numberArray } from '../core/capture.js';
+import { hostNumberType, numberArray } from '../core/host-number.js';
 import { stateType } from '../dispatch/generator.js';
 import type { GraphParts, ExternalRef } from './graph.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';

@@ -8,7 +8,7 @@ import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { settle } from '../../ops/elements.js';
 import { ExtentParameters } from '../../loop/language/extents.js';
-import { attributesKey } from '../lower/nests/signature.js';
+import { attributesKey } from '../../base/attributes/key.js';
 
 /** Cost of one element of a point operator, measured on its lowered expression. */
 export interface PointCost {
@@ -44,7 +44,7 @@ export class Costs {
     let alike = this.#alike.get(call.op);
     if (alike === undefined) this.#alike.set(call.op, (alike = new Map()));
     const isElementwise = lowering.kind === 'point' && lowering.elementwise;
-    let key = attributesKey(call);
+    let key = attributesKey(call.op, call.attributes);
     for (const type of [call.types[0], ...this.#program.operands(id).map((value) => value.type)]) {
       key += isElementwise ? ` ${type.dtype}` : ` ${typeToString(type)}`;
     }

@@ -1,4 +1,4 @@
-import { attributesText } from '../../base/attributes/schema.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, type Program, sameType } from '../../ir/program.js';
 import { conditionKey } from '../../ir/requirement.js';
@@ -50,10 +50,6 @@ function sameCall(a: CallNode, b: CallNode): boolean {
     a.types.every((type, k) => sameType(type, b.types[k])) &&
     a.regions.length === b.regions.length &&
     a.regions.every((region, k) => sameProgram(region, b.regions[k])) &&
-    attributesKey(a) === attributesKey(b)
+    attributesKey(a.op, a.attributes) === attributesKey(b.op, b.attributes)
   );
-}
-
-function attributesKey({ op, attributes }: CallNode): string {
-  return attributesText(op.attributes, attributes);
 }

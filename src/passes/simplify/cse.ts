@@ -1,4 +1,4 @@
-import { attributesText } from '../../base/attributes/schema.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
@@ -72,10 +72,7 @@ class Labels {
     // Data-dependent sizes are the same only within the same bounds.
     if (declarationOf(op).measure !== undefined) text += boundsOfTypes(types);
     for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
-    for (const _ in attributes) {
-      text += attributesText(op.attributes, attributes);
-      break;
-    }
+    text += attributesKey(op, attributes);
     if (text === '') return 2 * number;
     const key = `${number}${text}`;
     let label = this.#labels.get(key);

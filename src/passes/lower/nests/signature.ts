@@ -1,4 +1,4 @@
-import { attributesText } from '../../../base/attributes/schema.js';
+import { attributesKey } from '../../../base/attributes/key.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
@@ -13,12 +13,6 @@ import type { ValueLocations } from './scope.js';
 export interface KernelSignature {
   readonly key: string;
   readonly places: readonly number[];
-}
-
-/** The attributes of a call as unambiguous text, usually empty. */
-export function attributesKey({ op, attributes }: CallNode): string {
-  for (const _ in attributes) return attributesText(op.attributes, attributes);
-  return '';
 }
 
 /** Signatures of groups: equal for groups that differ only in the locations of their operands. */
@@ -63,7 +57,7 @@ export class KernelSignatures {
       const call = this.#program.node(id) as CallNode;
       const operands = this.#program.operands(id).map(refer);
       numbers.set(id, numbers.size);
-      const attributes = attributesKey(call);
+      const attributes = attributesKey(call.op, call.attributes);
       const types = call.types.map((type) => this.#type(type)).join();
       lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
     }
