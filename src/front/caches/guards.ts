@@ -1,6 +1,6 @@
 import { type TreeStructure, structureToString } from '../../base/attributes/tree.js';
-import { sameType, typeToString } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
+import { typeToString } from '../../ir/program.js';
+import { sameType, type TensorType } from '../../ir/types.js';
 import type { NewGradient } from '../capture/gradients.js';
 import type { GraphParts } from '../graphs/graph.js';
 import { mode } from '../core/mode.js';

@@ -1,6 +1,5 @@
-import { attributesKey } from '../../../base/attributes/key.js';
 import type { NodeId } from '../../../graph/graph.js';
-import type { Operator } from '../../../ir/operator.js';
+import type { CallLabels } from '../../../ir/call-labels.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import { typeToString } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
@@ -19,16 +18,15 @@ export interface KernelSignature {
 export class KernelSignatures {
   readonly #program: Program;
   readonly #placement: ValueLocations;
-  /** Operators are compared as objects: two may have the same name. */
-  readonly #operators: Map<Operator, number>;
+  readonly #labels: CallLabels;
   /** Layers have types in common, which are one object where sizes were inferred. */
   readonly #types: Map<TensorType, string> = new Map();
 
-  /** Signatures of several programs are comparable if they share `operators`. */
-  constructor(program: Program, placement: ValueLocations, operators: Map<Operator, number>) {
+  /** Signatures of several programs are comparable if they share `labels`. */
+  constructor(program: Program, placement: ValueLocations, labels: CallLabels) {
     this.#program = program;
     this.#placement = placement;
-    this.#operators = operators;
+    this.#labels = labels;
   }
 
   /** `keeps` distinguishes kernels that keep data from those that do not. */
@@ -57,9 +55,8 @@ export class KernelSignatures {
       const call = this.#program.node(id) as CallNode;
       const operands = this.#program.operands(id).map(refer);
       numbers.set(id, numbers.size);
-      const attributes = attributesKey(call.op, call.attributes);
       const types = call.types.map((type) => this.#type(type)).join();
-      lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
+      lines.push(`${this.#labels.of(call)}(${operands.join()})${types}`);
     }
     for (const id of group.anchors) lines.push(String(numbers.get(id)));
     for (const value of group.writes) {
@@ -74,11 +71,5 @@ export class KernelSignatures {
     let text = this.#types.get(type);
     if (text === undefined) this.#types.set(type, (text = typeToString(type)));
     return text;
-  }
-
-  #operator(op: Operator): number {
-    let number = this.#operators.get(op);
-    if (number === undefined) this.#operators.set(op, (number = this.#operators.size));
-    return number;
   }
 }
