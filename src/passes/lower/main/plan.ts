@@ -2,7 +2,7 @@ import type { Dim, DimExpr } from '../../../base/dim/index.js';
 import { symbolsOf } from '../../../base/dim/index.js';
 import { UnsupportedError } from '../../../base/errors.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
-import type { Operator } from '../../../ir/operator.js';
+import { CallLabels } from '../../../ir/call-labels.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
@@ -195,7 +195,7 @@ class Kernels {
   readonly #target: DeviceTarget;
   readonly #division: Division;
   readonly #lifetime: ProgramLifetime;
-  readonly #operators: Map<Operator, number> = new Map();
+  readonly #labels: CallLabels = new CallLabels();
   readonly #signatures: Map<BufferAssignment, KernelSignatures> = new Map();
   readonly #known: Map<
     string,
@@ -216,7 +216,7 @@ class Kernels {
   ): LoweredKernel {
     let signatures = this.#signatures.get(places);
     if (signatures === undefined) {
-      signatures = new KernelSignatures(program, places, this.#operators);
+      signatures = new KernelSignatures(program, places, this.#labels);
       this.#signatures.set(places, signatures);
     }
     const steady = this.#steadiness(program, group, places, around);
