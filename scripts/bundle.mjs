@@ -17,6 +17,7 @@ const entries = {
   lint: 'src/lint/index.ts',
   onnx: 'src/onnx.ts',
   plugin: 'src/plugin/index.ts',
+  register: 'src/register/index.ts',
   source: 'src/source/index.ts',
 };
 

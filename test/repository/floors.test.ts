@@ -23,6 +23,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
   plugin: ['source'],
+  register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
