@@ -25,7 +25,8 @@ DTYPES = {
 
 def _result_types(text):
     with mlir.make_ir_context():
-        main = next(iter(ir.Module.parse(text).body.operations))
+        module = ir.Module.parse(text)  # owns its operations: it must outlive them
+        main = next(iter(module.body.operations))
         for result in main.type.results:
             tensor = ir.RankedTensorType(result)
             yield jax.ShapeDtypeStruct(tuple(tensor.shape), DTYPES[str(tensor.element_type)])
