@@ -146,7 +146,7 @@ class MainPrinter {
     });
   }
 
-  /** What is repeated. */
+  /** Prints the repeated statements. */
   #inside(team: MainTeam | null, print: (into: Sequence) => void): Stmt {
     const into = new Sequence(team);
     this.#reader.repeated(() => print(into));

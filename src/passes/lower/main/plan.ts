@@ -2,7 +2,7 @@ import type { Dim, DimExpr } from '../../../base/dim/index.js';
 import { symbolsOf } from '../../../base/dim/index.js';
 import { UnsupportedError } from '../../../base/errors.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
-import type { Operator } from '../../../ir/operator.js';
+import { CallLabels } from '../../../ir/call-labels.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
@@ -41,11 +41,11 @@ export interface ProgramPlan {
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
   readonly sizes: readonly DimExpr[];
-  /** What addresses in the table are: one word each, or two. */
+  /** Type of the addresses in the table, which take one word each, or two. */
   readonly addresses: AddressScalar;
   readonly places: readonly PlannedBuffer[];
   readonly outputs: readonly OutputSource[];
-  /** What kernels keep from run to run. */
+  /** Packed buffers that kernels keep from run to run. */
   readonly kept: readonly PackedBuffer[];
   /** For how many threads it is made. Where there are several, `main` takes a team. */
   readonly threads: number;
@@ -53,12 +53,12 @@ export interface ProgramPlan {
   readonly gain: Dim;
 }
 
-/** Where the table has the state of what is kept, one of `keptStates`. */
+/** Table entry with the state of a packed buffer, one of `keptStates`. */
 export function stateEntry({ sizes }: Pick<ProgramPlan, 'sizes'>, kept: number): number {
   return sizes.length + kept;
 }
 
-/** Where the table has the address of a place; those of two words are aligned, the lower word first. */
+/** Table entry with the address of a place; those of two words are aligned, the lower word first. */
 export function placeEntry(
   { sizes, kept, addresses }: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses'>,
   place: number,
@@ -216,7 +216,7 @@ class Kernels {
   readonly #target: DeviceTarget;
   readonly #division: Division;
   readonly #lifetime: ProgramLifetime;
-  readonly #operators: Map<Operator, number> = new Map();
+  readonly #labels: CallLabels = new CallLabels();
   readonly #signatures: Map<BufferAssignment, KernelSignatures> = new Map();
   readonly #known: Map<
     string,
@@ -237,7 +237,7 @@ class Kernels {
   ): LoweredKernel {
     let signatures = this.#signatures.get(places);
     if (signatures === undefined) {
-      signatures = new KernelSignatures(program, places, this.#operators);
+      signatures = new KernelSignatures(program, places, this.#labels);
       this.#signatures.set(places, signatures);
     }
     const steady = this.#steadiness(program, group, places, around);
@@ -257,7 +257,7 @@ class Kernels {
     return kernel;
   }
 
-  /** How steady the operand is of which a kernel may keep something; null where it may not. */
+  /** Lifetime of the operand that a kernel may keep packed; null where it may not. */
   #steadiness(
     program: Program,
     group: Group,
