@@ -82,6 +82,14 @@ export function wantIslands(program: Program, policy: IslandPolicy): void {
   policies.set(program, policy);
 }
 
+/** Storages on the CPU that programs on other devices may read. */
+const following = new WeakSet<Storage>();
+
+/** Has elements on the CPU go to wherever the other operands are: state of the library's own. */
+export function followsOthers(storage: Storage): void {
+  following.add(storage);
+}
+
 /** The calls of a program that ran on the CPU instead of another device. */
 export function islandsOf(program: Program): readonly IslandReport[] {
   return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.islands());
@@ -121,10 +129,11 @@ function commonBackend(
   const storages = [...inputs.map(({ storage }) => storage), ...into];
   const backend = storages.find((storage) => storage !== null && storage.backend !== null)?.backend;
   if (backend === undefined || backend === null) return null;
-  for (const { storage, shape } of inputs) {
+  for (const { storage, shape, isConstant } of inputs) {
     if (storage.backend === backend) continue;
     const isElsewhere = storage.backend !== null;
-    if (isElsewhere || (shape.length > 0 && backend.limits.dtypes.has(storage.dtype))) {
+    const isData = shape.length === 0 || isConstant === true || following.has(storage);
+    if (isElsewhere || (!isData && backend.limits.dtypes.has(storage.dtype))) {
       throw different(storage.backend, backend);
     }
   }
