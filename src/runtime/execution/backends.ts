@@ -13,7 +13,12 @@ export interface DeviceInUse {
    * @throws DeviceError for what the device lacks, unless the policy has it run on the CPU.
    */
   compile(program: Program, policy: IslandPolicy): DeviceProgramExecutable;
+  /** True if the device lacks something that a program calls. */
+  lacks(program: Program): boolean;
 }
+
+/** The device of new arrays; null for the CPU. */
+export const newArrays: { backend: BufferBackend | null } = { backend: null };
 
 /**
  * Policy for calls that a device lacks: `islands` runs them on the CPU, in the middle of the program; `strict` refuses
@@ -105,8 +110,24 @@ export function runElsewhere(
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
 ): readonly Operand[] | null {
-  const backend = commonBackend(inputs, into);
+  const backend = commonBackend(inputs, into) ?? backendOfNew(program, inputs, into);
   return backend === null ? null : executableOn(program, backend).run(inputs, into);
+}
+
+/** The device of new arrays, for a program whose results are new ones: none of its operands is anywhere in particular. */
+function backendOfNew(
+  program: Program,
+  inputs: readonly Operand[],
+  into: readonly (Storage | null)[] | undefined,
+): BufferBackend | null {
+  const { backend } = newArrays;
+  if (backend === null || into !== undefined) return null;
+  const isNew = inputs.every(
+    ({ storage, isConstant }) => isConstant === true || following.has(storage),
+  );
+  if (!isNew) return null;
+  const mayLack = (policies.get(program) ?? 'eager') !== 'eager';
+  return mayLack || !inUse.get(backend)!.lacks(program) ? backend : null;
 }
 
 function executableOn(program: Program, backend: BufferBackend): Executable {
