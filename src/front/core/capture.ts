@@ -8,7 +8,7 @@ import {
   symbolsOf,
 } from '../../base/dim/index.js';
 import { determinedSymbols } from '../../ir/bind.js';
-import type { Requirement } from '../../ir/requirement.js';
+import { type Require, type Requirement, requireOrKeep } from '../../ir/requirement.js';
 import { SharedSizes } from '../../ir/shared-sizes.js';
 import type { TensorType } from '../../ir/types.js';
 import { type ArrayType, arrayType } from './array-type.js';
@@ -19,7 +19,7 @@ import {
   untouched,
   usersOf,
 } from './gradient-use.js';
-import type { Origin, Session } from './history.js';
+import { currentSerial, type Origin, type Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import { arrayOf, type GradReq, NDArray } from './ndarray.js';
 import { describeValue } from './same-value.js';
@@ -135,6 +135,13 @@ export class Capture {
 
   /** Requirements of captured calls on sizes, dead calls included, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
+
+  /** States conditions of captured calls. */
+  readonly require: Require = requireOrKeep((requirement) => {
+    const { source = currentSource() } = requirement;
+    const serial = currentSerial();
+    this.requirements.push({ serial, requirement: { ...requirement, source } });
+  });
 
   /** Calls that may refuse their elements, dead calls included. */
   readonly checked: Origin[] = [];
