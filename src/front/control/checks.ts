@@ -57,7 +57,7 @@ export function checkedReturn(
   const returned = takeApart(op, states.what, value[1]);
   const after = arrangedLike(op, states, returned, 'changes its structure');
   const names = namesOf(states);
-  const require = mode.capture?.require ?? requireNow;
+  const require = mode.capture?.calls.require ?? requireNow;
   return {
     outputs,
     states: after.map((array, k) => {

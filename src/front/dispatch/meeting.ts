@@ -25,7 +25,7 @@ export function agreeingOperands(
   const shapes = operands.map(({ type }) => type.shape);
   if (shapes.every((shape) => shape.every(isStatic))) return operands;
   const isDecided = decidedIn([...decidingCaptures(capture, operands)]);
-  const agreements = agree(shapes, meetings(shapes, attributes), isDecided, capture.require);
+  const agreements = agree(shapes, meetings(shapes, attributes), isDecided, capture.calls.require);
   return operands.map((operand, i) => {
     const { equal, stretched } = agreements[i];
     const same = equal === null ? operand : withSizes(operand, equal.shape, equal.refusal);
@@ -54,7 +54,7 @@ function decidedIn(captures: readonly Capture[]): (dim: Dim) => boolean {
   return (dim) =>
     captures.length > 0 &&
     !isStatic(dim) &&
-    [...symbolsOf(dim)].some((symbol) => captures.some(({ decided }) => decided.has(symbol)));
+    [...symbolsOf(dim)].some((symbol) => captures.some(({ sizes }) => sizes.decided.has(symbol)));
 }
 
 /** The captures whose data decides sizes of a call. */
@@ -64,7 +64,7 @@ export function decidingCaptures(
 ): ReadonlySet<Capture> {
   const captures = new Set<Capture>();
   const note = (each: Capture | null): void => {
-    for (; each !== null; each = each.parent) if (each.decided.size > 0) captures.add(each);
+    for (; each !== null; each = each.parent) if (each.sizes.decided.size > 0) captures.add(each);
   };
   note(capture);
   for (const { origin } of operands) note(origin?.capture ?? null);

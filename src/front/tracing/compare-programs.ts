@@ -6,11 +6,8 @@ import {
   symbol,
   symbolTable,
 } from '../../base/dim/index.js';
-import {
-  type Attributes,
-  type AttributeSchema,
-  attributesText,
-} from '../../base/attributes/schema.js';
+import { type Attributes } from '../../base/attributes/schema.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
   type CallNode,
@@ -19,6 +16,7 @@ import {
   type ProgramNode,
   type Value,
 } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import {
@@ -137,7 +135,7 @@ export class ProgramComparison {
     if (b.kind === 'constant' && this.#isSize(a, b)) return null;
     if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
     if (!areOperandsSame) return 'an operator with other operands';
-    if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
+    if (!this.#sameAttributes(a.op, a.attributes, b.attributes)) {
       return 'an operator with other attributes';
     }
     const isTyped =
@@ -206,13 +204,12 @@ export class ProgramComparison {
   }
 
   /** Compares all but the texts of errors, in which sizes that are known are numbers. */
-  #sameAttributes(schema: AttributeSchema, a: Attributes, b: Attributes): boolean {
+  #sameAttributes(op: Operator, a: Attributes, b: Attributes): boolean {
     if (a === b) return true;
     const isSame = (name: string): boolean =>
-      schema[name].isMessage === true || this.#sameValue(a[name], b[name]);
-    if (Object.keys(schema).every(isSame)) return true;
-    const text = (attributes: Attributes): string => attributesText(schema, attributes);
-    return text(a) === text(b);
+      op.attributes[name].isMessage === true || this.#sameValue(a[name], b[name]);
+    if (Object.keys(op.attributes).every(isSame)) return true;
+    return attributesKey(op, a) === attributesKey(op, b);
   }
 
   #sameValue(a: unknown, b: unknown): boolean {
