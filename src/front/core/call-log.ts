@@ -1,6 +1,7 @@
-import type { Requirement } from '../../ir/requirement.js';
+import { currentSource } from '../../base/errors.js';
+import { type Require, type Requirement, requireOrKeep } from '../../ir/requirement.js';
 import { type Enclosed, outward } from '../capture/chain.js';
-import type { Origin, Session } from './history.js';
+import { currentSerial, type Origin, type Session } from './history.js';
 import type { NDArray } from './ndarray.js';
 
 /** Record of captured calls, dead ones included: requirements, checks and participation in recordings. */
@@ -8,6 +9,13 @@ export class CallLog implements Enclosed<CallLog> {
   readonly parent: CallLog | null;
   /** Requirements on sizes, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
+  /** States conditions of captured calls. */
+  readonly require: Require = requireOrKeep((requirement) => {
+    const { source = currentSource() } = requirement;
+    const serial = currentSerial();
+    this.requirements.push({ serial, requirement: { ...requirement, source } });
+  });
+
   /** Calls that may refuse their elements. */
   readonly checked: Origin[] = [];
   /** Arrays that recorded calls have read: they take part in recordings of the replays. */
