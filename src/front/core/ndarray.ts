@@ -1,5 +1,5 @@
 import type { DType, HostArray } from '../../base/dtype.js';
-import { fromBFloat16Bits, fromFloat16Bits, readElement } from '../../base/element.js';
+import { readElement, widened } from '../../base/element.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
@@ -175,9 +175,7 @@ export class NDArray<D extends DType = DType> extends Tensor {
   async data<E extends DType>(this: NDArray<E>): Promise<ArrayData<E>> {
     const elements = await installed().visible(this).read();
     // As in `dataSync`.
-    return (
-      elements instanceof Uint16Array ? widened(this.dtype, elements) : elements
-    ) as ArrayData<E>;
+    return widened(this.dtype, elements) as ArrayData<E>;
   }
 
   /** The only element: a number, a bigint for int64, a boolean for bool. */
@@ -288,11 +286,6 @@ for (const name of ['type', 'elements', 'origin', 'gradient']) {
     },
     configurable: true,
   });
-}
-
-/** 16-bit floats as the numbers that they are. */
-function widened(dtype: DType, bits: Uint16Array): Float32Array {
-  return Float32Array.from(bits, dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
 }
 
 /** A fresh array around elements. */
