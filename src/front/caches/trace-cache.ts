@@ -21,6 +21,7 @@ import type { HybridizeOptions } from '../options/hybridize-options.js';
 import type { NDArray } from '../core/ndarray.js';
 import { describeSignature, type CallSignature } from '../graphs/signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from '../options/sizes.js';
+import { capturedPolicy } from '../sizes/policy.js';
 import { Specializer, type TraceFamily } from './specialize.js';
 import type { FirstRun, TracedRun } from '../tracing/trace.js';
 import { TraceRunner } from '../tracing/trace-runner.js';
@@ -31,8 +32,6 @@ const textByName = instanceOf<ReadonlyMap<string, string>>('a map of texts by na
 
 /** What one function keeps at most. */
 const limits = {
-  /** Traces, with the code they became. The one that was not used for the longest time goes first. */
-  traces: 64,
   /** Signatures whose trace is known without looking for it. */
   signatures: 256,
   /** Misses that `explain` lists, and guards that it counts. */
@@ -294,7 +293,7 @@ export class TraceCache {
       calls: 0,
       used: this.#clock,
     };
-    if (this.#entries.length >= limits.traces) this.#evict();
+    if (this.#entries.length >= capturedPolicy.variants) this.#evict();
     this.#entries.push(entry);
     this.#families.set(familyKey, {
       ...made.family,
