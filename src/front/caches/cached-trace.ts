@@ -22,8 +22,6 @@ export interface CachedTrace {
   readonly cost: Cost;
   readonly family: string;
   calls: number;
-  /** The time of the last use, in calls. */
-  used: number;
 }
 
 /** Shared with the report of the miss, which outlives the trace. */

@@ -42,10 +42,6 @@ interface MissRecord extends Omit<Miss, 'milliseconds' | 'firstRunMilliseconds'>
   readonly cost: Cost;
 }
 
-interface Family extends TraceFamily {
-  readonly entries: CachedTrace[];
-}
-
 /** What is known of a call that no trace serves. */
 interface FactsNow {
   readonly facts: CallFacts;
@@ -67,10 +63,14 @@ export class TraceCache {
   readonly #options: HybridizeOptions;
   readonly #name: string;
   readonly #specializer: Specializer;
-  /** All there are, oldest first. */
-  readonly #entries: CachedTrace[] = [];
+  readonly #entries: BoundedCache<number, CachedTrace> = new BoundedCache({
+    capacity: capturedPolicy.variants,
+    evicted: (_, entry) => this.#forget(entry),
+  });
+  /** The most recently used entry. */
+  #latest: CachedTrace | null = null;
   /** Those of calls that differ in sizes only. */
-  readonly #families: Map<string, Family> = new Map();
+  readonly #families: Map<string, TraceFamily> = new Map();
   /** A shortcut: what calls of exactly these sizes were served by. */
   readonly #bySignature: BoundedCache<string, CachedTrace> = new BoundedCache({
     capacity: limits.signatures,
@@ -80,7 +80,6 @@ export class TraceCache {
   #hits = 0;
   #made = 0;
   #evicted = 0;
-  #clock = 0;
 
   readonly #mayRunCode: boolean;
   #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
@@ -134,7 +133,7 @@ export class TraceCache {
     const { entry } = last;
     if (entry.verification.isDue(entry.calls + 1) || !isCurrent(entry)) return null;
     entry.calls++;
-    entry.used = ++this.#clock;
+    this.#use(entry);
     this.#hits++;
     return entry.runner;
   }
@@ -146,7 +145,14 @@ export class TraceCache {
 
   /** The traces there are, oldest first. */
   get entries(): readonly CachedTrace[] {
-    return this.#entries;
+    return [...this.#entries.values()].sort((a, b) => a.id - b.id);
+  }
+
+  /** Records a use. Nearly all uses are of the entry that was used last. */
+  #use(entry: CachedTrace): void {
+    if (entry === this.#latest) return;
+    this.#entries.get(entry.id);
+    this.#latest = entry;
   }
 
   #takeFirstRun(): FirstRun | null {
@@ -160,13 +166,13 @@ export class TraceCache {
     this.#hasCompared = false;
     let entry = this.#bySignature.get(signature.key);
     if (entry === undefined || !isCurrent(entry)) {
-      const alike = this.#families.get(signature.family)?.entries ?? [];
+      const alike = this.entries.filter(({ family }) => family === signature.family);
       const fitting = alike.filter((each) => this.#serves(each, signature));
       entry = fitting.find(({ fields }) => fields.holds());
       entry ??= this.#retrace(signature, fitting);
       this.#bySignature.set(signature.key, entry);
     }
-    entry.used = ++this.#clock;
+    this.#use(entry);
     return entry;
   }
 
@@ -199,7 +205,9 @@ export class TraceCache {
   #retrace(signature: CallSignature, fitting: readonly CachedTrace[]): CachedTrace {
     const now = this.#factsNow(signature);
     if (fitting.length === 0) return this.#make(signature, now);
-    const [latest, ...others] = fitting.toSorted((a, b) => b.used - a.used);
+    const isFitting = new Set(fitting);
+    const byUse = [...this.#entries.values()].filter((entry) => isFitting.has(entry));
+    const [latest, ...others] = byUse.reverse();
     const changes = fitting.flatMap(({ fields }) => fields.changes() ?? []);
     for (const { fields } of fitting) fields.releaseReplaced();
     const watch = new FieldWatch(changes);
@@ -235,7 +243,7 @@ export class TraceCache {
   explain(): Explanation {
     return explanation({
       name: this.#name,
-      traces: this.#entries.map(reportOf),
+      traces: this.entries.map(reportOf),
       evicted: this.#evicted,
       hits: this.#hits,
       misses: this.#misses.map(({ cost, ...miss }) => ({
@@ -291,14 +299,9 @@ export class TraceCache {
       cost: { trace: performance.now() - started, firstRun: null },
       family: familyKey,
       calls: 0,
-      used: this.#clock,
     };
-    if (this.#entries.length >= capturedPolicy.variants) this.#evict();
-    this.#entries.push(entry);
-    this.#families.set(familyKey, {
-      ...made.family,
-      entries: [...(this.#families.get(familyKey)?.entries ?? []), entry],
-    });
+    this.#entries.set(entry.id, entry);
+    this.#families.set(familyKey, made.family);
     if (guard !== null) this.#failed.note(guard);
     const { id, cost } = entry;
     const symbols = [...symbolic.sizes.keys()];
@@ -317,8 +320,9 @@ export class TraceCache {
 
   /** What keeps the trace that is most like a call from serving it. */
   #closest(facts: CallFacts): readonly Guard[] | null {
-    let best: { guards: readonly Guard[]; shared: number; used: number } | null = null;
-    for (const entry of this.#entries) {
+    let best: { guards: readonly Guard[]; shared: number } | null = null;
+    // From the least recently used: the latest of equally close ones is taken.
+    for (const entry of this.#entries.values()) {
       const { guards: differing, shared } = compareFacts(entry.facts, facts);
       const changed = changedCapture(entry.captured);
       const guards = [
@@ -326,13 +330,11 @@ export class TraceCache {
         ...(changed === null ? [] : [changed]),
         ...fieldGuards(entry.fields, differing),
       ];
-      const { used } = entry;
       const isCloser =
         best === null ||
         guards.length < best.guards.length ||
-        (guards.length === best.guards.length &&
-          (shared > best.shared || (shared === best.shared && used > best.used)));
-      if (isCloser) best = { guards, shared, used };
+        (guards.length === best.guards.length && shared >= best.shared);
+      if (isCloser) best = { guards, shared };
     }
     return best && best.guards;
   }
@@ -352,15 +354,13 @@ export class TraceCache {
     });
   }
 
-  /** Drops the trace that was not used for the longest time, and all that leads to it. */
-  #evict(): void {
-    const oldest = this.#entries.reduce((a, b) => (b.used < a.used ? b : a));
-    this.#entries.splice(this.#entries.indexOf(oldest), 1);
-    const family = this.#families.get(oldest.family)!;
-    family.entries.splice(family.entries.indexOf(oldest), 1);
-    if (family.entries.length === 0) this.#families.delete(oldest.family);
-    this.#bySignature.deleteWhere((entry) => entry === oldest);
-    if (this.#last?.entry === oldest) this.#last = null;
+  /** Drops all that leads to an evicted trace. */
+  #forget(evicted: CachedTrace): void {
+    const { family } = evicted;
+    const isAlone = !this.entries.some((entry) => entry.family === family);
+    if (isAlone) this.#families.delete(family);
+    this.#bySignature.deleteWhere((entry) => entry === evicted);
+    if (this.#last?.entry === evicted) this.#last = null;
     this.#evicted++;
   }
 }
