@@ -22,6 +22,8 @@ const below: Readonly<Record<string, readonly string[]>> = {
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
+  plugin: ['source'],
+  register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
@@ -64,6 +66,7 @@ test('the page about the architecture names every room', () => {
 const optional: readonly (readonly [string, RegExp])[] = [
   ['src/formats/npz.ts', /^fflate$/],
   ['src/formats/onnx/proto/', /^@bufbuild\/protobuf(\/|$)/],
+  ['src/plugin/', /^unplugin$/],
   ['src/source/', /^@babel\/(parser|types)$/],
 ];
 
