@@ -30,7 +30,7 @@ export interface Cost {
   firstRun: number | null;
 }
 
-/** Whether nothing that a trace relies on beside the arguments has changed. */
+/** True when nothing that a trace relies on beside the arguments has changed. */
 export function isCurrent({ captured, fields }: CachedTrace): boolean {
   return changedCapture(captured) === null && fields.holds();
 }

@@ -30,7 +30,7 @@ import { isSameTrace, verifyTrace } from '../tracing/verify-trace.js';
 
 const textByName = instanceOf<ReadonlyMap<string, string>>('a map of texts by name', Map);
 
-/** What one function keeps at most. */
+/** Limits of what one function keeps besides traces. */
 const limits = {
   /** Signatures whose trace is known without looking for it. */
   signatures: 256,
@@ -42,11 +42,11 @@ interface MissRecord extends Omit<Miss, 'milliseconds' | 'firstRunMilliseconds'>
   readonly cost: Cost;
 }
 
-/** What is known of a call that no trace serves. */
+/** Description of a call that no trace serves. */
 interface FactsNow {
   readonly facts: CallFacts;
   readonly parts: ReadonlyMap<string, string>;
-  /** Where it differs from the trace that is most like it; null without one. */
+  /** Its differences from the trace that is most like it; null without one. */
   readonly guards: readonly Guard[] | null;
 }
 
@@ -69,7 +69,7 @@ export class TraceCache {
   });
   /** The most recently used entry. */
   #latest: CachedTrace | null = null;
-  /** Those of calls that differ in sizes only. */
+  /** Knowledge of calls that differ in sizes only, by the rest of their signatures. */
   readonly #families: Map<string, TraceFamily> = new Map();
   /** A shortcut: what calls of exactly these sizes were served by. */
   readonly #bySignature: BoundedCache<string, CachedTrace> = new BoundedCache({
@@ -83,12 +83,12 @@ export class TraceCache {
 
   readonly #mayRunCode: boolean;
   #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
-  /** Whether the code ran in the call at hand, and agreed with the trace that serves it. */
+  /** True when the code ran in this call, and agreed with the trace that serves it. */
   #hasCompared = false;
-  /** What the trace made last has computed of the call that it was made for. */
+  /** Results of the call for which the latest trace was made, if they were computed with it. */
   #firstRun: FirstRun | null = null;
 
-  /** @param mayRunCode Whether side-effect code may cut the function's graphs. */
+  /** @param mayRunCode Side-effect code may cut the function's graphs. */
   constructor(
     op: string,
     fn: (...args: never[]) => unknown,
@@ -256,7 +256,7 @@ export class TraceCache {
     });
   }
 
-  /** Whether a trace is right for a call, its fields aside. */
+  /** True when a trace is valid for a call, its fields aside. */
   #serves({ captured, trace, symbolic }: CachedTrace, signature: CallSignature): boolean {
     if (changedCapture(captured) !== null) return false;
     const sizes = bindSizes(signature.leaves, symbolic.types);
@@ -318,7 +318,7 @@ export class TraceCache {
     return { facts, parts, guards: this.#closest(facts) };
   }
 
-  /** What keeps the trace that is most like a call from serving it. */
+  /** Guards that keep the trace most like a call from serving it. */
   #closest(facts: CallFacts): readonly Guard[] | null {
     let best: { guards: readonly Guard[]; shared: number } | null = null;
     // From the least recently used: the latest of equally close ones is taken.
