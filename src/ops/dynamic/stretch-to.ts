@@ -23,8 +23,7 @@ import { minimum } from '../elementwise/extremum.js';
  * the wanted one. `op` names the operator in errors.
  */
 export const stretchTo: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T
 > = operator({
   name: 'stretchTo',
   family: 'dynamic',

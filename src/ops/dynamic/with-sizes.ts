@@ -17,8 +17,7 @@ import { example } from '../declare/law.js';
  * `op` names the operator in errors.
  */
 export const withSizes: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T
 > = operator({
   name: 'withSizes',
   family: 'dynamic',
