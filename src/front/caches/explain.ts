@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import type { IslandReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
@@ -194,22 +195,16 @@ const often = 4;
 
 /** Counts of guard failures, including those of misses that are no longer listed. */
 export class GuardCounts {
-  readonly #counts: Map<string, { guard: Guard; times: number }> = new Map();
-  readonly #capacity: number;
+  readonly #counts: BoundedCache<string, { readonly guard: Guard; readonly times: number }>;
 
   constructor(capacity: number) {
-    this.#capacity = capacity;
+    this.#counts = new BoundedCache({ capacity });
   }
 
   note(guard: Guard): void {
     const key = `${guard.kind} ${guard.path}`;
     const times = (this.#counts.get(key)?.times ?? 0) + 1;
-    // Reinserted at the end: the least recently failed guard is evicted first.
-    this.#counts.delete(key);
     this.#counts.set(key, { guard, times });
-    if (this.#counts.size > this.#capacity) {
-      this.#counts.delete(this.#counts.keys().next().value!);
-    }
   }
 
   advice(): readonly string[] {
