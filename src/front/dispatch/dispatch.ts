@@ -6,6 +6,7 @@ import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { requireOrKeep } from '../../ir/requirement.js';
 import { type Call, type Declaration, installFrontend } from '../../ops/declare/declare.js';
 import { conversionOperator } from '../../ops/declare/convert.js';
+import { isRootCall } from '../../ops/declare/facets.js';
 import { stopGradient } from '../../ops/structure/identity.js';
 import type { Capture } from '../core/capture.js';
 import { operandsOf } from './operands.js';
@@ -93,7 +94,9 @@ export function link(
     origin.isPaused = mode.isPaused;
     origin.isBackward = mode.isBackward;
     capture.log?.push(origin);
-    if (operation.declaration.check !== undefined) capture.checked.push(origin);
+    const { declaration, regions } = operation;
+    if (declaration.check !== undefined || isRootCall(declaration, regions))
+      capture.checked.push(origin);
   }
   for (let i = 0; i < read.length; i++) noteUse(read[i], origin, session);
 }

@@ -8,6 +8,7 @@ import type { TensorType } from '../../ir/types.js';
 import { type RefusedElement, refuseElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { detailsOf } from './evaluate.js';
+import type { Watched } from './watch.js';
 
 /**
  * Refuses elements of the operand that the check of a captured call looks at.
@@ -30,15 +31,27 @@ export function refuseInCapturedCode(
   try {
     refuseElements(declarationOf(op).check!, elements, actual, known);
   } catch (error) {
-    throw inCapturedCode(error, call);
+    throw inCapturedCode(error, call, 'in captured code');
   }
 }
 
-/** The error for an element that a captured call does not accept. */
-export function foreignInCapturedCode(call: CallNode, foreign: RefusedElement): Error {
-  return inCapturedCode(declarationOf(call.op).check!.refusal(foreign, call.attributes), call);
+/**
+ * The error for an element that a captured call does not accept, or what the user throws in its place.
+ *
+ * @param iterations Those of the loops around the call, the innermost first.
+ */
+export function foreignInCapturedCode(
+  { call, loops }: Watched,
+  foreign: RefusedElement,
+  iterations: readonly number[],
+): unknown {
+  const error = declarationOf(call.op).check!.refusal(foreign, call.attributes);
+  const around = loops.map(({ op }, k) => `iteration ${iterations[k]} of ${op.name}`).toReversed();
+  return inCapturedCode(error, call, ['in captured code', ...around].join(', '));
 }
 
-function inCapturedCode(error: unknown, call: CallNode): Error {
-  return inContext(error, 'in captured code', detailsOf(call));
+function inCapturedCode(error: unknown, call: CallNode, where: string): unknown {
+  const told = inContext(error, where, detailsOf(call));
+  const thrown = declarationOf(call.op).check!.thrown?.(call.attributes, told) ?? null;
+  return thrown === null ? told : thrown.value;
 }

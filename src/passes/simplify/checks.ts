@@ -65,11 +65,12 @@ export function checksOf(original: Program): Checks | null {
     program,
     checked,
     early,
-    probe: wanted.length === 0 ? null : withOutputs(program, wanted),
+    probe: wanted.length === 0 ? null : withOutputs(program, wanted, 'drop'),
   };
 }
 
-function mayCheck(program: Program): boolean {
+/** True if some call of a program, or of a region in it, refuses elements. */
+export function mayCheck(program: Program): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
