@@ -3,6 +3,7 @@ export {
   KaonError,
   type ErrorDetails,
   ArgumentError,
+  CheckError,
   DeviceError,
   DTypeError,
   FormatError,
@@ -57,6 +58,7 @@ export {
 } from './front/transforms/custom.js';
 export { compute, deferredCompute, isDeferred } from './front/graphs/deferred.js';
 export {
+  check,
   cond,
   foreach,
   type ForeachOptions,
