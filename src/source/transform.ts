@@ -4,6 +4,8 @@ import type { FileContext } from './emit/form.js';
 import { HostForm } from './emit/host.js';
 import { added, assemble, type Piece, Places } from './emit/output.js';
 import { plainVariables } from './emit/plain-variables.js';
+import { encodeConstructs } from './explain/construct.js';
+import { explainFunction } from './explain/explaining-form.js';
 import { type ForeignSourceMap, InputMap, type SourceMap } from './maps/source-map.js';
 import { parse, type SourceType } from './syntax/parse.js';
 import { resolveScopes } from './syntax/scopes.js';
@@ -59,6 +61,7 @@ export function convert(
     places: new Places(code, inputMap === undefined ? null : new InputMap(inputMap)),
     runtime: unusedName(code),
     renderFunction,
+    explain: (node) => encodeConstructs(explainFunction(node, file).constructs),
   };
   const form = new HostForm(file, false, false);
   const pieces: Piece[] = [];

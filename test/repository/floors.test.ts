@@ -17,7 +17,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   formats: ['ops', 'ir', 'graph', 'loop'],
   source: ['graph'],
   runtime: ['passes', 'kernels', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
-  front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
+  front: ['runtime', 'passes', 'formats', 'source', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],

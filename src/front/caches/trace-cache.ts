@@ -18,6 +18,7 @@ import {
   type Guard,
 } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
+import { constructText } from '../options/originals.js';
 import type { NDArray } from '../core/ndarray.js';
 import { describeSignature, type CallSignature } from '../graphs/signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from '../options/sizes.js';
@@ -84,6 +85,7 @@ export class TraceCache {
   #clock = 0;
 
   readonly #mayRunCode: boolean;
+  readonly #isConverted: boolean;
   #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
   /** Whether the code ran in the call at hand, and agreed with the trace that serves it. */
   #hasCompared = false;
@@ -101,6 +103,7 @@ export class TraceCache {
     this.#mayRunCode = mayRunCode;
     this.#options = options;
     this.#name = options.name ?? (fn.name || 'function');
+    this.#isConverted = constructText(fn) !== null;
     this.#specializer = new Specializer(fn, options, mayRunCode);
   }
 
@@ -246,6 +249,7 @@ export class TraceCache {
       })),
       forgotten: this.#made - this.#misses.length,
       advice: this.#failed.advice(),
+      isConverted: this.#isConverted,
     });
   }
 
