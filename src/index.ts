@@ -17,7 +17,8 @@ export type { Dim } from './base/dim/index.js';
 export type { HostValue } from './ir/host.js';
 export { dim } from './front/arrays/dimension.js';
 export { sizeOf } from './front/dispatch/dynamic-sizes.js';
-export { type BackwardOptions, type GradReq, NDArray } from './front/core/ndarray.js';
+export type { GradReq } from './front/capture/gradient-use.js';
+export { type BackwardOptions, NDArray } from './front/core/ndarray.js';
 export type {
   ArrayData,
   ArrayInput,

@@ -100,7 +100,7 @@ export const corpus: Readonly<Record<string, () => Case>> = {
         const branch = kn.cond(x.sum().greater(0), () => x.exp(), () => x.neg()); // prettier-ignore
         return { rows, last, iterations, branch };
       },
-      [0, 4, 9].map((n): [kn.NDArray, kn.NDArray] => [
+      [9, 4, 0, 2].map((n): [kn.NDArray, kn.NDArray] => [
         normal([3]),
         kn.array(n, { dtype: 'int32' }),
       ]),
@@ -253,8 +253,28 @@ export const corpus: Readonly<Record<string, () => Case>> = {
         );
         return { ...sums, total, halves, state };
       },
-      [4, 0, 1, 11].map((n): [kn.NDArray] => [normal([n, 6])]),
+      [11, 4, 0, 1].map((n): [kn.NDArray] => [normal([n, 6])]),
       [['n', null]],
+    ),
+  'a padded loop whose body selects, long runs before short ones': () =>
+    captured(
+      (n: kn.NDArray, x: kn.NDArray) => {
+        const [rows, [, last], iterations] = kn.whileLoop(
+          (k: kn.NDArray) => k.less(n),
+          (k: kn.NDArray, s: kn.NDArray) => {
+            const double = s.mul(2);
+            const kept = (each: kn.NDArray): kn.NDArray => kn.booleanMask(each, each.greater(0));
+            return [kept(s).add(kept(double)).sum(), [k.add(1), double]];
+          },
+          [kn.array(0, { dtype: 'int32' }), x],
+          { maxIterations: 6, padded: true },
+        );
+        return { rows, last, iterations };
+      },
+      [6, 2, 9, 0].map((n): [kn.NDArray, kn.NDArray] => [
+        kn.array(n, { dtype: 'int32' }),
+        normal([5]).abs(),
+      ]),
     ),
   'a training step that selects': () => {
     const weight = kn.array([0.5, -1, 2]);

@@ -2,7 +2,7 @@ import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DeviceError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
 import { reachedFrom } from './followed.js';
-import { written } from '../core/gradient-use.js';
+import { written } from '../capture/gradient-use.js';
 import { ofShape } from '../dispatch/meeting.js';
 import { mode, withMode } from '../core/mode.js';
 import { typeToString } from '../../ir/program.js';

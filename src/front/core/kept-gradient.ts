@@ -1,6 +1,11 @@
 import { Storage } from '../../runtime/memory/storage.js';
-import { type GradientMark, type GradientUser, undecided } from './gradient-use.js';
-import { type GradReq, NDArray } from './ndarray.js';
+import {
+  type GradientMark,
+  type GradientUser,
+  type GradReq,
+  undecided,
+} from '../capture/gradient-use.js';
+import { NDArray } from './ndarray.js';
 
 /** The serial number of the latest pass that wrote a gradient. */
 let latest = 0;

@@ -60,7 +60,7 @@ export function ofShape(x: NDArray, shape: Shape, op: string): NDArray | null {
 function decidedIn(captures: readonly Capture[]): (dim: Dim) => boolean {
   return (dim) =>
     !isStatic(dim) &&
-    [...symbolsOf(dim)].every((symbol) => captures.some(({ decided }) => decided.has(symbol)));
+    [...symbolsOf(dim)].every((symbol) => captures.some(({ sizes }) => sizes.decided.has(symbol)));
 }
 
 /** `x` with its unknown extents replaced by those of a shape, counted from the last. */
@@ -92,7 +92,7 @@ export function decidingCaptures(
 ): ReadonlySet<Capture> {
   const captures = new Set<Capture>();
   const note = (each: Capture | null): void => {
-    for (; each !== null; each = each.parent) if (each.decided.size > 0) captures.add(each);
+    for (; each !== null; each = each.parent) if (each.sizes.decided.size > 0) captures.add(each);
   };
   note(capture);
   for (const { origin } of operands) note(origin?.capture ?? null);

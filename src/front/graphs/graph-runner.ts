@@ -20,7 +20,8 @@ import type { GraphParts, Holder, ExternalRef } from './graph.js';
 import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
 import { mode, withMode } from '../core/mode.js';
-import { type GradReq, NDArray } from '../core/ndarray.js';
+import type { GradReq } from '../capture/gradient-use.js';
+import { NDArray } from '../core/ndarray.js';
 import {
   keepGradient,
   forgetHistory,

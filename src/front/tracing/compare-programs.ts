@@ -1,9 +1,6 @@
 import { type Dim, DimExpr } from '../../base/dim/index.js';
-import {
-  type Attributes,
-  type AttributeSchema,
-  attributesText,
-} from '../../base/attributes/schema.js';
+import { type Attributes } from '../../base/attributes/schema.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
   type CallNode,
@@ -12,6 +9,7 @@ import {
   type ProgramNode,
   type Value,
 } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import {
@@ -130,7 +128,7 @@ export class ProgramComparison {
     if (b.kind === 'constant' && this.#isSize(a, b)) return null;
     if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
     if (!areOperandsSame) return 'an operator with other operands';
-    if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
+    if (!this.#sameAttributes(a.op, a.attributes, b.attributes)) {
       return 'an operator with other attributes';
     }
     const isTyped =
@@ -190,11 +188,10 @@ export class ProgramComparison {
     return true;
   }
 
-  #sameAttributes(schema: AttributeSchema, a: Attributes, b: Attributes): boolean {
+  #sameAttributes(op: Operator, a: Attributes, b: Attributes): boolean {
     if (a === b) return true;
-    if (Object.keys(schema).every((name) => this.#sameValue(a[name], b[name]))) return true;
-    const text = (attributes: Attributes): string => attributesText(schema, attributes);
-    return text(a) === text(b);
+    if (Object.keys(op.attributes).every((name) => this.#sameValue(a[name], b[name]))) return true;
+    return attributesKey(op, a) === attributesKey(op, b);
   }
 
   #sameValue(a: unknown, b: unknown): boolean {

@@ -16,13 +16,13 @@ import {
   type Capture,
   currentTrace,
   hostNumber,
-  type HostNumber,
   isCapturing,
   noteFields,
   outsideCapture,
 } from '../../front/core/capture.js';
+import type { HostNumber } from '../../front/core/host-number.js';
 import { array, zeros } from '../../front/arrays/creation.js';
-import { GradientUser } from '../../front/core/gradient-use.js';
+import { GradientUser } from '../../front/capture/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
 import { nameArray } from '../../front/options/names.js';
 import type { NDArray } from '../../front/core/ndarray.js';

@@ -2,9 +2,9 @@ import { type Dim, isStatic, sameDim, symbolsOf } from '../../base/dim/index.js'
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { InferContext } from '../../ir/operator.js';
-import { type Program, sameType, typeToString } from '../../ir/program.js';
+import { type Program, typeToString } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
-import type { Tensor, TensorType } from '../../ir/types.js';
+import { sameType, type Tensor, type TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type GradientContext,

@@ -7,13 +7,12 @@ import {
   type CallNode,
   type ConstantNode,
   Program,
-  sameType,
   typeToString,
   type Value,
 } from '../../ir/program.js';
 import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
 import { programRanges } from '../../ir/formats/text.js';
-import type { TensorType } from '../../ir/types.js';
+import { sameType, type TensorType } from '../../ir/types.js';
 
 /** A node of the old program while it is rebuilt. */
 export interface Site {

@@ -194,7 +194,7 @@ return %3[size_0]`,
 
 for (const [name, [whole, expected]] of Object.entries(cases)) {
   test(`${name}: the routine`, () => {
-    const cut = partition(runPipeline(whole, passes), ({ regions }) => regions.length > 0);
+    const cut = partition(runPipeline(whole, passes), { runsOnHost: ({ regions }) => regions.length > 0 });
     assert.ok(cut !== null);
     const lines = routineLines(routineOf(cut)).map((line) => line.replace(/ {2}\/\/ .*/, ''));
     assert.equal(lines.join('\n'), expected);
