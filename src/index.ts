@@ -78,6 +78,11 @@ export { staticGraph, type StaticFunction } from './front/hybrid/static-function
 export type { Schedule } from './front/hybrid/schedule.js';
 export type { Step } from './front/hybrid/step.js';
 export { StaticGraph, type TypeRequest } from './front/graphs/static-graph.js';
+export {
+  explainSource,
+  type SourceConstruct,
+  type SourceExplanation,
+} from './front/converted/explain-source.js';
 export { hybridize, type Hybridized } from './front/hybrid/hybridize.js';
 export type { HybridizeOptions } from './front/options/hybridize-options.js';
 export type { IslandReport } from './runtime/execution/backends.js';

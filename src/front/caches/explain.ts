@@ -63,6 +63,8 @@ export interface Explanation {
   readonly forgotten: number;
   /** Advice for guards that fail repeatedly. */
   readonly advice: readonly string[];
+  /** True for a function with `'use graph'`, of whose branches and loops `explainSource` tells. */
+  readonly isConverted: boolean;
   /** The report as tables. */
   toString(): string;
 }
@@ -83,6 +85,7 @@ export function mergeExplanations(all: readonly Explanation[]): Explanation {
     misses: all.flatMap(({ misses }) => misses),
     forgotten: sum(({ forgotten }) => forgotten),
     advice: all.flatMap(({ advice }) => advice),
+    isConverted: all[0].isConverted,
   });
 }
 
@@ -131,6 +134,7 @@ function render({
   misses,
   forgotten,
   advice,
+  isConverted,
 }: Omit<Explanation, 'toString'>): string {
   const total = misses.length + forgotten;
   const gone = evicted > 0 ? `, ${evicted} evicted` : '';
@@ -144,7 +148,9 @@ function render({
   if (obstacles.size > 0) lines.push('', 'sizes that stay numbers:');
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
-  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('\n');
+  if (isConverted) lines.push('', 'explainSource tells of its branches and loops');
+  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('
+');
 }
 
 function count(number: number, noun: string): string {
