@@ -17,6 +17,7 @@ const entries = {
   lint: 'src/lint/index.ts',
   onnx: 'src/onnx.ts',
   source: 'src/source/index.ts',
+  stablehlo: 'src/stablehlo.ts',
 };
 
 /**

@@ -21,9 +21,11 @@ const below: Readonly<Record<string, readonly string[]>> = {
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
+  stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
+  'stablehlo.ts': ['stablehlo'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
 };
 

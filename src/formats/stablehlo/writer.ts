@@ -3,7 +3,6 @@ import { InternalError, UnsupportedError } from '../../base/errors.js';
 import { literalText, numberText } from './literals.js';
 import {
   countOf,
-  type HloDType,
   type HloOrigin,
   type HloType,
   type HloValue,
@@ -154,7 +153,7 @@ export class HloWriter {
   }
 
   /** A tensor of one value. */
-  splat(dtype: HloDType, value: number | bigint, shape: readonly number[] = []): HloValue {
+  splat(dtype: DType, value: number | bigint, shape: readonly number[] = []): HloValue {
     const type = { dtype, shape };
     const content = countOf(shape) === 0 ? '' : numberText(dtype, value);
     return this.op(
@@ -179,12 +178,12 @@ export class HloWriter {
   }
 
   /** 0, 1, 2 and so on along an axis. */
-  iota(dtype: HloDType, shape: readonly number[], axis: number): HloValue {
+  iota(dtype: DType, shape: readonly number[], axis: number): HloValue {
     return this.op('stablehlo.iota', [], { dtype, shape }, { iota_dimension: `${axis} : i64` });
   }
 
   /** An elementwise operation on operands of one shape. */
-  map(name: string, operands: readonly HloValue[], dtype: HloDType = operands[0].dtype): HloValue {
+  map(name: string, operands: readonly HloValue[], dtype: DType = operands[0].dtype): HloValue {
     return this.op(`stablehlo.${name}`, operands, { dtype, shape: operands[0].shape });
   }
 
@@ -198,7 +197,7 @@ export class HloWriter {
   }
 
   /** Conversion as StableHLO defines it: of floats to integers only where the value fits. */
-  convert(x: HloValue, dtype: HloDType): HloValue {
+  convert(x: HloValue, dtype: DType): HloValue {
     if (x.dtype === dtype) return x;
     return this.op('stablehlo.convert', [x], { dtype, shape: x.shape });
   }
@@ -250,12 +249,7 @@ export class HloWriter {
   }
 
   /** A border of one value, of a scalar; negative widths crop. */
-  pad(
-    x: HloValue,
-    value: HloValue,
-    low: readonly number[],
-    high: readonly number[],
-  ): HloValue {
+  pad(x: HloValue, value: HloValue, low: readonly number[], high: readonly number[]): HloValue {
     if ([...low, ...high].every((width) => width === 0)) return x;
     const shape = x.shape.map((extent, axis) => low[axis] + extent + high[axis]);
     return this.op(

@@ -51,7 +51,12 @@ export function runUnderXla(
     writeFileSync(join(folder, 'cases.json'), JSON.stringify(described));
     writeFileSync(join(folder, 'inputs.bin'), Buffer.concat(parts));
     execFileSync(python, [join(checkout, 'test/formats/stablehlo/run_cases.py'), folder], {
-      env: { ...process.env, PYTHONPATH: join(checkout, 'player'), JAX_PLATFORMS: 'cpu', ...environment },
+      env: {
+        ...process.env,
+        PYTHONPATH: join(checkout, 'player'),
+        JAX_PLATFORMS: 'cpu',
+        ...environment,
+      },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     const results = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8')) as CaseResult[];

@@ -18,10 +18,13 @@ interface PadAttributes {
 }
 
 export const movementRules: readonly RuleEntry[] = [
-  rule<{ readonly axis: number }>(concat, ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
-    const axis = normalizeAxis('concat', attributes.axis, shape.length);
-    return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
-  }),
+  rule<{ readonly axis: number }>(
+    concat,
+    ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
+      const axis = normalizeAxis('concat', attributes.axis, shape.length);
+      return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
+    },
+  ),
   rule<PadAttributes>(pad, ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) => {
     const { widths, mode, value } = attributes;
     const ends = shape.map((_, axis) => (widths.length === 1 ? widths[0] : widths[axis]));
@@ -58,7 +61,10 @@ function starts(
   return shape.map((extent, axis) => {
     const k = along.indexOf(axis);
     if (k < 0) return hlo.splat(given.dtype, 0);
-    const start = hlo.reshape(given.shape.length === 0 ? given : hlo.slice(given, [k], [k + 1]), []);
+    const start = hlo.reshape(
+      given.shape.length === 0 ? given : hlo.slice(given, [k], [k + 1]),
+      [],
+    );
     const counted = hlo.map('add', [start, hlo.splat(start.dtype, extent)]);
     const isNegative = hlo.compare('LT', start, hlo.splat(start.dtype, 0));
     return hlo.map('select', [isNegative, counted, start], start.dtype);

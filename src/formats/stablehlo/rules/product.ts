@@ -25,7 +25,12 @@ function writeProduct(call: HloCall): HloValue {
   const chains = inputs.map(seenThrough);
   // The deepest pair of views whose contracted and shared axes are the same lists of sizes.
   for (let sum = chains[0].length + chains[1].length - 2; sum > 0; sum--) {
-    for (let i = Math.min(sum, chains[0].length - 1); i >= Math.max(0, sum - chains[1].length + 1); i--) { // prettier-ignore
+    for (
+      let i = Math.min(sum, chains[0].length - 1);
+      i >= Math.max(0, sum - chains[1].length + 1);
+      i--
+    ) {
+      // prettier-ignore
       const product = productOf(call, chains[0][i], chains[1][sum - i]);
       if (product !== null) return product;
     }
@@ -101,7 +106,11 @@ function productOf(
   };
   // Axes of size 1 take part in no list, and are dropped.
   const [left, right] = [x, y].map((side) => withoutOnes(side));
-  const of = (side: ReturnType<typeof withoutOnes>, groups: readonly (readonly number[])[]): readonly number[] => // prettier-ignore
+  const of = (
+    side: ReturnType<typeof withoutOnes>,
+    groups: readonly (readonly number[])[],
+  ): readonly number[] =>
+    // prettier-ignore
     groups.flatMap((group) => group.flatMap((axis) => side.places[axis] ?? []));
   const lists = {
     lhs_batching_dimensions: of(left, result.batch.map(([p]) => p)),
@@ -130,7 +139,13 @@ function productOf(
   );
   // The places in the product of all axes, in the order of the result.
   let batchAt = 0;
-  const placed = (side: typeof left, group: readonly number[], list: readonly number[], offset: number): readonly number[] => // prettier-ignore
+  const placed = (
+    side: typeof left,
+    group: readonly number[],
+    list: readonly number[],
+    offset: number,
+  ): readonly number[] =>
+    // prettier-ignore
     of(side, [group]).map((axis) => offset + list.indexOf(axis));
   const afterLeft = batchShape.length + sorted[0].length;
   const order = [

@@ -77,19 +77,23 @@ function cumulativeRule(
   neutral: number,
   combine: (a: Expr, b: Expr) => Expr,
 ): RuleEntry {
-  return rule<Cumulative>(op, ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
-    const { exclusive, reverse } = attributes;
-    const axis = attributes.axis === null ? 0 : normalizeAxis(op.name, attributes.axis, shape.length);
-    const scalar = computeScalar(dtype);
-    const start = e.constant(scalar, neutral);
-    const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
-    const [totals] = scanned(hlo, [elements], { axis, reverse }, {
+  return rule<Cumulative>(
+    op,
+    ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
+      const { exclusive, reverse } = attributes;
+      const axis =
+        attributes.axis === null ? 0 : normalizeAxis(op.name, attributes.axis, shape.length);
+      const scalar = computeScalar(dtype);
+      const start = e.constant(scalar, neutral);
+      const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
+      const [totals] = scanned(hlo, [elements], { axis, reverse }, {
       neutral: [start],
       combine: ([a], [b]) => [combine(a, b)],
     }); // prettier-ignore
-    const results = exclusive ? moved(hlo, totals, start, axis, reverse ? -1 : 1) : totals;
-    return hlo.convert(results, dtype);
-  });
+      const results = exclusive ? moved(hlo, totals, start, axis, reverse ? -1 : 1) : totals;
+      return hlo.convert(results, dtype);
+    },
+  );
 }
 
 function extremumRule(
