@@ -74,7 +74,8 @@ export function runUnderXla(
   }
 }
 
-function arrayOver(dtype: DType, buffer: ArrayBuffer): HostArray {
+/** A typed array over bytes in memory. */
+export function arrayOver(dtype: DType, buffer: ArrayBuffer): HostArray {
   switch (dtype) {
     case 'float64':
       return new Float64Array(buffer);

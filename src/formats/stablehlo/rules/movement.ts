@@ -21,7 +21,7 @@ export const movementRules: readonly RuleEntry[] = [
   rule<{ readonly axis: number }>(
     concat,
     ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
-      const axis = normalizeAxis('concat', attributes.axis, shape.length);
+      const axis = normalizeAxis(concat.declaration.name, attributes.axis, shape.length);
       return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
     },
   ),
@@ -40,12 +40,12 @@ export const movementRules: readonly RuleEntry[] = [
   }),
   rule<Placed>(dynamicSlice, (call) => {
     const { hlo, inputs: [x], outputTypes: [{ shape }] } = call; // prettier-ignore
-    return hlo.dynamicSlice(x, starts('dynamicSlice', call, 1), shape);
+    return hlo.dynamicSlice(x, starts(dynamicSlice.declaration.name, call, 1), shape);
   }),
   rule<Placed>(updateSlice, (call) => {
     const { hlo, inputs: [x, update] } = call; // prettier-ignore
     if (countOf(update.shape) === 0) return x;
-    return hlo.updateSlice(x, update, starts('updateSlice', call, 2));
+    return hlo.updateSlice(x, update, starts(updateSlice.declaration.name, call, 2));
   }),
   rule(barrier, ({ hlo, inputs: [x] }) => hlo.op('stablehlo.optimization_barrier', [x], x)),
 ];

@@ -82,7 +82,9 @@ function cumulativeRule(
     ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
       const { exclusive, reverse } = attributes;
       const axis =
-        attributes.axis === null ? 0 : normalizeAxis(op.name, attributes.axis, shape.length);
+        attributes.axis === null
+          ? 0
+          : normalizeAxis(op.declaration.name, attributes.axis, shape.length);
       const scalar = computeScalar(dtype);
       const start = e.constant(scalar, neutral);
       const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
@@ -103,7 +105,7 @@ function extremumRule(
 ): RuleEntry {
   return rule<Running>(op, ({ hlo, inputs: [x], inputTypes: [type], attributes }) => {
     const { shape, dtype } = type;
-    const axis = normalizeAxis(op.name, attributes.axis, shape.length);
+    const axis = normalizeAxis(op.declaration.name, attributes.axis, shape.length);
     const along = { axis, reverse: attributes.reverse };
     const least = worst(side, dtype);
     const elements = hlo.convert(x, computeDType[computeScalar(dtype)]);
@@ -141,7 +143,7 @@ export const scanRules: readonly RuleEntry[] = [
 /** A loop along the axis: products of the factors, which a scan would form, may overflow where no state does. */
 function writeRecurrence(call: HloCall<Running>): HloValue {
   const { hlo, inputs, outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
-  const axis = normalizeAxis('recurrence', attributes.axis, shape.length);
+  const axis = normalizeAxis(recurrence.declaration.name, attributes.axis, shape.length);
   const wide: DType = computeDType[computeScalar(dtype)];
   const order = [axis, ...upTo(shape.length).filter((k) => k !== axis)];
   const [a, b] = inputs.map((x) => hlo.convert(hlo.transpose(x, order), wide));

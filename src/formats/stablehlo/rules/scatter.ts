@@ -16,7 +16,7 @@ export const scatterRules: readonly RuleEntry[] = [
     const { hlo, inputs: [x, , updates], inputTypes: [{ dtype }] } = call; // prettier-ignore
     if (countOf(updates.shape) === 0) return x;
     const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
-    const places = placesOf('scatterAdd', call);
+    const places = placesOf(scatterAdd.declaration.name, call);
     const join = dtype === 'bool' ? 'or' : 'add';
     const sums = scattered(hlo, hlo.convert(x, wide), places, hlo.convert(updates, wide), join);
     return hlo.convert(sums, dtype);
@@ -24,7 +24,7 @@ export const scatterRules: readonly RuleEntry[] = [
   rule<Along>(scatter, (call) => {
     const { hlo, inputs: [x, , updates] } = call; // prettier-ignore
     if (countOf(updates.shape) === 0) return x;
-    const places = placesOf('scatter', call);
+    const places = placesOf(scatter.declaration.name, call);
     // Of colliding updates the last one wins, whatever order a device writes in: the greatest number stays, and
     // the others are sent outside, where updates are dropped.
     const { shape } = updates;
