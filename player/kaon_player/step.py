@@ -78,12 +78,20 @@ class Step:
         return self._run(self.place(state), self.place(feeds))
 
     def collectives(self):
-        """Counts of the collective operations in the compiled step."""
+        """Counts of the collective operations in the compiled step, and of those among them that loops repeat."""
         types = {each["name"]: each for each in self.inputs}
         shapes = [
             {name: jax.ShapeDtypeStruct(types[name]["shape"], types[name]["dtype"]) for name in names}
             for names in (self.kept, self.feeds)
         ]
         text = self._run.lower(*shapes).compile().as_text()
-        found = re.findall(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", text)
-        return dict(collections.Counter(found))
+        bodies = set(re.findall(r"(?:body|condition)=%?([\w.-]+)", text))
+        found, repeated, inside = collections.Counter(), collections.Counter(), False
+        for line in text.splitlines():
+            if line and not line[0].isspace():
+                inside = line.removeprefix("ENTRY ").lstrip("%").split(" ")[0] in bodies
+            match = re.search(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", line)
+            if match:
+                found[match[1]] += 1
+                repeated[match[1]] += inside
+        return dict(found), {kind: count for kind, count in repeated.items() if count}

@@ -28,6 +28,8 @@ export interface PlayedResult {
   readonly state: ReadonlyMap<string, readonly number[]>;
   /** Counts of collective operations in the compiled step. */
   readonly collectives: Readonly<Record<string, number>>;
+  /** Counts of those that loops repeat. */
+  readonly repeated: Readonly<Record<string, number>>;
 }
 
 interface StoredArray {
@@ -40,6 +42,7 @@ interface ResultFile {
   readonly losses: readonly (readonly number[])[];
   readonly state: readonly (StoredArray & { readonly name: string })[];
   readonly collectives: Readonly<Record<string, number>>;
+  readonly repeated: Readonly<Record<string, number>>;
 }
 
 /** Runs steps under JAX, on simulated devices of one process. */
@@ -79,7 +82,7 @@ export function playSteps(runs: readonly PlayedStep[]): readonly PlayedResult[] 
     const results = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8')) as ResultFile[];
     const data = readFileSync(join(folder, 'outputs.bin'));
     let at = 0;
-    return results.map(({ losses, state, collectives }) => ({
+    return results.map(({ losses, state, collectives, repeated }) => ({
       losses: losses.map(([loss]) => loss),
       state: new Map(
         state.map(({ name, dtype, bytes }) => {
@@ -88,6 +91,7 @@ export function playSteps(runs: readonly PlayedStep[]): readonly PlayedResult[] 
         }),
       ),
       collectives,
+      repeated,
     }));
   } finally {
     rmSync(folder, { recursive: true });

@@ -39,6 +39,7 @@ for run in job:
         array = np.asarray(value)
         arrays.append({"name": name, "dtype": str(array.dtype), "shape": list(array.shape), "bytes": array.nbytes})
         written.write(np.ascontiguousarray(array).tobytes())
-    results.append({"losses": losses, "state": arrays, "collectives": step.collectives()})
+    collectives, repeated = step.collectives()
+    results.append({"losses": losses, "state": arrays, "collectives": collectives, "repeated": repeated})
 written.close()
 (folder / "results.json").write_text(json.dumps(results))

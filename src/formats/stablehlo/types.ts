@@ -23,6 +23,7 @@ export interface HloType {
 export type HloOrigin =
   | { readonly kind: 'splat'; readonly value: number | bigint }
   | { readonly kind: 'reshape'; readonly of: HloValue }
+  | { readonly kind: 'concat'; readonly parts: readonly HloValue[]; readonly axis: number }
   | { readonly kind: 'transpose'; readonly of: HloValue; readonly order: readonly number[] };
 
 /** A value of the text. */
@@ -55,4 +56,21 @@ export function upTo(count: number): readonly number[] {
 /** The dtype of an element type, by its name in the text; undefined for others. */
 export function dtypeNamed(name: string): DType | undefined {
   return (Object.keys(names) as DType[]).find((dtype) => names[dtype] === name);
+}
+
+/** The axes that each axis of a reshaped value merges; null where one is split. */
+export function mergedAxes(from: readonly number[], to: readonly number[]): number[][] | null {
+  let next = 0;
+  const groups = to.map((extent): number[] => {
+    const group: number[] = [];
+    let product = 1;
+    while (product < extent && next < from.length) {
+      product *= from[next];
+      if (from[next] !== 1) group.push(next);
+      next++;
+    }
+    return product === extent ? group : [-1];
+  });
+  while (next < from.length && from[next] === 1) next++;
+  return next === from.length && groups.every((group) => group[0] !== -1) ? groups : null;
 }

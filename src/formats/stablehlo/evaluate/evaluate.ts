@@ -114,22 +114,29 @@ function sorted(
   return operands.map((x) => tabulate(x.dtype, shape, (_, i) => elementAt(x, sources.get(i)!)));
 }
 
-/** A scatter of single elements: the text has no others. */
+/** A scatter whose updates are single elements, or whole along the axes that indices do not reach. */
 function scattered(
   operation: HloOperation,
   [x, indices, updates]: readonly HloTensor[],
   values: Values,
 ): HloTensor {
   const numbers = operation.attributes.get('scatter_dimension_numbers') ?? '';
+  const windows = dimensionsOf(numbers, 'update_window_dims');
+  const inserted = dimensionsOf(numbers, 'inserted_window_dims');
   const batch = dimensionsOf(numbers, 'input_batching_dims');
   const batchInIndices = dimensionsOf(numbers, 'scatter_indices_batching_dims');
   const map = dimensionsOf(numbers, 'scatter_dims_to_operand_dims');
+  const [vector] = dimensionsOf(numbers, 'index_vector_dim');
+  const free = upTo(x.shape.length).filter((axis) => !inserted.includes(axis) && !batch.includes(axis)); // prettier-ignore
   const data = x.data.slice();
   const result = { ...x, data };
   forEachIndex(updates.shape, (index, position) => {
+    const outer = index.filter((_, axis) => !windows.includes(axis));
     const target = x.shape.map((_, axis) => {
-      const k = batch.indexOf(axis);
-      return k >= 0 ? index[batchInIndices[k]] : Number(elementOf(indices, [...index, map.indexOf(axis)])); // prettier-ignore
+      if (batch.includes(axis)) return outer[batchInIndices[batch.indexOf(axis)]];
+      if (free.includes(axis)) return index[windows[free.indexOf(axis)]];
+      const at = vector === indices.shape.length ? outer : [...outer, map.indexOf(axis)];
+      return Number(elementOf(indices, at));
     });
     if (target.some((i, axis) => i < 0 || i >= x.shape[axis])) return;
     const place = positionOf(x.shape, target);

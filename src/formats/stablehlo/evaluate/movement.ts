@@ -64,9 +64,12 @@ export const movements: Readonly<Record<string, Evaluate>> = {
   },
   pad: (operation, [x, value]) => {
     const low = integersOf(operation, 'edge_padding_low');
+    const between = integersOf(operation, 'interior_padding');
     return tabulate(x.dtype, operation.types[0].shape, (index) => {
-      const source = index.map((i, axis) => i - low[axis]);
-      const isInside = source.every((i, axis) => i >= 0 && i < x.shape[axis]);
+      const source = index.map((i, axis) => (i - low[axis]) / (between[axis] + 1));
+      const isInside = source.every(
+        (i, axis) => Number.isInteger(i) && i >= 0 && i < x.shape[axis],
+      );
       return isInside ? at(x, source) : elementAt(value, 0);
     });
   },

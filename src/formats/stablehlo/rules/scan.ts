@@ -87,6 +87,13 @@ function cumulativeRule(
           : normalizeAxis(op.declaration.name, attributes.axis, shape.length);
       const scalar = computeScalar(dtype);
       const start = e.constant(scalar, neutral);
+      const each =
+        x.origin?.kind === 'splat' && dtype === 'int64' && neutral === 0 ? x.origin.value : null;
+      if (each !== null && Number(each) === 1 && !reverse) {
+        // Sums of ones are how programs number elements.
+        const numbers = hlo.iota('int64', shape, axis);
+        return exclusive ? numbers : hlo.map('add', [numbers, hlo.splat('int64', 1, shape)]);
+      }
       const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
       const [totals] = scanned(hlo, [elements], { axis, reverse }, {
       neutral: [start],
