@@ -1,11 +1,11 @@
 import type * as t from '@babel/types';
-import { UnsupportedError } from '../base/errors.js';
 import { directive, renderFunction } from './emit/functions.js';
 import type { FileContext } from './emit/form.js';
 import { HostForm } from './emit/host.js';
-import { added, assemble, type Piece, Places, type SourceMap } from './emit/output.js';
+import { added, assemble, type Piece, Places } from './emit/output.js';
 import { plainVariables } from './emit/plain-variables.js';
-import { parse } from './syntax/parse.js';
+import { type ForeignSourceMap, InputMap, type SourceMap } from './maps/source-map.js';
+import { parse, type SourceType } from './syntax/parse.js';
 import { resolveScopes } from './syntax/scopes.js';
 import { hasDirective, isFunction, visitNodes } from './syntax/walk.js';
 
@@ -15,6 +15,10 @@ export interface TransformOptions {
   readonly filename: string;
   /** The module that converted code imports. Default `kaon/converted`. */
   readonly runtime?: string;
+  /** The kind of the file. Default `commonjs` for names that end so (`.cjs`, `.cts`), `module` for others. */
+  readonly sourceType?: SourceType;
+  /** The source map of the code, where another tool has written it: places are those in its source. */
+  readonly inputMap?: ForeignSourceMap;
 }
 
 /** Converted code, and the map back to the code as it was written. */
@@ -29,44 +33,57 @@ export interface Transformed {
  * they are, and other code stays as it is.
  *
  * @returns Null where nothing has the directive.
- * @throws FormatError for code that cannot be parsed, UnsupportedError for modules of CommonJS and where the
- * parser is not installed.
+ * @throws FormatError for code that cannot be parsed, UnsupportedError where the parser is not installed.
  */
-export function transform(
+export function transform(code: string, options: TransformOptions): Transformed | null {
+  const result = convert(code, options);
+  if (result === null || options.inputMap === undefined) return result;
+  return { code: result.code, map: new InputMap(options.inputMap).under(result.map) };
+}
+
+/** Does the same, but the map leads to the given code, whatever that was written from. */
+export function convert(
   code: string,
-  { filename, runtime = 'kaon/converted' }: TransformOptions,
+  { filename, runtime = 'kaon/converted', sourceType, inputMap }: TransformOptions,
 ): Transformed | null {
   if (!code.includes(directive)) return null;
-  const parsed = parse(code, filename);
+  const parsed = parse(code, filename, sourceType);
   const { program } = parsed.file;
   const functions = convertedFunctions(program);
   if (functions.length === 0) return null;
-  if (/\.c[jt]s$/.test(filename)) {
-    throw new UnsupportedError(`${filename} is a CommonJS module`, {
-      op: 'transform',
-      advice: "write the functions with 'use graph' in an ES module",
-    });
-  }
   const scopes = resolveScopes(program);
   const file: FileContext = {
     parsed,
     scopes,
     plain: plainVariables(program, scopes),
-    places: new Places(code),
+    places: new Places(code, inputMap === undefined ? null : new InputMap(inputMap)),
     runtime: unusedName(code),
     renderFunction,
   };
   const form = new HostForm(file, false, false);
   const pieces: Piece[] = [];
   let at = 0;
+  if (program.sourceType === 'script') {
+    at = startOf(program);
+    const mark = program.directives.length > 0 ? '; ' : '';
+    const required = `const ${file.runtime} = require(${JSON.stringify(runtime)}); `;
+    pieces.push({ start: 0, end: at }, added(`${mark}${required}`));
+  }
   for (const node of functions) {
     pieces.push({ start: at, end: node.start! }, ...renderFunction(node, form));
     at = node.end!;
   }
   pieces.push({ start: at, end: code.length });
   // Imports are hoisted: at the end this one moves no line.
-  pieces.push(added(`\nimport * as ${file.runtime} from ${JSON.stringify(runtime)};\n`));
+  if (program.sourceType === 'module') {
+    pieces.push(added(`\nimport * as ${file.runtime} from ${JSON.stringify(runtime)};\n`));
+  }
   return assemble(pieces, parsed);
+}
+
+/** The offset of the first statement of a script, or of the end of its directives. */
+function startOf({ directives, body, end }: t.Program): number {
+  return directives.at(-1)?.end ?? body[0]?.start ?? end!;
 }
 
 /** The outermost functions with the directive, in order. */

@@ -23,6 +23,8 @@ const below: Readonly<Record<string, readonly string[]>> = {
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
+  plugin: ['source'],
+  register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
   'stablehlo.ts': ['stablehlo'],
@@ -66,6 +68,7 @@ test('the page about the architecture names every room', () => {
 const optional: readonly (readonly [string, RegExp])[] = [
   ['src/formats/npz.ts', /^fflate$/],
   ['src/formats/onnx/proto/', /^@bufbuild\/protobuf(\/|$)/],
+  ['src/plugin/', /^unplugin$/],
   ['src/source/', /^@babel\/(parser|types)$/],
 ];
 

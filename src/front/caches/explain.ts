@@ -1,3 +1,4 @@
+import type { IslandReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './text-table.js';
@@ -22,6 +23,8 @@ export interface TraceReport {
   readonly firstRunMilliseconds: number | null;
   /** The execution tiers of its parts; empty before the first run. */
   readonly tiers: readonly TierReport[];
+  /** What runs on the CPU because the device of the arrays lacks it. */
+  readonly islands: readonly IslandReport[];
 }
 
 /** A cache miss: a call that created a trace. */
@@ -140,7 +143,7 @@ function render({
   if (obstacles.size > 0) lines.push('', 'sizes that stay numbers:');
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
-  return [...lines, ...tierLines(traces)].join('\n');
+  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('\n');
 }
 
 function count(number: number, noun: string): string {
@@ -216,4 +219,14 @@ export class GuardCounts {
         return `${describeGuard(guard)} was new ${times} times: ${adviceFor(guard)}`;
       });
   }
+}
+
+/** What a device lacks. */
+function islandLines(traces: readonly TraceReport[]): readonly string[] {
+  return traces.flatMap(({ id, islands }) =>
+    islands.map(({ device, calls, bytes }) => {
+      const moved = bytes === null ? 'not run yet' : `${bytes} bytes moved`;
+      return `trace ${id}, on the CPU instead of ${device}: ${calls.join(', ')}; ${moved}`;
+    }),
+  );
 }

@@ -5,18 +5,13 @@ import { checkOptions, flag, valueRule } from '../../base/attributes/options.js'
 import { Tensor, type TensorType } from '../../ir/types.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
+import type { GradReq } from '../capture/gradient-use.js';
 import { type ArrayType, staticType } from './array-type.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
 import type { Origin, Session } from './history.js';
 import type { KeptGradient } from './kept-gradient.js';
 import type { ArrayMethods } from './array-methods.js';
 import type { ArrayData, Item } from './result-dtypes.js';
-
-/**
- * What a backward pass does with an array's gradient: replace it, add to it, or leave it alone. An
- * array with `null` is state (running statistics, a frozen weight): recorded code may assign to it.
- */
-export type GradReq = 'write' | 'add' | 'null';
 
 /** The sizes of an array as numbers. */
 export type ArraySizes = Pick<ArrayType, 'shape' | 'size'>;

@@ -10,7 +10,7 @@ import { compile } from '../../runtime/compile/compile.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import { type ArrayType, staticType } from '../core/array-type.js';
 import { generalize } from './generalize.js';
-import { attributeKey } from '../core/key.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import { type Operation, programOf } from '../core/operation.js';
 
 /** Compiled form of one operator on operands of certain types. */
@@ -150,7 +150,7 @@ function planKey(
   { declaration, attributes }: Operation,
   types: readonly ArrayType[],
 ): number | string {
-  const text = attributeKey(declaration, attributes);
+  const text = attributesKey(declaration, attributes);
   if (text === '') {
     if (types.length === 1) return types[0].id;
     if (types.length === 2 && types[0].id < 2 ** 26) return types[0].id + types[1].id * 2 ** 26;

@@ -199,7 +199,7 @@ abstract class StatefulLayer extends HybridBlock {
 
 /** The current value of a parameter's array, captured updates included. */
 function currentValue({ value }: Parameter): NDArray {
-  return currentTrace()?.current(value) ?? value;
+  return currentTrace()?.state.current(value) ?? value;
 }
 
 /** An LSTM that carries its states from call to call; see `LSTMCell`. */

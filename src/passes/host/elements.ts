@@ -36,7 +36,12 @@ export function refuseInCapturedCode(
 
 /** The error for an element that a captured call does not accept. */
 export function foreignInCapturedCode(call: CallNode, foreign: RefusedElement): Error {
-  return inCapturedCode(declarationOf(call.op).check!.refusal(foreign, call.attributes), call);
+  return inCapturedCode(foreignElement(call, foreign), call);
+}
+
+/** The error for an element that a call does not accept. */
+export function foreignElement({ op, attributes }: CallNode, foreign: RefusedElement): Error {
+  return declarationOf(op).check!.refusal(foreign, attributes);
 }
 
 function inCapturedCode(error: unknown, call: CallNode): Error {

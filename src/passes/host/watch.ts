@@ -33,14 +33,21 @@ export interface Watching {
 /** Report about a call, and the join of the reports of several iterations. */
 export interface Report {
   readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
-  /** Report about the elements of one call, a vector of int64. */
+  /** The dtype in which it compares elements of a dtype. */
+  elements(dtype: DType): DType;
+  /** Report about the elements of one call, a vector of that dtype. */
   of(elements: Value, accepted: AcceptedElements): Value;
   join(before: Value, now: Value): Value;
 }
 
+/** The dtypes whose elements are all of int32. */
+const isNarrow: ReadonlySet<DType> = new Set(['bool', 'uint8', 'int8', 'int32']);
+
 /** Report of presence: bool, rank 0. */
 export const presenceReport: Report = {
   type: { dtype: 'bool', shape: [] },
+  // Devices without int64 can look at int32.
+  elements: (dtype) => (isNarrow.has(dtype) ? 'int32' : 'int64'),
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
   join: (before, now) => ops.logicalOr(before, now),
 };
@@ -51,6 +58,7 @@ export const presenceReport: Report = {
  */
 export const firstReport: Report = {
   type: { dtype: 'int64', shape: [3] },
+  elements: () => 'int64',
   of: (elements, accepted) => {
     const found = foreign(elements, accepted);
     const count = ops.cumsum(ops.cast(found, 'int64'), 0);
@@ -107,7 +115,7 @@ export function watching(
         const types = operands.map(({ type }) => type);
         const accepted = check.accepts(types, node.attributes);
         if (accepted === null || areWithin(program.operands(id)[check.operand], accepted)) continue;
-        const elements = ops.cast(ops.reshape(operands[check.operand], [-1]), 'int64');
+        const elements = ops.cast(ops.reshape(operands[check.operand], [-1]), report.elements(types[check.operand].dtype)); // prettier-ignore
         reports.push(report.of(elements, accepted));
         watched.push({ call: node, type: types[check.operand], accepted });
       }
