@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DeviceError } from '../../src/base/errors.js';
+import { DeviceError, KaonError } from '../../src/base/errors.js';
 import type { Program } from '../../src/ir/program.js';
+import { refuseElements } from '../../src/ops/declare/check.js';
+import { declarationOf } from '../../src/ops/declare/facets.js';
 import { registry } from '../../src/ops/registry.js';
 import { compile } from '../../src/runtime/compile/compile.js';
 import { DeviceExecutable } from '../../src/runtime/device/executable.js';
@@ -41,6 +43,25 @@ async function here({ storage, shape }: Operand): Promise<Operand> {
   return { storage: new Storage(storage.dtype, await storage.read()), shape };
 }
 
+/** True if the call of a sample refuses elements of its operands. */
+function isRefused(program: Program, operands: readonly Operand[]): boolean {
+  return [...program.graph.nodes()].some((id) => {
+    const call = program.node(id);
+    if (call.kind !== 'call') return false;
+    const { check } = declarationOf(call.op);
+    const given = program.operands(id);
+    const k = check === undefined ? -1 : program.inputs.indexOf(given[check.operand]);
+    if (k < 0) return false;
+    try {
+      refuseElements(check!, operands[k].storage.host, given.map(({ type }) => type), call.attributes); // prettier-ignore
+      return false;
+    } catch (error) {
+      assert.ok(error instanceof KaonError);
+      return true;
+    }
+  });
+}
+
 function decidesResults({ outputs }: Program): boolean {
   return outputs.some(({ value }) => value.type.shape.some((dim) => typeof dim !== 'number'));
 }
@@ -63,6 +84,11 @@ for (const sampleCase of dealt(sampleCases(registry.values()))) {
         const given = operands.map((operand) => there(queue, operand));
         if (!queue.answersAtOnce && decidesResults(program)) {
           assert.throws(() => executable.run(given), DeviceError);
+          continue;
+        }
+        if (isRefused(program, operands)) {
+          // At once, or by whoever reads what was made of the elements.
+          await assert.rejects(async () => executable.run(given)[0].storage.read(), KaonError);
           continue;
         }
         const results = executable.run(given);
