@@ -21,6 +21,7 @@ import { mode } from '../core/mode.js';
 import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
+import { onDefaultDevice } from '../devices/placing.js';
 import type { DTypeOf } from '../core/result-dtypes.js';
 
 install();
@@ -80,7 +81,7 @@ function constantArray(
   const extents = shape === undefined ? type.shape : fitted(shape, type.shape);
   const made = arrayOf(arrayType(type.dtype, extents), elements);
   made.isConstant = mode.capture !== null;
-  return made;
+  return onDefaultDevice(made);
 }
 
 /** Numbers and lists of them are float32, booleans bool; typed arrays and bigints keep their dtype. */
@@ -164,7 +165,7 @@ function filled(
     writeElement(dtype, elements, 0, value);
     (elements as Float32Array).fill(elements[0] as number); // one element type: the cast picks an overload
   }
-  return arrayOf(type, elements);
+  return onDefaultDevice(arrayOf(type, elements));
 }
 
 /**
@@ -207,7 +208,7 @@ export function arange(
   }
   const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
   if (!Number.isSafeInteger(length)) throw noLength(start, stop, step);
-  return iota(length, { start, step, dtype });
+  return onDefaultDevice(iota(length, { start, step, dtype }));
 }
 
 function isRangeEnd(value: unknown): value is RangeEnd {
@@ -297,7 +298,7 @@ export function eye<D extends DType = 'float32'>(
   options: EyeOptions<D> = {},
 ): NDArray<D> {
   checkOptions<EyeOptions>(eyeOperator.declaration.name, options, { ...creationRules, k: integer });
-  return eyeOperator(rows, columns, options);
+  return onDefaultDevice(eyeOperator(rows, columns, options));
 }
 
 function isStaticShape(shape: readonly Dim[]): shape is readonly number[] {

@@ -1,3 +1,4 @@
+import { onDefaultDevice } from '../devices/placing.js';
 import { describe } from '../../base/attributes/attribute.js';
 import {
   checkArgument,
@@ -110,7 +111,7 @@ export function setState(state: GeneratorState): void {
 function draw(make: (state: NDArray) => NDArray): NDArray {
   const state = takeState();
   try {
-    return make(state);
+    return onDefaultDevice(make(state));
   } catch (error) {
     untakeState();
     throw error;

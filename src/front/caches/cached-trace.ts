@@ -64,5 +64,6 @@ export function reportOf({
     milliseconds: cost.trace,
     firstRunMilliseconds: cost.firstRun,
     tiers: runner.tiers(),
+    islands: runner.islands(),
   };
 }

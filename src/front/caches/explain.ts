@@ -1,4 +1,5 @@
 import { BoundedCache } from '../../base/bounded-cache.js';
+import type { IslandReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './text-table.js';
@@ -23,6 +24,8 @@ export interface TraceReport {
   readonly firstRunMilliseconds: number | null;
   /** The execution tiers of its parts; empty before the first run. */
   readonly tiers: readonly TierReport[];
+  /** What runs on the CPU because the device of the arrays lacks it. */
+  readonly islands: readonly IslandReport[];
 }
 
 /** A cache miss: a call that created a trace. */
@@ -60,6 +63,8 @@ export interface Explanation {
   readonly forgotten: number;
   /** Advice for guards that fail repeatedly. */
   readonly advice: readonly string[];
+  /** True for a function with `'use graph'`, of whose branches and loops `explainSource` tells. */
+  readonly isConverted: boolean;
   /** The report as tables. */
   toString(): string;
 }
@@ -80,6 +85,7 @@ export function mergeExplanations(all: readonly Explanation[]): Explanation {
     misses: all.flatMap(({ misses }) => misses),
     forgotten: sum(({ forgotten }) => forgotten),
     advice: all.flatMap(({ advice }) => advice),
+    isConverted: all[0].isConverted,
   });
 }
 
@@ -128,6 +134,7 @@ function render({
   misses,
   forgotten,
   advice,
+  isConverted,
 }: Omit<Explanation, 'toString'>): string {
   const total = misses.length + forgotten;
   const gone = evicted > 0 ? `, ${evicted} evicted` : '';
@@ -141,7 +148,8 @@ function render({
   if (obstacles.size > 0) lines.push('', 'sizes that stay numbers:');
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
-  return [...lines, ...tierLines(traces)].join('\n');
+  if (isConverted) lines.push('', 'explainSource tells of its branches and loops');
+  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('\n');
 }
 
 function count(number: number, noun: string): string {
@@ -211,4 +219,14 @@ export class GuardCounts {
         return `${describeGuard(guard)} was new ${times} times: ${adviceFor(guard)}`;
       });
   }
+}
+
+/** What a device lacks. */
+function islandLines(traces: readonly TraceReport[]): readonly string[] {
+  return traces.flatMap(({ id, islands }) =>
+    islands.map(({ device, calls, bytes }) => {
+      const moved = bytes === null ? 'not run yet' : `${bytes} bytes moved`;
+      return `trace ${id}, on the CPU instead of ${device}: ${calls.join(', ')}; ${moved}`;
+    }),
+  );
 }

@@ -18,6 +18,7 @@ import {
   type Guard,
 } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
+import { constructText } from '../options/originals.js';
 import type { NDArray } from '../core/ndarray.js';
 import { describeSignature, type CallSignature } from '../graphs/signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from '../options/sizes.js';
@@ -82,6 +83,7 @@ export class TraceCache {
   #evicted = 0;
 
   readonly #mayRunCode: boolean;
+  readonly #isConverted: boolean;
   #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
   /** True when the code ran in this call, and agreed with the trace that serves it. */
   #hasCompared = false;
@@ -99,6 +101,7 @@ export class TraceCache {
     this.#mayRunCode = mayRunCode;
     this.#options = options;
     this.#name = options.name ?? (fn.name || 'function');
+    this.#isConverted = constructText(fn) !== null;
     this.#specializer = new Specializer(fn, options, mayRunCode);
   }
 
@@ -253,6 +256,7 @@ export class TraceCache {
       })),
       forgotten: this.#made - this.#misses.length,
       advice: this.#failed.advice(),
+      isConverted: this.#isConverted,
     });
   }
 

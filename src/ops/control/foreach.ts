@@ -14,7 +14,8 @@ import { concat } from '../movement/concat.js';
 import { zerosLike } from '../movement/fill.js';
 import { expandDims } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
-import { inferForeach } from './foreach-types.js';
+import { lengthMeeting } from './body.js';
+import { dataNames, inferForeach } from './foreach-types.js';
 
 export type { LoopSave } from '../declare/backward.js';
 
@@ -72,6 +73,7 @@ export const foreach: OperatorFunction<
     regions: [body],
   }),
   infer: (context) => inferForeach('foreach', context),
+  meetings: (shapes, { data }) => lengthMeeting('foreach', shapes, dataNames(data)),
   gradient: <T extends Tensor>(
     context: GradientContext<T, AttributesOf<typeof attributes>>,
   ): readonly (T | null)[] => foreachGradient(context),

@@ -7,7 +7,7 @@ import type { InferContext, Operator } from '../../ir/operator.js';
 import type { Program } from '../../ir/program.js';
 import { Value } from '../../ir/program.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
-import { Tensor, type TensorType } from '../../ir/types.js';
+import { type Shape, Tensor, type TensorType } from '../../ir/types.js';
 import type {
   BackwardAfter,
   Branches,
@@ -23,6 +23,7 @@ import { readCall } from './read-call.js';
 import type { Known, OnSizes } from '../known/facets.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
+import { broadcastMeetings, type Meetings } from './meeting.js';
 import type { OnnxMapping } from './onnx.js';
 import { type Calls, defaultPrecision, inFloat32, type Precision } from './precision.js';
 
@@ -171,6 +172,8 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly batch?: Batching<AttributesOf<S>>;
   readonly turned?: Turned;
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  /** Axes of the operands whose sizes depend on each other. */
+  readonly meetings?: Meetings<AttributesOf<S>>;
   readonly known?: Known<AttributesOf<S>>;
   readonly onSizes?: OnSizes;
   /** Facet of an operator whose only element is a size. */
@@ -223,6 +226,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly turned?: Turned;
   /** Default none: programs hold its calls. */
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  /** Default: the axes of elementwise operators broadcast; none for others. */
+  readonly meetings?: Meetings<AttributesOf<S>>;
   /** Default: derived from point, view and reduction lowerings. */
   readonly known?: Known<AttributesOf<S>>;
   /** Default none. */
@@ -291,6 +296,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     results: 'one',
     method: true,
     operands: 'promote',
+    ...(isElementwise(spec) && { meetings: (shapes: readonly Shape[]) => broadcastMeetings(spec.name, shapes) }), // prettier-ignore
     ...spec,
     infer: (context: Parameters<typeof spec.infer>[0]) => {
       const types = spec.infer(context);
@@ -320,6 +326,10 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
   return Object.assign(call, { declaration }) as unknown as OperatorFunction<F>;
+}
+
+function isElementwise({ lowering }: { readonly lowering: Pick<Lowering, 'kind'> }): boolean {
+  return lowering.kind === 'point' && 'elementwise' in lowering && lowering.elementwise === true;
 }
 
 function invokeSymbolic(declaration: Declaration, given: Call, program: Program): readonly Value[] {
