@@ -38,16 +38,14 @@ export function searchBeamPlainly(
   const penalty = length.add(5).div(6).pow(lengthPenalty);
   const ranked = kn.topK(score.div(penalty), width);
   let beam = ranked.indices.astype('int32');
-  let row = longest - 1;
+  let done = 0;
   // From the last characters back to the first ones.
   for (const parent of parents.flip(0)) {
-    characters = characters.updateSlice(
-      characters.take(row, { axis: 0 }).take(beam).expandDims(0),
-      row,
-      0,
-    );
+    const row = longest - 1 - done;
+    const found = characters.take(row, { axis: 0 }).take(beam);
+    characters = characters.updateSlice(found.expandDims(0), row, 0);
     beam = parent.take(beam);
-    row--;
+    done++;
   }
   return { characters: characters.transpose(), scores: ranked.values };
 }

@@ -8,8 +8,9 @@ export class PlainTreeReader extends TreeReader {
     'use graph';
     let { h, c } = this.leaves(symbols);
     for (const level of kn.stack([begin, end], 1)) {
-      const [from, to] = level.split(2).map((each) => each.reshape([]));
-      const [left, right] = children.slice(':', [from, to]).split(2).map((each) => each.reshape([-1])); // prettier-ignore
+      const from = level.slice(0);
+      const rows = children.slice(':', [from, level.slice(1)]);
+      const [left, right] = [rows.slice(0), rows.slice(1)];
       const nodes = this.cell.call(
         { h: h.take(left, { axis: 0 }), c: c.take(left, { axis: 0 }) },
         { h: h.take(right, { axis: 0 }), c: c.take(right, { axis: 0 }) },
