@@ -3,6 +3,7 @@ export {
   KaonError,
   type ErrorDetails,
   ArgumentError,
+  CheckError,
   DeviceError,
   DTypeError,
   FormatError,
@@ -57,6 +58,7 @@ export {
 } from './front/transforms/custom.js';
 export { compute, deferredCompute, isDeferred } from './front/graphs/deferred.js';
 export {
+  check,
   cond,
   foreach,
   type ForeachOptions,
@@ -65,6 +67,12 @@ export {
 } from './front/control/index.js';
 export { exportGraph, type ExportRequest } from './front/graphs/export-graph.js';
 export { config, type Config } from './front/arrays/config.js';
+export {
+  deviceInfo,
+  type DeviceInfo,
+  initDevice,
+  type InitDeviceOptions,
+} from './front/arrays/devices.js';
 export { staticCode } from './front/core/static-code.js';
 export { staticGraph, type StaticFunction } from './front/hybrid/static-function.js';
 export type { Schedule } from './front/hybrid/schedule.js';
@@ -77,6 +85,7 @@ export {
 } from './front/converted/explain-source.js';
 export { hybridize, type Hybridized } from './front/hybrid/hybridize.js';
 export type { HybridizeOptions } from './front/options/hybridize-options.js';
+export type { IslandReport } from './runtime/execution/backends.js';
 export type { Explanation, Miss, TraceReport } from './front/caches/explain.js';
 export type { TierReport } from './runtime/execution/executable.js';
 export type { Tier } from './runtime/execution/tiers.js';

@@ -89,6 +89,24 @@ export abstract class Block implements Capturable {
   }
 
   /**
+   * Moves all parameters to a device, with the gradients that they keep; those that get their values later are made
+   * there. Arrays that an optimizer keeps follow at its next step. Parameters of a dtype that the device lacks stay on
+   * the CPU.
+   *
+   * @throws DeviceError when the device has no room, or when the way back has to be waited for (see `cpu`).
+   */
+  to(device: string): this {
+    for (const parameter of this.parameters().values()) parameter.moveTo(device);
+    return this;
+  }
+
+  /** Moves all parameters to the CPU, from a device that may answer later. */
+  async cpu(): Promise<this> {
+    for (const parameter of this.parameters().values()) await parameter.fetch();
+    return this;
+  }
+
+  /**
    * Initializes every parameter, now or, where sizes are unknown, at the first call. Random values depend on
    * the generator's state now and on the order of `parameters()`, not on when sizes become known.
    */

@@ -32,7 +32,9 @@ const answering = [false, true].map(
 );
 
 function there(queue: DeviceQueue, { storage, shape }: Operand): Operand {
-  return queue.has(storage.dtype) ? { storage: storage.onBackend(queue), shape } : { storage, shape };
+  return queue.has(storage.dtype)
+    ? { storage: storage.onBackend(queue), shape }
+    : { storage, shape };
 }
 
 async function here({ storage, shape }: Operand): Promise<Operand> {
@@ -57,7 +59,7 @@ for (const sampleCase of dealt(sampleCases(registry.values()))) {
       const expected = compile(program, { tier: 'wasm' }).run(operands);
       const margins = marginsOf(sampleCase, program, operands);
       for (const queue of answering) {
-        const executable = new DeviceExecutable(program, queue, { isStrict: false });
+        const executable = new DeviceExecutable(program, queue, 'islands');
         const given = operands.map((operand) => there(queue, operand));
         if (!queue.answersAtOnce && decidesResults(program)) {
           assert.throws(() => executable.run(given), DeviceError);

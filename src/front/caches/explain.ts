@@ -1,3 +1,5 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
+import type { IslandReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './text-table.js';
@@ -22,6 +24,8 @@ export interface TraceReport {
   readonly firstRunMilliseconds: number | null;
   /** The execution tiers of its parts; empty before the first run. */
   readonly tiers: readonly TierReport[];
+  /** What runs on the CPU because the device of the arrays lacks it. */
+  readonly islands: readonly IslandReport[];
 }
 
 /** A cache miss: a call that created a trace. */
@@ -145,7 +149,7 @@ function render({
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
   if (isConverted) lines.push('', 'explainSource tells of its branches and loops');
-  return [...lines, ...tierLines(traces)].join('\n');
+  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('\n');
 }
 
 function count(number: number, noun: string): string {
@@ -196,22 +200,16 @@ const often = 4;
 
 /** Counts of guard failures, including those of misses that are no longer listed. */
 export class GuardCounts {
-  readonly #counts: Map<string, { guard: Guard; times: number }> = new Map();
-  readonly #capacity: number;
+  readonly #counts: BoundedCache<string, { readonly guard: Guard; readonly times: number }>;
 
   constructor(capacity: number) {
-    this.#capacity = capacity;
+    this.#counts = new BoundedCache({ capacity });
   }
 
   note(guard: Guard): void {
     const key = `${guard.kind} ${guard.path}`;
     const times = (this.#counts.get(key)?.times ?? 0) + 1;
-    // Reinserted at the end: the least recently failed guard is evicted first.
-    this.#counts.delete(key);
     this.#counts.set(key, { guard, times });
-    if (this.#counts.size > this.#capacity) {
-      this.#counts.delete(this.#counts.keys().next().value!);
-    }
   }
 
   advice(): readonly string[] {
@@ -221,4 +219,14 @@ export class GuardCounts {
         return `${describeGuard(guard)} was new ${times} times: ${adviceFor(guard)}`;
       });
   }
+}
+
+/** What a device lacks. */
+function islandLines(traces: readonly TraceReport[]): readonly string[] {
+  return traces.flatMap(({ id, islands }) =>
+    islands.map(({ device, calls, bytes }) => {
+      const moved = bytes === null ? 'not run yet' : `${bytes} bytes moved`;
+      return `trace ${id}, on the CPU instead of ${device}: ${calls.join(', ')}; ${moved}`;
+    }),
+  );
 }

@@ -1,6 +1,8 @@
-import type { Requirement } from '../../ir/requirement.js';
+import { currentSource } from '../../base/errors.js';
+import { type Require, type Requirement, requireOrKeep } from '../../ir/requirement.js';
+import { isRootCall } from '../../ops/declare/facets.js';
 import { type Enclosed, outward } from '../capture/chain.js';
-import type { Origin, Session } from './history.js';
+import { currentSerial, type Origin, type Session } from './history.js';
 import type { NDArray } from './ndarray.js';
 
 /** Record of captured calls, dead ones included: requirements, checks and participation in recordings. */
@@ -8,7 +10,14 @@ export class CallLog implements Enclosed<CallLog> {
   readonly parent: CallLog | null;
   /** Requirements on sizes, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
-  /** Calls that may refuse their elements. */
+  /** States conditions of captured calls. */
+  readonly require: Require = requireOrKeep((requirement) => {
+    const { source = currentSource() } = requirement;
+    const serial = currentSerial();
+    this.requirements.push({ serial, requirement: { ...requirement, source } });
+  });
+
+  /** Calls that may refuse elements, and loops and branches with such calls. */
   readonly checked: Origin[] = [];
   /** Arrays that recorded calls have read: they take part in recordings of the replays. */
   readonly touched: Set<NDArray> = new Set();
@@ -23,7 +32,10 @@ export class CallLog implements Enclosed<CallLog> {
 
   add(origin: Origin): void {
     this.all?.push(origin);
-    if (origin.declaration.check !== undefined) this.checked.push(origin);
+    const { declaration, regions } = origin;
+    if (declaration.check !== undefined || isRootCall(declaration, regions)) {
+      this.checked.push(origin);
+    }
   }
 
   /** Records that a recorded call reads an array, for enclosing captures as well. */

@@ -46,6 +46,14 @@ export class KeptGradient {
     this.#isHome = false;
   }
 
+  /** Moves it with its array: `move` gives the value elsewhere. */
+  moved(move: (value: NDArray) => NDArray): void {
+    const { value } = this;
+    this.#home = null;
+    this.#isHome = false;
+    this.#value = value === null ? null : move(value);
+  }
+
   /** Records that elements were written into `array`; false if that is not the gradient. */
   isChanged(array: NDArray): boolean {
     if (this.#value !== array) return false;

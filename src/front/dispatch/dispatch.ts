@@ -3,7 +3,6 @@ import { type Dim, sameDim } from '../../base/dim/index.js';
 import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { DType } from '../../base/dtype.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
-import { requireOrKeep } from '../../ir/requirement.js';
 import { type Call, type Declaration, installFrontend } from '../../ops/declare/declare.js';
 import { conversionOperator } from '../../ops/declare/convert.js';
 import { stopGradient } from '../../ops/structure/identity.js';
@@ -11,8 +10,8 @@ import type { Capture } from '../core/capture.js';
 import { operandsOf } from './operands.js';
 import type { Operation } from '../core/operation.js';
 import { runNow } from './run.js';
-import { currentSerial, Origin, Session } from '../core/history.js';
-import { decidingCaptures, broadcastOperands } from './meeting.js';
+import { Origin, Session } from '../core/history.js';
+import { agreeingOperands, decidingCaptures } from './meeting.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
@@ -34,7 +33,7 @@ function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
     return declaration.inPrograms({ inputs: operands, attributes });
   return perform(
     { declaration, attributes, regions },
-    capture === null ? operands : broadcastOperands(declaration, attributes, operands, capture),
+    capture === null ? operands : agreeingOperands(declaration, attributes, operands, capture),
   );
 }
 
@@ -110,8 +109,8 @@ function snapshot(operand: NDArray): NDArray {
 }
 
 /**
- * What captured code reads when it names an array. As above: once the state is written, its name stands
- * for the new value, and a recorded call must still know the one it has read.
+ * The array that captured code reads when it names one. Like `snapshot`: once the state is written, its name
+ * stands for the new value, and a recorded call must still know the one it has read.
  */
 function asRead(operand: NDArray, capture: Capture, session: Session | null): NDArray {
   const current = capture.state.current(operand);
@@ -145,11 +144,7 @@ function defer(
       decided.push(dim);
       return dim;
     }),
-    require: requireOrKeep((requirement) => {
-      const { source = currentSource() } = requirement;
-      const serial = currentSerial();
-      capture.calls.requirements.push({ serial, requirement: { ...requirement, source } });
-    }),
+    require: capture.calls.require,
   });
   const results = types.map((type) => new NDArray(type, null));
   for (const dim of decided) {

@@ -28,6 +28,8 @@ import { mode, withMode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
+import type { BufferBackend } from '../../runtime/memory/backend.js';
+import type { Storage } from '../../runtime/memory/storage.js';
 
 /** Operations on arrays besides computation: gradients, detaching, assignment. */
 
@@ -251,11 +253,19 @@ export function putBack({ found }: StateLog): void {
 
 function replaceElements(target: NDArray, value: NDArray): void {
   mode.stateLog?.note(target);
-  if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
-  else target.elements = value.held;
+  const { elements } = target;
+  const { storage } = value;
+  if (elements?.isPinned === true && storage.backend === null) elements.write(storage.host);
+  else target.elements = elementsBeside(value, elements?.backend ?? null);
   forgetHistory(target);
   const owner = gradientOwners.get(target);
   if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);
+}
+
+/** Elements of a value for an array on a device: it stays there when it is given others from the CPU. */
+function elementsBeside({ held, dtype }: NDArray, backend: BufferBackend | null): Storage {
+  const isToMove = backend !== null && held.backend === null && backend.limits.dtypes.has(dtype);
+  return isToMove ? held.onBackend(backend) : held;
 }
 
 /** Refuses a write of recorded state by a graph where eager code is refused, too. */

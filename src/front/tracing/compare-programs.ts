@@ -1,4 +1,11 @@
-import { type Dim, DimExpr } from '../../base/dim/index.js';
+import {
+  type Dim,
+  DimExpr,
+  sameDim,
+  substituteDim,
+  symbol,
+  symbolTable,
+} from '../../base/dim/index.js';
 import { type Attributes } from '../../base/attributes/schema.js';
 import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
@@ -176,8 +183,7 @@ export class ProgramComparison {
     const known = dimWithSizes(a, this.#sizes);
     if (known === b) return true;
     if (typeof known === 'number' || typeof b === 'number') return false;
-    const key = known.key.replace(/[A-Za-z_]\w*/g, (name) => this.#names.get(name) ?? name);
-    if (key === b.key) return true;
+    if (sameDim(this.#renamed(known), b)) return true;
     if (!maySettle) return false;
     const [form, other] = [known.key, b.key].map((each) => each.replace(/[A-Za-z_]\w*/g, '?'));
     const [names, others] = [known.key, b.key].map((each) => each.match(/[A-Za-z_]\w*/g) ?? []);
@@ -188,9 +194,21 @@ export class ProgramComparison {
     return true;
   }
 
+  /** A dimension in the names of the second program; their order decides the form of sums and maxima. */
+  #renamed(dim: DimExpr): Dim {
+    const names = [...symbolTable(dim)].map(([name, bounds]): [string, Dim] => [
+      name,
+      symbol(this.#names.get(name) ?? name, bounds),
+    ]);
+    return substituteDim(dim, new Map(names));
+  }
+
+  /** Compares all but the texts of errors, in which sizes that are known are numbers. */
   #sameAttributes(op: Operator, a: Attributes, b: Attributes): boolean {
     if (a === b) return true;
-    if (Object.keys(op.attributes).every((name) => this.#sameValue(a[name], b[name]))) return true;
+    const isSame = (name: string): boolean =>
+      op.attributes[name].isMessage === true || this.#sameValue(a[name], b[name]);
+    if (Object.keys(op.attributes).every(isSame)) return true;
     return attributesKey(op, a) === attributesKey(op, b);
   }
 
@@ -216,7 +234,7 @@ function comparedNodes({ graph }: Program): readonly NodeId[] {
   return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
 }
 
-/** Whether two values are the same result of nodes that correspond. */
+/** Predicate of values that are the same result of corresponding nodes. */
 type SameValue = (a: Value, b: Value) => boolean;
 
 function sameValueIn(nodes: readonly NodeId[], others: readonly NodeId[]): SameValue {

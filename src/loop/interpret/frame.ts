@@ -47,7 +47,7 @@ export interface BufferArgument {
 
 /** One activation of a kernel. */
 export interface Frame {
-  /** What addresses of buffers that the kernel passes on are in. */
+  /** Memory of buffers that are given by their addresses. */
   readonly memory: MemoryViews;
   /** The memory of each buffer, as its elements, by slot. */
   readonly views: View[];

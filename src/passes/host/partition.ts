@@ -52,12 +52,12 @@ export interface Partition {
 }
 
 /** Chooses calls for certain places to run. */
-export interface Placement {
+export interface CallPlacement {
   /** Loops and branches that the host runs. Default: those that no kernel can. */
   readonly runsOnHost?: typeof isHostRun;
   /** Calls that run elsewhere than the rest, as what a device lacks does. Default: none. */
   readonly runsElsewhere?: (call: CallNode, id: NodeId) => boolean;
-  /** Whether a program without cuts is one island, without what needs no code. Default false. */
+  /** Make one island of a program without cuts. Default false. */
   readonly isWhole?: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface Placement {
  */
 export function partition(
   program: Program,
-  { runsOnHost = isHostRun, runsElsewhere = () => false, isWhole = false }: Placement = {},
+  { runsOnHost = isHostRun, runsElsewhere = () => false, isWhole = false }: CallPlacement = {},
 ): Partition | null {
   const own = program.decidedSizes;
   const [hostRun, elsewhere] = [new Set<NodeId>(), new Set<NodeId>()];

@@ -96,7 +96,7 @@ export interface StackedArray {
 export interface HostPart {
   readonly name: string;
   readonly program: Program;
-  /** True if it runs elsewhere than the other parts (`Placement`). */
+  /** True if it runs elsewhere than the other parts (`CallPlacement`). */
   readonly isElsewhere: boolean;
 }
 

@@ -13,7 +13,7 @@ export class RunArray {
   readonly #queue: DeviceQueue;
   #buffer: DeviceBuffer | null;
   #host: HostArray | null;
-  /** Whether the buffer is freed with the array. */
+  /** True if the buffer is freed with the array. */
   #isOwn: boolean;
 
   private constructor(
@@ -61,6 +61,11 @@ export class RunArray {
     return this.#buffer === null;
   }
 
+  /** True where the host has the elements, perhaps not alone. */
+  get isHostKnown(): boolean {
+    return this.#host !== null;
+  }
+
   /** All elements, for the host to read. */
   *elements(): Waiting<HostArray> {
     return (this.#host ??= yield* fetched(this.#queue, this.#buffer!));
@@ -75,7 +80,7 @@ export class RunArray {
     return Number(element);
   }
 
-  /** Where the device reads the elements from one on: they are copied there if they are not yet. */
+  /** Elements for the device to read, from one on: they are copied there if they are not there yet. */
   slot(from: number): BufferSlot {
     if (this.#buffer === null) {
       const { backend } = this.#queue;
@@ -87,7 +92,7 @@ export class RunArray {
     return { buffer: this.#buffer, offset: bytesOf(this.dtype) * from };
   }
 
-  /** Where the device writes elements: what the host has of them is not worth anything any more. */
+  /** Elements for the device to write, from one on: the host's copy is dropped. */
   target(from: number): BufferSlot {
     const slot = this.slot(from);
     this.#host = null;

@@ -4,7 +4,7 @@ import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { BufferBackend, DeviceBuffer } from '../memory/backend.js';
 
-/** What a kernel is given for a parameter, in order. */
+/** Argument of a kernel: a number or elements, for each parameter in order. */
 export type LaunchArgument =
   | number
   /** Elements of a buffer, from a byte on. */
@@ -20,7 +20,7 @@ export type Launch = (args: readonly LaunchArgument[]) => void;
  * flow, checks and what the device lacks are not its business: it is told step by step what to run.
  */
 export interface Backend extends BufferBackend {
-  /** What kernels are lowered for, and the ones that are written for this kind of device. */
+  /** Target of lowering, with the kernels that are written for this kind of device. */
   readonly target: DeviceTarget;
   /** Makes a kernel callable. Each is asked for once. */
   prepare(kernel: Kernel): Launch;

@@ -1,9 +1,9 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import type { HostArray } from '../../base/dtype.js';
-import { DeviceError } from '../../base/errors.js';
+import { bytesOf, type HostArray } from '../../base/dtype.js';
+import { DeviceError, named } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
-import { foreignInCapturedCode } from '../../passes/host/elements.js';
+import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
 import { partition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
 import type { HostCallee, HostPart, HostRoutine } from '../../passes/host/statements.js';
@@ -15,11 +15,12 @@ import { passes, runPipeline } from '../../passes/pipeline.js';
 import { checksOf } from '../../passes/simplify/checks.js';
 import { compile, evaluateConstant } from '../compile/compile.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
+import type { DeviceProgramExecutable, IslandPolicy, IslandReport } from '../execution/backends.js';
 import type { Executable, Operand, TierReport } from '../execution/executable.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
-import { placementOn, refuseLacking } from './lacks.js';
+import { lackedCalls, lackedText, placementOn, refuseLacking } from './lacks.js';
 import type { DeviceQueue, Waiting } from './queue.js';
 import { type DeviceCode, RoutineRun, type RunOperand, type RunResult } from './routine.js';
 import { StepRunner } from './steps.js';
@@ -31,6 +32,8 @@ class DeviceProgram implements DeviceCode {
   readonly #queue: DeviceQueue;
   readonly #steps: Map<Program, StepRunner> = new Map();
   readonly #elsewhere: Map<Program, Executable> = new Map();
+  /** Bytes that the last run of what runs elsewhere copied. */
+  readonly #moved: Map<Program, number> = new Map();
   readonly #callees: Map<Program, DeviceProgram> = new Map();
 
   constructor(program: Program, queue: DeviceQueue) {
@@ -53,6 +56,16 @@ class DeviceProgram implements DeviceCode {
     for (const callee of this.#callees.values()) callee.release();
   }
 
+  /** Calls that run on the CPU, in regions that have run so far, too. */
+  islands(): readonly IslandReport[] {
+    const { backend, name } = this.#queue;
+    const own = [...this.#elsewhere.keys()].map((program): IslandReport => {
+      const calls = [...new Set(lackedCalls(program, backend).map(lackedText))];
+      return { device: name, calls, bytes: this.#moved.get(program) ?? null };
+    });
+    return [...own, ...[...this.#callees.values()].flatMap((callee) => callee.islands())];
+  }
+
   /** Runs on arrays whose types determine these sizes. */
   run(inputs: readonly RunArray[], names: DimBindings): Waiting<readonly RunResult[]> {
     return new RoutineRun(this.#queue, this, this.routine, names, inputs).run();
@@ -62,7 +75,7 @@ class DeviceProgram implements DeviceCode {
     { program, isElsewhere }: HostPart,
     operands: readonly RunOperand[],
   ): Waiting<readonly RunArray[]> {
-    if (isElsewhere) return yield* this.#runElsewhere(this.#elsewhere.get(program)!, operands);
+    if (isElsewhere) return yield* this.#runElsewhere(program, operands);
     const names = bindTypes(namedInputs(program), operands.map(typeOf));
     const slots = operands.map(({ array, from }) => array.slot(from));
     const made = yield* this.#steps.get(program)!.run(slots, names);
@@ -94,34 +107,32 @@ class DeviceProgram implements DeviceCode {
     }
   }
 
-  *#runElsewhere(
-    executable: Executable,
-    operands: readonly RunOperand[],
-  ): Waiting<readonly RunArray[]> {
+  *#runElsewhere(program: Program, operands: readonly RunOperand[]): Waiting<readonly RunArray[]> {
     const given: Operand[] = [];
+    let moved = 0;
     for (const { array, from, length, shape } of operands) {
+      if (!array.isHostKnown) moved += bytesOf(array.dtype) * array.length;
       const elements = yield* array.elements();
       const part = elements.subarray(from, from + length);
       given.push({ storage: new Storage(array.dtype, part), shape });
     }
-    return executable.run(given).map(({ storage }) => {
-      // Its own: an operand that is a result, too, must not be shared.
-      return RunArray.ofHost(this.#queue, storage.dtype, storage.copy());
-    });
+    return this.#elsewhere
+      .get(program)!
+      .run(given)
+      .map(({ storage }) => {
+        if (this.#queue.has(storage.dtype)) moved += bytesOf(storage.dtype) * storage.length;
+        this.#moved.set(program, moved);
+        // Its own: an operand that is a result, too, must not be shared.
+        return RunArray.ofHost(this.#queue, storage.dtype, storage.copy());
+      });
   }
-}
-
-/** Options of programs on a device. */
-export interface DeviceOptions {
-  /** Whether what the device lacks is refused rather than run on the CPU. */
-  readonly isStrict: boolean;
 }
 
 /**
  * A program that runs on a device. Elements that operators refuse are looked at when the program has run: where the
  * device answers later, so does the error, at whoever reads a result.
  */
-export class DeviceExecutable implements Executable {
+export class DeviceExecutable implements DeviceProgramExecutable {
   readonly program: Program;
   readonly #queue: DeviceQueue;
   readonly #code: DeviceProgram;
@@ -129,13 +140,17 @@ export class DeviceExecutable implements Executable {
   /** The program with the bodies of calls in their places: what is watched. */
   readonly #inlined: Program;
 
+  readonly #policy: IslandPolicy;
+
   /** @throws DeviceError for what the device lacks, where that is refused. */
-  constructor(program: Program, queue: DeviceQueue, { isStrict }: DeviceOptions) {
-    if (isStrict) refuseLacking(program, queue.backend);
+  constructor(program: Program, queue: DeviceQueue, policy: IslandPolicy) {
+    if (policy !== 'islands') refuseLacking(program, queue.backend);
+    this.#policy = policy;
     this.program = program;
     this.#queue = queue;
-    this.#inlined = checksOf(program)?.program ?? program;
-    this.#watching = this.#inlined === program ? null : watching(this.#inlined, presenceReport);
+    const checks = checksOf(program);
+    this.#inlined = checks?.program ?? program;
+    this.#watching = checks === null ? null : watching(this.#inlined, presenceReport);
     this.#code = new DeviceProgram(this.#watching?.program ?? program, queue);
   }
 
@@ -145,6 +160,10 @@ export class DeviceExecutable implements Executable {
 
   tiers(): readonly TierReport[] {
     return [];
+  }
+
+  islands(): readonly IslandReport[] {
+    return this.#code.islands();
   }
 
   toString(): string {
@@ -162,7 +181,7 @@ export class DeviceExecutable implements Executable {
     const given = inputs.map(({ storage }) =>
       storage.backend === null ? storage.copy() : storage.buffer,
     );
-    /** Where results go, once it is known that they are made later. */
+    /** Buffers for the results, once it is known that they are made later. */
     let later: readonly DeviceBuffer[] | null = null;
     const work = function* (self: DeviceExecutable): Waiting<readonly RunResult[]> {
       try {
@@ -250,10 +269,13 @@ export class DeviceExecutable implements Executable {
         operands.push({ storage, shape: inputs[i].shape });
       }
       const { storage } = asking.run(operands)[this.program.outputs.length + k];
-      const [position, element, limit] = Array.from(storage.host, Number);
-      const { call, type, accepted } = this.#watching!.watched[k];
+      const [position, element, limit, ...iterations] = Array.from(storage.host, Number);
+      const watched = this.#watching!.watched[k];
+      const { call, type, accepted } = watched;
       const most = accepted.most === null ? null : limit;
-      throw foreignInCapturedCode(call, { element, at: position - 1, shape: type.shape, most });
+      const foreign = { element, at: position - 1, shape: type.shape, most };
+      if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, foreign, iterations);
+      throw named(foreignElement(call, foreign), call.op.name);
     }
   }
 

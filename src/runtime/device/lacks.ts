@@ -4,7 +4,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { Value } from '../../ir/program.js';
 import { isHostRun } from '../../passes/host/host-run.js';
-import type { Placement } from '../../passes/host/partition.js';
+import type { CallPlacement } from '../../passes/host/partition.js';
 import { controlOf } from '../../passes/lower/main/control.js';
 import type { Backend } from './backend.js';
 
@@ -35,7 +35,7 @@ export function lackedCalls(program: Program, backend: Backend): readonly Lacked
  * Placement of a program's calls where a device runs it: what the device lacks runs on the CPU. Loops and branches in
  * which there is such a call are run by the host, so that the rest of their bodies runs on the device.
  */
-export function placementOn(program: Program, backend: Backend): Placement {
+export function placementOn(program: Program, backend: Backend): CallPlacement {
   const lacks = (call: CallNode, id: NodeId): boolean => lack(program, call, id, backend) !== null;
   const hasLacking = ({ regions }: CallNode): boolean =>
     regions.some((region) => lackedCalls(region, backend).length > 0);

@@ -106,6 +106,12 @@ export class DeviceQueue implements BufferBackend {
     return new Promise((resolve) => resolve(answer()));
   }
 
+  readNow(buffer: DeviceBuffer): HostArray | null {
+    if (this.#tail !== null || !(buffer instanceof HostBuffer)) return null;
+    this.refuseFailed(buffer);
+    return computed(buffer).slice();
+  }
+
   /** Elements that the host keeps in the place of the device; null for any other buffer. */
   kept(buffer: DeviceBuffer): HostArray | null {
     return buffer instanceof HostBuffer ? computed(buffer) : null;

@@ -26,7 +26,7 @@ import {
 } from './memory.js';
 import { type DeviceQueue, fetched, type Waiting } from './queue.js';
 
-/** Where temporaries of a plan lie, for certain sizes. */
+/** Places of temporaries in an arena, for certain sizes. */
 interface ArenaLayout {
   readonly lengths: readonly number[];
   /** By place, in bytes; undefined for what lies elsewhere. */

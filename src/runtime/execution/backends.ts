@@ -8,10 +8,30 @@ import type { Executable, Operand } from './executable.js';
 export interface DeviceInUse {
   readonly memory: BufferBackend;
   /**
-   * A program whose operands and results are on this device; single elements may be on the CPU.
-   * @throws DeviceError for what the device lacks, where `isStrict`; else that runs on the CPU.
+   * A program whose operands and results are on this device; single elements may be on the CPU, and so may what the
+   * device cannot hold.
+   * @throws DeviceError for what the device lacks, unless the policy has it run on the CPU.
    */
-  compile(program: Program, isStrict: boolean): Executable;
+  compile(program: Program, policy: IslandPolicy): DeviceProgramExecutable;
+}
+
+/**
+ * Policy for calls that a device lacks: `islands` runs them on the CPU, in the middle of the program; `strict` refuses
+ * them; `eager` refuses them, too, in a program that is one call of the user's.
+ */
+export type IslandPolicy = 'eager' | 'islands' | 'strict';
+
+/** Calls of a program that run on the CPU because a device lacks them. */
+export interface IslandReport {
+  readonly device: string;
+  /** The operators with what they need and their lines. */
+  readonly calls: readonly string[];
+  /** Bytes that the last run copied from the device and back for their sake; null before the first. */
+  readonly bytes: number | null;
+}
+
+export interface DeviceProgramExecutable extends Executable {
+  islands(): readonly IslandReport[];
 }
 
 const registered = new Map<string, DeviceInUse>();
@@ -33,6 +53,10 @@ export function useDevice(device: DeviceInUse): void {
   otherBackends.exist = true;
 }
 
+export function isInUse(name: string): boolean {
+  return registered.has(name);
+}
+
 /**
  * The device of a name; null for the CPU.
  * @throws ArgumentError where there is none of that name.
@@ -49,35 +73,42 @@ export function backendNamed(name: unknown, op: string): BufferBackend | null {
   });
 }
 
-/** What runs a program on other devices than the CPU, first where what they lack is refused. */
-const executables: readonly WeakMap<Program, Map<BufferBackend, Executable>>[] = [
-  new WeakMap(),
-  new WeakMap(),
-];
+/** What runs a program on other devices than the CPU. */
+const executables = new WeakMap<Program, Map<BufferBackend, DeviceProgramExecutable>>();
+const policies = new WeakMap<Program, IslandPolicy>();
+
+/** Chooses the policy of a program, before it first runs. Default: `eager`. */
+export function wantIslands(program: Program, policy: IslandPolicy): void {
+  policies.set(program, policy);
+}
+
+/** The calls of a program that ran on the CPU instead of another device. */
+export function islandsOf(program: Program): readonly IslandReport[] {
+  return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.islands());
+}
 
 /**
  * Runs a program on the device of its operands; null where that is the CPU. Single elements on the CPU may be
- * among operands that are elsewhere.
- * @param isStrict Whether what the device lacks is refused. Default true.
- * @throws DeviceError where operands are on several devices.
+ * among operands that are elsewhere, and so may what that device cannot hold.
+ * @throws DeviceError where operands are on several devices, and for what the device lacks.
  */
 export function runElsewhere(
   program: Program,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
-  isStrict: boolean = true,
 ): readonly Operand[] | null {
   const backend = commonBackend(inputs, into);
-  return backend === null ? null : executableOn(program, backend, isStrict).run(inputs, into);
+  return backend === null ? null : executableOn(program, backend).run(inputs, into);
 }
 
-function executableOn(program: Program, backend: BufferBackend, isStrict: boolean): Executable {
-  const programs = executables[isStrict ? 0 : 1];
-  let known = programs.get(program);
-  if (known === undefined) programs.set(program, (known = new Map<BufferBackend, Executable>()));
+function executableOn(program: Program, backend: BufferBackend): Executable {
+  let known = executables.get(program);
+  if (known === undefined) {
+    executables.set(program, (known = new Map<BufferBackend, DeviceProgramExecutable>()));
+  }
   let executable = known.get(backend);
   if (executable === undefined) {
-    executable = inUse.get(backend)!.compile(program, isStrict);
+    executable = inUse.get(backend)!.compile(program, policies.get(program) ?? 'eager');
     known.set(backend, executable);
   }
   return executable;
@@ -87,16 +118,20 @@ function commonBackend(
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] = [],
 ): BufferBackend | null {
-  let found: BufferBackend | null | undefined;
-  const note = (backend: BufferBackend | null): void => {
-    if (found !== undefined && found !== backend) throw different(found, backend);
-    found = backend;
-  };
+  const storages = [...inputs.map(({ storage }) => storage), ...into];
+  const backend = storages.find((storage) => storage !== null && storage.backend !== null)?.backend;
+  if (backend === undefined || backend === null) return null;
   for (const { storage, shape } of inputs) {
-    if (storage.backend !== null || shape.length > 0) note(storage.backend);
+    if (storage.backend === backend) continue;
+    const isElsewhere = storage.backend !== null;
+    if (isElsewhere || (shape.length > 0 && backend.limits.dtypes.has(storage.dtype))) {
+      throw different(storage.backend, backend);
+    }
   }
-  for (const target of into) if (target !== null) note(target.backend);
-  return found ?? null;
+  for (const target of into) {
+    if (target !== null && target.backend !== backend) throw different(target.backend, backend);
+  }
+  return backend;
 }
 
 function different(one: BufferBackend | null, other: BufferBackend | null): DeviceError {

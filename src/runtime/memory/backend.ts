@@ -44,6 +44,8 @@ export interface BufferBackend {
    * the device is lost before it has answered.
    */
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray>;
+  /** A copy of all elements where they are known without waiting; null where they are not. */
+  readNow?(buffer: DeviceBuffer): HostArray | null;
   /** Copies all elements of one buffer into another of the same dtype and length. */
   copy(from: DeviceBuffer, to: DeviceBuffer): void;
   /** Settled when everything that was asked for so far is done. Rejects with what went wrong since the last time. */

@@ -59,7 +59,7 @@ for (const backend of backends) {
       ({ x, y }) => ({ product: matmul(x, y), sum: add(x, y) }),
     );
     const queue = new DeviceQueue(backend);
-    const executable = new DeviceExecutable(program, queue, { isStrict: true });
+    const executable = new DeviceExecutable(program, queue, 'strict');
     const inputs = [floats([2, 2], [1, 2, 3, 4]), floats([2, 2], [5, 6, 7, 8])].map(
       ({ storage, shape }) => ({ storage: storage.onBackend(queue), shape }),
     );
