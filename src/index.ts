@@ -3,6 +3,7 @@ export {
   KaonError,
   type ErrorDetails,
   ArgumentError,
+  CheckError,
   DeviceError,
   DTypeError,
   FormatError,
@@ -57,6 +58,7 @@ export {
 } from './front/transforms/custom.js';
 export { compute, deferredCompute, isDeferred } from './front/graphs/deferred.js';
 export {
+  check,
   cond,
   foreach,
   type ForeachOptions,
@@ -76,6 +78,11 @@ export { staticGraph, type StaticFunction } from './front/hybrid/static-function
 export type { Schedule } from './front/hybrid/schedule.js';
 export type { Step } from './front/hybrid/step.js';
 export { StaticGraph, type TypeRequest } from './front/graphs/static-graph.js';
+export {
+  explainSource,
+  type SourceConstruct,
+  type SourceExplanation,
+} from './front/converted/explain-source.js';
 export { hybridize, type Hybridized } from './front/hybrid/hybridize.js';
 export type { HybridizeOptions } from './front/options/hybridize-options.js';
 export type { IslandReport } from './runtime/execution/backends.js';

@@ -19,6 +19,7 @@ import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/language/nodes.js';
 import type { Target } from '../loop/language/target.js';
 import type { PlannedBuffer } from '../passes/groups/places.js';
+import { declarationOf } from '../ops/declare/facets.js';
 import { inline } from '../passes/rewrite/inline.js';
 import { type Watched, watching, presenceReport } from '../passes/host/watch.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
@@ -170,8 +171,16 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
 }
 
 /** Refuses elements that a call does not accept. The run tells that there are some, not which they are. */
-function foreign({ call: { op, source }, accepted: { least, most } }: Watched): Refusal {
+function foreign({
+  call: { op, attributes, source },
+  accepted: { least, most },
+}: Watched): Refusal {
   const refusal = { error: 'argument', op: op.name, actual: ['another one'], source } as const;
+  const told = declarationOf(op).check?.problem?.(attributes);
+  if (told !== undefined) {
+    const expected = ['a condition that holds'];
+    return { ...refusal, problem: [`in captured code: ${told}`], expected, actual: ['one that does not'] }; // prettier-ignore
+  }
   if (!isStatic(least) || (most !== null && !isStatic(most))) {
     const problem = ['in captured code: an index is outside the axis'];
     return { ...refusal, problem, expected: ['positions within the axis'] };

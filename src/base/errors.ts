@@ -199,6 +199,11 @@ export class UnsupportedError extends KaonError {
   readonly code = 'KAON_UNSUPPORTED';
 }
 
+/** A condition that the user's code states with `check` does not hold. */
+export class CheckError extends KaonError {
+  readonly code = 'KAON_CHECK';
+}
+
 /** Failure while a program runs on a device. */
 export class DeviceError extends KaonError {
   readonly code = 'KAON_DEVICE';

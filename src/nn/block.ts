@@ -8,6 +8,7 @@ import {
   type HybridizeOptions,
 } from '../front/options/hybridize-options.js';
 import type { Explanation } from '../front/caches/explain.js';
+import { setOriginal } from '../front/options/originals.js';
 import { refuseUnconverted } from '../front/converted/unconverted.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 
@@ -271,6 +272,7 @@ export abstract class HybridBlock extends Block {
       noteFields(this, 'this');
       return this.forward(...args);
     }) as this['forward'];
+    setOriginal(forward, this.forward);
     return hybridize(forward, {
       ...options,
       name: this.constructor.name,

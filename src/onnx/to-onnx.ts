@@ -5,6 +5,7 @@ import {
   checkOptions,
   eitherRule,
   integerFrom,
+  oneOfValues,
   valueRule,
   textRule,
 } from '../base/attributes/options.js';
@@ -36,6 +37,11 @@ export interface ToOnnxOptions {
    * name and the bytes of the one file. Needed beyond 2 GB. Default: inside the model.
    */
   readonly externalData?: string | ((location: string, bytes: Uint8Array) => void);
+  /**
+   * Handling of `check` and of `throw` on paths that arrays decide: a model cannot refuse what it computes. `omit`
+   * leaves them out. Default `refuse`.
+   */
+  readonly checks?: 'refuse' | 'omit';
   /** The name of that file, or its path within the folder. Default `weights.bin`. */
   readonly dataFile?: string;
 }
@@ -57,6 +63,7 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
     states: anyStates,
     externalData: eitherRule(textRule, callable),
     dataFile: textRule,
+    checks: oneOfValues('refuse', 'omit'),
   });
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
   const isPlain = statesArePlain(options.states);
@@ -80,6 +87,7 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
       metadata: new Map([[structureKey, structure]]),
       opset,
       file,
+      omitsChecks: options.checks === 'omit',
     });
   const model = withData(externalData, dataFile, write);
   if (check !== undefined) {

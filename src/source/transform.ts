@@ -1,24 +1,14 @@
 import type * as t from '@babel/types';
-import { directive, renderFunction } from './emit/functions.js';
-import type { FileContext } from './emit/form.js';
+import { renderFunction } from './emit/functions.js';
 import { HostForm } from './emit/host.js';
-import { added, assemble, type Piece, Places } from './emit/output.js';
-import { plainVariables } from './emit/plain-variables.js';
-import { type ForeignSourceMap, InputMap, type SourceMap } from './maps/source-map.js';
-import { parse, type SourceType } from './syntax/parse.js';
-import { resolveScopes } from './syntax/scopes.js';
-import { hasDirective, isFunction, visitNodes } from './syntax/walk.js';
+import { added, assemble, type Piece } from './emit/output.js';
+import { openFile, type SourceOptions } from './file.js';
+import { InputMap, type SourceMap } from './maps/source-map.js';
 
 /** Options of `transform`. */
-export interface TransformOptions {
-  /** The name of the file: its ending says whether it is TypeScript and whether it has JSX. */
-  readonly filename: string;
+export interface TransformOptions extends SourceOptions {
   /** The module that converted code imports. Default `kaon/converted`. */
   readonly runtime?: string;
-  /** The kind of the file. Default `commonjs` for names that end so (`.cjs`, `.cts`), `module` for others. */
-  readonly sourceType?: SourceType;
-  /** The source map of the code, where another tool has written it: places are those in its source. */
-  readonly inputMap?: ForeignSourceMap;
 }
 
 /** Converted code, and the map back to the code as it was written. */
@@ -33,7 +23,8 @@ export interface Transformed {
  * they are, and other code stays as it is.
  *
  * @returns Null where nothing has the directive.
- * @throws FormatError for code that cannot be parsed, UnsupportedError where the parser is not installed.
+ * @throws FormatError for code that cannot be parsed, and for a directive that is not at the start of a
+ * function's body; UnsupportedError where the parser is not installed.
  */
 export function transform(code: string, options: TransformOptions): Transformed | null {
   const result = convert(code, options);
@@ -44,22 +35,13 @@ export function transform(code: string, options: TransformOptions): Transformed 
 /** Does the same, but the map leads to the given code, whatever that was written from. */
 export function convert(
   code: string,
-  { filename, runtime = 'kaon/converted', sourceType, inputMap }: TransformOptions,
+  { runtime = 'kaon/converted', ...options }: TransformOptions,
 ): Transformed | null {
-  if (!code.includes(directive)) return null;
-  const parsed = parse(code, filename, sourceType);
+  const opened = openFile(code, options);
+  if (opened === null) return null;
+  const { file, functions } = opened;
+  const { parsed } = file;
   const { program } = parsed.file;
-  const functions = convertedFunctions(program);
-  if (functions.length === 0) return null;
-  const scopes = resolveScopes(program);
-  const file: FileContext = {
-    parsed,
-    scopes,
-    plain: plainVariables(program, scopes),
-    places: new Places(code, inputMap === undefined ? null : new InputMap(inputMap)),
-    runtime: unusedName(code),
-    renderFunction,
-  };
   const form = new HostForm(file, false, false);
   const pieces: Piece[] = [];
   let at = 0;
@@ -84,22 +66,4 @@ export function convert(
 /** The offset of the first statement of a script, or of the end of its directives. */
 function startOf({ directives, body, end }: t.Program): number {
   return directives.at(-1)?.end ?? body[0]?.start ?? end!;
-}
-
-/** The outermost functions with the directive, in order. */
-function convertedFunctions(program: t.Program): readonly t.Function[] {
-  const found: t.Function[] = [];
-  visitNodes(program, (node) => {
-    if (!isFunction(node) || !hasDirective(node.body, directive)) return true;
-    found.push(node);
-    return false;
-  });
-  return found;
-}
-
-/** A name that begins no name of the code. */
-function unusedName(code: string): string {
-  let name = '$kn';
-  while (code.includes(name)) name += '$';
-  return name;
 }

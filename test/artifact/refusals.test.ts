@@ -93,7 +93,18 @@ const cases: Readonly<Record<string, Refusal>> = {
     fn: (at) => kn.foreach((i: kn.NDArray) => [x.take(i.add(1)), []], at, [])[0],
     good: [ints(0, 2)],
     bad: [ints(0, 3)],
-    said: /^take: in captured code: /,
+    said: /^take: in captured code, iteration 1 of foreach: /,
+    isElement: true,
+  },
+  'a check in a loop': {
+    fn: (at) =>
+      kn.foreach((i: kn.NDArray) => {
+        kn.check(i.less(3), 'three is too many');
+        return [i.mul(2), []];
+      }, at, [])[0],
+    good: [ints(0, 2)],
+    bad: [ints(0, 3)],
+    said: /^check: in captured code, iteration 1 of foreach: three is too many\n/,
     isElement: true,
   },
   'sizes of inputs': {

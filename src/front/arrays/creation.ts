@@ -26,7 +26,7 @@ import type { DTypeOf } from '../core/result-dtypes.js';
 
 install();
 
-/** How `array` takes its elements. */
+/** Options of `array`. */
 export interface ArrayOptions<D extends DType = DType> {
   /** Default float32; bool for booleans, int64 for bigints, a typed array's own. */
   readonly dtype?: D;
@@ -34,7 +34,7 @@ export interface ArrayOptions<D extends DType = DType> {
   readonly shape?: readonly number[];
 }
 
-/** What an array of a given shape is made of. */
+/** Options of arrays of a given shape. */
 export interface CreationOptions<D extends DType = DType> {
   /** Default float32. */
   readonly dtype?: D;
@@ -253,7 +253,7 @@ function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError 
 }
 
 export interface LinspaceOptions<D extends DType = DType> extends CreationOptions<D> {
-  /** Whether `stop` is the last number. Default true. */
+  /** Include `stop`. Default true. */
   readonly endpoint?: boolean;
 }
 
@@ -287,7 +287,7 @@ export function linspace<D extends DType = 'float32'>(
 }
 
 export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> {
-  /** Which diagonal. Default 0, the main one. */
+  /** Offset of the diagonal. Default 0, the main one. */
   readonly k?: number;
 }
 

@@ -73,7 +73,7 @@ export function seed(value: number | bigint): void {
   setState({ seed: whole, counter: 0n });
 }
 
-/** What `setState` needs to go on from here. */
+/** The state, from which `setState` goes on. */
 export function getState(): GeneratorState {
   return generatorState();
 }

@@ -1,5 +1,6 @@
 import { unflattenTree } from '../../base/attributes/tree.js';
 import { whileLoop } from '../../ops/control/index.js';
+import { mayCheck } from '../../passes/simplify/checks.js';
 import { array } from '../arrays/creation.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -18,7 +19,7 @@ export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
     vars.leaves.map(({ type }) => type),
     (given) => inIteration(op, 0, () => holds(given)),
   );
-  if (writesState(condition)) return rotated(loop);
+  if (writesState(condition) || mayCheck(condition.parts.program)) return rotated(loop);
   const { region, outputs } = traceBody(op, [], vars.leaves, step);
   const { programs, carried, captures } = closeRegions(op, [region, condition], 1);
   const results = whileLoop(programs[1], programs[0], {
@@ -42,8 +43,8 @@ export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
 }
 
 /**
- * A loop whose condition draws random numbers or writes state, which the operator's condition cannot return:
- * the loop is rotated, so the body evaluates the next condition, and the operator's condition reads the
+ * A loop whose condition draws random numbers, writes state or may refuse elements, which the operator's condition
+ * cannot return: the loop is rotated, so the body evaluates the next condition, and the operator's condition reads the
  * result. As in eager code the condition is not evaluated once the limit is reached.
  */
 function rotated({

@@ -2,6 +2,7 @@ import { currentSource, TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { cond } from '../control/index.js';
+import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import {
@@ -12,10 +13,12 @@ import {
   end,
   type Mixed,
   type Next,
+  normal,
   returnedBy,
 } from './completion.js';
 import { useGraph, undecidable } from './host.js';
 import { siteSource } from './site.js';
+import { deadPath, endsPath, noteThrown } from './throws.js';
 import {
   type Entry,
   type PackedLayout,
@@ -46,8 +49,14 @@ export function made(value: object): object {
 /** Deeper ones are a recursion that only an array would end. */
 const deepest = 200;
 
-/** Runs code that an array decides about. */
-export function decided<R>(run: () => R): R {
+/** The capture of the innermost path or iteration. */
+let pathCapture: Capture | null = null;
+
+/**
+ * Runs code that an array decides about. @param dead The result where a statement of the code throws: the program
+ * throws that where it comes there.
+ */
+export function decided<R>(run: () => R, dead: () => R): R {
   if (depth >= deepest) {
     throw new TraceError('branches that arrays decide are nested without end', {
       op: useGraph,
@@ -56,26 +65,43 @@ export function decided<R>(run: () => R): R {
       advice: 'write a loop',
     });
   }
-  const around = path;
+  const around = { path, pathCapture };
   depth++;
   path = {};
+  pathCapture = mode.capture;
   try {
     return run();
+  } catch (error) {
+    if (!endsPath(error)) throw error;
+    return dead();
   } finally {
     depth--;
-    path = around;
+    ({ path, pathCapture } = around);
   }
+}
+
+/** True on a path that an array decides; a function that is captured for itself starts anew. */
+function isDecided(): boolean {
+  return depth > 0 && outermost(mode.capture) === outermost(pathCapture);
+}
+
+function outermost(capture: Capture | null): Capture | null {
+  let found = capture;
+  while (found !== null && found.parent !== null) found = found.parent;
+  return found;
 }
 
 /** Refuses what an array decides about. */
 export function undecided(construct: string, site: string): void {
-  if (depth > 0) throw undecidable(construct, site);
+  if (isDecided()) throw undecidable(construct, site);
 }
 
-/** The error that a statement throws; on a path that an array decides it would be thrown on all. */
-export function thrown(error: unknown, site: string): unknown {
-  undecided('throw', site);
-  return error;
+/** The value that a statement throws. */
+export function thrown(value: unknown, site: string): unknown {
+  if (mode.capture?.isBody === true && mode.capture !== pathCapture) {
+    throw undecidable('throw inside of the function of an operator', site);
+  }
+  return noteThrown(value, site);
 }
 
 /** An object whose members are about to change, and which no variable holds. */
@@ -126,8 +152,17 @@ export function choose(
   site: string,
 ): Completion {
   checkPredicate(useGraph, 'the test', test.type);
-  return retracing(variables, (wanted) => attempt(test, paths, variables, site, wanted));
+  return retracing(variables, (wanted) => {
+    // The first path tells what the other has to give: it must not be one that throws.
+    const [first, second] = paths;
+    return throwing.has(wanted)
+      ? attempt(test.logicalNot(), [second, first], variables, site, wanted)
+      : attempt(test, paths, variables, site, wanted);
+  });
 }
+
+/** Choices whose first path throws. */
+const throwing = new WeakSet<Wanted>();
 
 const returnedName = 'the returned value';
 
@@ -141,9 +176,10 @@ function attempt(
   const saved = variables.map(saveVariables);
   const run = (path: () => Completion): { completion: Completion; entries: readonly Entry[] } => {
     variables.forEach((each, i) => restore(each, saved[i]));
-    const completion = decided(path);
+    const completion = decided<Completion>(path, () => ({ kind: 'dead' }));
     return { completion, entries: variables.flatMap(entriesOf) };
   };
+  let isFirstDead = false;
   let layouts: readonly PackedLayout[] = [];
   let returnLayouts: readonly PackedLayout[] | null = lateReturns.get(wanted) ?? null;
   const codes = new Set<number>();
@@ -152,6 +188,15 @@ function attempt(
     test,
     () => {
       const { completion, entries } = run(paths[0]);
+      if (completion?.kind === 'dead') {
+        if (!throwing.has(wanted)) {
+          throwing.add(wanted);
+          wanted.set('the first path throws', 'bool');
+          throw new Retrace();
+        }
+        isFirstDead = true;
+        return [codeOf(undefined)];
+      }
       for (const code of codesOf(completion)) codes.add(code);
       const returned = returnedBy(completion);
       let values: readonly NDArray[] = [];
@@ -159,18 +204,23 @@ function attempt(
         const packed = pack([returnEntry(returned.value)], wanted);
         returnLayouts = packed.layouts;
         values = packed.leaves;
-      } else if (returnLayouts !== null) values = placeholders(returnLayouts);
+      } else if (returnLayouts !== null) values = placeholders(returnLayouts, { mayDiffer: true });
       const packed = pack(entries, wanted);
       layouts = packed.layouts;
       return [codeOf(completion), ...values, ...packed.leaves];
     },
     () => {
       const { completion, entries } = run(paths[1]);
+      if (isFirstDead) return [codeOf(undefined)];
       for (const code of codesOf(completion)) codes.add(code);
+      if (completion?.kind === 'dead') {
+        const all = [...(returnLayouts ?? []), ...layouts];
+        return [codeOf(undefined), ...placeholders(all, { mayDiffer: true })];
+      }
       const returned = returnedBy(completion);
       const agreement = {
-        path: `where the test in line ${line} is false`,
-        other: 'where it is true',
+        path: `where the test in line ${line} is ${throwing.has(wanted)}`,
+        other: `where it is ${!throwing.has(wanted)}`,
         mayDiffer: true,
       };
       let values: readonly NDArray[] = [];
@@ -180,10 +230,11 @@ function attempt(
         throw new Retrace();
       } else if (returned !== null) {
         values = packLike([returnEntry(returned.value)], returnLayouts!, wanted, agreement);
-      } else if (returnLayouts !== null) values = placeholders(returnLayouts);
+      } else if (returnLayouts !== null) values = placeholders(returnLayouts, { mayDiffer: true });
       return [codeOf(completion), ...values, ...packLike(entries, layouts, wanted, agreement)];
     },
   ) as unknown as readonly NDArray[];
+  if (isFirstDead) throw noPathLeft(site);
   const [code, ...leaves] = results;
   const count =
     (returnLayouts as readonly PackedLayout[] | null)?.flatMap(({ types }) => types).length ?? 0;
@@ -198,6 +249,17 @@ function attempt(
   return completionOf(codes, code, returned);
 }
 
+/** Ends the path around two paths that throw; nothing would be left of the captured function. */
+function noPathLeft(site: string): unknown {
+  if (isDecided()) return deadPath;
+  return new TraceError('every path throws', {
+    op: useGraph,
+    expected: 'a path that ends, of those that captured arrays decide',
+    actual: 'a statement that throws on each',
+    ...siteSource(site, currentSource()),
+  });
+}
+
 /** Values that only a second path returns: the first one gives zeros in their place when traced again. */
 const lateReturns = new WeakMap<Wanted, readonly PackedLayout[]>();
 
@@ -207,7 +269,7 @@ export function returnEntry(value: unknown): Entry {
 
 export function codeOf(completion: Completion): NDArray {
   if (completion?.kind === 'mixed') return completion.code;
-  const [code] = codesOf(completion);
+  const [code = normal] = codesOf(completion);
   return array(code, { dtype: 'int32' });
 }
 

@@ -4,7 +4,12 @@ import { useGraph } from './host.js';
 import type { Variables } from './variables.js';
 
 /** The end of a closure over statements: normal (undefined), a jump out of it, or as an array decides. */
-export type Completion = undefined | Return | Leave | Mixed;
+export type Completion = undefined | Return | Leave | Mixed | Dead;
+
+/** The end of a path that throws: nothing follows. */
+interface Dead {
+  readonly kind: 'dead';
+}
 
 interface Return {
   readonly kind: 'return';
@@ -41,6 +46,8 @@ export function codesOf(completion: Completion): ReadonlySet<number> {
       return completion.codes;
     case 'return':
       return new Set([returning]);
+    case 'dead':
+      return new Set();
     case 'break':
       return new Set([breakOf(completion.loop)]);
     case 'continue':
@@ -61,6 +68,7 @@ export function completionOf(
   returned: { readonly value: unknown } | null,
 ): Completion {
   if (codes.size > 1) return { kind: 'mixed', code, codes, returned };
+  if (codes.size === 0) return { kind: 'dead' };
   const [only] = codes;
   if (only === normal) return undefined;
   if (only === returning) return { kind: 'return', value: returned?.value };

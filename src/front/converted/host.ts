@@ -3,6 +3,7 @@ import { checkPredicate } from '../../ops/control/body.js';
 import { iterateRows } from '../control/rows.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
+import { refusedAnyway } from './guarded.js';
 import { siteSource } from './site.js';
 
 /* Questions that converted code asks about host values and eager arrays. */
@@ -23,14 +24,13 @@ function truthOf(array: NDArray, site: string): boolean {
 
 /** The error for what a captured array decides and cannot become a graph. */
 export function undecidable(construct: string, site: string): TraceError {
-  return new TraceError(
-    `a captured array decides about ${construct}, which cannot become a graph`,
-    {
+  return refusedAnyway(
+    new TraceError(`a captured array decides about ${construct}, which cannot become a graph`, {
       op: useGraph,
       advice:
         'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach',
       ...siteSource(site, currentSource()),
-    },
+    }),
   );
 }
 

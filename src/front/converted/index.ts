@@ -20,3 +20,4 @@ export {
 } from './choose.js';
 export { each, loop } from './loops.js';
 export { select } from './select.js';
+export { caught, guard } from './guarded.js';

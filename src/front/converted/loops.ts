@@ -170,7 +170,7 @@ class CapturedLoop {
       const packed = pack([returnEntry(returned.value)], wanted);
       known.returned = packed.layouts;
       values = packed.leaves;
-    } else if (known.returned !== null) values = placeholders(known.returned);
+    } else if (known.returned !== null) values = placeholders(known.returned, { mayDiffer: false });
     const packed = pack(variables.flatMap(entriesOf), wanted);
     this.#layouts = packed.layouts;
     for (const { what, structure, value } of packed.layouts) {
@@ -201,7 +201,9 @@ class CapturedLoop {
     iteration: () => Going,
   ): { readonly test: unknown; readonly states: readonly NDArray[] } {
     this.#give(before);
-    const { test, completion, mayBreak } = decided(iteration);
+    const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
+    const { test, completion, mayBreak } = decided(iteration, dead);
+    if (completion?.kind === 'dead') return { test, states: before };
     if (mayBreak) this.#known.mayEnd = true;
     for (const code of codesOf(completion)) this.#known.codes.add(code);
     const agreement = {

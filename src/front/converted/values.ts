@@ -6,10 +6,11 @@ import {
   type TreeStructure,
   unflattenTree,
 } from '../../base/attributes/tree.js';
-import { isStatic, sameShape } from '../../base/dim/index.js';
+import { sameShape, symbolsOf } from '../../base/dim/index.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { array, zeros } from '../arrays/creation.js';
+import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
 import { useGraph } from './host.js';
@@ -240,13 +241,19 @@ export function unpack(
 }
 
 /**
- * Zeros in the place of values that a path does not have and nobody reads.
- * @throws TraceError where their sizes are not known.
+ * Zeros in the place of values that a path does not have and nobody reads. With `mayDiffer` they have no elements
+ * where only the data of another path decides how many.
+ * @throws TraceError otherwise.
  */
-export function placeholders(layouts: readonly PackedLayout[]): readonly NDArray[] {
+export function placeholders(
+  layouts: readonly PackedLayout[],
+  { mayDiffer }: Pick<Agreement, 'mayDiffer'>,
+): readonly NDArray[] {
+  const isKnown = (name: string): boolean => mode.capture?.sizes.carrierOf(name) !== undefined;
   return layouts.flatMap(({ what, types }) =>
     types.map(({ dtype, shape }) => {
-      if (shape.every(isStatic)) return zeros(shape, { dtype });
+      const known = shape.map((dim) => ([...symbolsOf(dim)].every(isKnown) ? dim : null));
+      if (mayDiffer || !known.includes(null)) return zeros(known.map((dim) => dim ?? 0), { dtype }); // prettier-ignore
       throw new TraceError(`${what} has sizes that only the data decides`, {
         op: useGraph,
         actual: typeToString({ dtype, shape }),

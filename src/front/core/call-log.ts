@@ -1,5 +1,6 @@
 import { currentSource } from '../../base/errors.js';
 import { type Require, type Requirement, requireOrKeep } from '../../ir/requirement.js';
+import { isRootCall } from '../../ops/declare/facets.js';
 import { type Enclosed, outward } from '../capture/chain.js';
 import { currentSerial, type Origin, type Session } from './history.js';
 import type { NDArray } from './ndarray.js';
@@ -16,7 +17,7 @@ export class CallLog implements Enclosed<CallLog> {
     this.requirements.push({ serial, requirement: { ...requirement, source } });
   });
 
-  /** Calls that may refuse their elements. */
+  /** Calls that may refuse elements, and loops and branches with such calls. */
   readonly checked: Origin[] = [];
   /** Arrays that recorded calls have read: they take part in recordings of the replays. */
   readonly touched: Set<NDArray> = new Set();
@@ -31,7 +32,10 @@ export class CallLog implements Enclosed<CallLog> {
 
   add(origin: Origin): void {
     this.all?.push(origin);
-    if (origin.declaration.check !== undefined) this.checked.push(origin);
+    const { declaration, regions } = origin;
+    if (declaration.check !== undefined || isRootCall(declaration, regions)) {
+      this.checked.push(origin);
+    }
   }
 
   /** Records that a recorded call reads an array, for enclosing captures as well. */

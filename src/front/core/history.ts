@@ -2,6 +2,7 @@ import type { Attributes } from '../../base/attributes/schema.js';
 import type { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
+import { isRootCall } from '../../ops/declare/facets.js';
 import type { Capture } from './capture.js';
 import type { Operation } from './operation.js';
 import type { NDArray } from './ndarray.js';
@@ -113,4 +114,18 @@ export function collectOrigins(
     for (let i = 0; i < sizedBy.length; i++) stack.push(sizedBy[i]);
   }
   return [...found].sort((a, b) => a.serial - b.serial);
+}
+
+/**
+ * Captured calls that must run with others though no array depends on them: checks, and loops and branches that
+ * check, which the code made before the last of the others.
+ */
+export function rootCallsBefore(origins: readonly Origin[]): readonly Origin[] {
+  const last = origins.at(-1)?.serial ?? 0;
+  const captures = new Set(origins.map(({ capture }) => capture));
+  return [...captures].flatMap((capture) =>
+    (capture?.calls.checked ?? []).filter(
+      ({ declaration, regions, serial }) => serial < last && isRootCall(declaration, regions),
+    ),
+  );
 }

@@ -109,8 +109,8 @@ function snapshot(operand: NDArray): NDArray {
 }
 
 /**
- * What captured code reads when it names an array. As above: once the state is written, its name stands
- * for the new value, and a recorded call must still know the one it has read.
+ * The array that captured code reads when it names one. Like `snapshot`: once the state is written, its name
+ * stands for the new value, and a recorded call must still know the one it has read.
  */
 function asRead(operand: NDArray, capture: Capture, session: Session | null): NDArray {
   const current = capture.state.current(operand);

@@ -9,7 +9,7 @@ import type { Capture } from '../core/capture.js';
 import { currentTrace } from '../core/capture.js';
 import { escaped } from './dispatch.js';
 import { runNow } from './run.js';
-import { collectOrigins, type Origin } from '../core/history.js';
+import { collectOrigins, type Origin, rootCallsBefore } from '../core/history.js';
 import { typeToString } from '../../ir/program.js';
 import type { ArraySizes, NDArray } from '../core/ndarray.js';
 import type { Storage } from '../../runtime/memory/storage.js';
@@ -22,7 +22,11 @@ import { tracedShape } from './traced-shape.js';
  */
 export function computeLazy(arrays: readonly NDArray[]): void {
   for (const array of arrays) refuseTraced(array);
-  for (const origin of collectOrigins(arrays, (array) => array.elements === null)) {
+  const isLazy = (array: NDArray): boolean => array.elements === null;
+  const needed = collectOrigins(arrays, isLazy);
+  const roots = rootCallsBefore(needed).flatMap(({ results }) => results.filter(isLazy));
+  const all = roots.length === 0 ? needed : collectOrigins([...arrays, ...roots], isLazy);
+  for (const origin of all) {
     const { declaration, regions, operands } = origin;
     for (const operand of operands) refuseTraced(operand);
     try {

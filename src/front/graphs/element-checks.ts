@@ -39,7 +39,7 @@ export class ElementChecks {
 
   /** True when a run reports elements, so that nothing may be written before its reports are checked. */
   get isTold(): boolean {
-    return this.#watching !== null;
+    return this.#watching !== null && this.#watching.watched.length > 0;
   }
 
   /**
@@ -71,11 +71,11 @@ export class ElementChecks {
     const asking = watching(program, firstReport, (id) => !early.has(id))!;
     const answers = compile(asking.program).run(operands).slice(this.#given.outputs.length);
     const k = told.findIndex(({ storage }) => storage.host[0] !== 0);
-    const [position, element, limit] = Array.from(answers[k].storage.host, Number);
-    const { call, type, accepted } = watched[k];
+    const [position, element, limit, ...iterations] = Array.from(answers[k].storage.host, Number);
+    const { type, accepted } = watched[k];
     const most = accepted.most === null ? null : limit;
     const foreign = { element, at: position - 1, shape: type.shape, most };
-    throw foreignInCapturedCode(call, foreign);
+    throw foreignInCapturedCode(watched[k], foreign, iterations);
   }
 }
 

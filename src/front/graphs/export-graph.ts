@@ -2,7 +2,7 @@ import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, GraphError, TraceError } from '../../base/errors.js';
 import { checkArgument, checkOptions } from '../../base/attributes/options.js';
 import { type GraphParts, layOutGraph } from './graph.js';
-import type { Origin } from '../core/history.js';
+import { collectOrigins, type Origin, rootCallsBefore } from '../core/history.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
 import { recordRule } from './records.js';
@@ -65,6 +65,7 @@ export function exportGraph(request: ExportRequest): StaticGraph {
     inputs: given,
     outputs: wanted,
     writes: [],
+    kept: checksAmong(given, wanted),
     follow: isCaptured,
     outside: (array, reader) => {
       throw foreignArray(array, reader, wanted);
@@ -72,6 +73,26 @@ export function exportGraph(request: ExportRequest): StaticGraph {
   });
   refuseUnused(parts, given);
   return new StaticGraph(parts);
+}
+
+/** Checks that the code between inputs and outputs makes: those that read nothing but inputs and constants. */
+function checksAmong(
+  inputs: readonly { readonly array: NDArray }[],
+  outputs: readonly { readonly array: NDArray }[],
+): readonly Origin[] {
+  const given = new Set(inputs.map(({ array }) => array));
+  const isInside = (array: NDArray, origin: Origin): boolean =>
+    !given.has(array) && isCaptured(origin);
+  const heads = outputs.map(({ array }) => array);
+  return rootCallsBefore(collectOrigins(heads, isInside)).filter(({ operands }) =>
+    collectOrigins(operands, isInside)
+      .flatMap((origin) => origin.operands)
+      .concat(operands)
+      .every((array) => {
+        const { origin } = array;
+        return given.has(array) || array.isConstant || (origin !== null && isCaptured(origin));
+      }),
+  );
 }
 
 const arraysByName = recordRule<NDArray>('an object of arrays by name');

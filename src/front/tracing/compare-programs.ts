@@ -234,7 +234,7 @@ function comparedNodes({ graph }: Program): readonly NodeId[] {
   return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
 }
 
-/** Whether two values are the same result of nodes that correspond. */
+/** Predicate of values that are the same result of corresponding nodes. */
 type SameValue = (a: Value, b: Value) => boolean;
 
 function sameValueIn(nodes: readonly NodeId[], others: readonly NodeId[]): SameValue {

@@ -36,8 +36,7 @@ import { inputShape } from './window.js';
  * Throws an `ArgumentError` for a malformed equation and a `ShapeError` where operands do not fit it.
  */
 export const einsum: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(equation: string, ...operands: readonly Input<T>[]) => T,
-  false
+  <T extends Tensor = DefaultTensor>(equation: string, ...operands: readonly Input<T>[]) => T
 > = operator({
   name: 'einsum',
   family: 'contraction',

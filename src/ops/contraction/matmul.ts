@@ -72,8 +72,7 @@ const sides: { readonly left: Attribute<boolean>; readonly right: Attribute<bool
  * gradient; compiled programs look through transpositions anyway.
  */
 export const turnedProduct: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, y: Input<T>, sides: Sides) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, y: Input<T>, sides: Sides) => T
 > = operator({
   name: 'turnedProduct',
   family: 'contraction',

@@ -32,8 +32,7 @@ export const cond: OperatorFunction<
     then: Program,
     otherwise: Program,
     captures: readonly T[],
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: op,
   family: 'control',

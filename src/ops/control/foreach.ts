@@ -53,8 +53,7 @@ export interface ForeachOperands<T extends Tensor> {
  * final states. Rows beyond `count` are zero.
  */
 export const foreach: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[],
-  false
+  <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[]
 > = operator({
   name: 'foreach',
   family: 'control',

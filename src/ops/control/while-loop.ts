@@ -63,8 +63,7 @@ export const whileLoop: OperatorFunction<
     condition: Program,
     body: Program,
     operands: WhileOperands<T>,
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: op,
   family: 'control',

@@ -33,6 +33,12 @@ export interface ElementCheck<A = Attributes> {
   accepts(types: readonly TensorType[], attributes: A): AcceptedElements | null;
   /** The error for an element. */
   refusal(foreign: RefusedElement, attributes: A): KaonError;
+  /** True if calls are roots of liveness: they refuse although nobody reads their results. Default false. */
+  readonly isRoot?: boolean;
+  /** The problem where only the presence of a refused element is known. Default: told by what is accepted. */
+  problem?(attributes: A): string;
+  /** The value to throw in place of an error; null for the error. */
+  thrown?(attributes: A, error: KaonError): { readonly value: unknown } | null;
 }
 
 /**

@@ -243,12 +243,9 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly samples: readonly Sample[];
 }
 
-/**
- * An operator function with its declaration. An operator with `method: false` says so in `M` too, since the
- * types of array methods are derived from it.
- */
-export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = OnPlainData<F> &
-  F & { readonly declaration: Declaration & { readonly method: M } };
+/** An operator function with its declaration. */
+export type OperatorFunction<F extends AnyFunction> = OnPlainData<F> &
+  F & { readonly declaration: Declaration };
 
 /**
  * Signature for calls on plain data alone. It stands first, since inference would take a number for a
@@ -293,14 +290,8 @@ export function installFrontend(invoke: Invoke): Invoke {
  * called on arrays it goes to the front floor's dispatch.
  */
 export function operator<F extends AnyFunction, S extends AttributeSchema>(
-  spec: Spec<F, S> & { readonly method: false },
-): OperatorFunction<F, false>;
-export function operator<F extends AnyFunction, S extends AttributeSchema>(
-  spec: Spec<F, S> & { readonly method?: true },
-): OperatorFunction<F>;
-export function operator<F extends AnyFunction, S extends AttributeSchema>(
   spec: Spec<F, S>,
-): OperatorFunction<F, boolean> {
+): OperatorFunction<F> {
   const declaration = {
     results: 'one',
     method: true,
@@ -334,7 +325,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
-  return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
+  return Object.assign(call, { declaration }) as unknown as OperatorFunction<F>;
 }
 
 function isElementwise({ lowering }: { readonly lowering: Pick<Lowering, 'kind'> }): boolean {

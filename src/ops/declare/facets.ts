@@ -1,5 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 import type { Operator } from '../../ir/operator.js';
+import type { Program } from '../../ir/program.js';
 import type { Declaration } from './declare.js';
 
 /** The declaration of a program's operator. Passes ask for facets, never for names. */
@@ -8,4 +9,25 @@ export function declarationOf(op: Operator): Declaration {
     throw new InternalError(`operator ${op.name} was not declared by operator()`);
   }
   return op as Declaration;
+}
+
+const rootPrograms = new WeakMap<Program, boolean>();
+
+/** True if an operator, or a call in one of its regions, refuses elements although nobody reads its results. */
+export function isRootCall(op: Operator, regions: readonly Program[]): boolean {
+  // Operators of tests have no declarations.
+  return (op as Partial<Declaration>).check?.isRoot === true || regions.some(hasRootCall);
+}
+
+/** True if a finished program, or a region in it, has such a call. */
+export function hasRootCall(program: Program): boolean {
+  let found = rootPrograms.get(program);
+  if (found === undefined) {
+    found = [...program.graph.nodes()].some((id) => {
+      const node = program.node(id);
+      return node.kind === 'call' && isRootCall(node.op, node.regions);
+    });
+    rootPrograms.set(program, found);
+  }
+  return found;
 }

@@ -27,8 +27,7 @@ import { countedPositions } from './positions.js';
  * known, and mean 0 otherwise.
  */
 export const repeatEach: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, counts: Input<T>, axis?: number | null) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, counts: Input<T>, axis?: number | null) => T
 > = operator({
   name: 'repeatEach',
   family: 'dynamic',

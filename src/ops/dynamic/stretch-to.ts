@@ -24,8 +24,7 @@ import { minimum } from '../elementwise/extremum.js';
  * the wanted one. `refusal` is the error for others.
  */
 export const stretchTo: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, refusal: Refusal) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, refusal: Refusal) => T
 > = operator({
   name: 'stretchTo',
   family: 'dynamic',

@@ -18,8 +18,7 @@ import { refusalAttribute, sampleRefusal } from './refusal.js';
  * `refusal` is the error for others.
  */
 export const withSizes: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, refusal: Refusal) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, refusal: Refusal) => T
 > = operator({
   name: 'withSizes',
   family: 'dynamic',

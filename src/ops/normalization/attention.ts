@@ -42,8 +42,7 @@ export const attention: OperatorFunction<
     k: Input<T>,
     v: Input<T>,
     options?: AttentionOptions<T>,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'attention',
   options: { at: 3, names: ['mask', 'causal', 'scale'] },

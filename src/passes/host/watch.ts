@@ -4,7 +4,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
 import type { AcceptedElements } from '../../ops/declare/check.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
 import { instantiate } from '../rewrite/transform.js';
@@ -22,6 +22,8 @@ export interface Watched {
   /** The type of the checked operand, in the dimensions of the call's program. */
   readonly type: TensorType;
   readonly accepted: AcceptedElements;
+  /** The loops around the call, the innermost first. */
+  readonly loops: readonly CallNode[];
 }
 
 /** A program that reports invalid elements: one additional result for each watched call, after its own. */
@@ -32,12 +34,18 @@ export interface Watching {
 
 /** Report about a call, and the join of the reports of several iterations. */
 export interface Report {
-  readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
+  /** True if it tells iterations, which loops then count. */
+  readonly countsIterations: boolean;
+  /** Its type inside a number of loops. */
+  type(loops: number): { readonly dtype: DType; readonly shape: readonly number[] };
   /** The dtype in which it compares elements of a dtype. */
   elements(dtype: DType): DType;
   /** Report about the elements of one call, a vector of that dtype. */
   of(elements: Value, accepted: AcceptedElements): Value;
-  join(before: Value, now: Value): Value;
+  /** True where there is one: bool, rank 0. */
+  isTold(report: Value): Value;
+  /** Report of the iterations so far and of an iteration by its number, an int64 array of one element. */
+  join(before: Value, now: Value, iteration: () => Value): Value;
 }
 
 /** The dtypes whose elements are all of int32. */
@@ -45,19 +53,22 @@ const isNarrow: ReadonlySet<DType> = new Set(['bool', 'uint8', 'int8', 'int32'])
 
 /** Report of presence: bool, rank 0. */
 export const presenceReport: Report = {
-  type: { dtype: 'bool', shape: [] },
+  countsIterations: false,
+  type: () => ({ dtype: 'bool', shape: [] }),
   // Devices without int64 can look at int32.
   elements: (dtype) => (isNarrow.has(dtype) ? 'int32' : 'int64'),
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
+  isTold: (report) => report,
   join: (before, now) => ops.logicalOr(before, now),
 };
 
 /**
- * Report of the first invalid element: its row-major position counted from 1, the element, and the greatest
- * accepted one. int64, zeros where there is none.
+ * Report of the first invalid element: its row-major position counted from 1, the element, the greatest
+ * accepted one, and the iterations of the loops around, from the innermost. int64, zeros where there is none.
  */
 export const firstReport: Report = {
-  type: { dtype: 'int64', shape: [3] },
+  countsIterations: true,
+  type: (loops) => ({ dtype: 'int64', shape: [3 + loops] }),
   elements: () => 'int64',
   of: (elements, accepted) => {
     const found = foreign(elements, accepted);
@@ -70,7 +81,9 @@ export const firstReport: Report = {
       ops.dimLike(elements, accepted.most ?? 0),
     ]);
   },
-  join: (before, now) => ops.where(ops.greater(ops.slice(before, 0), 0), before, now),
+  isTold: (report) => ops.greater(ops.slice(report, 0), 0),
+  join: (before, now, iteration) =>
+    ops.where(ops.greater(ops.slice(before, 0), 0), before, ops.concat<Value>([now, iteration()])),
 };
 
 function foreign(elements: Value, { least, most, except }: AcceptedElements): Value {
@@ -83,17 +96,19 @@ function foreign(elements: Value, { least, most, except }: AcceptedElements): Va
 export type IsWatched = (id: NodeId) => boolean;
 
 /**
- * A program that reports invalid elements; null where there is nothing to watch. For inlined programs.
- * Operands inside loop conditions are not watched.
+ * A program that reports invalid elements, without roots that are reported or checked before it runs; null where
+ * there are none. For inlined programs.
+ * Operands inside loop conditions are not watched: captured loops whose conditions check are rotated.
  */
 export function watching(
   program: Program,
   report: Report,
   isWatched: IsWatched = () => true,
 ): Watching | null {
-  if (!mayRefuse(program, isWatched)) return null;
+  if (!mayRefuse(program, isWatched) && !hasRootCall(program)) return null;
   const watched: Watched[] = [];
   const reports: Value[] = [];
+  const outputNodes = new Set(program.outputs.map(({ value }) => value.node));
   const made = Program.from(program, (into) => {
     const results: (readonly Value[])[] = [];
     const moved = (value: Value): Value => results[value.node][value.port];
@@ -106,8 +121,11 @@ export function watching(
         results.push([]);
       } else {
         const operands = program.operands(id).map(moved);
-        const inside = watchingRegions(node, operands, into, report);
-        results.push(inside?.results ?? into.appendNode(node, operands));
+        const inside = watchingRegions(node, operands, into, report, reports);
+        const isRead = !program.graph.outEdges(id).next().done || outputNodes.has(id);
+        // A report takes the place of a root that nobody reads.
+        const isReplaced = !isRead && declarationOf(node.op).check?.isRoot === true;
+        results.push(isReplaced ? [] : (inside?.results ?? into.appendNode(node, operands)));
         reports.push(...(inside?.reports ?? []));
         watched.push(...(inside?.watched ?? []));
         const { check } = declarationOf(node.op);
@@ -117,7 +135,7 @@ export function watching(
         if (accepted === null || areWithin(program.operands(id)[check.operand], accepted)) continue;
         const elements = ops.cast(ops.reshape(operands[check.operand], [-1]), report.elements(types[check.operand].dtype)); // prettier-ignore
         reports.push(report.of(elements, accepted));
-        watched.push({ call: node, type: types[check.operand], accepted });
+        watched.push({ call: node, type: types[check.operand], accepted, loops: [] });
       }
     }
     const outputs = program.outputs.map(({ name, value }) => ({ name, value: moved(value) }));
@@ -127,7 +145,7 @@ export function watching(
       ...reports.map((value, k) => ({ name: unused(`foreign_${k}`, taken), value })),
     ]);
   });
-  return watched.length === 0 ? null : { program: made, watched };
+  return watched.length === 0 && !hasRootCall(program) ? null : { program: made, watched };
 }
 
 /** True when elements are provably indices along an axis that is no longer than accepted. */
@@ -159,12 +177,16 @@ interface Inside {
   readonly watched: readonly Watched[];
 }
 
-/** A loop or branch whose regions report; null where they have nothing to report. */
+/**
+ * A loop or branch whose regions report; null where they have nothing to report. A `whileLoop` ends where it or
+ * `earlier` calls have reported, since what is refused may be what would end it.
+ */
 function watchingRegions(
   call: CallNode,
   operands: readonly Value[],
   into: Program,
   report: Report,
+  earlier: readonly Value[],
 ): Inside | null {
   const control = controlOf(call);
   if (control === null) return null;
@@ -172,51 +194,72 @@ function watchingRegions(
   const found = regions.map((region, k) =>
     control.kind === 'while' && k === 0 ? null : watching(region, report),
   );
-  const watched = found.flatMap((each) => each?.watched ?? []);
-  if (watched.length === 0) return null;
-  const told = watched.map(() => report.type);
+  const inside = found.flatMap((each) => each?.watched ?? []);
+  const mayStop = control.kind === 'while' && inside.length + earlier.length > 0;
+  if (inside.length === 0 && !mayStop) return null;
   if (control.kind === 'branch') {
-    const [then, otherwise] = found.map((each) => each?.watched.length ?? 0);
+    const told = inside.map(({ loops }) => report.type(loops.length));
+    const then = found[0]?.watched.length ?? 0;
     const branches = regions.map((region, k) =>
-      withQuiet(found[k]?.program ?? region, region.outputs.length, report, {
-        before: k === 0 ? 0 : then,
-        behind: k === 0 ? otherwise : 0,
+      withQuiet(found[k]?.program ?? region, region.outputs.length, {
+        before: k === 0 ? [] : told.slice(0, then),
+        behind: k === 0 ? told.slice(then) : [],
       }),
     );
     const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
       regions: branches,
       source,
     });
-    return { results: made.slice(0, types.length), reports: made.slice(types.length), watched };
+    const own = types.length;
+    return { results: made.slice(0, own), reports: made.slice(own), watched: inside };
   }
+  const watched = inside.map((each) => ({ ...each, loops: [...each.loops, call] }));
+  const reported = watched.map(({ loops }) => report.type(loops.length));
+  const told = [
+    ...reported,
+    ...(report.countsIterations ? [iterationType] : []),
+    ...(mayStop ? [stopType] : []),
+  ];
   const { states } = control.loop(attributes);
   const at = states + (control.kind === 'foreach' ? control.loop(attributes).data : 0);
   const body = regions.length - 1;
-  const quiet = watched.map(() => into.constant(nothingIn(report)));
+  const initial = told.map((type) =>
+    type === stopType && earlier.length > 0
+      ? earlier.map((each) => report.isTold(each)).reduce((a, b) => ops.logicalOr(a, b))
+      : into.constant(zerosOf(type)),
+  );
   // The iteration count comes last.
   const own = types.length - Number(control.kind === 'while');
   const made = into.appendTyped(
     op,
-    [...operands.slice(0, at), ...quiet, ...operands.slice(at)],
-    { ...attributes, states: states + watched.length },
+    [...operands.slice(0, at), ...initial, ...operands.slice(at)],
+    { ...attributes, states: states + told.length },
     [...types.slice(0, own), ...told, ...types.slice(own)],
     {
       regions: regions.map((region, k) =>
         k === body
-          ? accumulating(found[k]!.program, region.outputs.length, at, report)
-          : withUnread(region, at, told),
+          ? accumulating(found[k]?.program ?? region, region.outputs.length, at, told, report)
+          : stopping(region, at, told),
       ),
       source,
     },
   );
   return {
     results: [...made.slice(0, own), ...made.slice(own + told.length)],
-    reports: made.slice(own, own + told.length),
+    reports: made.slice(own, own + watched.length),
     watched,
   };
 }
 
-function nothingIn({ type: { dtype, shape } }: Report): ConstantData {
+/** The type of the number of iterations so far, which follows the reports of a loop. */
+const iterationType = { dtype: 'int64', shape: [1] } as const;
+
+/** The type of the flag that ends a `whileLoop`, which comes last. */
+const stopType = { dtype: 'bool', shape: [] } as const;
+
+type ReportType = ReturnType<Report['type']>;
+
+function zerosOf({ dtype, shape }: ReportType): ConstantData {
   const count = shape.reduce((product, extent) => product * extent, 1);
   return { type: { dtype, shape }, data: allocate(dtype, count) };
 }
@@ -225,14 +268,13 @@ function nothingIn({ type: { dtype, shape } }: Report): ConstantData {
 function withQuiet(
   branch: Program,
   own: number,
-  report: Report,
-  others: { readonly before: number; readonly behind: number },
+  others: { readonly before: readonly ReportType[]; readonly behind: readonly ReportType[] },
 ): Program {
   return Program.from(branch, (into) => {
     const inputs = namedInputs(branch).map(({ name, type }) => into.variable(name, type));
     const values = instantiate(branch, into, inputs);
-    const quiet = (count: number): Value[] =>
-      Array.from({ length: count }, () => into.constant(nothingIn(report)));
+    const quiet = (types: readonly ReportType[]): Value[] =>
+      types.map((type) => into.constant(zerosOf(type)));
     const all = [
       ...values.slice(0, own),
       ...quiet(others.before),
@@ -243,24 +285,39 @@ function withQuiet(
   });
 }
 
-/** A body with additional states that accumulate the reports of its iterations. */
-function accumulating(body: Program, own: number, at: number, report: Report): Program {
+/** A body with additional states that accumulate the reports of its iterations, and count these. */
+function accumulating(
+  body: Program,
+  own: number,
+  at: number,
+  told: readonly ReportType[],
+  report: Report,
+): Program {
   return Program.from(body, (into) => {
-    const told = body.outputs.slice(own).map(() => report.type);
     const { inputs, further } = withInputs(body, into, at, told);
     const values = instantiate(body, into, inputs);
-    const joined = further.map((before, k) => report.join(before, values[own + k]));
-    const all = [...values.slice(0, own), ...joined];
+    const now = values.slice(own);
+    const counter = told.indexOf(iterationType);
+    const joined = now.map((value, k) => report.join(further[k], value, () => further[counter]));
+    const counted = counter < 0 ? [] : [ops.add(further[counter], 1)];
+    const stop = told.indexOf(stopType);
+    const stopped =
+      stop < 0
+        ? []
+        : [[further[stop], ...joined.map((each) => report.isTold(each))].reduce((a, b) => ops.logicalOr(a, b))]; // prettier-ignore
+    const all = [...values.slice(0, own), ...joined, ...counted, ...stopped];
     into.setOutputs(all.map((value, k) => ({ name: `y${k}`, value })));
   });
 }
 
-/** A condition with additional states that it ignores. */
-function withUnread(region: Program, at: number, types: readonly TensorType[]): Program {
+/** A condition with additional states, the last of which ends the loop. */
+function stopping(region: Program, at: number, types: readonly TensorType[]): Program {
   return Program.from(region, (into) => {
-    const { inputs } = withInputs(region, into, at, types);
-    const values = instantiate(region, into, inputs);
-    into.setOutputs(region.outputs.map(({ name }, k) => ({ name, value: values[k] })));
+    const { inputs, further } = withInputs(region, into, at, types);
+    const [goesOn] = instantiate(region, into, inputs);
+    const [{ name }] = region.outputs;
+    const value = ops.logicalAnd(goesOn, ops.logicalNot(further[further.length - 1]));
+    into.setOutputs([{ name, value }]);
   });
 }
 

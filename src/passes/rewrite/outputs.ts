@@ -14,12 +14,16 @@ export function givesOwnSizes({ outputs, decidedSizes }: Program): boolean {
   );
 }
 
-/** A program with other outputs and without dead code. All inputs stay. */
-export function withOutputs(program: Program, outputs: readonly Output[]): Program {
+/** A program with other outputs and without dead code. All inputs stay; `roots` as for `eliminateDeadCode`. */
+export function withOutputs(
+  program: Program,
+  outputs: readonly Output[],
+  roots: 'keep' | 'drop' = 'keep',
+): Program {
   const all = Program.from(program, (into) => {
     const copies = new Copies(program, into, { nodes: new Set(), isApart: false });
     for (const id of program.graph.nodes()) copies.add(id, false);
     into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.early(value) })));
   });
-  return eliminateDeadCode(all);
+  return eliminateDeadCode(all, roots);
 }

@@ -1,7 +1,7 @@
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
 import { inline } from '../rewrite/inline.js';
 import { withOutputs } from '../rewrite/outputs.js';
 import { isView, viewed } from '../rewrite/views.js';
@@ -40,17 +40,20 @@ export function checksOf(original: Program): Checks | null {
   const own = program.decidedSizes;
   const isOwn = ({ type }: Value): boolean =>
     [...symbolsOfTypes([type]).keys()].some((name) => own.has(name));
+  let isBehindRoot = false;
   for (const id of program.graph.nodes()) {
     const call = program.node(id);
     if (call.kind !== 'call') continue;
     const { check } = declarationOf(call.op);
-    if (check === undefined) continue;
+    isBehindRoot ||= call.regions.some(hasRootCall);
+    // What a root refuses comes first, and nothing may be refused behind it that it might have prevented.
+    if (check === undefined || isBehindRoot) continue;
     const operands = program.operands(id);
-    // Data-dependent sizes are unknown before the program runs: it checks them itself.
-    if (own.size > 0 && operands.some(isOwn)) continue;
     const base = viewed(program, operands[check.operand]);
     const input = inputs.get(base);
-    if (input !== undefined) {
+    // Data-dependent sizes are unknown before the program runs: it checks them itself.
+    if (own.size > 0 && operands.some(isOwn)) isBehindRoot ||= check.isRoot === true;
+    else if (input !== undefined) {
       early.add(id);
       checked.push({ call, operands, source: { input } });
     } else if (isCheap(program, base.node, cheap)) {
@@ -58,18 +61,19 @@ export function checksOf(original: Program): Checks | null {
       outputs.set(base, output);
       early.add(id);
       checked.push({ call, operands, source: { output } });
-    }
+    } else isBehindRoot ||= check.isRoot === true;
   }
   const wanted = [...outputs.keys()].map((value, k) => ({ name: `checked_${k}`, value }));
   return {
     program,
     checked,
     early,
-    probe: wanted.length === 0 ? null : withOutputs(program, wanted),
+    probe: wanted.length === 0 ? null : withOutputs(program, wanted, 'drop'),
   };
 }
 
-function mayCheck(program: Program): boolean {
+/** True if some call of a program, or of a region in it, refuses elements. */
+export function mayCheck(program: Program): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;

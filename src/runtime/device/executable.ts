@@ -269,11 +269,12 @@ export class DeviceExecutable implements DeviceProgramExecutable {
         operands.push({ storage, shape: inputs[i].shape });
       }
       const { storage } = asking.run(operands)[this.program.outputs.length + k];
-      const [position, element, limit] = Array.from(storage.host, Number);
-      const { call, type, accepted } = this.#watching!.watched[k];
+      const [position, element, limit, ...iterations] = Array.from(storage.host, Number);
+      const watched = this.#watching!.watched[k];
+      const { call, type, accepted } = watched;
       const most = accepted.most === null ? null : limit;
       const foreign = { element, at: position - 1, shape: type.shape, most };
-      if (this.#policy !== 'eager') throw foreignInCapturedCode(call, foreign);
+      if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, foreign, iterations);
       throw named(foreignElement(call, foreign), call.op.name);
     }
   }

@@ -285,7 +285,6 @@ export class CapturedForm extends NativeStatements {
   }
 
   #statementInside(node: t.Node): readonly Piece[] {
-    const { runtime } = this.file;
     switch (node.type) {
       case 'BlockStatement':
         return this.block(node);
@@ -303,16 +302,7 @@ export class CapturedForm extends NativeStatements {
       case 'ForInStatement':
         return this.native(node);
       case 'TryStatement':
-        return [
-          added(`${runtime}.undecided('try', ${this.site(node)}); `),
-          ...this.copy(node, (child) =>
-            child.type === 'CatchClause'
-              ? this.copy(child, (part) =>
-                  part === child.body ? this.block(child.body) : this.expression(part),
-                )
-              : this.expression(child),
-          ),
-        ];
+        return this.nativeTry(node);
       case 'ReturnStatement': {
         if (!this.isReturnTold) return this.marked(node, this.copy(node));
         const value = node.argument ? this.argument(node.argument) : [];

@@ -89,6 +89,30 @@ export abstract class NativeStatements extends CapturedExpressions {
     ];
   }
 
+  /** A `try`: what cannot become a graph passes its handler. */
+  nativeTry(node: t.TryStatement): readonly Piece[] {
+    const { runtime } = this.file;
+    const block = (child: t.BlockStatement): readonly Piece[] => this.expression(child);
+    return [
+      added(`${runtime}.undecided('try', ${this.site(node)}); `),
+      ...this.copy(node, (child) => {
+        if (child === node.block) {
+          return [
+            added(`{ try { ${runtime}.guard(1); `),
+            ...block(node.block),
+            added(` } finally { ${runtime}.guard(-1); } }`),
+          ];
+        }
+        if (child.type !== 'CatchClause') return this.expression(child);
+        return this.copy(child, (part) =>
+          part === child.body
+            ? [added(`{ ${runtime}.caught(); `), ...block(child.body), added(' }')]
+            : this.expression(part),
+        );
+      }),
+    ];
+  }
+
   /** A statement that stays what it is: if a captured array decides about it, that is an error. */
   native(node: t.Node): readonly Piece[] {
     const inner = node.type === 'LabeledStatement' ? labeledBy(node) : node;

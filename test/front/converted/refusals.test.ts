@@ -104,7 +104,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     eager: 0.75,
   },
   throw: {
-    code: `if (a.greater(5)) throw new Error('no'); return a;`,
+    code: `try { if (a.greater(5)) throw new Error('no'); } finally {} return a;`,
     error: 'KAON_TRACE',
     problem: /decides about throw/,
     eager: 3,
@@ -212,7 +212,9 @@ for (const [what, { code, error, problem, eager }] of Object.entries(refusals)) 
 }
 
 test('after a refusal, code that is captured next is served', () => {
-  const wrong = converted(`function main(a) { 'use graph'; if (a.greater(1)) throw 1; return a; }`);
+  const wrong = converted(
+    `function main(a) { 'use graph'; try { if (a.greater(1)) throw 1; } finally {} return a; }`,
+  );
   const right = converted(
     `function main(a) { 'use graph'; try { if (a.greater(1)) a = a.mul(2); } finally {} return a; }`,
   ) as unknown as (a: kn.NDArray) => kn.NDArray;

@@ -1,7 +1,8 @@
 import { DimExpr } from '../../../base/dim/index.js';
-import { ArgumentError } from '../../../base/errors.js';
+import { ArgumentError, UnsupportedError } from '../../../base/errors.js';
 import { namedInputs, type Program } from '../../../ir/program.js';
 import type { ConstantData, Shape } from '../../../ir/types.js';
+import { hasRootCall } from '../../../ops/declare/facets.js';
 import type { OnnxValue } from '../../../ops/declare/onnx.js';
 import { protobufFor } from '../proto/library.js';
 import { type DataFile, storedParts } from './external.js';
@@ -31,6 +32,8 @@ export interface OnnxExportRequest {
   readonly opset: number;
   /** File for large tensors; null to store them in the model. */
   readonly file: DataFile | null;
+  /** Leave out checks, which a model cannot make, rather than refuse the program. Default false. */
+  readonly omitsChecks?: boolean;
 }
 
 /** The sizes that a model declares: numbers, and the text of symbolic ones. */
@@ -51,6 +54,14 @@ export function exportProgram(request: OnnxExportRequest): Uint8Array {
       op: exportOp,
       expected: `opset ${opsets[0]} to ${opsets[opsets.length - 1]}`,
       actual: String(opset),
+    });
+  }
+  if (request.omitsChecks !== true && hasRootCall(program)) {
+    throw new UnsupportedError('the graph checks conditions, which a model cannot', {
+      op: exportOp,
+      expected: 'a graph without kn.check and throw',
+      actual: 'a graph that refuses some inputs',
+      advice: "pass { checks: 'omit' } to leave them out",
     });
   }
   const onnx = new GraphWriter(opset);

@@ -47,6 +47,7 @@ function modelOf(program: Program, opset: number): Uint8Array {
     metadata: new Map([[structureKey, structure]]),
     opset,
     file: null,
+    omitsChecks: true,
   });
 }
 
