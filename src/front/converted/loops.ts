@@ -7,10 +7,8 @@ import {
   trackedChanges,
   choose,
   codeOf,
-  decided,
   isCapturedTest,
   placeOf,
-  proceed,
   returnEntry,
   retracing,
   truth,
@@ -25,6 +23,8 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
+import { proceed } from './branch.js';
+import { decided } from './path.js';
 import { checkRows, eagerRows, useGraph } from './host.js';
 import {
   type PackedLayout,

@@ -3,7 +3,7 @@ import { trackedChanges, choose, isCapturedTest, truth } from './choose.js';
 import { type Completion, type PathContinuation, end, type Next } from './completion.js';
 import { subject } from './host.js';
 import { op as operator } from './numbers.js';
-import type { Variables } from './variables.js';
+import { arePathsMeeting, type Variables } from './variables.js';
 
 type Body = (next: Next) => Completion;
 
@@ -32,7 +32,7 @@ export function select(
     if (test === undefined) return compare(index + 1);
     const equal = isEqual(value, test(), site);
     if (isCapturedTest(equal)) {
-      return choose(equal, [() => from(index), () => compare(index + 1)], changes, site);
+      return choose(equal, [() => from(index), () => compare(index + 1)], changes, site, arePathsMeeting()); // prettier-ignore
     }
     return truth(equal, site) ? from(index) : compare(index + 1);
   };

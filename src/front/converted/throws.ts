@@ -62,8 +62,9 @@ export function endsPath(error: unknown): boolean {
   const name = (isError ? value.constructor.name : typeof value) || 'Error';
   const message = isError ? value.message : String(value);
   values.set(keyOf(name, message), value);
-  const { source } = siteSource(site, currentSource());
-  withMode(source === undefined ? {} : { source }, check.declaration.name, () =>
+  // Without a frame of a file, the place in the code is told alone.
+  const { source = site } = siteSource(site, currentSource());
+  withMode({ source }, check.declaration.name, () =>
     check(array(false, { dtype: 'bool' }), message, name),
   );
   return true;
