@@ -1,7 +1,7 @@
 // node scripts/operators.mjs [--check] [DIR]
 // Writes the types of arrays' methods and of the operators that users import, from the operators' declarations:
 // signatures and documentation from their sources, the dtypes of results from their inference as compiled in DIR
-// (default dist). With --check nothing is written; stale files are an error.
+// (default dist), which is compiled first. With --check nothing is written; stale files are an error.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { rulesOf, tableNames, tableOf } from './operators/dtypes.mjs';
 import { exportsOf, holdsOperand, signatureOf, typeText } from './operators/signatures.mjs';
-import { root } from './setup.mjs';
+import { compile, root } from './setup.mjs';
 
 const methodsPath = 'src/front/core/array-methods.ts';
 const functionsPath = 'src/front/arrays/operators.ts';
@@ -284,11 +284,21 @@ export async function generated(folder = 'dist') {
   return files;
 }
 
+/** Compiles the sources. Errors are shown and no reason to stop: code may use types that are not written yet. */
+function compileWithStaleTypes(folder) {
+  try {
+    compile(folder);
+  } catch {
+    console.error('compiled with errors');
+  }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values, positionals } = parseArgs({
     options: { check: { type: 'boolean', default: false } },
     allowPositionals: true,
   });
+  if (!values.check) compileWithStaleTypes(positionals[0]);
   for (const [path, text] of Object.entries(await generated(positionals[0]))) {
     if (!values.check) writeFileSync(join(root, path), text);
     else if (readFileSync(join(root, path), 'utf8') !== text) {

@@ -18,7 +18,8 @@ export type { Dim } from './base/dim/index.js';
 export type { HostValue } from './ir/host.js';
 export { dim } from './front/arrays/dimension.js';
 export { sizeOf } from './front/dispatch/dynamic-sizes.js';
-export { type BackwardOptions, type GradReq, NDArray } from './front/core/ndarray.js';
+export type { GradReq } from './front/capture/gradient-use.js';
+export { type BackwardOptions, NDArray } from './front/core/ndarray.js';
 export type {
   ArrayData,
   ArrayInput,
@@ -66,13 +67,25 @@ export {
 } from './front/control/index.js';
 export { exportGraph, type ExportRequest } from './front/graphs/export-graph.js';
 export { config, type Config } from './front/arrays/config.js';
+export {
+  deviceInfo,
+  type DeviceInfo,
+  initDevice,
+  type InitDeviceOptions,
+} from './front/arrays/devices.js';
 export { staticCode } from './front/core/static-code.js';
 export { staticGraph, type StaticFunction } from './front/hybrid/static-function.js';
 export type { Schedule } from './front/hybrid/schedule.js';
 export type { Step } from './front/hybrid/step.js';
 export { StaticGraph, type TypeRequest } from './front/graphs/static-graph.js';
+export {
+  explainSource,
+  type SourceConstruct,
+  type SourceExplanation,
+} from './front/converted/explain-source.js';
 export { hybridize, type Hybridized } from './front/hybrid/hybridize.js';
 export type { HybridizeOptions } from './front/options/hybridize-options.js';
+export type { IslandReport } from './runtime/execution/backends.js';
 export type { Explanation, Miss, TraceReport } from './front/caches/explain.js';
 export type { TierReport } from './runtime/execution/executable.js';
 export type { Tier } from './runtime/execution/tiers.js';

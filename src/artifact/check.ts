@@ -1,6 +1,6 @@
 import type { DType, HostArray } from '../base/dtype.js';
 import { isFloat } from '../base/dtype.js';
-import { fromBFloat16Bits, fromFloat16Bits } from '../base/element.js';
+import { widened } from '../base/element.js';
 import { InternalError } from '../base/errors.js';
 import type { ValueRule } from '../base/attributes/options.js';
 import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
@@ -87,7 +87,5 @@ export function arrayDifference(
 }
 
 function numbers(dtype: DType, data: HostArray): number[] {
-  const elements = Array.from(data as ArrayLike<number | bigint>, Number);
-  if (dtype === 'float16') return elements.map(fromFloat16Bits);
-  return dtype === 'bfloat16' ? elements.map(fromBFloat16Bits) : elements;
+  return Array.from(widened(dtype, data) as ArrayLike<number | bigint>, Number);
 }

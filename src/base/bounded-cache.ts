@@ -8,8 +8,8 @@ export interface BoundedCacheOptions<K, V> {
 }
 
 /**
- * A map that holds as much as it may cost. When there is too much, the entries that were not used for the longest
- * time go, but never the one that was set last, which is in use.
+ * A map that holds as much as it may cost. The least recently used entries are evicted,
+ * but never the one that was set last, which is in use.
  */
 export class BoundedCache<K, V> {
   /** From the least recently used to the most recently used. */
@@ -54,6 +54,11 @@ export class BoundedCache<K, V> {
       this.delete(oldest);
       this.#evicted(oldest, old);
     }
+  }
+
+  /** The values, from the least recently used to the most recently used. */
+  values(): Iterable<V> {
+    return this.#entries.values();
   }
 
   delete(key: K): void {

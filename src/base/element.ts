@@ -102,3 +102,10 @@ export function nearestElement(dtype: DType, value: number): number {
   if (dtype === 'float16') return fromFloat16Bits(toFloat16Bits(value));
   return dtype === 'bfloat16' ? fromBFloat16Bits(toBFloat16Bits(value)) : value;
 }
+
+/** The elements, with 16-bit floats as the numbers that they are; otherwise the same typed array. */
+export function widened(dtype: DType, elements: HostArray): HostArray {
+  if (dtype !== 'float16' && dtype !== 'bfloat16') return elements;
+  const read = dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits;
+  return Float32Array.from(elements as Uint16Array, read);
+}

@@ -142,6 +142,15 @@ async function carryOut(
       console.out(`${written.join('\n')}\n`);
       return codes.done;
     }
+    case 'transform': {
+      const [path] = take(1, 'one file of TypeScript or JavaScript');
+      const { out, explain = false, check = false } = values;
+      // Loaded lazily: it needs an optional package.
+      const { transformFile } = await import('./transform.js');
+      const { text, hasRefusals } = await transformFile({ path, out, explain, check });
+      console.out(text);
+      return hasRefusals ? codes.differs : codes.done;
+    }
     case 'diff': {
       const paths = take(2, 'two graphs');
       if (paths.every((path) => path === '-')) {

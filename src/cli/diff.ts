@@ -5,7 +5,7 @@ import type { NodeId } from '../graph/graph.js';
 import { conditionKey } from '../ir/requirement.js';
 import { printProgram } from '../ir/formats/text.js';
 import { typeToString } from '../ir/program.js';
-import { bitsOf } from '../passes/rewrite/bits.js';
+import { bitsOf } from '../ir/bits.js';
 
 /** Structural value of a node, from the inputs on: equal for equal computations, in either graph. */
 interface Described {

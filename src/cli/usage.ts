@@ -12,11 +12,13 @@ export const options = {
   train: { type: 'boolean' },
   size: { type: 'string', multiple: true },
   input: { type: 'string', multiple: true },
-  out: { type: 'string' },
+  out: { type: 'string', short: 'o' },
   opset: { type: 'string' },
   external: { type: 'boolean' },
   states: { type: 'string' },
   save: { type: 'string' },
+  explain: { type: 'boolean' },
+  check: { type: 'boolean' },
 } as const;
 
 export type OptionName = keyof typeof options;
@@ -34,7 +36,7 @@ export interface Usage {
   readonly options: readonly OptionName[];
 }
 
-const commandNames = ['inspect', 'run', 'convert', 'diff'] as const;
+const commandNames = ['inspect', 'run', 'convert', 'diff', 'transform'] as const;
 export type CommandName = (typeof commandNames)[number];
 
 /** The commands, as --help shows them. */
@@ -90,6 +92,16 @@ ${graphText}`,
 
 ${graphText}`,
   },
+  transform: {
+    synopsis: 'kaon transform FILE [-o FILE] [--explain] [--check]',
+    summary:
+      "converts the plain control flow of functions with 'use graph' in TypeScript or JavaScript",
+    options: ['out', 'explain', 'check'],
+    details: `  -o FILE    writes the converted file, and its source map in FILE.map
+  --explain  prints for every branch and loop what it reads, carries, returns and keeps local
+  --check    prints what cannot become a graph where a captured array decides about it; code 1 if there is
+             something. Types are not checked`,
+  },
 };
 
 /** Text of --help for a command. */
@@ -103,12 +115,12 @@ export function hintFor(command: CommandName): string {
   return `usage: ${usages[command].synopsis}\n       kaon ${command} --help tells more\n`;
 }
 
-export const help: string = `kaon: look into graphs, run them, and convert them
+export const help: string = `kaon: look into graphs, run them, and convert them and plain control flow
 
 ${commandNames.map((name) => `  ${usages[name].synopsis}\n      ${usages[name].summary}\n`).join('')}  kaon COMMAND --help
       what it takes
 
 ${graphText}
 
-Exit codes: 0 done, 1 diff has found differences, 2 the command line is wrong, 3 it failed, 4 a mistake in kaon.
+Exit codes: 0 done, 1 diff has found differences or transform --check something, 2 the command line is wrong, 3 it failed, 4 a mistake in kaon.
 `;

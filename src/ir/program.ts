@@ -1,6 +1,6 @@
 import type { Attributes } from '../base/attributes/schema.js';
 import { checkAttributes } from '../base/attributes/schema.js';
-import { type Bounds, type Dim, sameShape, symbol, symbolsOf } from '../base/dim/index.js';
+import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim/index.js';
 import type { Operator } from './operator.js';
 import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
@@ -363,10 +363,6 @@ export function namedInputs(program: Program): readonly NamedType[] {
     const { name } = program.node(node) as VariableNode;
     return { name, type };
   });
-}
-
-export function sameType(a: TensorType, b: TensorType): boolean {
-  return a === b || (a.dtype === b.dtype && sameShape(a.shape, b.shape));
 }
 
 /** `float32[n, 10]`. */

@@ -72,6 +72,12 @@ export function equalSizes(a: Dim, b: Dim): Condition {
   return { relation: '=', dim: isNegative ? (mulDim(difference, -1) as DimExpr) : difference };
 }
 
+/** Condition that an axis of `dim` broadcasts to `wanted`: it is 1, or the wanted size. */
+export function isOneOr(dim: Dim, wanted: Dim): Condition {
+  if (dim === 1 || sameDim(dim, wanted)) return true;
+  return equalSizes(mulDim(subDim(dim, wanted), subDim(dim, 1)), 0);
+}
+
 /** Condition that `dim` is a multiple of `by`, which must be 1 or more. */
 export function divisible(dim: Dim, by: Dim): Condition {
   return equalSizes(mulDim(floorDivDim(dim, by), by), dim);
@@ -153,6 +159,22 @@ export function refusalAt(refusal: Refusal, sizes: ReadonlyMap<string, Dim>): Re
   return refusalOver(refusal, (dim) => substituteDim(dim, sizes));
 }
 
+/** A refusal inside of a loop or branch, told by the call that owns it, as `inContext` tells errors. */
+export function refusalWithin<R extends Refusal>(
+  refusal: R,
+  where: MessageTemplate,
+  { op, source }: { readonly op: { readonly name: string }; readonly source: string | undefined },
+): R {
+  const problem =
+    refusal.op === op.name ? refusal.problem : joinedWords([[refusal.op], refusal.problem], ': ');
+  return {
+    ...refusal,
+    op: op.name,
+    problem: joinedWords([where, problem], ': '),
+    source: source ?? refusal.source,
+  };
+}
+
 /** A refusal with each dimension in its words replaced. */
 export function refusalOver(refusal: Refusal, map: (dim: Dim) => Dim): Refusal {
   return {
@@ -170,11 +192,20 @@ export function textOfWords(parts: MessageTemplate): string {
 
 /** A requirement as JSON, without its source. */
 export function requirementToJSON(requirement: Requirement): { readonly [key: string]: Json } {
-  const { condition, error, op, problem, expected, actual, advice } = requirement;
-  const json = (parts: MessageTemplate): Json => parts.map(String);
+  const { condition } = requirement;
   return {
     dim: condition.dim.key,
     is: condition.relation === '=' ? 'zero' : 'natural',
+    ...refusalToJSON(requirement),
+  };
+}
+
+/** A refusal as JSON, without its source. */
+export function refusalToJSON({ error, op, problem, expected, actual, advice }: Refusal): {
+  readonly [key: string]: Json;
+} {
+  const json = (parts: MessageTemplate): Json => parts.map(String);
+  return {
     error,
     op,
     problem: json(problem),
@@ -189,22 +220,29 @@ export function requirementFromJSON(
   json: JsonReader,
   dimOf: (json: JsonReader) => Dim,
 ): Requirement {
+  const dim = dimOf(json.field('dim'));
+  const is = json.field('is').string();
+  if (typeof dim === 'number') return json.field('dim').fail('a size that a symbol decides');
+  if (is !== 'zero' && is !== 'natural') return json.field('is').fail('zero or natural');
+  return {
+    condition: { relation: is === 'zero' ? '=' : '>=', dim },
+    ...refusalFromJSON(json, dimOf),
+  };
+}
+
+/** Reads what `refusalToJSON` wrote; `dimOf` reads dimensions. */
+export function refusalFromJSON(json: JsonReader, dimOf: (json: JsonReader) => Dim): Refusal {
   const read = (name: string): MessageTemplate =>
     json
       .field(name)
       .list()
       .map((part, i) => (i % 2 === 0 ? part.string() : dimOf(part)));
-  const dim = dimOf(json.field('dim'));
-  const is = json.field('is').string();
   const error = json.field('error').string();
-  if (typeof dim === 'number') return json.field('dim').fail('a size that a symbol decides');
-  if (is !== 'zero' && is !== 'natural') return json.field('is').fail('zero or natural');
   if (error !== 'shape' && error !== 'argument') {
     return json.field('error').fail('shape or argument');
   }
   const advice = json.optional('advice')?.string();
   return {
-    condition: { relation: is === 'zero' ? '=' : '>=', dim },
     error,
     op: json.field('op').string(),
     problem: read('problem'),

@@ -1,4 +1,4 @@
-import type { Dim } from '../base/dim/index.js';
+import { type Dim, sameShape } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { MadeByFunctions } from '../base/made.js';
 
@@ -8,6 +8,10 @@ export type Shape = readonly Dim[];
 export interface TensorType {
   readonly dtype: DType;
   readonly shape: Shape;
+}
+
+export function sameType(a: TensorType, b: TensorType): boolean {
+  return a === b || (a.dtype === b.dtype && sameShape(a.shape, b.shape));
 }
 
 /** Operand of an operator: a symbolic value of a program, or an array of the front floor. */

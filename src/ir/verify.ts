@@ -8,7 +8,6 @@ import {
   type CallNode,
   type Program,
   type ProgramNode,
-  sameType,
   typeToString,
   type Value,
 } from './program.js';
@@ -19,7 +18,7 @@ import {
   requireNow,
   requireOrKeep,
 } from './requirement.js';
-import type { ConstantData, TensorType } from './types.js';
+import { sameType, type ConstantData, type TensorType } from './types.js';
 
 /**
  * Checks a program and all regions below it:

@@ -1,3 +1,4 @@
+import { isConverted, isDecidedByArray, isInSuspended } from './directive.js';
 import type { Context, Identifier, SyntaxNode, Rule, Visitors } from './linter.js';
 import { localArrayTest } from './local.js';
 import { binaryOperators, equalities, type Message, messages, unaryOperators } from './messages.js';
@@ -19,7 +20,8 @@ const numeric: ReadonlySet<string> = new Set(['-', '*', '/', '%', '**']);
 
 /**
  * Reports JavaScript operators on arrays. Those that convert throw at run time; truthiness and identity
- * cannot be trapped, so only a linter can find them.
+ * cannot be trapped, so only a linter can find them. In functions with the directive `'use graph'` arrays may
+ * decide branches and loops; what conversion leaves as it is is reported where they decide about it.
  */
 export const noArrayTruthiness: Rule = {
   meta: {
@@ -58,7 +60,25 @@ export const noArrayTruthiness: Rule = {
       } else if (node.type === 'ConditionalExpression') {
         tested((node as Choice).consequent, messageId);
         tested((node as Choice).alternate, messageId);
-      } else if (isArray(node)) report(node, messageId);
+      } else if (isArray(node)) {
+        if (messageId === 'convert' || !isConverted(node)) report(node, messageId);
+        else if (isInSuspended(node)) report(node, 'suspended');
+      }
+    };
+
+    /** True for tests that have an array in them, certainly. */
+    const decides = (node: SyntaxNode): boolean => {
+      if (node.type === 'LogicalExpression') {
+        return decides((node as Infix).left) || decides((node as Infix).right);
+      }
+      if (node.type === 'UnaryExpression') return decides((node as Prefix).argument);
+      return isArray(node);
+    };
+
+    /** Reports what conversion leaves as it is, where an array decides about it. */
+    const unconverted = (node: SyntaxNode, construct: string): void => {
+      if (isConverted(node) && isDecidedByArray(node, decides))
+        report(node, 'refused', { construct });
     };
 
     const logical = ({ operator, left }: Infix): void => {
@@ -98,13 +118,18 @@ export const noArrayTruthiness: Rule = {
         logical(node);
         binary(node, node.operator.slice(0, -1));
       },
-      UnaryExpression: ({ operator, argument }: Prefix): void => {
+      UnaryExpression: (node: Prefix): void => {
+        const { operator, argument } = node;
         const instead = unaryOperators[operator];
+        if (operator === 'delete') unconverted(node, operator);
         if (operator === '!') tested(argument, 'not');
         else if (instead === undefined) return;
         else if (isArray(argument)) report(argument, 'unary', { operator, instead });
         else if (isArrayText(argument)) report(argument, 'text', { operator });
       },
+      TryStatement: (node: SyntaxNode): void => unconverted(node, 'try'),
+      AwaitExpression: (node: SyntaxNode): void => unconverted(node, 'await'),
+      YieldExpression: (node: SyntaxNode): void => unconverted(node, 'yield'),
       UpdateExpression: ({ operator, argument }: Prefix): void => {
         const method = binaryOperators[operator[0]];
         if (isArray(argument)) report(argument, 'update', { operator, method });

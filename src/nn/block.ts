@@ -8,6 +8,7 @@ import {
   type HybridizeOptions,
 } from '../front/options/hybridize-options.js';
 import type { Explanation } from '../front/caches/explain.js';
+import { setOriginal } from '../front/options/originals.js';
 import { refuseUnconverted } from '../front/converted/unconverted.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 
@@ -85,6 +86,24 @@ export abstract class Block implements Capturable {
       found.set(path, member);
     }
     return found;
+  }
+
+  /**
+   * Moves all parameters to a device, with the gradients that they keep; those that get their values later are made
+   * there. Arrays that an optimizer keeps follow at its next step. Parameters of a dtype that the device lacks stay on
+   * the CPU.
+   *
+   * @throws DeviceError when the device has no room, or when the way back has to be waited for (see `cpu`).
+   */
+  to(device: string): this {
+    for (const parameter of this.parameters().values()) parameter.moveTo(device);
+    return this;
+  }
+
+  /** Moves all parameters to the CPU, from a device that may answer later. */
+  async cpu(): Promise<this> {
+    for (const parameter of this.parameters().values()) await parameter.fetch();
+    return this;
   }
 
   /**
@@ -253,6 +272,7 @@ export abstract class HybridBlock extends Block {
       noteFields(this, 'this');
       return this.forward(...args);
     }) as this['forward'];
+    setOriginal(forward, this.forward);
     return hybridize(forward, {
       ...options,
       name: this.constructor.name,

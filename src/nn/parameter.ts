@@ -20,6 +20,7 @@ import {
   setGeneratorState,
 } from '../front/dispatch/generator.js';
 import { NDArray } from '../front/core/ndarray.js';
+import { fetchElements, moveToDevice } from '../front/devices/placing.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
 import { drawFrom, drawsNothing, reserveStream } from './stream.js';
@@ -87,6 +88,8 @@ export class Parameter {
   readonly #init: Initializer;
   #shape: readonly (number | null)[];
   #value: NDArray | undefined;
+  /** Device that it was moved to; null where it lives where new arrays do. */
+  #device: string | null = null;
   /** Random stream of the initial value, reserved by `initialize()`. */
   #stream: GeneratorState | undefined;
 
@@ -257,12 +260,25 @@ export class Parameter {
     this.#adopt(next.astype(this.dtype).add(0));
   }
 
+  /** @internal Moves the value, or the one that it will get, to a device. */
+  moveTo(device: string): void {
+    this.#device = device;
+    if (this.#value !== undefined) moveToDevice(this.#value, device);
+  }
+
+  /** @internal Moves the value to the CPU, from where it may have to be waited for. */
+  async fetch(): Promise<void> {
+    this.#device = 'cpu';
+    if (this.#value !== undefined) await fetchElements(this.#value);
+  }
+
   /** Sets the gradient to zeros. */
   zeroGrad(): void {
     this.#value?.attachGrad({ req: this.gradReq });
   }
 
   #adopt(value: NDArray): void {
+    if (this.#device !== null) moveToDevice(value, this.#device);
     this.#value = value;
     owners.set(value, this);
     nameArray(value, () => this.name);

@@ -1,6 +1,6 @@
 import { UnsupportedError } from '../base/errors.js';
 import { arrayType } from '../front/core/array-type.js';
-import { numberArray } from '../front/core/capture.js';
+import { numberArray } from '../front/core/host-number.js';
 import { generatorState } from '../front/dispatch/generator.js';
 import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { arrayOf, type NDArray } from '../front/core/ndarray.js';

@@ -1,2 +1,3 @@
 export { transform, type Transformed, type TransformOptions } from './transform.js';
-export type { SourceMap } from './emit/output.js';
+export type { ForeignSourceMap, SourceMap } from './maps/source-map.js';
+export type { SourceType } from './syntax/parse.js';

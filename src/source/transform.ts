@@ -1,18 +1,12 @@
 import type * as t from '@babel/types';
-import { UnsupportedError } from '../base/errors.js';
-import { directive, renderFunction } from './emit/functions.js';
-import type { FileContext } from './emit/form.js';
+import { renderFunction } from './emit/functions.js';
 import { HostForm } from './emit/host.js';
-import { added, assemble, type Piece, Places, type SourceMap } from './emit/output.js';
-import { plainVariables } from './emit/plain-variables.js';
-import { parse } from './syntax/parse.js';
-import { resolveScopes } from './syntax/scopes.js';
-import { hasDirective, isFunction, visitNodes } from './syntax/walk.js';
+import { added, assemble, type Piece } from './emit/output.js';
+import { openFile, type SourceOptions } from './file.js';
+import { InputMap, type SourceMap } from './maps/source-map.js';
 
 /** Options of `transform`. */
-export interface TransformOptions {
-  /** The name of the file: its ending says whether it is TypeScript and whether it has JSX. */
-  readonly filename: string;
+export interface TransformOptions extends SourceOptions {
   /** The module that converted code imports. Default `kaon/converted`. */
   readonly runtime?: string;
 }
@@ -29,60 +23,47 @@ export interface Transformed {
  * they are, and other code stays as it is.
  *
  * @returns Null where nothing has the directive.
- * @throws FormatError for code that cannot be parsed, UnsupportedError for modules of CommonJS and where the
- * parser is not installed.
+ * @throws FormatError for code that cannot be parsed, and for a directive that is not at the start of a
+ * function's body; UnsupportedError where the parser is not installed.
  */
-export function transform(
+export function transform(code: string, options: TransformOptions): Transformed | null {
+  const result = convert(code, options);
+  if (result === null || options.inputMap === undefined) return result;
+  return { code: result.code, map: new InputMap(options.inputMap).under(result.map) };
+}
+
+/** Does the same, but the map leads to the given code, whatever that was written from. */
+export function convert(
   code: string,
-  { filename, runtime = 'kaon/converted' }: TransformOptions,
+  { runtime = 'kaon/converted', ...options }: TransformOptions,
 ): Transformed | null {
-  if (!code.includes(directive)) return null;
-  const parsed = parse(code, filename);
+  const opened = openFile(code, options);
+  if (opened === null) return null;
+  const { file, functions } = opened;
+  const { parsed } = file;
   const { program } = parsed.file;
-  const functions = convertedFunctions(program);
-  if (functions.length === 0) return null;
-  if (/\.c[jt]s$/.test(filename)) {
-    throw new UnsupportedError(`${filename} is a CommonJS module`, {
-      op: 'transform',
-      advice: "write the functions with 'use graph' in an ES module",
-    });
-  }
-  const scopes = resolveScopes(program);
-  const file: FileContext = {
-    parsed,
-    scopes,
-    plain: plainVariables(program, scopes),
-    places: new Places(code),
-    runtime: unusedName(code),
-    renderFunction,
-  };
   const form = new HostForm(file, false, false);
   const pieces: Piece[] = [];
   let at = 0;
+  if (program.sourceType === 'script') {
+    at = startOf(program);
+    const mark = program.directives.length > 0 ? '; ' : '';
+    const required = `const ${file.runtime} = require(${JSON.stringify(runtime)}); `;
+    pieces.push({ start: 0, end: at }, added(`${mark}${required}`));
+  }
   for (const node of functions) {
     pieces.push({ start: at, end: node.start! }, ...renderFunction(node, form));
     at = node.end!;
   }
   pieces.push({ start: at, end: code.length });
   // Imports are hoisted: at the end this one moves no line.
-  pieces.push(added(`\nimport * as ${file.runtime} from ${JSON.stringify(runtime)};\n`));
+  if (program.sourceType === 'module') {
+    pieces.push(added(`\nimport * as ${file.runtime} from ${JSON.stringify(runtime)};\n`));
+  }
   return assemble(pieces, parsed);
 }
 
-/** The outermost functions with the directive, in order. */
-function convertedFunctions(program: t.Program): readonly t.Function[] {
-  const found: t.Function[] = [];
-  visitNodes(program, (node) => {
-    if (!isFunction(node) || !hasDirective(node.body, directive)) return true;
-    found.push(node);
-    return false;
-  });
-  return found;
-}
-
-/** A name that begins no name of the code. */
-function unusedName(code: string): string {
-  let name = '$kn';
-  while (code.includes(name)) name += '$';
-  return name;
+/** The offset of the first statement of a script, or of the end of its directives. */
+function startOf({ directives, body, end }: t.Program): number {
+  return directives.at(-1)?.end ?? body[0]?.start ?? end!;
 }

@@ -67,6 +67,12 @@ const classMethod =
   (make: (world: World) => object, args: (world: World) => readonly unknown[]): Maker =>
   (world) => ({ receiver: make(world), args: args(world) });
 
+/** As conversion leaves a function. */
+function convertedFunction(y: kn.NDArray): kn.NDArray {
+  'use graph converted ?: 1:1 0 reads=y';
+  return y.tanh();
+}
+
 const functions: Readonly<Record<string, Maker>> = {
   cond: ({ x }) => [kn.array(true), () => x.add(1), () => x.sub(1)],
   foreach: ({ x, v }) => [(row: kn.NDArray, sum: kn.NDArray) => [row, sum.add(row)], x, v],
@@ -107,6 +113,7 @@ const functions: Readonly<Record<string, Maker>> = {
   },
   staticCode: () => ({ args: [() => 1], use: (f) => (f as () => unknown)() }),
   staticGraph: ({ x }) => ({ args: [(y: kn.NDArray) => y.tanh(), {}], use: (f) => (f as (y: kn.NDArray) => unknown)(x) }), // prettier-ignore
+  explainSource: () => ({ args: [convertedFunction] }),
   hybridize: ({ x }) => ({ args: [(y: kn.NDArray) => y.tanh(), {}], use: (f) => (f as (y: kn.NDArray) => unknown)(x) }), // prettier-ignore
   decodeCheckpoint: () => [kn.encodeCheckpoint({ net: dense() }), { net: dense() }],
   encodeCheckpoint: () => [{ net: dense() }],

@@ -166,7 +166,7 @@ static int meeting(uint8_t a, uint8_t b) {
   float y[3];
   const meeting_inputs inputs = { x, first, second };
   const meeting_outputs outputs = { y };
-  meeting_found found = { -1 };
+  meeting_found found = { -1, -1 };
   const size_t bytes = meeting_arena_bytes();
   void *arena = room(bytes);
   const int status = meeting_init(arena, bytes);

@@ -27,6 +27,17 @@ const { normal } = kn.random;
 
 /** Graphs of many kinds, made anew for each test, with values that a seed decides. */
 export const corpus: Readonly<Record<string, () => Case>> = {
+  'sizes that two masks decide': () => {
+    const meet = (x: kn.NDArray, m: kn.NDArray, n: kn.NDArray): unknown => {
+      const [p, q] = [kn.booleanMask(x, m), kn.booleanMask(x.add(1), n)];
+      const joined = kn.cond(p.sum().greater(2), () => kn.einsum('i,i->i', p, q), () => q); // prettier-ignore
+      return { sum: joined.add(p), joined, p, q };
+    };
+    const x = kn.array([1, 2, 3, 4]);
+    const bits = ['1011 0111', '0001 1100', '1100 0001', '0000 0001', '0010 0000'];
+    const masks = bits.map((each) => each.split(' ').map((m) => kn.array([...m].map((bit) => bit === '1')))); // prettier-ignore
+    return captured(meet, masks.map(([m, n]): [kn.NDArray, kn.NDArray, kn.NDArray] => [x, m, n])); // prettier-ignore
+  },
   'conversions that would round twice by way of float32': () => {
     const near = [1 + 2 ** -11 + 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 65520 * (1 - 2 ** -50), -(2 ** -25) * (1 + 2 ** -40)]; // prettier-ignore
     const great = [2n ** 62n + 2n ** 54n + 1n, -(2n ** 60n) - 2n ** 36n - 1n, 257n, -1n];
@@ -100,7 +111,7 @@ export const corpus: Readonly<Record<string, () => Case>> = {
         const branch = kn.cond(x.sum().greater(0), () => x.exp(), () => x.neg()); // prettier-ignore
         return { rows, last, iterations, branch };
       },
-      [0, 4, 9].map((n): [kn.NDArray, kn.NDArray] => [
+      [9, 4, 0, 2].map((n): [kn.NDArray, kn.NDArray] => [
         normal([3]),
         kn.array(n, { dtype: 'int32' }),
       ]),
@@ -253,8 +264,28 @@ export const corpus: Readonly<Record<string, () => Case>> = {
         );
         return { ...sums, total, halves, state };
       },
-      [4, 0, 1, 11].map((n): [kn.NDArray] => [normal([n, 6])]),
+      [11, 4, 0, 1].map((n): [kn.NDArray] => [normal([n, 6])]),
       [['n', null]],
+    ),
+  'a padded loop whose body selects, long runs before short ones': () =>
+    captured(
+      (n: kn.NDArray, x: kn.NDArray) => {
+        const [rows, [, last], iterations] = kn.whileLoop(
+          (k: kn.NDArray) => k.less(n),
+          (k: kn.NDArray, s: kn.NDArray) => {
+            const double = s.mul(2);
+            const kept = (each: kn.NDArray): kn.NDArray => kn.booleanMask(each, each.greater(0));
+            return [kept(s).add(kept(double)).sum(), [k.add(1), double]];
+          },
+          [kn.array(0, { dtype: 'int32' }), x],
+          { maxIterations: 6, padded: true },
+        );
+        return { rows, last, iterations };
+      },
+      [6, 2, 9, 0].map((n): [kn.NDArray, kn.NDArray] => [
+        kn.array(n, { dtype: 'int32' }),
+        normal([5]).abs(),
+      ]),
     ),
   'a training step that selects': () => {
     const weight = kn.array([0.5, -1, 2]);

@@ -95,4 +95,14 @@ describe('BoundedCache', () => {
       { seed: 62 },
     );
   });
+
+  it('values come from the least recently used to the most recently used', () => {
+    const cache = new BoundedCache<string, number>({ capacity: 3 });
+    ['a', 'b', 'c'].forEach((key, value) => cache.set(key, value));
+    cache.get('a');
+    cache.peek('b');
+    assert.deepEqual([...cache.values()], [1, 2, 0]);
+    cache.set('d', 3);
+    assert.deepEqual([...cache.values()], [2, 0, 3]);
+  });
 });

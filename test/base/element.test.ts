@@ -8,6 +8,7 @@ import {
   readElement,
   toBFloat16Bits,
   toFloat16Bits,
+  widened,
   writeElement,
 } from '../../src/base/element.js';
 
@@ -109,4 +110,15 @@ test('elements read back as users write them', () => {
     assert.ok(Object.is(readElement(dtype, home, 1), expected), `${String(value)} as ${dtype}`);
     assert.equal(Number(home[0]), 0);
   }
+});
+
+test('elements of 16 bits widen to the numbers that they are, others stay where they are', () => {
+  const values = [0, 1, -2.5, 1024, Infinity];
+  for (const dtype of ['float16', 'bfloat16'] as const) {
+    const elements = allocate(dtype, values.length);
+    values.forEach((value, i) => writeElement(dtype, elements, i, value));
+    assert.deepEqual([...widened(dtype, elements)], values);
+  }
+  const wide = Float64Array.of(1, 2);
+  assert.equal(widened('float64', wide), wide);
 });

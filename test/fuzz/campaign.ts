@@ -14,7 +14,7 @@ import { allSteps } from './program.js';
 const parts = 3;
 
 /**
- * The seeds of a part: 300 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
+ * The seeds of a part: 360 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
  */
 function seedsOf(part: number): readonly number[] {
   const { seed, programs, isLong } = settings;

@@ -23,6 +23,8 @@ const kinds: Readonly<Record<OracleName, GenerateOptions>> = {
   cutWhole: { gradients: true },
   kept: { gradients: true, states: true },
   unrolled: { gradients: true, states: true },
+  onDevice: { states: true },
+  onDeviceWhole: { gradients: true },
 };
 
 /** The ways of running in turn: each program meets one, and the cheaper ones come more often. */
@@ -34,6 +36,11 @@ const turns: readonly OracleName[] = [
 /** Programs with control flow are shorter at the top: their bodies are programs, too. */
 const flowing: GenerateOptions = { flows: true, calls: 45 };
 
+/** The ways of running on another device, which are slow: they have programs of their own. */
+export function deviceOracleOf(seed: number): OracleName {
+  return seed % 2 === 0 ? 'onDevice' : 'onDeviceWhole';
+}
+
 export function oracleOf(seed: number): OracleName {
   return turns[seed % turns.length];
 }
@@ -44,8 +51,7 @@ export function isFlowing(seed: number): boolean {
 }
 
 /** The program of a seed. Every seventh one goes wrong: one of its calls is refused. */
-export function programOf(seed: number): Generated {
-  const oracle = oracleOf(seed);
+export function programOf(seed: number, oracle: OracleName = oracleOf(seed)): Generated {
   const generated = generate(seed, { ...kinds[oracle], ...(isFlowing(seed) && flowing) });
   const { program, refused } = generated;
   const needed = neededIn(program);

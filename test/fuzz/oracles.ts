@@ -1,7 +1,10 @@
 import { GraphError } from '../../src/base/errors.js';
 import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
+import { moveToDevice } from '../../src/front/devices/placing.js';
 import { identity } from '../../src/ops/index.js';
+import { registerBackend } from '../../src/runtime/device/register.js';
+import { FakeBackend } from '../support/fake-device.js';
 import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';
 import { assertReached } from '../support/tiers.js';
@@ -293,7 +296,45 @@ const deferred: Oracle = (given, planted) => {
   );
 };
 
+/** A compiled function on another device, which answers at once. */
+const onDevice: Oracle = calls(forward, (world, planted) => {
+  const call = compiled(world, forward, planted);
+  for (const array of world.outside.values()) moveToDevice(array, deviceName());
+  return inside(Object.assign((args: Arrays) => call(elsewhere(args)), call));
+});
+
+/** Gradients of a compiled function there. */
+const onDeviceWhole: Oracle = calls(withGradients(forward), (world, planted) => {
+  const call = compiled(world, withGradients(forward), planted);
+  for (const array of world.outside.values()) moveToDevice(array, deviceName());
+  return inside(Object.assign((args: Arrays) => call(elsewhere(args)), call));
+});
+
+/** The arguments of a call, moved: what asks for gradients is asked there. */
+function elsewhere(args: Arrays): Arrays {
+  for (const array of args) moveToDevice(array, deviceName());
+  return args;
+}
+
+/** The device of the programs that run elsewhere; it has room for all that they make. */
+export const fuzzedDevice: FakeBackend = new FakeBackend('fuzzed', {
+  answersAtOnce: true,
+  bufferBytes: 2 ** 26,
+  budget: 2 ** 29,
+});
+
+let isRegistered = false;
+
+function deviceName(): string {
+  // Not before it is needed: eager calls look for other devices once there is one.
+  if (!isRegistered) registerBackend(fuzzedDevice);
+  isRegistered = true;
+  return fuzzedDevice.name;
+}
+
 export type OracleName =
+  | 'onDevice'
+  | 'onDeviceWhole'
   | 'called'
   | 'sizes'
   | 'saved'
@@ -322,6 +363,8 @@ const oracles: Readonly<Record<OracleName, Oracle>> = {
   cutWhole,
   kept,
   unrolled: unrolledOracle,
+  onDevice,
+  onDeviceWhole,
 };
 
 /** The difference that an oracle finds; a failure of our own is one, too. */

@@ -4,7 +4,8 @@ import { symbol } from '../../src/base/dim/index.js';
 import { ArgumentError, GraphError } from '../../src/base/errors.js';
 import { int } from '../../src/base/attributes/attribute.js';
 import type { Operator } from '../../src/ir/operator.js';
-import { namedInputs, Program, sameType, typeToString } from '../../src/ir/program.js';
+import { namedInputs, Program, typeToString } from '../../src/ir/program.js';
+import { sameType } from '../../src/ir/types.js';
 import { verify } from '../../src/ir/verify.js';
 
 const scalar = { dtype: 'float32', shape: [] } as const;

@@ -14,7 +14,7 @@ import {
   sampleOperands,
   sampleProgram,
 } from '../support/samples.js';
-import { dealt } from '../support/settings.js';
+import { dealt, settings } from '../support/settings.js';
 import { assertReached } from '../support/tiers.js';
 import { differenceOf, marginsOf } from './margins.js';
 
@@ -30,7 +30,7 @@ const choices = [0, 1, 2, 3, 5, 7, 11];
 
 /** Native code takes a compiler some time: once for known sizes, and once for all of them. */
 const isNative = defaultTier() === 'native';
-const wanted = isNative ? [11] : choices;
+const wanted = isNative ? [11] : settings.isLong ? choices : [0, 1, 7, 11];
 
 /** Runs on the tier that the process asks for: where that is native code, nothing else will do. */
 function runAsWanted(executable: Executable, operands: readonly Operand[]): readonly Operand[] {

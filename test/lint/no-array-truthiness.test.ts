@@ -53,6 +53,49 @@ function invalid(
   });
 }
 
+valid(
+  "conditions on arrays in functions with the directive 'use graph'",
+  `const g = () => { 'use graph'; if (x) unknown(); while (x.less(1) && other) unknown(); return x ? 1 : 2; };`,
+  `function g() { 'use strict'; 'use graph'; for (; x; ) unknown(); do unknown(); while (!x); return x && y || x; }`,
+  `class C { m() { 'use graph'; const h = () => (x ? 1 : 2); return h; } }`,
+  // Nothing an array decides about.
+  `function g() { 'use graph'; try { unknown(); } catch { unknown(); } delete unknown().a; if (other) { try { unknown(); } finally { unknown(); } } if (x) unknown(); return x; }`,
+  `function g() { 'use graph'; if (x) { const later = () => { try { unknown(); } catch { unknown(); } }; unknown(later); } }`,
+  `async function g() { 'use graph'; if (await unknown()) unknown(); }`,
+);
+
+invalid('conditions on arrays where the directive is none', 'branch', [
+  [`function g() { unknown(); 'use graph'; if (x) unknown(); }`],
+  [`function g() { 'use graph'; } if (x) g();`],
+  [`function g() { const text = 'use graph'; if (x) unknown(text); }`],
+]);
+
+invalid('conversions to booleans, converted or not', 'convert', [
+  [`function g() { 'use graph'; return Boolean(x); }`],
+]);
+
+invalid('operators on arrays, converted or not', 'binary', [
+  [`function g() { 'use graph'; return x + 1; }`, { operator: '+', method: 'add' }],
+]);
+
+invalid('tests on arrays in functions that suspend', 'suspended', [
+  [`async function g() { 'use graph'; if (x) unknown(); }`],
+  [`function* g() { 'use graph'; while (x) unknown(); }`],
+  [`function g() { 'use graph'; return async () => (x ? 1 : 2); }`],
+]);
+
+invalid('constructs that an array decides about and no graph has', 'refused', [
+  [
+    `function g() { 'use graph'; if (x) { try { unknown(); } catch { unknown(); } } }`,
+    { construct: 'try' },
+  ],
+  [
+    `function g() { 'use graph'; while (other && x.less(1)) delete unknown().a; }`,
+    { construct: 'delete' },
+  ],
+  [`function g() { 'use graph'; return !x ? delete unknown().a : 1; }`, { construct: 'delete' }],
+]);
+
 invalid('conditions on arrays', 'branch', [
   ['if (x) unknown();'],
   ['if (y) unknown();'],

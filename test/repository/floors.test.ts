@@ -17,11 +17,13 @@ const below: Readonly<Record<string, readonly string[]>> = {
   formats: ['ops', 'ir', 'graph', 'loop'],
   source: ['graph'],
   runtime: ['passes', 'kernels', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
-  front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
+  front: ['runtime', 'passes', 'formats', 'source', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
-  cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
+  cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
+  plugin: ['source'],
+  register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
@@ -64,6 +66,7 @@ test('the page about the architecture names every room', () => {
 const optional: readonly (readonly [string, RegExp])[] = [
   ['src/formats/npz.ts', /^fflate$/],
   ['src/formats/onnx/proto/', /^@bufbuild\/protobuf(\/|$)/],
+  ['src/plugin/', /^unplugin$/],
   ['src/source/', /^@babel\/(parser|types)$/],
 ];
 

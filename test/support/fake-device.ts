@@ -1,11 +1,13 @@
-import { allocate, bytesOf, copyElements, type DType, dtypes, type HostArray } from '../../src/base/dtype.js'; // prettier-ignore
+import { allocate, bytesOf, copyElements, type DType, dtypes, type HostArray, viewOf } from '../../src/base/dtype.js'; // prettier-ignore
 import { DeviceError } from '../../src/base/errors.js';
-import type { Program } from '../../src/ir/program.js';
-import { compile } from '../../src/runtime/compile/compile.js';
-import type { Backend } from '../../src/runtime/execution/backends.js';
-import type { Executable, Operand } from '../../src/runtime/execution/executable.js';
-import type { BackendLimits, DeviceBuffer } from '../../src/runtime/memory/backend.js';
-import { Storage } from '../../src/runtime/memory/storage.js';
+import { type BufferArgument, memoryOf } from '../../src/loop/interpret/frame.js';
+import { interpretApart } from '../../src/loop/interpret/interpret.js';
+import type { Kernel } from '../../src/loop/language/nodes.js';
+import { wasmTarget } from '../../src/loop/language/target.js';
+import { rangesIn } from '../../src/loop/language/verify-ranges.js';
+import { byDefinition, type DeviceTarget } from '../../src/ops/declare/kernels.js';
+import type { Backend, Launch, LaunchArgument } from '../../src/runtime/device/backend.js';
+import type { BackendLimits, BufferPart, DeviceBuffer } from '../../src/runtime/memory/backend.js';
 
 /** Elements that nobody reaches but the device which has made them. */
 class FakeBuffer implements DeviceBuffer {
@@ -33,28 +35,36 @@ class FakeBuffer implements DeviceBuffer {
 export interface FakeOptions {
   readonly bufferBytes?: number;
   readonly budget?: number;
+  /** Default false: elements are promised. */
+  readonly answersAtOnce?: boolean;
 }
 
 /**
  * A second device for tests, which is as a GPU is in what matters to the rest: its memory is its own, elements are
- * read by promises only, it has neither int64 nor float64, and its buffers and all of them together are limited. It
- * computes by the kernels of the CPU, on copies.
+ * read by promises only, it has neither int64 nor float64, its buffers and all of them together are limited, and
+ * several members of a team share the parallel ranges of a kernel. It interprets the loop IR, each buffer in a memory
+ * of its own, so that nothing reaches what it was not given.
  */
 export class FakeBackend implements Backend {
   readonly name: string;
-  readonly answersAtOnce = false;
+  readonly answersAtOnce: boolean;
   readonly limits: BackendLimits;
   readonly #budget: number;
   #bytes = 0;
   #lost = false;
-  /** How many programs have run. */
-  runs = 0;
+  readonly target: DeviceTarget = byDefinition(wasmTarget);
+  /** How many kernels have run. */
+  launches = 0;
 
-  constructor(name: string, { bufferBytes = 2 ** 20, budget = 2 ** 26 }: FakeOptions = {}) {
+  constructor(
+    name: string,
+    { bufferBytes = 2 ** 20, budget = 2 ** 26, answersAtOnce = false }: FakeOptions = {},
+  ) {
+    this.answersAtOnce = answersAtOnce;
     this.name = name;
     this.#budget = budget;
     const held = dtypes.filter((dtype) => dtype !== 'int64' && dtype !== 'float64');
-    this.limits = { dtypes: new Set(held), bufferBytes };
+    this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
   }
 
   get bytesInUse(): number {
@@ -84,8 +94,10 @@ export class FakeBackend implements Backend {
     copyElements((buffer as FakeBuffer).elements, elements);
   }
 
-  read(buffer: DeviceBuffer): Promise<HostArray> {
-    const elements = (buffer as FakeBuffer).elements.slice();
+  read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
+    const { dtype, length, offset } = part ?? { ...extentOf(buffer), offset: 0 };
+    const elements = viewOf(dtype, (buffer as FakeBuffer).elements.buffer, offset, length).slice();
+    if (this.answersAtOnce) return elements;
     // Not in the same turn of the event loop.
     return new Promise((resolve, reject) => {
       setImmediate(() => {
@@ -108,34 +120,15 @@ export class FakeBackend implements Backend {
     this.#lost = true;
   }
 
-  compile(program: Program): Executable {
-    for (const dtype of dtypesOf(program)) this.#refuseDType(dtype);
-    const executable = compile(program, { tier: 'wasm' });
-    return {
-      program,
-      run: (inputs, into) => this.#run(executable, inputs, into),
-      release: () => executable.release(),
-      tiers: () => executable.tiers(),
-      toString: () => executable.toString(),
+  prepare(kernel: Kernel): Launch {
+    const members = rangesIn(kernel.body).length === 0 ? 1 : 2;
+    return (args) => {
+      this.launches++;
+      // In the order in which nobody counts on them to run.
+      for (let index = members - 1; index >= 0; index--) {
+        interpretApart(kernel, args.map(argumentOf), { index, count: members });
+      }
     };
-  }
-
-  #run(
-    executable: Executable,
-    inputs: readonly Operand[],
-    into: readonly (Storage | null)[] = [],
-  ): readonly Operand[] {
-    this.runs++;
-    const operands = inputs.map(({ storage, shape }) => {
-      const { dtype, elements } = storage.buffer as FakeBuffer;
-      return { storage: new Storage(dtype, elements.slice()), shape };
-    });
-    return executable.run(operands).map(({ storage, shape }, k) => {
-      const target = into[k] ?? null;
-      if (target === null) return { storage: storage.onBackend(this), shape };
-      this.write(target.buffer, storage.host);
-      return { storage: target, shape };
-    });
   }
 
   #refuseDType(dtype: DType): void {
@@ -148,13 +141,15 @@ export class FakeBackend implements Backend {
   }
 }
 
-function dtypesOf(program: Program, found: Set<DType> = new Set()): Set<DType> {
-  for (const { type } of program.inputs) found.add(type.dtype);
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
-    for (const { dtype } of node.types) found.add(dtype);
-    for (const region of node.regions) dtypesOf(region, found);
+function extentOf({ dtype, length }: DeviceBuffer): Pick<BufferPart, 'dtype' | 'length'> {
+  return { dtype, length };
+}
+
+function argumentOf(arg: LaunchArgument): number | BufferArgument {
+  if (typeof arg === 'number') return arg;
+  if ('buffer' in arg) {
+    return { memory: memoryOf((arg.buffer as FakeBuffer).elements.buffer), address: arg.offset };
   }
-  return found;
+  // Each member has its own.
+  return { memory: memoryOf(new ArrayBuffer(arg.privateBytes)), address: 0 };
 }

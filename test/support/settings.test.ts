@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ArgumentError } from '../../src/base/errors.js';
-import { dealt, readSettings, settingTable } from './settings.js';
+import { crossed, dealt, readSettings, settingTable } from './settings.js';
 import { checkout } from './sources.js';
 
 test('parts of a list are all of it, and none twice', () => {
@@ -14,6 +14,24 @@ test('parts of a list are all of it, and none twice', () => {
     const sizes = parts.map(({ length }) => length);
     assert.ok(Math.max(...sizes) - Math.min(...sizes) <= 1);
   }
+});
+
+test('combinations by day have every two elements of different lists; by night they are all', () => {
+  const lists = [
+    ['a', 'b', 'c', 'd'],
+    ['e', 'f'],
+    ['g', 'h', 'i'],
+    ['j', 'k'],
+  ] as const;
+  const [a, b, c, d] = lists;
+  assert.equal([...crossed(a, b, c, d, true)].length, 48);
+  const some = [...crossed(a, b, c, d, false)];
+  assert.equal(some.length, 16);
+  for (const [at, list] of lists.entries())
+    for (const [other, further] of lists.entries())
+      for (const x of other === at ? [] : list)
+        for (const y of further)
+          assert.ok(some.some((each) => each[at] === x && each[other] === y));
 });
 
 test('settings are read from the environment, and what they are not is refused', () => {

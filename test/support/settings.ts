@@ -15,7 +15,7 @@ export const settingTable: Readonly<Record<Setting, string>> = {
     'which part of the laws of execution and of the random programs to run, as 2/5: the second of five parts. Default 1/1',
   KAON_SEED:
     'the first seed of random programs, and that of wrong calls. Default 1, or one drawn from the clock for long tests',
-  KAON_PROGRAMS: 'how many random programs there are. Default 300, or 10,000 for long tests',
+  KAON_PROGRAMS: 'how many random programs there are. Default 360, or 10,000 for long tests',
   KAON_CALLS: 'how many wrong calls there are. Default 3,000, or 200,000 for long tests',
   KAON_LONG_TESTS: 'with 1, the tests of a night',
   KAON_FUZZ_TIER: 'the tier of what random programs capture: native, or that of everything else',
@@ -61,6 +61,24 @@ export function dealt<T>(
   { index, count }: Shard = settings.shard,
 ): readonly T[] {
   return list.filter((_, k) => k % count === index);
+}
+
+/**
+ * The combinations of four lists, the first of at least three elements: all for long tests, otherwise each third, so
+ * that every two elements of different lists still meet.
+ */
+export function* crossed<A, B, C, D>(
+  a: readonly A[],
+  b: readonly B[],
+  c: readonly C[],
+  d: readonly D[],
+  isLong: boolean = settings.isLong,
+): Generator<readonly [A, B, C, D]> {
+  for (let i = 0; i < a.length; i++)
+    for (let j = 0; j < b.length; j++)
+      for (let k = 0; k < c.length; k++)
+        for (let l = 0; l < d.length; l++)
+          if (isLong || (i + j + k + l) % 3 === 0) yield [a[i], b[j], c[k], d[l]];
 }
 
 function shardOf(env: Environment): Shard {

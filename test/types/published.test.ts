@@ -12,6 +12,8 @@ const program = `import * as kn from 'kaon';
 import { fromOnnx, toOnnx } from 'kaon/onnx';
 import { toC, toModule } from 'kaon/artifact';
 import lint from 'kaon/lint';
+import * as plugin from 'kaon/plugin';
+import { transform, type SourceMap } from 'kaon/source';
 
 const x = kn.random.normal([4, 3]);
 const net = new kn.nn.Sequential(new kn.nn.Dense(8, { activation: 'relu' }), new kn.nn.Dense(1));
@@ -34,7 +36,8 @@ class Scaled extends kn.nn.HybridBlock {
     return given.mul(this.scale.value);
   }
 }
-export const all = [last, joined, bytes, states, sum, new Scaled(), lint, fromOnnx, toC, toModule];
+const map: SourceMap | undefined = transform('', { filename: 'a.ts' })?.map;
+export const all = [last, joined, bytes, states, sum, new Scaled(), lint, fromOnnx, toC, toModule, plugin.vite(), map];
 `;
 
 let installed: Installed;

@@ -31,6 +31,8 @@ def floating(x):
 
 reference('sum', rule='noise')(folded(lambda x, o: x.sum(-1)))
 reference('mean', rule='noise', mean=True)(folded(lambda x, o: floating(x).mean(-1)))
+reference('nansum', rule='noise')(folded(lambda x, o: x.nansum(-1)))
+reference('nanmean', rule='noise', mean=True)(folded(lambda x, o: floating(x).nanmean(-1)))
 reference('prod', rule='noise', once=False)(folded(lambda x, o: product(x)))
 reference('all')(folded(lambda x, o: (x != 0).all(-1)))
 reference('any')(folded(lambda x, o: (x != 0).any(-1)))

@@ -23,6 +23,8 @@ export interface Attribute<T> extends ValueRule<T> {
   decode(json: Json): T;
   /** The value with every dimension in it replaced; absent where a value holds none. */
   mapDims?(value: T, map: (dim: Dim) => Dim): T;
+  /** True where the value is told in errors and changes nothing else. */
+  readonly isMessage?: boolean;
 }
 
 const plain = <T extends Json>(

@@ -15,7 +15,7 @@ type Entries = readonly (readonly [name: string, kind: Attribute<unknown>])[];
 const knownEntries = new WeakMap<AttributeSchema, Entries>();
 
 /** The entries of a schema. Schemas are few and live as long as their operators; calls are many. */
-function entriesOf(schema: AttributeSchema): Entries {
+export function schemaEntries(schema: AttributeSchema): Entries {
   let entries = knownEntries.get(schema);
   if (entries === undefined) knownEntries.set(schema, (entries = Object.entries(schema)));
   return entries;
@@ -23,7 +23,7 @@ function entriesOf(schema: AttributeSchema): Entries {
 
 /** Refuses attributes that a schema does not describe; `op` names the operator in the error. */
 export function checkAttributes(op: string, schema: AttributeSchema, attributes: Attributes): void {
-  const entries = entriesOf(schema);
+  const entries = schemaEntries(schema);
   for (let i = 0; i < entries.length; i++) {
     const name = entries[i][0];
     const kind = entries[i][1];
@@ -42,11 +42,11 @@ export function encodeAttributes(
   attributes: Attributes,
 ): Record<string, Json> {
   const encoded: Record<string, Json> = {};
-  for (const [name, kind] of entriesOf(schema)) encoded[name] = kind.encode(attributes[name]);
+  for (const [name, kind] of schemaEntries(schema)) encoded[name] = kind.encode(attributes[name]);
   return encoded;
 }
 
-/** Text of attributes: equal for two calls of an operator exactly if all attributes are. */
+/** Attributes as text for people; `attributesKey` tells calls apart. */
 export function attributesText(schema: AttributeSchema, attributes: Attributes): string {
   return JSON.stringify(encodeAttributes(schema, attributes));
 }
@@ -83,7 +83,7 @@ export function mapAttributeDims(
   map: (dim: Dim) => Dim,
 ): Attributes {
   let mapped: Record<string, unknown> | undefined;
-  const entries = entriesOf(schema);
+  const entries = schemaEntries(schema);
   for (let i = 0; i < entries.length; i++) {
     const name = entries[i][0];
     const kind = entries[i][1];

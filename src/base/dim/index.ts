@@ -1,4 +1,5 @@
 export { boundsOf } from './bounds.js';
+export { broadcastDim } from './broadcast.js';
 export {
   type Bounds,
   type Dim,

@@ -14,7 +14,7 @@ import { isKnownToRun } from './encoding/trips.js';
 import { vectorAccumulation } from './select/vector.js';
 
 export interface KernelOptions {
-  /** Whether accumulations may round once. */
+  /** True where a product may be added to a sum with one rounding. */
   readonly relaxed: boolean;
   /** The number of a kernel in the module's function index space. */
   functionOf(kernel: Kernel): number;
@@ -203,7 +203,7 @@ class KernelPrinter {
     this.#locals.release(left);
   }
 
-  /** What `#emit` would write, too: the `main` of a large program passes thousands of these. */
+  /** Shortcut of `#emit`, with the same code: the `main` of a large program passes thousands of these. */
   #atHand(arg: AtHand): void {
     if (arg.kind === 'const') {
       this.#code.u8(opcodes['i32.const']);
@@ -300,7 +300,7 @@ interface TableEntry extends Load {
   readonly index: Const;
 }
 
-/** What `main` passes to kernels: an element of its table, or a size that is known. */
+/** Argument that `main` passes to a kernel: an element of its table, or a known size. */
 type AtHand = TableEntry | Const;
 
 function isAtHand(expr: Expr): expr is AtHand {

@@ -1,6 +1,7 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { nonNegative } from '../../base/attributes/options.js';
+import { backendNamed } from '../../runtime/execution/backends.js';
 import { cpu } from '../../runtime/memory/device.js';
 import {
   isThreadCount,
@@ -8,6 +9,7 @@ import {
   type ThreadCount,
   threadCount,
 } from '../../runtime/threads/settings.js';
+import { deviceOfNewArrays } from '../devices/placing.js';
 import { defaultTier, setDefaultTier, type Tier, tiers } from '../../runtime/execution/tiers.js';
 
 /** Settings of the whole library. */
@@ -32,6 +34,12 @@ export interface Config {
    * time. Default: 1 GiB.
    */
   memoryBudget: number;
+  /**
+   * Device of new arrays: of `array`, `zeros` and their like, random numbers, and initial values of parameters. Arrays
+   * of a dtype that it lacks are made on the CPU. Another one than the CPU has to be set up before (`initDevice`).
+   * Default: `cpu`.
+   */
+  device: string;
 }
 
 /** Rule of a setting, and its action when set. */
@@ -73,6 +81,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: nonNegative.accepts,
     get: () => cpu.residents.budget,
     set: (value) => (cpu.residents.budget = value),
+  },
+  device: {
+    what: 'the name of a device',
+    expected: 'a name',
+    accepts: (value) => typeof value === 'string',
+    get: () => deviceOfNewArrays.backend?.name ?? 'cpu',
+    set: (value) => (deviceOfNewArrays.backend = backendNamed(value, 'config.device')),
   },
 };
 

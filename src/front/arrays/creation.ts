@@ -21,11 +21,12 @@ import { mode } from '../core/mode.js';
 import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
+import { onDefaultDevice } from '../devices/placing.js';
 import type { DTypeOf } from '../core/result-dtypes.js';
 
 install();
 
-/** How `array` takes its elements. */
+/** Options of `array`. */
 export interface ArrayOptions<D extends DType = DType> {
   /** Default float32; bool for booleans, int64 for bigints, a typed array's own. */
   readonly dtype?: D;
@@ -33,7 +34,7 @@ export interface ArrayOptions<D extends DType = DType> {
   readonly shape?: readonly number[];
 }
 
-/** What an array of a given shape is made of. */
+/** Options of arrays of a given shape. */
 export interface CreationOptions<D extends DType = DType> {
   /** Default float32. */
   readonly dtype?: D;
@@ -80,7 +81,7 @@ function constantArray(
   const extents = shape === undefined ? type.shape : fitted(shape, type.shape);
   const made = arrayOf(arrayType(type.dtype, extents), elements);
   made.isConstant = mode.capture !== null;
-  return made;
+  return onDefaultDevice(made);
 }
 
 /** Numbers and lists of them are float32, booleans bool; typed arrays and bigints keep their dtype. */
@@ -164,7 +165,7 @@ function filled(
     writeElement(dtype, elements, 0, value);
     (elements as Float32Array).fill(elements[0] as number); // one element type: the cast picks an overload
   }
-  return arrayOf(type, elements);
+  return onDefaultDevice(arrayOf(type, elements));
 }
 
 /**
@@ -207,7 +208,7 @@ export function arange(
   }
   const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
   if (!Number.isSafeInteger(length)) throw noLength(start, stop, step);
-  return iota(length, { start, step, dtype });
+  return onDefaultDevice(iota(length, { start, step, dtype }));
 }
 
 function isRangeEnd(value: unknown): value is RangeEnd {
@@ -252,7 +253,7 @@ function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError 
 }
 
 export interface LinspaceOptions<D extends DType = DType> extends CreationOptions<D> {
-  /** Whether `stop` is the last number. Default true. */
+  /** Include `stop`. Default true. */
   readonly endpoint?: boolean;
 }
 
@@ -286,7 +287,7 @@ export function linspace<D extends DType = 'float32'>(
 }
 
 export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> {
-  /** Which diagonal. Default 0, the main one. */
+  /** Offset of the diagonal. Default 0, the main one. */
   readonly k?: number;
 }
 
@@ -297,7 +298,7 @@ export function eye<D extends DType = 'float32'>(
   options: EyeOptions<D> = {},
 ): NDArray<D> {
   checkOptions<EyeOptions>(eyeOperator.declaration.name, options, { ...creationRules, k: integer });
-  return eyeOperator(rows, columns, options);
+  return onDefaultDevice(eyeOperator(rows, columns, options));
 }
 
 function isStaticShape(shape: readonly Dim[]): shape is readonly number[] {

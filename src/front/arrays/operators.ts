@@ -872,6 +872,23 @@ export const mul: <X extends ArrayInput, Y extends ArrayInput>(
 export const nanToNum: <X extends ArrayInput>(x: X, options?: Replacements) => NDArray<DTypeOf<X>> =
   operators.nanToNum as never;
 
+/** The mean over axes of the elements that are not NaN, all axes by default. Without such an element, NaN. */
+export const nanmean: <X extends ArrayInput>(
+  x: X,
+  axis?: Axes,
+  options?: ReductionOptions,
+) => NDArray<FloatOf[DTypeOf<X>]> = operators.nanmean as never;
+
+/**
+ * The sum over axes of the elements that are not NaN, all axes by default. Integers and bool are summed as
+ * int64; without such an element the sum is 0.
+ */
+export const nansum: <X extends ArrayInput>(
+  x: X,
+  axis?: Axes,
+  options?: ReductionOptions,
+) => NDArray<SumOf[DTypeOf<X>]> = operators.nansum as never;
+
 /** `-x`. Integers wrap: the least int8 is its own negative. Not for bool. */
 export const neg: <X extends ArrayInput>(x: X) => NDArray<DTypeOf<X>> = operators.neg as never;
 

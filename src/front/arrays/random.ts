@@ -1,3 +1,4 @@
+import { onDefaultDevice } from '../devices/placing.js';
 import { describe } from '../../base/attributes/attribute.js';
 import {
   checkArgument,
@@ -72,7 +73,7 @@ export function seed(value: number | bigint): void {
   setState({ seed: whole, counter: 0n });
 }
 
-/** What `setState` needs to go on from here. */
+/** The state, from which `setState` goes on. */
 export function getState(): GeneratorState {
   return generatorState();
 }
@@ -110,7 +111,7 @@ export function setState(state: GeneratorState): void {
 function draw(make: (state: NDArray) => NDArray): NDArray {
   const state = takeState();
   try {
-    return make(state);
+    return onDefaultDevice(make(state));
   } catch (error) {
     untakeState();
     throw error;

@@ -1,11 +1,12 @@
 import { isFloat } from '../../base/dtype.js';
-import { ArgumentError, DeviceError, DTypeError, ShapeError } from '../../base/errors.js';
+import { ArgumentError, DeviceError, DTypeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
 import { reachedFrom } from './followed.js';
-import { written } from '../core/gradient-use.js';
+import { written } from '../capture/gradient-use.js';
 import { ofShape } from '../dispatch/meeting.js';
 import { mode, withMode } from '../core/mode.js';
 import { typeToString } from '../../ir/program.js';
+import { type Refusal, refusalError, words } from '../../ir/requirement.js';
 import { type BackwardOptions, NDArray } from '../core/ndarray.js';
 import type { Storage } from '../../runtime/memory/storage.js';
 import { aliasOf, setGradient, gradOf, markGradient } from '../dispatch/values.js';
@@ -114,14 +115,15 @@ export function checkedHeadGrad(
       actual: typeof grad,
     });
   }
-  const fitting = ofShape(grad, head.type.shape, op);
-  if (fitting === null) {
-    throw new ShapeError('the head gradient has another shape than the array', {
-      op,
-      expected: typeToString(head.type),
-      actual: typeToString(grad.type),
-    });
-  }
+  const refusal = (): Refusal => ({
+    error: 'shape',
+    op,
+    problem: words`the head gradient has another shape than the array`,
+    expected: words`${head.dtype}${head.type.shape}`,
+    actual: words`${grad.dtype}${grad.type.shape}`,
+  });
+  const fitting = ofShape(grad, head.type.shape, refusal);
+  if (fitting === null) throw refusalError(refusal());
   if (grad.dtype !== head.dtype) {
     throw new DTypeError('the head gradient has another dtype than the array', {
       op,

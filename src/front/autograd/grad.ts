@@ -58,7 +58,7 @@ export function grad(
     });
   }
   // State that captured code has written is represented by its new value.
-  const wrt = listOf(xs).map((x) => mode.capture?.current(x) ?? x);
+  const wrt = listOf(xs).map((x) => mode.capture?.state.current(x) ?? x);
   const { createGraph = false, retainGraph = createGraph } = options;
   const given = listOf(options.headGrads ?? []);
   if (given.length > 0 && given.length !== heads.length) {

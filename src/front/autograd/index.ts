@@ -1,4 +1,4 @@
-export type { GradReq } from '../core/ndarray.js';
+export type { GradReq } from '../capture/gradient-use.js';
 export { grad, type GradOptions } from './grad.js';
 export {
   isRecording,

@@ -22,8 +22,6 @@ export interface CachedTrace {
   readonly cost: Cost;
   readonly family: string;
   calls: number;
-  /** The time of the last use, in calls. */
-  used: number;
 }
 
 /** Shared with the report of the miss, which outlives the trace. */
@@ -32,7 +30,7 @@ export interface Cost {
   firstRun: number | null;
 }
 
-/** Whether nothing that a trace relies on beside the arguments has changed. */
+/** True when nothing that a trace relies on beside the arguments has changed. */
 export function isCurrent({ captured, fields }: CachedTrace): boolean {
   return changedCapture(captured) === null && fields.holds();
 }
@@ -66,5 +64,6 @@ export function reportOf({
     milliseconds: cost.trace,
     firstRunMilliseconds: cost.firstRun,
     tiers: runner.tiers(),
+    islands: runner.islands(),
   };
 }

@@ -1,3 +1,5 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
+import type { IslandReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './text-table.js';
@@ -22,6 +24,8 @@ export interface TraceReport {
   readonly firstRunMilliseconds: number | null;
   /** The execution tiers of its parts; empty before the first run. */
   readonly tiers: readonly TierReport[];
+  /** What runs on the CPU because the device of the arrays lacks it. */
+  readonly islands: readonly IslandReport[];
 }
 
 /** A cache miss: a call that created a trace. */
@@ -59,6 +63,8 @@ export interface Explanation {
   readonly forgotten: number;
   /** Advice for guards that fail repeatedly. */
   readonly advice: readonly string[];
+  /** True for a function with `'use graph'`, of whose branches and loops `explainSource` tells. */
+  readonly isConverted: boolean;
   /** The report as tables. */
   toString(): string;
 }
@@ -79,6 +85,7 @@ export function mergeExplanations(all: readonly Explanation[]): Explanation {
     misses: all.flatMap(({ misses }) => misses),
     forgotten: sum(({ forgotten }) => forgotten),
     advice: all.flatMap(({ advice }) => advice),
+    isConverted: all[0].isConverted,
   });
 }
 
@@ -127,6 +134,7 @@ function render({
   misses,
   forgotten,
   advice,
+  isConverted,
 }: Omit<Explanation, 'toString'>): string {
   const total = misses.length + forgotten;
   const gone = evicted > 0 ? `, ${evicted} evicted` : '';
@@ -140,7 +148,9 @@ function render({
   if (obstacles.size > 0) lines.push('', 'sizes that stay numbers:');
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
-  return [...lines, ...tierLines(traces)].join('\n');
+  if (isConverted) lines.push('', 'explainSource tells of its branches and loops');
+  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('
+');
 }
 
 function count(number: number, noun: string): string {
@@ -191,22 +201,16 @@ const often = 4;
 
 /** Counts of guard failures, including those of misses that are no longer listed. */
 export class GuardCounts {
-  readonly #counts: Map<string, { guard: Guard; times: number }> = new Map();
-  readonly #capacity: number;
+  readonly #counts: BoundedCache<string, { readonly guard: Guard; readonly times: number }>;
 
   constructor(capacity: number) {
-    this.#capacity = capacity;
+    this.#counts = new BoundedCache({ capacity });
   }
 
   note(guard: Guard): void {
     const key = `${guard.kind} ${guard.path}`;
     const times = (this.#counts.get(key)?.times ?? 0) + 1;
-    // Reinserted at the end: the least recently failed guard is evicted first.
-    this.#counts.delete(key);
     this.#counts.set(key, { guard, times });
-    if (this.#counts.size > this.#capacity) {
-      this.#counts.delete(this.#counts.keys().next().value!);
-    }
   }
 
   advice(): readonly string[] {
@@ -216,4 +220,14 @@ export class GuardCounts {
         return `${describeGuard(guard)} was new ${times} times: ${adviceFor(guard)}`;
       });
   }
+}
+
+/** What a device lacks. */
+function islandLines(traces: readonly TraceReport[]): readonly string[] {
+  return traces.flatMap(({ id, islands }) =>
+    islands.map(({ device, calls, bytes }) => {
+      const moved = bytes === null ? 'not run yet' : `${bytes} bytes moved`;
+      return `trace ${id}, on the CPU instead of ${device}: ${calls.join(', ')}; ${moved}`;
+    }),
+  );
 }

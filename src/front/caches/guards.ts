@@ -1,7 +1,7 @@
 import { type TreeStructure, structureToString } from '../../base/attributes/tree.js';
-import { sameType, typeToString } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import type { NewGradient } from '../core/capture.js';
+import { typeToString } from '../../ir/program.js';
+import { sameType, type TensorType } from '../../ir/types.js';
+import type { NewGradient } from '../capture/gradients.js';
 import type { GraphParts } from '../graphs/graph.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
@@ -167,7 +167,7 @@ export interface CapturedGuard {
 }
 
 /** Assumption about the freshness of an outer array's gradient. */
-export interface NewGradientGuard extends NewGradient {
+export interface NewGradientGuard extends NewGradient<NDArray> {
   readonly name: string;
 }
 

@@ -2,19 +2,14 @@ import { BoundedCache } from '../../base/bounded-cache.js';
 import { InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { compareTraces } from '../tracing/compare-traces.js';
 import { namedAxes, namesIn } from '../options/dynamic.js';
-import { SizeHistory } from '../options/generalize.js';
+import { capturedPolicy, shouldGeneralize } from '../sizes/policy.js';
+import { type AxisNames, SizeHistory } from '../sizes/size-history.js';
 import type { CallFacts } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { nameOfArray } from '../options/names.js';
 import type { NDArray } from '../core/ndarray.js';
 import type { CallSignature } from '../graphs/signature.js';
-import {
-  type AxisNames,
-  exactTypes,
-  flatSizes,
-  symbolicTypes,
-  type SymbolicTypes,
-} from '../options/sizes.js';
+import { exactTypes, flatSizes, symbolicTypes, type SymbolicTypes } from '../options/sizes.js';
 import { CutError } from '../core/static-code.js';
 import {
   type SideEffects,
@@ -25,8 +20,6 @@ import {
   type TraceRequest,
 } from '../tracing/trace.js';
 
-/** Number of traces for static sizes before sizes become symbols. */
-const specializations = 2;
 /** Limit of symbol assignments that are tried for one family of calls. */
 const mostGuesses = 32;
 /** Limit of combinations of sizes 0 and 1 that are remembered for one trace. */
@@ -118,10 +111,10 @@ export class Specializer {
     const history = (family?.history ?? SizeHistory.empty).with(flatSizes(leaves));
     const search = new Search(history, new Map(family?.guesses), asked, facts);
     const learned: TraceFamily = { history, guesses: search.guesses };
-    const general =
-      history.calls > specializations
-        ? search.find((names) => this.#attempt(signature, symbolicTypes(leaves, names)))
-        : null;
+    const seen = { specialized: history.calls - 1, needsNumbers: false };
+    const general = shouldGeneralize(capturedPolicy, seen)
+      ? search.find((names) => this.#attempt(signature, symbolicTypes(leaves, names)))
+      : null;
     const found = general ?? (named.sizes.size > 0 ? this.#named(signature, named, asked) : null);
     if (found !== null) {
       refuseRead(found.trace.sizesRead, asked);

@@ -18,9 +18,11 @@ import {
   type Guard,
 } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
+import { constructText } from '../options/originals.js';
 import type { NDArray } from '../core/ndarray.js';
 import { describeSignature, type CallSignature } from '../graphs/signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from '../options/sizes.js';
+import { capturedPolicy } from '../sizes/policy.js';
 import { Specializer, type TraceFamily } from './specialize.js';
 import type { FirstRun, TracedRun } from '../tracing/trace.js';
 import { TraceRunner } from '../tracing/trace-runner.js';
@@ -29,10 +31,8 @@ import { isSameTrace, verifyTrace } from '../tracing/verify-trace.js';
 
 const textByName = instanceOf<ReadonlyMap<string, string>>('a map of texts by name', Map);
 
-/** What one function keeps at most. */
+/** Limits of what one function keeps besides traces. */
 const limits = {
-  /** Traces, with the code they became. The one that was not used for the longest time goes first. */
-  traces: 64,
   /** Signatures whose trace is known without looking for it. */
   signatures: 256,
   /** Misses that `explain` lists, and guards that it counts. */
@@ -43,15 +43,11 @@ interface MissRecord extends Omit<Miss, 'milliseconds' | 'firstRunMilliseconds'>
   readonly cost: Cost;
 }
 
-interface Family extends TraceFamily {
-  readonly entries: CachedTrace[];
-}
-
-/** What is known of a call that no trace serves. */
+/** Description of a call that no trace serves. */
 interface FactsNow {
   readonly facts: CallFacts;
   readonly parts: ReadonlyMap<string, string>;
-  /** Where it differs from the trace that is most like it; null without one. */
+  /** Its differences from the trace that is most like it; null without one. */
   readonly guards: readonly Guard[] | null;
 }
 
@@ -68,10 +64,14 @@ export class TraceCache {
   readonly #options: HybridizeOptions;
   readonly #name: string;
   readonly #specializer: Specializer;
-  /** All there are, oldest first. */
-  readonly #entries: CachedTrace[] = [];
-  /** Those of calls that differ in sizes only. */
-  readonly #families: Map<string, Family> = new Map();
+  readonly #entries: BoundedCache<number, CachedTrace> = new BoundedCache({
+    capacity: capturedPolicy.variants,
+    evicted: (_, entry) => this.#forget(entry),
+  });
+  /** The most recently used entry. */
+  #latest: CachedTrace | null = null;
+  /** Knowledge of calls that differ in sizes only, by the rest of their signatures. */
+  readonly #families: Map<string, TraceFamily> = new Map();
   /** A shortcut: what calls of exactly these sizes were served by. */
   readonly #bySignature: BoundedCache<string, CachedTrace> = new BoundedCache({
     capacity: limits.signatures,
@@ -81,16 +81,16 @@ export class TraceCache {
   #hits = 0;
   #made = 0;
   #evicted = 0;
-  #clock = 0;
 
   readonly #mayRunCode: boolean;
+  readonly #isConverted: boolean;
   #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
-  /** Whether the code ran in the call at hand, and agreed with the trace that serves it. */
+  /** True when the code ran in this call, and agreed with the trace that serves it. */
   #hasCompared = false;
-  /** What the trace made last has computed of the call that it was made for. */
+  /** Results of the call for which the latest trace was made, if they were computed with it. */
   #firstRun: FirstRun | null = null;
 
-  /** @param mayRunCode Whether side-effect code may cut the function's graphs. */
+  /** @param mayRunCode Side-effect code may cut the function's graphs. */
   constructor(
     op: string,
     fn: (...args: never[]) => unknown,
@@ -101,6 +101,7 @@ export class TraceCache {
     this.#mayRunCode = mayRunCode;
     this.#options = options;
     this.#name = options.name ?? (fn.name || 'function');
+    this.#isConverted = constructText(fn) !== null;
     this.#specializer = new Specializer(fn, options, mayRunCode);
   }
 
@@ -135,7 +136,7 @@ export class TraceCache {
     const { entry } = last;
     if (entry.verification.isDue(entry.calls + 1) || !isCurrent(entry)) return null;
     entry.calls++;
-    entry.used = ++this.#clock;
+    this.#use(entry);
     this.#hits++;
     return entry.runner;
   }
@@ -147,7 +148,14 @@ export class TraceCache {
 
   /** The traces there are, oldest first. */
   get entries(): readonly CachedTrace[] {
-    return this.#entries;
+    return [...this.#entries.values()].sort((a, b) => a.id - b.id);
+  }
+
+  /** Records a use. Nearly all uses are of the entry that was used last. */
+  #use(entry: CachedTrace): void {
+    if (entry === this.#latest) return;
+    this.#entries.get(entry.id);
+    this.#latest = entry;
   }
 
   #takeFirstRun(): FirstRun | null {
@@ -161,13 +169,13 @@ export class TraceCache {
     this.#hasCompared = false;
     let entry = this.#bySignature.get(signature.key);
     if (entry === undefined || !isCurrent(entry)) {
-      const alike = this.#families.get(signature.family)?.entries ?? [];
+      const alike = this.entries.filter(({ family }) => family === signature.family);
       const fitting = alike.filter((each) => this.#serves(each, signature));
       entry = fitting.find(({ fields }) => fields.holds());
       entry ??= this.#retrace(signature, fitting);
       this.#bySignature.set(signature.key, entry);
     }
-    entry.used = ++this.#clock;
+    this.#use(entry);
     return entry;
   }
 
@@ -200,7 +208,9 @@ export class TraceCache {
   #retrace(signature: CallSignature, fitting: readonly CachedTrace[]): CachedTrace {
     const now = this.#factsNow(signature);
     if (fitting.length === 0) return this.#make(signature, now);
-    const [latest, ...others] = fitting.toSorted((a, b) => b.used - a.used);
+    const isFitting = new Set(fitting);
+    const byUse = [...this.#entries.values()].filter((entry) => isFitting.has(entry));
+    const [latest, ...others] = byUse.reverse();
     const changes = fitting.flatMap(({ fields }) => fields.changes() ?? []);
     for (const { fields } of fitting) fields.releaseReplaced();
     const watch = new FieldWatch(changes);
@@ -236,7 +246,7 @@ export class TraceCache {
   explain(): Explanation {
     return explanation({
       name: this.#name,
-      traces: this.#entries.map(reportOf),
+      traces: this.entries.map(reportOf),
       evicted: this.#evicted,
       hits: this.#hits,
       misses: this.#misses.map(({ cost, ...miss }) => ({
@@ -246,10 +256,11 @@ export class TraceCache {
       })),
       forgotten: this.#made - this.#misses.length,
       advice: this.#failed.advice(),
+      isConverted: this.#isConverted,
     });
   }
 
-  /** Whether a trace is right for a call, its fields aside. */
+  /** True when a trace is valid for a call, its fields aside. */
   #serves({ captured, trace, symbolic }: CachedTrace, signature: CallSignature): boolean {
     if (changedCapture(captured) !== null) return false;
     const sizes = bindSizes(signature.leaves, symbolic.types);
@@ -292,14 +303,9 @@ export class TraceCache {
       cost: { trace: performance.now() - started, firstRun: null },
       family: familyKey,
       calls: 0,
-      used: this.#clock,
     };
-    if (this.#entries.length >= limits.traces) this.#evict();
-    this.#entries.push(entry);
-    this.#families.set(familyKey, {
-      ...made.family,
-      entries: [...(this.#families.get(familyKey)?.entries ?? []), entry],
-    });
+    this.#entries.set(entry.id, entry);
+    this.#families.set(familyKey, made.family);
     if (guard !== null) this.#failed.note(guard);
     const { id, cost } = entry;
     const symbols = [...symbolic.sizes.keys()];
@@ -316,10 +322,11 @@ export class TraceCache {
     return { facts, parts, guards: this.#closest(facts) };
   }
 
-  /** What keeps the trace that is most like a call from serving it. */
+  /** Guards that keep the trace most like a call from serving it. */
   #closest(facts: CallFacts): readonly Guard[] | null {
-    let best: { guards: readonly Guard[]; shared: number; used: number } | null = null;
-    for (const entry of this.#entries) {
+    let best: { guards: readonly Guard[]; shared: number } | null = null;
+    // From the least recently used: the latest of equally close ones is taken.
+    for (const entry of this.#entries.values()) {
       const { guards: differing, shared } = compareFacts(entry.facts, facts);
       const changed = changedCapture(entry.captured);
       const guards = [
@@ -327,13 +334,11 @@ export class TraceCache {
         ...(changed === null ? [] : [changed]),
         ...fieldGuards(entry.fields, differing),
       ];
-      const { used } = entry;
       const isCloser =
         best === null ||
         guards.length < best.guards.length ||
-        (guards.length === best.guards.length &&
-          (shared > best.shared || (shared === best.shared && used > best.used)));
-      if (isCloser) best = { guards, shared, used };
+        (guards.length === best.guards.length && shared >= best.shared);
+      if (isCloser) best = { guards, shared };
     }
     return best && best.guards;
   }
@@ -353,15 +358,13 @@ export class TraceCache {
     });
   }
 
-  /** Drops the trace that was not used for the longest time, and all that leads to it. */
-  #evict(): void {
-    const oldest = this.#entries.reduce((a, b) => (b.used < a.used ? b : a));
-    this.#entries.splice(this.#entries.indexOf(oldest), 1);
-    const family = this.#families.get(oldest.family)!;
-    family.entries.splice(family.entries.indexOf(oldest), 1);
-    if (family.entries.length === 0) this.#families.delete(oldest.family);
-    this.#bySignature.deleteWhere((entry) => entry === oldest);
-    if (this.#last?.entry === oldest) this.#last = null;
+  /** Drops all that leads to an evicted trace. */
+  #forget(evicted: CachedTrace): void {
+    const { family } = evicted;
+    const isAlone = !this.entries.some((entry) => entry.family === family);
+    if (isAlone) this.#families.delete(family);
+    this.#bySignature.deleteWhere((entry) => entry === evicted);
+    if (this.#last?.entry === evicted) this.#last = null;
     this.#evicted++;
   }
 }

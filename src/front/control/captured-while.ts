@@ -73,7 +73,7 @@ function rotated({
     step: (_, [, done, ...before]) => {
       const returned = step([], before);
       // The results of the body are captured before the condition writes state.
-      const now = (array: NDArray): NDArray => mode.capture?.current(array) ?? array;
+      const now = (array: NDArray): NDArray => mode.capture?.state.current(array) ?? array;
       const outputs = { ...returned.outputs, leaves: returned.outputs.leaves.map(now) };
       const after = returned.states.map(now);
       const next = done.add(1);

@@ -5,9 +5,10 @@ import { sameShape } from '../../base/dim/index.js';
 import { typeToString } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
-import { checkPredicate, checkState } from '../../ops/control/body.js';
+import { changedShape, checkPredicate, checkState } from '../../ops/control/body.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
-import { refuseAsync, withMode } from '../core/mode.js';
+import { withSizes } from '../../ops/dynamic/with-sizes.js';
+import { mode, refuseAsync, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
 import { arrangedLike, namesOf, type Nested, takeApart } from './nesting.js';
@@ -56,10 +57,18 @@ export function checkedReturn(
   const returned = takeApart(op, states.what, value[1]);
   const after = arrangedLike(op, states, returned, 'changes its structure');
   const names = namesOf(states);
-  after.forEach((array, k) =>
-    checkState(op, names[k], before[k].type, array.type, { require: requireNow, own: new Set() }),
-  );
-  return { outputs, states: after };
+  const require = mode.capture?.calls.require ?? requireNow;
+  return {
+    outputs,
+    states: after.map((array, k) => {
+      const { type } = before[k];
+      checkState(op, names[k], type, array.type, { require, own: new Set() });
+      // Sizes that only the data decides are required to be those before.
+      return sameShape(type.shape, array.type.shape)
+        ? array
+        : withSizes(array, type.shape, changedShape(op, names[k], type, array.type));
+    }),
+  };
 }
 
 /** Refuses outputs that differ in type from those of earlier iterations: they are stacked in one array. */

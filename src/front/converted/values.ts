@@ -249,7 +249,7 @@ export function placeholders(
   layouts: readonly PackedLayout[],
   { mayDiffer }: Pick<Agreement, 'mayDiffer'>,
 ): readonly NDArray[] {
-  const isKnown = (name: string): boolean => mode.capture?.carrierOf(name) !== undefined;
+  const isKnown = (name: string): boolean => mode.capture?.sizes.carrierOf(name) !== undefined;
   return layouts.flatMap(({ what, types }) =>
     types.map(({ dtype, shape }) => {
       const known = shape.map((dim) => ([...symbolsOf(dim)].every(isKnown) ? dim : null));

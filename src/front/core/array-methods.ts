@@ -640,6 +640,15 @@ export interface ArrayMethods<D extends DType> {
    */
   nanToNum(options?: Replacements): NDArray<D>;
 
+  /** The mean over axes of the elements that are not NaN, all axes by default. Without such an element, NaN. */
+  nanmean(axis?: Axes, options?: ReductionOptions): NDArray<FloatOf[D]>;
+
+  /**
+   * The sum over axes of the elements that are not NaN, all axes by default. Integers and bool are summed as
+   * int64; without such an element the sum is 0.
+   */
+  nansum(axis?: Axes, options?: ReductionOptions): NDArray<SumOf[D]>;
+
   /** `-x`. Integers wrap: the least int8 is its own negative. Not for bool. */
   neg(): NDArray<D>;
 

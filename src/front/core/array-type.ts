@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import { elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import type { TensorType } from '../../ir/types.js';
@@ -21,13 +22,13 @@ export interface ArrayType extends TensorType {
  */
 const capacity = 16384;
 
-const interned = new Map<string, ArrayType>();
+const interned = new BoundedCache<string, ArrayType>({ capacity });
 let nextId = 1;
 
 /** The interned type of a dtype and a static shape. */
 export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
   const key = `${dtype}:${shape.join()}`;
-  let type = interned.get(key);
+  let type = interned.peek(key);
   if (type === undefined) {
     type = {
       id: nextId++,
@@ -35,7 +36,6 @@ export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
       shape: Object.freeze([...shape]),
       size: elementCount(shape) as number,
     };
-    if (interned.size >= capacity) interned.delete(interned.keys().next().value!);
     interned.set(key, type);
   }
   return type;

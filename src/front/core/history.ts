@@ -124,7 +124,7 @@ export function rootCallsBefore(origins: readonly Origin[]): readonly Origin[] {
   const last = origins.at(-1)?.serial ?? 0;
   const captures = new Set(origins.map(({ capture }) => capture));
   return [...captures].flatMap((capture) =>
-    (capture?.checked ?? []).filter(
+    (capture?.calls.checked ?? []).filter(
       ({ declaration, regions, serial }) => serial < last && isRootCall(declaration, regions),
     ),
   );

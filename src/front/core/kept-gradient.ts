@@ -1,6 +1,11 @@
 import { Storage } from '../../runtime/memory/storage.js';
-import { type GradientMark, type GradientUser, undecided } from './gradient-use.js';
-import { type GradReq, NDArray } from './ndarray.js';
+import {
+  type GradientMark,
+  type GradientUser,
+  type GradReq,
+  undecided,
+} from '../capture/gradient-use.js';
+import { NDArray } from './ndarray.js';
 
 /** The serial number of the latest pass that wrote a gradient. */
 let latest = 0;
@@ -39,6 +44,14 @@ export class KeptGradient {
   set value(value: NDArray | null) {
     this.#value = value;
     this.#isHome = false;
+  }
+
+  /** Moves it with its array: `move` gives the value elsewhere. */
+  moved(move: (value: NDArray) => NDArray): void {
+    const { value } = this;
+    this.#home = null;
+    this.#isHome = false;
+    this.#value = value === null ? null : move(value);
   }
 
   /** Records that elements were written into `array`; false if that is not the gradient. */

@@ -1,10 +1,11 @@
 import type { DType, HostArray } from '../../base/dtype.js';
-import { fromBFloat16Bits, fromFloat16Bits, readElement } from '../../base/element.js';
+import { readElement, widened } from '../../base/element.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
+import type { GradReq } from '../capture/gradient-use.js';
 import { type ArrayType, staticType } from './array-type.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
 import type { Origin, Session } from './history.js';
@@ -12,22 +13,16 @@ import type { KeptGradient } from './kept-gradient.js';
 import type { ArrayMethods } from './array-methods.js';
 import type { ArrayData, Item } from './result-dtypes.js';
 
-/**
- * What a backward pass does with an array's gradient: replace it, add to it, or leave it alone. An
- * array with `null` is state (running statistics, a frozen weight): recorded code may assign to it.
- */
-export type GradReq = 'write' | 'add' | 'null';
-
 /** The sizes of an array as numbers. */
 export type ArraySizes = Pick<ArrayType, 'shape' | 'size'>;
 
-/** What arrays need from the rest of the front floor, which is built on them. */
+/** Functions of the rest of the front floor, which is built on arrays. */
 export interface ArrayRuntime {
   /** Computes a lazy array and what it needs. */
   compute(array: NDArray): void;
   /** The elements for the user to see, which captured code must not depend on. */
   visible(array: NDArray): Storage;
-  /** What the type of an array with symbolic sizes says of them, once they have to be numbers. */
+  /** The sizes of an array with symbolic sizes, as numbers. */
   sizedType(array: NDArray): ArraySizes;
   backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
   attachGrad(array: NDArray, req: GradReq): void;
@@ -48,7 +43,7 @@ function installed(): ArrayRuntime {
   return runtime;
 }
 
-/** How `backward` goes through what was recorded. */
+/** Options of `backward`. */
 export interface BackwardOptions {
   /** Keep what the pass needs, so that there can be another one. Default false. */
   readonly retainGraph?: boolean;
@@ -180,9 +175,7 @@ export class NDArray<D extends DType = DType> extends Tensor {
   async data<E extends DType>(this: NDArray<E>): Promise<ArrayData<E>> {
     const elements = await installed().visible(this).read();
     // As in `dataSync`.
-    return (
-      elements instanceof Uint16Array ? widened(this.dtype, elements) : elements
-    ) as ArrayData<E>;
+    return widened(this.dtype, elements) as ArrayData<E>;
   }
 
   /** The only element: a number, a bigint for int64, a boolean for bool. */
@@ -219,7 +212,7 @@ export class NDArray<D extends DType = DType> extends Tensor {
     });
   }
 
-  /** What `JSON.stringify` writes: the nested lists; the dtype is not kept. */
+  /** Nested lists for `JSON.stringify`; the dtype is not kept. */
   toJSON(): NestedList {
     return this.tolist();
   }
@@ -293,11 +286,6 @@ for (const name of ['type', 'elements', 'origin', 'gradient']) {
     },
     configurable: true,
   });
-}
-
-/** 16-bit floats as the numbers that they are. */
-function widened(dtype: DType, bits: Uint16Array): Float32Array {
-  return Float32Array.from(bits, dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
 }
 
 /** A fresh array around elements. */

@@ -40,10 +40,10 @@ export type Item<D extends DType = DType> = Elements[D]['item'];
 /** The typed array that `data` reads; 16-bit floats are read as float32, bool as 0 and 1. */
 export type ArrayData<D extends DType = DType> = Elements[D]['data'];
 
-/** What operators take for an array: an array, or what becomes one. */
+/** Array argument of an operator: an array, or a value that is converted to one. */
 export type ArrayInput = NDArray | PlainInput;
 
-/** What becomes an array: numbers, lists of them, typed arrays, or a size of captured code. */
+/** Value that is converted to an array: a number, a list of them, a typed array, or a size of captured code. */
 export type PlainInput = HostValue | DimExpr;
 
 /** The dtype of an operand, or the kind of a number, which takes its width from the arrays beside it. */

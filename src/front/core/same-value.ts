@@ -1,27 +1,26 @@
 import { typeToString } from '../../ir/program.js';
-import { attributeKey } from './key.js';
+import type { Computation } from '../../ir/shared-sizes.js';
 import { NDArray } from './ndarray.js';
 
 /** Limit of constants that are compared by elements instead of identity. */
 const mostElements = 16;
 
-/**
- * Structural key of a captured array's computation, so that sizes decided by equal computations are one size.
- * Null for other arrays.
- */
-export function describeValue(object: object, numberOf: (object: object) => number): string | null {
+/** Computation of a captured array, so that sizes decided by equal computations are one size. */
+export function describeValue(object: object): Computation | string | null {
   if (!(object instanceof NDArray)) return null;
   const { origin, elements, type } = object;
   if (elements !== null) {
     if (!object.isConstant || elements.length > mostElements) return null;
-    return `${type.dtype}[${type.shape.join()}]${elements.host.join()}`;
+    return `${typeToString(type)}=${elements.host.join()}`;
   }
   if (origin === null) return null;
-  const { declaration, attributes, regions, operands, results } = origin;
-  const given =
-    declaration.readsTypesOnly === true
-      ? operands.map((operand) => typeToString(operand.type))
-      : operands.map(numberOf);
-  const numbers = [...[declaration, ...regions].map(numberOf), ...given];
-  return `${numbers.join()}.${results.indexOf(object)}${attributeKey(declaration, attributes)}`;
+  const { declaration: op, attributes, regions, operands, results } = origin;
+  return {
+    op,
+    attributes,
+    regions,
+    operands:
+      op.readsTypesOnly === true ? operands.map((each) => typeToString(each.type)) : operands,
+    port: results.indexOf(object),
+  };
 }

@@ -3,17 +3,15 @@ import { type Dim, sameDim } from '../../base/dim/index.js';
 import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { DType } from '../../base/dtype.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
-import { requireOrKeep } from '../../ir/requirement.js';
 import { type Call, type Declaration, installFrontend } from '../../ops/declare/declare.js';
 import { conversionOperator } from '../../ops/declare/convert.js';
-import { isRootCall } from '../../ops/declare/facets.js';
 import { stopGradient } from '../../ops/structure/identity.js';
 import type { Capture } from '../core/capture.js';
 import { operandsOf } from './operands.js';
 import type { Operation } from '../core/operation.js';
 import { runNow } from './run.js';
-import { currentSerial, Origin, Session } from '../core/history.js';
-import { decidingCaptures, broadcastOperands } from './meeting.js';
+import { Origin, Session } from '../core/history.js';
+import { agreeingOperands, decidingCaptures } from './meeting.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
@@ -35,7 +33,7 @@ function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
     return declaration.inPrograms({ inputs: operands, attributes });
   return perform(
     { declaration, attributes, regions },
-    capture === null ? operands : broadcastOperands(declaration, attributes, operands, capture),
+    capture === null ? operands : agreeingOperands(declaration, attributes, operands, capture),
   );
 }
 
@@ -90,13 +88,10 @@ export function link(
   for (const result of results) result.origin = origin;
   if (capture !== null) {
     origin.sizedBy = carriersOf(operation, operands, results, capture);
-    if (capture.decided.size > 0) origin.captured = results.map(({ type }) => type);
+    if (capture.sizes.decided.size > 0) origin.captured = results.map(({ type }) => type);
     origin.isPaused = mode.isPaused;
     origin.isBackward = mode.isBackward;
-    capture.log?.push(origin);
-    const { declaration, regions } = operation;
-    if (declaration.check !== undefined || isRootCall(declaration, regions))
-      capture.checked.push(origin);
+    capture.calls.add(origin);
   }
   for (let i = 0; i < read.length; i++) noteUse(read[i], origin, session);
 }
@@ -114,18 +109,18 @@ function snapshot(operand: NDArray): NDArray {
 }
 
 /**
- * What captured code reads when it names an array. As above: once the state is written, its name stands
- * for the new value, and a recorded call must still know the one it has read.
+ * The array that captured code reads when it names one. Like `snapshot`: once the state is written, its name
+ * stands for the new value, and a recorded call must still know the one it has read.
  */
 function asRead(operand: NDArray, capture: Capture, session: Session | null): NDArray {
-  const current = capture.current(operand);
+  const current = capture.state.current(operand);
   if (session === null || current !== operand || operand.gradient?.req !== 'null') return current;
-  let read = capture.stateReads.get(operand);
+  let read = capture.state.reads.get(operand);
   if (read === undefined) {
     const { declaration } = stopGradient;
     const operation = { declaration, attributes: {}, regions: noRegions };
     [read] = withMode({ session: null }, 'read', () => perform(operation, [operand]));
-    capture.stateReads.set(operand, read);
+    capture.state.reads.set(operand, read);
   }
   return read;
 }
@@ -139,26 +134,22 @@ function defer(
   checkAttributes(declaration.name, declaration.attributes, attributes);
   for (let i = 0; i < operands.length; i++) refuseEscaped(operands[i], declaration, capture);
   const decided: Dim[] = [];
-  const read = operands.map((operand) => capture.current(operand));
+  const read = operands.map((operand) => capture.state.current(operand));
   const types = declaration.infer({
     inputs: read.map(({ type }) => type),
     attributes,
     regions,
-    fresh: capture.sharedSizes.freshFor(declaration, read, attributes, (hint, bounds) => {
-      const dim = capture.freshDim(hint, bounds);
+    fresh: capture.sizes.numbering.freshFor(declaration, read, attributes, (hint, bounds) => {
+      const dim = capture.sizes.fresh(hint, bounds);
       decided.push(dim);
       return dim;
     }),
-    require: requireOrKeep((requirement) => {
-      const { source = currentSource() } = requirement;
-      const serial = currentSerial();
-      capture.requirements.push({ serial, requirement: { ...requirement, source } });
-    }),
+    require: capture.calls.require,
   });
   const results = types.map((type) => new NDArray(type, null));
   for (const dim of decided) {
     const carrier = results.find(({ type }) => type.shape.some((extent) => sameDim(extent, dim)));
-    if (carrier !== undefined) capture.decided.set(String(dim), carrier);
+    if (carrier !== undefined) capture.sizes.decided.set(String(dim), carrier);
   }
   return results;
 }
@@ -176,7 +167,7 @@ function carriersOf(
   results: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
-  if (capture.parent === null && capture.decided.size === 0) {
+  if (capture.parent === null && capture.sizes.decided.size === 0) {
     // Most code decides no sizes, and reads arrays of its own or computed ones.
     const isOwn = ({ origin }: NDArray): boolean =>
       origin === null || origin.capture === null || origin.capture === capture;
@@ -191,12 +182,12 @@ function carriersOf(
   const carriers = new Set<NDArray>();
   for (const name of spoken.keys()) {
     if (told.has(name)) continue;
-    for (const { decided } of captures) {
-      const carrier = decided.get(name);
+    for (const { sizes } of captures) {
+      const carrier = sizes.decided.get(name);
       if (carrier !== undefined && !results.includes(carrier)) carriers.add(carrier);
     }
-    if (!isInside || capture.given.has(name)) continue;
-    const carrier = capture.parent.givenFor(name);
+    if (!isInside || capture.sizes.given.has(name)) continue;
+    const carrier = capture.parent.sizes.givenFor(name);
     if (carrier !== undefined) carriers.add(carrier);
   }
   return [...carriers];
@@ -237,10 +228,7 @@ function noteUse(operand: NDArray, origin: Origin, session: Session | null): voi
   const { capture } = origin;
   if (session !== null) {
     joinRecording(operand, session);
-    for (let inside = capture; inside !== null; inside = inside.parent) {
-      inside.touched.add(operand);
-      inside.sessions.add(session);
-    }
+    capture?.calls.touch(operand, session);
   }
   if (capture !== null) operand.reader = origin;
 }

@@ -62,7 +62,7 @@ function read(sizes: Tensor, eagerly: boolean): readonly (Dim | null)[] | null {
     sizes instanceof Value
       ? knownElementsOf(sizes.program).of(sizes)
       : sizes instanceof NDArray
-        ? knownIn(capture!).of(capture!.current(sizes))
+        ? knownIn(capture!).of(capture!.state.current(sizes))
         : [];
   return known.length > 0 || shape[0] === 0 ? known : null;
 }
@@ -84,9 +84,9 @@ export function sizeOf(x: NDArray, axis: number): Dim {
   }
   const { capture } = mode;
   if (capture === null) return x.shape[normalizeAxis('sizeOf', axis, x.ndim)];
-  const { shape } = capture.current(x).type;
+  const { shape } = capture.state.current(x).type;
   const size = shape[normalizeAxis('sizeOf', axis, shape.length)];
-  return capture.handOut(size);
+  return capture.sizes.handOut(size);
 }
 
 /** Lets operators read sizes. Called once, when the front floor is loaded. */

@@ -4,7 +4,7 @@ import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ArrayType } from '../core/array-type.js';
-import { attributeKey } from '../core/key.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import { type Operation, programOf } from '../core/operation.js';
 
 /** A shape pattern that generalizes the shapes of a call. */
@@ -38,7 +38,7 @@ export function generalize(operation: Operation, types: readonly ArrayType[]): G
   );
   const patterns = general.map(({ dtype, shape }) => `${dtype}[${shape.map(String).join()}]`);
   return {
-    key: `${patterns.join()}${attributeKey(declaration, attributes)}`,
+    key: `${patterns.join()}${attributesKey(declaration, attributes)}`,
     program: () => {
       try {
         return programOf({ ...operation, attributes }, general);

@@ -3,6 +3,7 @@ import { isFloat } from '../../base/dtype.js';
 import { call } from '../../ops/structure/call.js';
 import { type JointProgram, jointProgram } from '../../passes/gradient/joint.js';
 import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
+import { type IslandPolicy, type IslandReport, islandsOf, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import type { TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import { tiersOf, wantTier } from './plan.js';
@@ -17,6 +18,8 @@ export interface CallableOptions {
   readonly save?: SavePolicy;
   /** Execution tier. Default: that of the process. */
   readonly tier?: Tier | undefined;
+  /** Policy for calls that a device lacks. Default: they run on the CPU. */
+  readonly islands?: IslandPolicy;
 }
 
 /**
@@ -32,11 +35,16 @@ export class Callable {
 
   readonly #save: SavePolicy;
   readonly #tier: Tier | undefined;
+  readonly #islands: IslandPolicy;
 
-  constructor(program: Program, { flows, save = 'all', tier }: CallableOptions = {}) {
+  constructor(
+    program: Program,
+    { flows, save = 'all', tier, islands = 'islands' }: CallableOptions = {},
+  ) {
     this.program = program;
     this.#save = save;
     this.#tier = tier;
+    this.#islands = islands;
     this.#want(program);
     this.#flows = program.outputs.map(
       ({ value }, k) => isFloat(value.type.dtype) && (flows?.(k) ?? true),
@@ -74,8 +82,15 @@ export class Callable {
     return [...tiersOf(this.program), ...joint];
   }
 
+  /** Calls that ran on the CPU because a device lacks them. */
+  islands(): readonly IslandReport[] {
+    const joint = [...this.#joint.values()].flatMap(({ forward, backward }) => [forward, backward]);
+    return [this.program, ...joint].flatMap(islandsOf);
+  }
+
   #want(program: Program): void {
     if (this.#tier !== undefined) wantTier(program, this.#tier);
+    wantIslands(program, this.#islands);
   }
 }
 

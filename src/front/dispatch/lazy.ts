@@ -1,9 +1,10 @@
 import { bindShapes } from '../../ir/bind.js';
-import { type Dim, isStatic, mulDim, substituteDim, symbolsOf } from '../../base/dim/index.js';
+import { type Dim, isStatic, mulDim, substituteDim } from '../../base/dim/index.js';
 import { inContext, TraceError } from '../../base/errors.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { Attributes } from '../../base/attributes/schema.js';
 import type { ArrayType } from '../core/array-type.js';
+import type { CapturedSizes } from '../capture/sizes.js';
 import type { Capture } from '../core/capture.js';
 import { currentTrace } from '../core/capture.js';
 import { escaped } from './dispatch.js';
@@ -46,25 +47,27 @@ export function computeLazy(arrays: readonly NDArray[]): void {
  */
 export function sizedType(array: NDArray): ArraySizes {
   const trace = currentTrace();
-  return trace === null ? (array.computed().type as ArrayType) : new TracedSizes(array, trace);
+  return trace === null
+    ? (array.computed().type as ArrayType)
+    : new TracedSizes(array, trace.sizes);
 }
 
 /** The sizes of an array of traced code. */
 class TracedSizes implements ArraySizes {
   readonly #array: NDArray;
-  readonly #trace: Capture;
+  readonly #sizes: CapturedSizes<NDArray>;
 
-  constructor(array: NDArray, trace: Capture) {
+  constructor(array: NDArray, sizes: CapturedSizes<NDArray>) {
     this.#array = array;
-    this.#trace = trace;
+    this.#sizes = sizes;
   }
 
   get shape(): readonly number[] {
     const { shape } = this.#array.type;
     const known = shape.map((dim) =>
-      this.#isDeclared(dim)
-        ? sizeItself(this.#trace.asHandedOut(dim))
-        : (this.#trace.sizeOf(dim) ?? NaN),
+      this.#sizes.isDeclared(dim)
+        ? sizeItself(this.#sizes.canonical(dim))
+        : (this.#sizes.evaluate(dim) ?? NaN),
     );
     return tracedShape(shape, known, (dim) => this.#read(dim));
   }
@@ -75,17 +78,9 @@ class TracedSizes implements ArraySizes {
     return sizeItself(shape.map((dim): Dim => this.#read(dim)).reduce(mulDim, 1));
   }
 
-  /** True for a size that must stay a symbol. */
-  #isDeclared(dim: Dim): boolean {
-    const { declared } = this.#trace;
-    return !isStatic(dim) && [...symbolsOf(dim)].every((name) => declared.has(name));
-  }
-
   #read(dim: Dim): number {
-    if (this.#isDeclared(dim)) {
-      return sizeItself(this.#trace.handOut(dim));
-    }
-    const size = this.#trace.readSize(dim);
+    if (this.#sizes.isDeclared(dim)) return sizeItself(this.#sizes.handOut(dim));
+    const size = this.#sizes.read(dim);
     if (size !== undefined) return size;
     const { origin, type } = this.#array;
     throw new TraceError('a size that only the data decides was read while tracing', {
@@ -140,9 +135,9 @@ function settle(origin: Origin, computed: readonly NDArray[]): void {
       : [{ name: `result ${i}`, declared: array.type.shape, actual: computed[i].shape }],
   );
   if (matches.length > 0) {
-    const { sizes } = origin.capture!;
-    for (const [name, size] of bindShapes(matches, origin.declaration.name, sizes)) {
-      sizes.set(name, size);
+    const { known } = origin.capture!.sizes;
+    for (const [name, size] of bindShapes(matches, origin.declaration.name, known)) {
+      known.set(name, size);
     }
   }
   origin.results.forEach((array, i) => {
@@ -166,7 +161,7 @@ export function attributesWithSizes(
   ]);
   return mapAttributeDims(declaration.attributes, attributes, (dim) => {
     let known = dim;
-    for (const each of captures) if (each) known = substituteDim(known, each.sizes);
+    for (const each of captures) if (each) known = substituteDim(known, each.sizes.known);
     return substituteDim(known, found);
   });
 }

@@ -1,8 +1,10 @@
 import { type Dim, isStatic, sameDim, sameShape, symbolsOf } from '../../base/dim/index.js';
 import type { Attributes } from '../../base/attributes/schema.js';
+import type { Refusal } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
-import { broadcastTo, stretchTo, withSizes } from '../../ops/index.js';
+import { agree } from '../../ops/declare/meeting.js';
+import { stretchTo, withSizes } from '../../ops/index.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -12,39 +14,30 @@ import type { NDArray } from '../core/ndarray.js';
  * whether they will: it says what it takes them to be, and that is checked once the data has decided.
  */
 
-/**
- * The operands of a captured broadcasting call, broadcast explicitly where only the data decides their sizes.
- */
-export function broadcastOperands(
-  declaration: Declaration,
+/** The operands of a captured call, with sizes that agree where only the data decides if they do. */
+export function agreeingOperands(
+  { meetings }: Declaration,
   attributes: Attributes,
   operands: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
-  if (declaration === broadcastTo.declaration) {
-    return [withSizesOf(attributes.shape as Shape, operands[0])];
-  }
-  const { name, lowering } = declaration;
-  if (operands.length < 2 || lowering.kind !== 'point' || !lowering.elementwise) return operands;
+  if (meetings === undefined) return operands;
   const shapes = operands.map(({ type }) => type.shape);
   if (shapes.every((shape) => shape.every(isStatic))) return operands;
-  const captures = [...decidingCaptures(capture, operands)];
-  if (captures.length === 0) return operands;
-  const isDecided = decidedIn(captures);
+  const isDecided = decidedIn([...decidingCaptures(capture, operands)]);
+  const agreements = agree(shapes, meetings(shapes, attributes), isDecided, capture.calls.require);
   return operands.map((operand, i) => {
-    const shape = shapes[i];
-    const wanted = shape.map((extent, axis) =>
-      isDecided(extent) ? (meetingAt(axis - shape.length, shapes, isDecided) ?? extent) : extent,
-    );
-    return sameShape(shape, wanted) ? operand : stretchTo(operand, wanted, name);
+    const { equal, stretched } = agreements[i];
+    const same = equal === null ? operand : withSizes(operand, equal.shape, equal.refusal);
+    return stretched === null ? same : stretchTo(same, stretched.shape, stretched.refusal);
   });
 }
 
 /**
  * `x` with a shape, where only the data decides if it has it: checked when the sizes are known. Null where
- * `x` certainly has another shape, or nothing can ever be known.
+ * `x` certainly has another shape, or the sizes of inputs decide.
  */
-export function ofShape(x: NDArray, shape: Shape, op: string): NDArray | null {
+export function ofShape(x: NDArray, shape: Shape, refusal: () => Refusal): NDArray | null {
   const from = x.type.shape;
   if (sameShape(from, shape)) return x;
   const { capture } = mode;
@@ -53,36 +46,15 @@ export function ofShape(x: NDArray, shape: Shape, op: string): NDArray | null {
   const mayAgree = shape.every(
     (wanted, axis) => sameDim(wanted, from[axis]) || isDecided(wanted) || isDecided(from[axis]),
   );
-  return mayAgree ? withSizes(x, shape, op) : null;
+  return mayAgree ? withSizes(x, shape, refusal()) : null;
 }
 
-/** Predicate of dimensions whose symbols are all data-dependent sizes of some captures. */
+/** Predicate of dimensions that depend on data-dependent sizes of some captures. */
 function decidedIn(captures: readonly Capture[]): (dim: Dim) => boolean {
   return (dim) =>
+    captures.length > 0 &&
     !isStatic(dim) &&
-    [...symbolsOf(dim)].every((symbol) => captures.some(({ decided }) => decided.has(symbol)));
-}
-
-/** `x` with its unknown extents replaced by those of a shape, counted from the last. */
-function withSizesOf(shape: Shape, x: NDArray): NDArray {
-  const from = x.type.shape;
-  const lead = shape.length - from.length;
-  if (lead < 0 || from.every(isStatic)) return x;
-  const wanted = from.map((extent, axis) => (isStatic(extent) ? extent : shape[axis + lead]));
-  return sameShape(wanted, from) ? x : stretchTo(x, wanted, broadcastTo.declaration.name);
-}
-
-/**
- * Common extent of an axis, counted from the last: the number among the extents, or the first data-dependent
- * one. Undefined where one of them is an input size of replays: it may be 1, and then is broadcast.
- */
-function meetingAt(
-  axis: number,
-  shapes: readonly Shape[],
-  isDecided: (dim: Dim) => boolean,
-): Dim | undefined {
-  const met = shapes.flatMap((shape) => shape.at(axis) ?? []).filter((dim) => dim !== 1);
-  return met.find(isStatic) ?? (met.every(isDecided) ? met[0] : undefined);
+    [...symbolsOf(dim)].some((symbol) => captures.some(({ sizes }) => sizes.decided.has(symbol)));
 }
 
 /** The captures whose data decides sizes of a call. */
@@ -92,7 +64,7 @@ export function decidingCaptures(
 ): ReadonlySet<Capture> {
   const captures = new Set<Capture>();
   const note = (each: Capture | null): void => {
-    for (; each !== null; each = each.parent) if (each.decided.size > 0) captures.add(each);
+    for (; each !== null; each = each.parent) if (each.sizes.decided.size > 0) captures.add(each);
   };
   note(capture);
   for (const { origin } of operands) note(origin?.capture ?? null);

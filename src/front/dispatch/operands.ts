@@ -7,7 +7,7 @@ import { operandDTypes, withSizesAsArrays } from '../../ops/declare/convert.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { arrayType } from '../core/array-type.js';
 
-/** What a call works on: arrays, each with the dtype that it has to be converted to. */
+/** Operands of a call: arrays, each with the dtype that it has to be converted to. */
 export interface Operands {
   readonly arrays: readonly NDArray[];
   /** Null where every array already has its dtype. */

@@ -10,7 +10,8 @@ import { compile } from '../../runtime/compile/compile.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import { type ArrayType, staticType } from '../core/array-type.js';
 import { generalize } from './generalize.js';
-import { attributeKey } from '../core/key.js';
+import { eagerPolicy, shouldGeneralize, type SizesSeen } from '../sizes/policy.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import { type Operation, programOf } from '../core/operation.js';
 
 /** Compiled form of one operator on operands of certain types. */
@@ -24,26 +25,10 @@ export interface CallPlan {
 }
 
 /**
- * Capacity of plans and executables of an operator. Evicting an executable evicts the plans that use it,
- * since they would retain its code and memory.
+ * Capacity of plans of an operator. Evicting an executable evicts the plans that use it, since they would
+ * retain its code and memory.
  */
 const planCapacity = 1024;
-const executableCapacity = 512;
-/** Number of executables of one shape pattern before symbolic code is made. */
-const specializations = 3;
-/**
- * Number of calls of one size before symbolic code is replaced by static code, where sizes choose the loops:
- * compiling takes a few milliseconds, and symbolic code may run up to twice as long.
- */
-const callsBeforeOwnCode = 100;
-
-/** History of calls whose sizes have the same equalities. */
-interface Pattern {
-  /** Number of executables made for certain sizes. */
-  specialized: number;
-  /** Whether the operator has refused to be compiled for all sizes. */
-  needsNumbers: boolean;
-}
 
 /** Cache of one operator's plans (and, for one with regions, of those regions'). */
 export class OperatorCache {
@@ -52,10 +37,13 @@ export class OperatorCache {
     capacity: planCapacity,
   });
   readonly #executables: BoundedCache<string, Executable>;
-  readonly #patterns: BoundedCache<string, Pattern> = new BoundedCache({ capacity: planCapacity });
+  /** Histories of calls whose sizes have the same equalities. */
+  readonly #patterns: BoundedCache<string, SizesSeen> = new BoundedCache({
+    capacity: planCapacity,
+  });
 
   /** @param capacity The most executables that are kept. */
-  constructor(capacity: number = executableCapacity) {
+  constructor(capacity: number = eagerPolicy.variants) {
     this.#executables = new BoundedCache({
       capacity,
       evicted: (_, old) => this.#plans.deleteWhere(({ executable }) => executable === old),
@@ -101,7 +89,7 @@ export class OperatorCache {
     return {
       types: known,
       executable: general ?? this.#own(operation, types, key),
-      callsLeft: general !== null && isBetterAlone ? callsBeforeOwnCode : 0,
+      callsLeft: general !== null && isBetterAlone ? eagerPolicy.hotCalls : 0,
     };
   }
 
@@ -116,7 +104,10 @@ export class OperatorCache {
       pattern = { specialized: 0, needsNumbers: false };
       this.#patterns.set(general.key, pattern);
     }
-    if (pattern.needsNumbers || pattern.specialized++ < specializations) return null;
+    if (!shouldGeneralize(eagerPolicy, pattern)) {
+      pattern.specialized++;
+      return null;
+    }
     const program = general.program();
     pattern.needsNumbers = program === null;
     return program === null ? null : this.#keep(general.key, compile(program));
@@ -150,7 +141,7 @@ function planKey(
   { declaration, attributes }: Operation,
   types: readonly ArrayType[],
 ): number | string {
-  const text = attributeKey(declaration, attributes);
+  const text = attributesKey(declaration, attributes);
   if (text === '') {
     if (types.length === 1) return types[0].id;
     if (types.length === 2 && types[0].id < 2 ** 26) return types[0].id + types[1].id * 2 ** 26;

@@ -25,7 +25,9 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
   const { declaration, attributes } = operation;
   if (declaration.check !== undefined) {
     const { check } = declaration;
-    refuseElements(check, operands[check.operand].storage.host, types, attributes);
+    const { storage } = operands[check.operand];
+    // Other devices look themselves, since the answer may have to be waited for.
+    if (storage.backend === null) refuseElements(check, storage.host, types, attributes);
   }
   if (plan.executable === null) {
     if (plan.types === null) throw new InternalError('a view whose size the data decides');

@@ -16,17 +16,20 @@ import type { Operation } from '../core/operation.js';
 import {
   type GradientMark,
   type GradientUser,
+  type GradReq,
   isNewAfter,
   reset,
   untouched,
   usedBy,
   written,
-} from '../core/gradient-use.js';
+} from '../capture/gradient-use.js';
 import { KeptGradient } from '../core/kept-gradient.js';
 import { mode, withMode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
 import { typeToString } from '../../ir/program.js';
-import { type GradReq, NDArray } from '../core/ndarray.js';
+import { NDArray } from '../core/ndarray.js';
+import type { BufferBackend } from '../../runtime/memory/backend.js';
+import type { Storage } from '../../runtime/memory/storage.js';
 
 /** Operations on arrays besides computation: gradients, detaching, assignment. */
 
@@ -90,9 +93,9 @@ export function keepGradient(array: NDArray, req: GradReq): void {
     array.gradient = new KeptGradient(req, array.gradient);
   }
   if (isKept) {
-    trace.attached.set(array, req);
+    trace.gradients.attached.set(array, req);
     const zeros = withMode({ session: null }, 'attachGrad', () => zerosLike(array));
-    trace.gradients.set(array, zeros);
+    trace.gradients.assigned.set(array, zeros);
     return;
   }
   for (const session of [array.session, array.origin?.session]) {
@@ -107,10 +110,10 @@ export function gradOf(array: NDArray): NDArray | null {
   if (asking !== null && isOutside(array, asking)) noteGradient(array, asking);
   if (gradient === null || gradient.req === 'null') return null;
   const trace = currentTrace();
-  const owner = trace?.ownerOf(array) ?? array;
+  const owner = trace?.state.ownerOf(array) ?? array;
   if (owner !== array) return gradOf(owner);
   if (trace !== null && isOutside(array, trace)) {
-    const left = trace.gradients.get(array);
+    const left = trace.gradients.assigned.get(array);
     if (left !== undefined) return left;
     if (trace.parent === null) return trace.gradientRead(array);
     return withMode({ capture: trace.parent, session: null }, 'grad', () => gradOf(array));
@@ -125,7 +128,7 @@ const gradientOwners = new WeakMap<NDArray, NDArray>();
 
 /** Gradients of arguments are guarded with the call. */
 function noteGradient(array: NDArray, trace: Capture): void {
-  if (array.elements !== null) trace.noteGradient(array);
+  if (array.elements !== null) trace.gradients.noteMode(array, array.gradient?.req ?? 'none');
 }
 
 /**
@@ -143,8 +146,8 @@ function isOutside(array: NDArray, trace: Capture): boolean {
  */
 export function replaceGradient(array: NDArray, grad: NDArray): void {
   const trace = currentTrace();
-  const owner = trace?.ownerOf(array) ?? array;
-  if (trace !== null && isOutside(owner, trace)) trace.gradients.set(owner, grad);
+  const owner = trace?.state.ownerOf(array) ?? array;
+  if (trace !== null && isOutside(owner, trace)) trace.gradients.assigned.set(owner, grad);
   else if (array.gradient !== null) array.gradient.value = grad;
 }
 
@@ -157,8 +160,8 @@ export function setGradient(array: NDArray, grad: NDArray): void {
 /** Records the effect of code on the gradient of an array. In traced code each replay applies it. */
 export function markGradient(array: NDArray, mark: GradientMark): void {
   const trace = currentTrace();
-  const owner = trace?.ownerOf(array) ?? array;
-  if (trace !== null && isOutside(owner, trace)) trace.markGradient(owner, mark);
+  const owner = trace?.state.ownerOf(array) ?? array;
+  if (trace !== null && isOutside(owner, trace)) trace.gradients.mark(owner, mark);
   else array.gradient?.mark(mark, array);
 }
 
@@ -169,7 +172,7 @@ export function useGradient(array: NDArray, user: GradientUser): void {
 
 /** True when such a user has used any gradient so far. */
 export function hasUsedGradients(user: GradientUser): boolean {
-  return user.hasUsed || currentTrace()?.mayHaveUsed(user) === true;
+  return user.hasUsed || currentTrace()?.gradients.mayHaveUsed(user) === true;
 }
 
 /**
@@ -180,17 +183,16 @@ export function hasUsedGradients(user: GradientUser): boolean {
  */
 export function isNewGradient(array: NDArray, user: GradientUser): boolean {
   const trace = currentTrace();
-  const owner = trace?.ownerOf(array) ?? array;
+  const owner = trace?.state.ownerOf(array) ?? array;
   if (trace === null || !isOutside(owner, trace)) {
     return array.gradient?.isNewTo(user, array) ?? false;
   }
-  return isNewAfter(trace.gradientMarks.get(owner) ?? untouched, user, () =>
-    trace.noteNew(
-      owner,
-      user,
-      withMode({ capture: trace.parent }, 'grad', () => isNewGradient(owner, user)),
-    ),
-  );
+  const { gradients, parent } = trace;
+  return isNewAfter(gradients.marks.get(owner) ?? untouched, user, () => {
+    const isNew = withMode({ capture: parent }, 'grad', () => isNewGradient(owner, user));
+    gradients.assume(owner, user, isNew);
+    return isNew;
+  });
 }
 
 /** Assigns the elements of `value` to `target`; in traced code, after each replay. */
@@ -221,10 +223,10 @@ export function assignArray(target: NDArray, value: NDArray): void {
   refuseChange(op, target);
   const trace = currentTrace();
   if (trace !== null) {
-    trace.update(
-      target,
-      withMode({ session: null }, op, () => detach(value)),
-    );
+    const after = withMode({ session: null }, op, () => detach(value));
+    trace.state.update(target, after);
+    // Gradients with respect to the new value are gradients of the state.
+    after.gradient = target.gradient;
     return;
   }
   replaceElements(target, value);
@@ -251,11 +253,19 @@ export function putBack({ found }: StateLog): void {
 
 function replaceElements(target: NDArray, value: NDArray): void {
   mode.stateLog?.note(target);
-  if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
-  else target.elements = value.held;
+  const { elements } = target;
+  const { storage } = value;
+  if (elements?.isPinned === true && storage.backend === null) elements.write(storage.host);
+  else target.elements = elementsBeside(value, elements?.backend ?? null);
   forgetHistory(target);
   const owner = gradientOwners.get(target);
   if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);
+}
+
+/** Elements of a value for an array on a device: it stays there when it is given others from the CPU. */
+function elementsBeside({ held, dtype }: NDArray, backend: BufferBackend | null): Storage {
+  const isToMove = backend !== null && held.backend === null && backend.limits.dtypes.has(dtype);
+  return isToMove ? held.onBackend(backend) : held;
 }
 
 /** Refuses a write of recorded state by a graph where eager code is refused, too. */

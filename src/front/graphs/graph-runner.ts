@@ -3,6 +3,7 @@ import type { Program } from '../../ir/program.js';
 import { zerosLike } from '../../ops/index.js';
 import { rematerialize, type SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { compile } from '../../runtime/compile/compile.js';
+import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import type { Storage } from '../../runtime/memory/storage.js';
@@ -20,7 +21,9 @@ import type { GraphParts, Holder, ExternalRef } from './graph.js';
 import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
 import { mode, withMode } from '../core/mode.js';
-import { type GradReq, NDArray } from '../core/ndarray.js';
+import type { GradReq } from '../capture/gradient-use.js';
+import { NDArray } from '../core/ndarray.js';
+import { moveState } from '../devices/placing.js';
 import {
   keepGradient,
   forgetHistory,
@@ -30,6 +33,13 @@ import {
   replaceGradient,
   writeState,
 } from '../dispatch/values.js';
+
+/** Options of a graph's runs, as of `HybridizeOptions`. */
+export interface RunnerOptions {
+  readonly save?: SavePolicy;
+  readonly tier?: Tier;
+  readonly strict?: boolean;
+}
 
 /** Runs a graph on arrays: fetches its reads, and carries out its writes. */
 export class GraphRunner {
@@ -43,15 +53,19 @@ export class GraphRunner {
   readonly #draws: number | null;
   readonly #save: SavePolicy;
   readonly #tier: Tier | undefined;
+  readonly #islands: IslandPolicy;
   #executable: Executable | undefined;
+  /** The program for other devices. */
+  #elsewhere: Program | undefined;
   #checks: ElementChecks | undefined;
   /** Checks of the program as it is run without a recording. */
   #keptChecks: ElementChecks | undefined;
   /** The types of the results of the previous run. */
   readonly #types: ArrayType[] = [];
 
-  constructor(parts: GraphParts, save: SavePolicy = 'all', tier?: Tier) {
+  constructor(parts: GraphParts, { save = 'all', tier, strict = false }: RunnerOptions = {}) {
     this.parts = parts;
+    this.#islands = strict ? 'strict' : 'islands';
     this.#save = save;
     this.#tier = tier;
     const { program, writes } = parts;
@@ -67,6 +81,7 @@ export class GraphRunner {
       flows: (output) => output < this.#returned,
       save: this.#save,
       tier: this.#tier,
+      islands: this.#islands,
     });
   }
 
@@ -90,6 +105,13 @@ export class GraphRunner {
     return [...given, ...reads.map((source) => this.#fetch(source, holder))];
   }
 
+  /** Calls that ran on the CPU because a device lacks them. */
+  islands(): readonly IslandReport[] {
+    const kept = this.#elsewhere;
+    const own = kept === undefined || kept === this.parts.program ? [] : islandsOf(kept);
+    return [...own, ...this.#callable.islands()];
+  }
+
   /** Execution tiers so far. */
   tiers(): readonly TierReport[] {
     return [...(this.#executable?.tiers() ?? []), ...this.#callable.tiers()];
@@ -106,7 +128,8 @@ export class GraphRunner {
     }
     const operands = this.operands(given);
     this.#checks ??= new ElementChecks(program);
-    this.#checks.run(operands);
+    const isHere = !areElsewhere(operands);
+    if (isHere) this.#checks.run(operands);
     // Logged state is written where the log sees it.
     if (mode.session !== null || mode.stateLog !== null) return this.#runAsCall(operands, holder);
     if (isRecording !== true) return this.#runInPlace(operands, holder);
@@ -125,7 +148,7 @@ export class GraphRunner {
     // All arrays that the code reads take part in a recording, dead reads included.
     const touched = mode.session === null ? undefined : this.parts.touched;
     const takesPart = touched === undefined ? null : new Set(touched.map((of) => holder(of)));
-    const checks = mode.capture === null ? this.#checks! : null;
+    const checks = mode.capture === null && !areElsewhere(operands) ? this.#checks! : null;
     const isTold = checks?.isTold === true;
     if (isTold) this.#telling ??= this.#callableOf(checks.program);
     const results = (isTold ? this.#telling! : this.#callable).call(
@@ -148,6 +171,7 @@ export class GraphRunner {
   /** Immediately, with pinned state updated in place. */
   #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
     const { writes } = this.parts;
+    if (areElsewhere(operands)) return this.#runElsewhere(operands, holder);
     const checks = (this.#keptChecks ??= this.#checksOfKept());
     this.#executable ??= compile(checks.program, {
       // A run that may still be refused must not overwrite anything.
@@ -177,6 +201,24 @@ export class GraphRunner {
         else leaveGradient(target, value, write.attach);
       } else if (write.kind === 'array') forgetHistory(target);
       else target.gradient!.wrote();
+    });
+    this.#markGradients(holder);
+    return arrays.slice(0, this.#returned);
+  }
+
+  /** On another device, which looks at elements itself. */
+  #runElsewhere(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    if (this.#elsewhere === undefined) {
+      this.#elsewhere = this.#kept(this.parts.program);
+      wantIslands(this.#elsewhere, this.#islands);
+    }
+    moveState(operands, this.parts.writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : []))); // prettier-ignore
+    const arrays = this.#arrays(runElsewhere(this.#elsewhere, operands, undefined)!);
+    this.parts.writes.forEach((write, i) => {
+      const value = arrays[this.#returned + i];
+      if (write.kind === 'array') writeState(holder(write.of), value);
+      else if (write.kind === 'gradient') leaveGradient(holder(write.of), value, write.attach);
+      else if (this.#draws === null) continueFrom(value);
     });
     this.#markGradients(holder);
     return arrays.slice(0, this.#returned);
@@ -273,6 +315,11 @@ function homeOf(write: ExternalRef, holder: HolderLookup): Storage | null {
 export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
   if (attach !== undefined && owner.gradient?.req !== attach) keepGradient(owner, attach);
   replaceGradient(owner, grad);
+}
+
+/** True where the operands are not on the CPU. */
+function areElsewhere(operands: readonly NDArray[]): boolean {
+  return otherBackends.exist && operands.some(({ storage }) => storage.backend !== null);
 }
 
 /** The elements without history. In captured code the history is all there is. */

@@ -4,12 +4,13 @@ import { hostConstant } from '../../ir/host.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { add } from '../../ops/index.js';
-import type { Effects, HostNumber } from '../core/capture.js';
+import type { Effects } from '../core/capture.js';
+import type { HostNumber } from '../core/host-number.js';
 import { type CapturedDraws, drawsFrom } from '../dispatch/generator.js';
-import type { GradientMark } from '../core/gradient-use.js';
+import type { GradientMark, GradReq } from '../capture/gradient-use.js';
 import { collectOrigins, type Origin } from '../core/history.js';
 import { type Demand, layOut, type Named } from './layout.js';
-import type { GradReq, NDArray } from '../core/ndarray.js';
+import type { NDArray } from '../core/ndarray.js';
 
 /** An array that a graph reads or writes: an outer one, or the argument at an index. */
 export type Holder = NDArray | number;

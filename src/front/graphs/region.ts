@@ -5,7 +5,8 @@ import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
-import { Capture, type NewGradient } from '../core/capture.js';
+import type { NewGradient } from '../capture/gradients.js';
+import { Capture } from '../core/capture.js';
 import { escaped, joinRecording } from '../dispatch/dispatch.js';
 import { type GraphParts, layOutGraph, type ExternalRef, writesOf } from './graph.js';
 import { continueFrom, endDraws, takeState } from '../dispatch/generator.js';
@@ -15,7 +16,7 @@ import {
   isNewAfter,
   undecided,
   untouched,
-} from '../core/gradient-use.js';
+} from '../capture/gradient-use.js';
 import { collectOrigins, type Origin, Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -39,7 +40,7 @@ export interface TracedRegion {
   /** Effects of the body on the gradients of outer arrays. */
   readonly marks: ReadonlyMap<NDArray, GradientMark>;
   /** Freshness of gradients before the body. */
-  readonly newGradients: readonly NewGradient[];
+  readonly newGradients: readonly NewGradient<NDArray>[];
 }
 
 /**
@@ -51,7 +52,7 @@ export function traceRegion(
   types: readonly TensorType[],
   body: (inputs: readonly NDArray[]) => unknown,
 ): TracedRegion {
-  const capture = new Capture('trace', mode.capture?.sizes, mode.capture, true);
+  const capture = new Capture('trace', mode.capture?.sizes.known, mode.capture, true);
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
   const isFromOutside = (array: NDArray): boolean =>
@@ -59,9 +60,19 @@ export function traceRegion(
   try {
     const result = withMode({ capture, session }, op, () => body(inputs));
     const { leaves, structure } = flattenTree(result, isArray, op);
-    const outputs = leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) }));
-    const writes = writesOf(capture, (array) => array);
-    const kept = capture.checked;
+    const outputs = leaves.map((array, i) => ({
+      name: `y${i}`,
+      array: capture.state.current(array),
+    }));
+    const writes = writesOf(
+      {
+        updates: capture.state.updates,
+        gradients: capture.gradients.assigned,
+        attached: capture.gradients.attached,
+      },
+      (array) => array,
+    );
+    const kept = capture.calls.checked;
     const heads = [...outputs, ...writes].map(({ array }) => array);
     // First, so that sizes of the body's own data do not get names of the enclosing code.
     const sized = tellingSizes(types, [
@@ -80,14 +91,14 @@ export function traceRegion(
       parts: { ...parts, reads: [...sized.map((array) => outsideArray(op, array)), ...reads] },
       nesting: structure,
       types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
-      marks: capture.gradientMarks,
-      newGradients: [...capture.newGradients.values()].flat(),
+      marks: capture.gradients.marks,
+      newGradients: capture.gradients.assumptions,
     };
   } finally {
     // Arrays that the body reads take part in the enclosing recording.
     if (session !== null) {
       session.isOpen = false;
-      for (const array of capture.touched) if (isFromOutside(array)) joinRecording(array);
+      for (const array of capture.calls.touched) if (isFromOutside(array)) joinRecording(array);
     }
   }
 }
@@ -115,7 +126,7 @@ function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): r
   const carriers = new Set(used);
   for (const name of symbolsOfTypes(seen).keys()) {
     if (told.has(name)) continue;
-    const carrier = mode.capture?.carrierOf(name);
+    const carrier = mode.capture?.sizes.carrierOf(name);
     if (carrier !== undefined) carriers.add(carrier);
   }
   return [...carriers];
@@ -225,7 +236,7 @@ function slotFor(op: string, target: ExternalRef): Slot {
   }
   const { of } = target;
   if (target.kind === 'array') {
-    const before = mode.capture?.current(of) ?? of;
+    const before = mode.capture?.state.current(of) ?? of;
     return { target, before, put: (after) => assignArray(of, after) };
   }
   const { attach } = target;

@@ -4,6 +4,7 @@ import type { Explanation } from '../caches/explain.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { checkHybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
+import { setOriginal } from '../options/originals.js';
 import { refuseUnconverted } from '../converted/unconverted.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
@@ -42,6 +43,7 @@ export function hybridize<F extends (...args: never[]) => unknown>(
   const known = (): Captured => captured ?? new Captured('hybridize', fn, options, false);
   const run = (...args: Parameters<F>): unknown =>
     captured === null ? fn(...args) : captured.call(args);
+  setOriginal(run, fn);
   return Object.assign(run as unknown as F, {
     explain: () => known().explain(),
     graphFor: (...args: Parameters<F>) => known().graphFor(args),

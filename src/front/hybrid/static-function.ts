@@ -3,6 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
 import { isCapturable } from '../options/capturable.js';
 import { noteFields } from '../core/capture.js';
+import { setOriginal } from '../options/originals.js';
 import { refuseUnconverted } from '../converted/unconverted.js';
 import { Captured } from './captured.js';
 import { config } from '../arrays/config.js';
@@ -105,6 +106,7 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
     if (!active || !config.useStaticGraph) return fn.apply(this as never, args);
     return owners.captured(this).call(args);
   };
+  setOriginal(run, fn);
   Object.defineProperties(run, {
     name: { value: fn.name },
     explain: { value: () => mergeExplanations(owners.all().map((each) => each.explain())) },
@@ -155,6 +157,7 @@ class Owners {
       if (typeof owner === 'object' && owner !== null) noteFields(owner, 'this');
       return this.#fn.apply(owner as never, args);
     };
+    setOriginal(bound, this.#fn);
     const options = { name: this.#fn.name || 'function', ...parts, ...this.#options };
     return new Captured('staticGraph', bound, options, true);
   }

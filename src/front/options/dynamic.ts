@@ -3,7 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import type { TreeStructure } from '../../base/attributes/tree.js';
 import type { NDArray } from '../core/ndarray.js';
 import type { CallSignature } from '../graphs/signature.js';
-import type { AxisNames } from './sizes.js';
+import type { AxisNames } from '../sizes/size-history.js';
 
 /**
  * The axes that stay symbolic. The same name means the same size.

@@ -39,6 +39,11 @@ export interface HybridizeOptions {
    */
   readonly tier?: Tier;
   /**
+   * Refuse calls that the device of the arrays lacks, with a `DeviceError` that names them and their lines, rather
+   * than run them on the CPU. Default false.
+   */
+  readonly strict?: boolean;
+  /**
    * Limit of traces: a call that would need one more is a `TraceError` that names the failing guard, and
    * nothing of it is computed. Default: none.
    */
@@ -63,6 +68,7 @@ const rules: OptionRules<HybridizeOptions> = {
     valueRule('a number of bytes', nonNegativeNumber),
   ),
   tier: oneOfValues(...tiers),
+  strict: oneOfValues(true, false),
   maxTraces: integerFrom(1),
   name: textRule,
   nameOf: callable,

@@ -2,6 +2,7 @@ import { type Dim, substituteDim, symbol } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { TensorType } from '../../ir/types.js';
 import type { NDArray } from '../core/ndarray.js';
+import type { AxisNames } from '../sizes/size-history.js';
 
 /** Types for a trace that serves several sizes. */
 export interface SymbolicTypes {
@@ -9,9 +10,6 @@ export interface SymbolicTypes {
   /** Values of the symbols in the current call. */
   readonly sizes: ReadonlyMap<string, number>;
 }
-
-/** For each axis of each array in order: the name of its size, or null for a static one. */
-export type AxisNames = readonly (string | null)[];
 
 /** The exact types of arrays. */
 export function exactTypes(leaves: readonly NDArray[]): SymbolicTypes {

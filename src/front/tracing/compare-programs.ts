@@ -1,9 +1,13 @@
-import { type Dim, DimExpr } from '../../base/dim/index.js';
 import {
-  type Attributes,
-  type AttributeSchema,
-  attributesText,
-} from '../../base/attributes/schema.js';
+  type Dim,
+  DimExpr,
+  sameDim,
+  substituteDim,
+  symbol,
+  symbolTable,
+} from '../../base/dim/index.js';
+import { type Attributes } from '../../base/attributes/schema.js';
+import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
   type CallNode,
@@ -12,6 +16,7 @@ import {
   type ProgramNode,
   type Value,
 } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import {
@@ -130,7 +135,7 @@ export class ProgramComparison {
     if (b.kind === 'constant' && this.#isSize(a, b)) return null;
     if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
     if (!areOperandsSame) return 'an operator with other operands';
-    if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
+    if (!this.#sameAttributes(a.op, a.attributes, b.attributes)) {
       return 'an operator with other attributes';
     }
     const isTyped =
@@ -178,8 +183,7 @@ export class ProgramComparison {
     const known = dimWithSizes(a, this.#sizes);
     if (known === b) return true;
     if (typeof known === 'number' || typeof b === 'number') return false;
-    const key = known.key.replace(/[A-Za-z_]\w*/g, (name) => this.#names.get(name) ?? name);
-    if (key === b.key) return true;
+    if (sameDim(this.#renamed(known), b)) return true;
     if (!maySettle) return false;
     const [form, other] = [known.key, b.key].map((each) => each.replace(/[A-Za-z_]\w*/g, '?'));
     const [names, others] = [known.key, b.key].map((each) => each.match(/[A-Za-z_]\w*/g) ?? []);
@@ -190,11 +194,22 @@ export class ProgramComparison {
     return true;
   }
 
-  #sameAttributes(schema: AttributeSchema, a: Attributes, b: Attributes): boolean {
+  /** A dimension in the names of the second program; their order decides the form of sums and maxima. */
+  #renamed(dim: DimExpr): Dim {
+    const names = [...symbolTable(dim)].map(([name, bounds]): [string, Dim] => [
+      name,
+      symbol(this.#names.get(name) ?? name, bounds),
+    ]);
+    return substituteDim(dim, new Map(names));
+  }
+
+  /** Compares all but the texts of errors, in which sizes that are known are numbers. */
+  #sameAttributes(op: Operator, a: Attributes, b: Attributes): boolean {
     if (a === b) return true;
-    if (Object.keys(schema).every((name) => this.#sameValue(a[name], b[name]))) return true;
-    const text = (attributes: Attributes): string => attributesText(schema, attributes);
-    return text(a) === text(b);
+    const isSame = (name: string): boolean =>
+      op.attributes[name].isMessage === true || this.#sameValue(a[name], b[name]);
+    if (Object.keys(op.attributes).every(isSame)) return true;
+    return attributesKey(op, a) === attributesKey(op, b);
   }
 
   #sameValue(a: unknown, b: unknown): boolean {
@@ -219,7 +234,7 @@ function comparedNodes({ graph }: Program): readonly NodeId[] {
   return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
 }
 
-/** Whether two values are the same result of nodes that correspond. */
+/** Predicate of values that are the same result of corresponding nodes. */
 type SameValue = (a: Value, b: Value) => boolean;
 
 function sameValueIn(nodes: readonly NodeId[], others: readonly NodeId[]): SameValue {

@@ -53,12 +53,14 @@ export class Cuts {
   readonly #live: LiveValues;
   readonly #known: readonly KnownResult[] | null;
   readonly #stretches: CodeSection[] = [];
+  /** Paths of fields that side-effect code has changed. */
+  readonly changedFields: Set<string> = new Set();
 
   constructor(capture: Capture, live: LiveValues, known: readonly KnownResult[] | null) {
     this.#capture = capture;
     this.#live = live;
     this.#known = known;
-    capture.log = known === null ? [] : null;
+    capture.calls.all = known === null ? [] : null;
     capture.onStaticCode = (code, args) => this.#call(code, args);
   }
 
@@ -74,7 +76,7 @@ export class Cuts {
   #call(code: StaticCode, given: readonly unknown[]): unknown {
     const source = currentSource();
     const { leaves, structure: argStructure } = flattenTree(given, isArray, 'staticCode');
-    const args = leaves.map((array) => this.#capture.current(array));
+    const args = leaves.map((array) => this.#capture.state.current(array));
     const effects = this.#capture.takeEffects();
     const draws = endDraws(this.#capture);
     const end = currentSerial();
@@ -101,8 +103,7 @@ export class Cuts {
     const earlier = new Map(fields?.changes().map(({ path, to }) => [path, to]));
     const result = runStaticCode(code, unflattenTree(argStructure, values) as readonly unknown[]);
     for (const { path, to } of fields?.changes() ?? []) {
-      if (!earlier.has(path) || !Object.is(earlier.get(path), to))
-        this.#capture.changedByCode.add(path);
+      if (!earlier.has(path) || !Object.is(earlier.get(path), to)) this.changedFields.add(path);
     }
     const { leaves, structure: resultStructure } = flattenTree(result, isArray, 'staticCode');
     const results = leaves.map((array) => {

@@ -12,12 +12,12 @@ export interface TraceSide {
   readonly source: string | undefined;
 }
 
-/** What two traces of one function disagree in. */
+/** Difference between two traces of one function. */
 export interface Difference {
   readonly problem: string;
   readonly first: TraceSide;
   readonly second: TraceSide;
-  /** What to pass as an argument: the differing value, or the deciding one. */
+  /** Value to pass as an argument: the differing one, or the deciding one. */
   readonly subject?: string;
 }
 

@@ -2,7 +2,8 @@ import { isStatic } from '../../base/dim/index.js';
 import { inContext } from '../../base/errors.js';
 import { bindShapes } from '../../ir/bind.js';
 import { stopGradient } from '../../ops/structure/identity.js';
-import { type Capture, type Effects, numberArray } from '../core/capture.js';
+import type { Capture, Effects } from '../core/capture.js';
+import { numberArray } from '../core/host-number.js';
 import { joinRecording, perform } from '../dispatch/dispatch.js';
 import { type CapturedDraws, continueFrom, takeState } from '../dispatch/generator.js';
 import { leaveGradient } from '../graphs/graph-runner.js';
@@ -76,8 +77,8 @@ export class LiveValues {
       if (draws !== undefined)
         this.set(draws.base, takeState(draws.tail === null ? draws.count : 0));
       for (const [array, source] of this.#capture.hostReads) this.set(array, numberArray(source));
-      const { log } = this.#capture;
-      for (; this.#ran < log!.length; this.#ran++) this.#run(log![this.#ran]);
+      const log = this.#capture.calls.all!;
+      for (; this.#ran < log.length; this.#ran++) this.#run(log[this.#ran]);
       if (draws?.tail) {
         continueFrom(this.of(draws.tail.state));
         takeState(draws.tail.count);
@@ -94,7 +95,7 @@ export class LiveValues {
 
   /** The outer arrays that recorded calls have read. */
   #outside(): readonly NDArray[] {
-    return [...this.#capture.touched].filter(
+    return [...this.#capture.calls.touched].filter(
       ({ elements, isConstant }) => elements !== null && !isConstant,
     );
   }
@@ -110,7 +111,8 @@ export class LiveValues {
       // Calls that stop gradients are not recorded, but where they were called, except for `detach`, their
       // operand takes part.
       const stops = declaration === stopGradient.declaration;
-      const isRecorded = session !== null || (stops && this.#capture.touched.has(operands[0]));
+      const isRecorded =
+        session !== null || (stops && this.#capture.calls.touched.has(operands[0]));
       const made = withMode({ session: isRecorded ? mode.session : null }, declaration.name, () =>
         perform(
           operation,
@@ -134,7 +136,7 @@ export class LiveValues {
         : [{ name: `result ${i}`, declared: shape, actual: made[i].shape }],
     );
     if (matches.length === 0) return;
-    const known = new Map([...this.#capture.sizes, ...this.#sizes]);
+    const known = new Map([...this.#capture.sizes.known, ...this.#sizes]);
     for (const [name, size] of bindShapes(matches, undefined, known)) this.#sizes.set(name, size);
   }
 }

@@ -155,7 +155,7 @@ function layOutStretch(
     given.push({ name: `local_${locals.of(array)}`, array });
     if (maker !== undefined) wanted[maker].add(array);
   };
-  const kept = capture.checked.filter(isInside);
+  const kept = capture.calls.checked.filter(isInside);
   const heads = [
     ...results.map(({ array }) => array),
     ...written,
@@ -177,14 +177,14 @@ function layOutStretch(
     writes: writesOf(effects, holder),
     marks: [...effects.gradientMarks].map(([array, mark]) => ({ of: holder(array), mark })),
     // Results that are returned unread take part through later uses; side-effect code reads unrecorded.
-    touched: [...new Set([...capture.touched, ...(isLast ? heads : [])])]
+    touched: [...new Set([...capture.calls.touched, ...(isLast ? heads : [])])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
       .map(holder),
     kept,
     stopsUnrecorded,
     draws: draws ?? null,
     // Calls whose results nothing reads are left out, but not what they refuse.
-    demanded: capture.requirements.filter(
+    demanded: capture.calls.requirements.filter(
       ({ serial }) => serial >= start && serial < stretches[k].end,
     ),
     follow: isInside,

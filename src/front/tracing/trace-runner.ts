@@ -1,4 +1,5 @@
 import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
+import type { IslandReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { checkResult } from './cuts.js';
 import type { FieldGuards } from '../fields/guards.js';
@@ -24,14 +25,19 @@ export class TraceRunner {
   constructor(
     trace: Trace,
     fields: FieldGuards,
-    { save, tier }: HybridizeOptions,
+    { save, tier, strict }: HybridizeOptions,
     keepsLocals: boolean,
   ) {
     this.trace = trace;
     this.#fields = fields;
-    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, save, tier));
+    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, { save, tier, strict }));
     this.#keepsLocals = keepsLocals;
     this.#isOneGraph = !keepsLocals && isOneGraph(trace);
+  }
+
+  /** Calls that ran on the CPU because a device lacks them. */
+  islands(): readonly IslandReport[] {
+    return this.graphs.flatMap((graph) => graph.islands());
   }
 
   /** Execution tiers so far. */

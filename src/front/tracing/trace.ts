@@ -1,6 +1,7 @@
 import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import type { TensorType } from '../../ir/types.js';
-import { Capture, type NewGradient } from '../core/capture.js';
+import type { NewGradient } from '../capture/gradients.js';
+import { Capture } from '../core/capture.js';
 import { Cuts, type KnownResult, type CodeSection } from './cuts.js';
 import type { FieldsFound } from '../fields/guards.js';
 import { FieldSnapshot } from '../fields/snapshot.js';
@@ -29,7 +30,7 @@ export interface Trace {
   /** Names of symbolic sizes that the function received as symbols. */
   readonly sizesHandedOut: ReadonlySet<string>;
   /** Assumptions about the freshness of gradients of outer arrays. */
-  readonly newGradients: readonly (NewGradient & { readonly name: string })[];
+  readonly newGradients: readonly (NewGradient<NDArray> & { readonly name: string })[];
 }
 
 /** The results of a trace that had to run while it was captured, because of its side-effect code. */
@@ -79,19 +80,19 @@ export interface TracedRun {
 /** Runs `fn` once with lazy arrays and lays out its graphs. */
 export function traceFunction(fn: (...args: never[]) => unknown, request: TraceRequest): TracedRun {
   const capture = new Capture('trace', request.sizes);
-  if (request.declared !== undefined) capture.declared = request.declared;
+  if (request.declared !== undefined) capture.sizes.declared = request.declared;
   const fields = new FieldSnapshot();
   capture.fields = fields;
   try {
     return traceInto(capture, fields, fn, request);
   } catch (error) {
-    request.onFailure?.(capture.sizesRead, capture.sizesHandedOut);
+    request.onFailure?.(capture.sizes.readAsNumbers, capture.sizes.handedOut);
     throw error;
   } finally {
     // Arrays refer to their readers, and must not keep blocks alive through them.
     capture.fields = null;
     // Releases outer arrays from recordings that only the trace has seen.
-    for (const session of capture.sessions) session.isOpen = false;
+    for (const session of capture.calls.sessions) session.isOpen = false;
   }
 }
 
@@ -134,10 +135,10 @@ function traceInto(
       fn(...(unflattenTree(structure, given) as never[])),
     );
   const result = watch === undefined ? run() : watch.during(run);
-  const fields = { before, changed: before.changes(), byCode: capture.changedByCode };
+  const fields = { before, changed: before.changes(), byCode: cuts?.changedFields ?? noPaths };
   const { leaves: returned, structure: outputs } = flattenTree(result, isArray);
   // A written and returned array stands for its new value.
-  const wanted = returned.map((array) => capture.current(array));
+  const wanted = returned.map((array) => capture.state.current(array));
   const stretches = cuts?.finish() ?? [uncut(capture)];
   const inputNames = leafNames(structure, 'input');
   const outputNames = leafNames(outputs, 'output');
@@ -151,19 +152,21 @@ function traceInto(
     outputs: wanted.map((array, i) => ({ name: outputNames[i], array })),
     nameOf,
   });
-  const newGradients = [...capture.newGradients.values()].flat().map((each) => ({
+  const newGradients = capture.gradients.assumptions.map((each) => ({
     ...each,
     name: `${nameOf(each.array) ?? 'captured'}_gradient`,
   }));
-  const { sizesRead, sizesHandedOut } = capture;
+  const { readAsNumbers: sizesRead, handedOut: sizesHandedOut } = capture.sizes;
   const trace = { ...layout, outputs, sizesRead, sizesHandedOut, newGradients };
-  const gradients = capture.gradientsFound;
+  const gradients = capture.gradients.modes;
   if (!live.hasRun) return { trace, firstRun: null, fields, gradients };
   const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];
   const [results, values] = [wanted, locals].map((arrays) => arrays.map((each) => live.of(each)));
   live.finish(wanted.some(isRecordedOpen));
   return { trace, firstRun: { results, locals: values }, fields, gradients };
 }
+
+const noPaths: ReadonlySet<string> = new Set();
 
 function isRecordedOpen({ origin }: NDArray): boolean {
   return origin?.session?.isOpen === true && !origin.isReleased;

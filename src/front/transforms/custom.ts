@@ -1,8 +1,8 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../base/errors.js';
 import { callable, checkArgument, checkOptions } from '../../base/attributes/options.js';
-import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
+import { Program, typeToString, type Value } from '../../ir/program.js';
+import { sameType, type TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
 import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
 import { withGradient, zerosLike } from '../../ops/index.js';

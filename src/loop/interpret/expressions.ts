@@ -206,9 +206,8 @@ class Compiler {
   #read({ buffer }: Load): (frame: Frame, index: number) => Lane {
     const { kernel } = this.#slots;
     const slot = this.#slots.buffer(buffer);
-    const { storage } = buffer;
     return (frame, index) => {
-      const value = frame.memory[storage][frame.bases[slot] + index];
+      const value = frame.views[slot][frame.bases[slot] + index];
       if (index < 0 || value === undefined) outOfBounds(kernel, buffer, index);
       return value;
     };

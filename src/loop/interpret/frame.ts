@@ -6,7 +6,7 @@ import type { Lane } from '../language/scalar.js';
 /** A vector, or one lane. */
 export type LaneValue = Lane | readonly Lane[];
 
-type View =
+export type View =
   Float32Array | Float64Array | Int32Array | BigInt64Array | Int8Array | Uint8Array | Uint16Array;
 
 /** One memory, seen as elements of each kind. */
@@ -39,9 +39,18 @@ export interface Member {
   readonly count: number;
 }
 
+/** A buffer in a memory of its own: where it begins in that, in bytes. */
+export interface BufferArgument {
+  readonly memory: MemoryViews;
+  readonly address: number;
+}
+
 /** One activation of a kernel. */
 export interface Frame {
+  /** Memory of buffers that are given by their addresses. */
   readonly memory: MemoryViews;
+  /** The memory of each buffer, as its elements, by slot. */
+  readonly views: View[];
   /** Locals and shared subexpressions, by slot. */
   readonly values: LaneValue[];
   /** Start of each buffer, in its own elements, by slot. */

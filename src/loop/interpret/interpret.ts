@@ -1,7 +1,7 @@
 import { ArgumentError, DeviceError } from '../../base/errors.js';
-import { compileKernel } from './statements.js';
-import { type Member, memoryOf } from './frame.js';
-import type { Module } from '../language/nodes.js';
+import { compileKernel, type KernelValue } from './statements.js';
+import { type BufferArgument, type LaneValue, type Member, memoryOf } from './frame.js';
+import type { Kernel, Module, Var } from '../language/nodes.js';
 
 const op = 'interpret';
 
@@ -31,32 +31,61 @@ export function interpret(
       expected: module.kernels.map((candidate) => candidate.name).join(', '),
     });
   }
-  if (args.length !== found.params.length) {
-    throw new ArgumentError(`kernel ${kernel} was given the wrong number of arguments`, {
+  run(found, memory, args, member);
+}
+
+/**
+ * Runs a kernel each of whose buffers is in a memory of its own, as `interpret` does. Numbers are given in order among
+ * the buffers.
+ */
+export function interpretApart(
+  kernel: Kernel,
+  args: readonly (number | BufferArgument)[],
+  member?: Member,
+): void {
+  run(kernel, nowhere, args, member);
+}
+
+const nowhere = new ArrayBuffer(0);
+
+function run(
+  kernel: Kernel,
+  memory: ArrayBufferLike,
+  args: readonly (number | BufferArgument)[],
+  member: Member | undefined,
+): void {
+  const { name, params } = kernel;
+  if (args.length !== params.length) {
+    throw new ArgumentError(`kernel ${name} was given the wrong number of arguments`, {
       op,
-      expected: `${found.params.length} arguments`,
+      expected: `${params.length} arguments`,
       actual: `${args.length} arguments`,
     });
   }
-  const lanes = found.params.map((param, i) => {
-    if (param.kind === 'buffer') return args[i];
-    if (param.type.lanes !== 1) {
-      throw new DeviceError(`kernel ${kernel} takes a vector and cannot be called from outside`, {
-        op,
-      });
-    }
-    switch (param.type.scalar) {
-      case 'i64':
-        return BigInt.asIntN(64, BigInt(args[i]));
-      case 'i32':
-        return args[i] | 0;
-      case 'bool':
-        return args[i] === 0 ? 0 : 1;
-      case 'f32':
-        return Math.fround(args[i]);
-      case 'f64':
-        return args[i];
-    }
+  const values = params.map((param, i): KernelValue => {
+    const given = args[i];
+    if (typeof given !== 'number' || param.kind === 'buffer') return given;
+    return laneOf(name, param, given);
   });
-  compileKernel(found)(memoryOf(memory), lanes, member);
+  compileKernel(kernel)(memoryOf(memory), values, member);
+}
+
+function laneOf(kernel: string, { type }: Var, value: number): LaneValue {
+  if (type.lanes !== 1) {
+    throw new DeviceError(`kernel ${kernel} takes a vector and cannot be called from outside`, {
+      op,
+    });
+  }
+  switch (type.scalar) {
+    case 'i64':
+      return BigInt.asIntN(64, BigInt(value));
+    case 'i32':
+      return value | 0;
+    case 'bool':
+      return value === 0 ? 0 : 1;
+    case 'f32':
+      return Math.fround(value);
+    case 'f64':
+      return value;
+  }
 }

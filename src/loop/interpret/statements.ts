@@ -5,6 +5,7 @@ import { stretchOf } from '../language/team.js';
 import { type Code, compileExpr, type FrameSlots } from './expressions.js';
 import {
   baseElement,
+  type BufferArgument,
   type Frame,
   type Member,
   type MemoryViews,
@@ -12,7 +13,10 @@ import {
   type LaneValue,
 } from './frame.js';
 
-export type Runnable = (memory: MemoryViews, args: readonly LaneValue[], member?: Member) => void;
+/** A buffer is given by its address in `memory`, or by a memory of its own. */
+export type KernelValue = LaneValue | BufferArgument;
+
+export type Runnable = (memory: MemoryViews, args: readonly KernelValue[], member?: Member) => void;
 
 /** One thread that runs everything. */
 const alone: Member = { index: 0, count: 1 };
@@ -28,24 +32,32 @@ export function compileKernel(kernel: Kernel): Runnable {
 
 function compileFresh(kernel: Kernel): Runnable {
   const slots = new KernelSlots(kernel.name);
-  const receive = kernel.params.map((param): ((frame: Frame, value: LaneValue) => void) => {
+  const receive = kernel.params.map((param): ((frame: Frame, value: KernelValue) => void) => {
     if (param.kind === 'buffer') {
       const slot = slots.bind(param);
       return (frame, value) => {
-        frame.bases[slot] = baseElement(kernel.name, param, Number(value));
+        const { memory, address } = isOwn(value)
+          ? value
+          : { memory: frame.memory, address: Number(value) };
+        frame.views[slot] = memory[param.storage];
+        frame.bases[slot] = baseElement(kernel.name, param, address);
       };
     }
     const slot = slots.local(param);
     return (frame, value) => {
-      frame.values[slot] = value;
+      frame.values[slot] = value as LaneValue; // a variable is given by its value
     };
   });
   const run = compileStmt(kernel.body, slots);
   return (memory, args, member = alone) => {
-    const frame: Frame = { memory, values: [], bases: [], member };
+    const frame: Frame = { memory, views: [], values: [], bases: [], member };
     receive.forEach((give, i) => give(frame, args[i]));
     run(frame);
   };
+}
+
+function isOwn(value: KernelValue): value is BufferArgument {
+  return typeof value === 'object' && 'memory' in value;
 }
 
 class KernelSlots implements FrameSlots {
@@ -160,9 +172,8 @@ function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
 /** Lanes are stored in order: where two lanes meet one element, the later one stays. */
 function compileStore({ buffer, index, value }: Store, slots: FrameSlots): Code<void> {
   const slot = slots.buffer(buffer);
-  const { storage } = buffer;
   const write = (frame: Frame, at: number, lane: Lane): void => {
-    const view = frame.memory[storage];
+    const view = frame.views[slot];
     const place = frame.bases[slot] + at;
     if (at < 0 || place >= view.length) outOfBounds(slots.kernel, buffer, at);
     view[place] = lane;

@@ -6,7 +6,7 @@
  * constructors of `build.ts`; what each node means is defined by `interpret.ts`.
  */
 
-/** What is computed with. Memory holds more kinds (`Storage`); loads and stores convert. */
+/** Types of computed values. Memory holds more (`Storage`); loads and stores convert. */
 export type Scalar = 'f32' | 'f64' | 'i32' | 'i64' | 'bool';
 
 /** Element kinds of memory: `i8`, `u8`, `u16` load as i32 and store their low bits. */

@@ -1,6 +1,6 @@
 export type AddressScalar = 'i32' | 'i64';
 
-/** What the author of loops may know of the processor and the compiler that kernels are made for. */
+/** Properties of the processor and compiler that a schedule may depend on. */
 export interface Target {
   /** For people, and for keys of what is kept: `wasm`, `avx512`, ... */
   readonly name: string;
@@ -8,7 +8,7 @@ export interface Target {
   readonly vectorBytes: number;
   /** Vector registers that the compiler behind this one hands out in one loop. */
   readonly vectorRegisters: number;
-  /** Whether adding a product to a variable (`sum = sum + a * b`) is one instruction, which rounds once. */
+  /** True where adding a product to a variable (`sum = sum + a * b`) is one instruction, which rounds once. */
   readonly fusesMultiplyAdd: boolean;
   /** Steps along `k` in one iteration of a product's innermost loop, where the compiler gains by more than one. */
   readonly productSteps: number;
@@ -17,7 +17,7 @@ export interface Target {
   readonly secondCache: number;
   /** The most bytes of a product's right operand that many rows read where it is, rather than from panels. */
   readonly inPlace: number;
-  /** What `main` computes byte addresses in: unsigned 32 bits, for memory of at most 4 GiB, or 64. */
+  /** Type of byte addresses in `main`: unsigned 32 bits, for memory of at most 4 GiB, or 64. */
   readonly addresses: AddressScalar;
 }
 

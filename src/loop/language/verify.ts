@@ -4,7 +4,7 @@ import { problemOfRanges } from './verify-ranges.js';
 import { children, ownExprs, visitExprs, withChildren } from './visit.js';
 
 /**
- * What the checked constructors cannot see:
+ * Checks the rules of a module that constructors of nodes cannot:
  *
  * 1. a variable is read or assigned only inside the scope that binds it;
  * 2. a binding never hides another binding of the same variable;

@@ -248,7 +248,7 @@ export function calledKernels({ kernels }: Module): ReadonlySet<Kernel> {
   return called;
 }
 
-/** How `mapStmt` changes the parts of a statement. Absent functions keep their part. */
+/** Functions by which `mapStmt` replaces the parts of a statement. Absent ones keep their part. */
 export interface StmtMapper {
   readonly expr?: (expr: Expr) => Expr;
   /** Applied to variables where they are bound or assigned. */

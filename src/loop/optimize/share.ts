@@ -24,7 +24,7 @@ export function share(kernel: Kernel): Kernel {
   return withBody(kernel, new Sharing(separate).run());
 }
 
-/** What each mutable local and each buffer holds at one point of the program. */
+/** Contents of each mutable local and each buffer at one point of the program. */
 interface State {
   readonly locals: Map<Var, NumberedValue>;
   readonly memory: Map<Buffer, Version>;
@@ -250,7 +250,7 @@ class Sharing {
   }
 }
 
-/** How many loops a statement holds that are in no other of them. */
+/** Number of outermost loops in a statement. */
 function loopsIn(stmt: Stmt): number {
   if (stmt.kind === 'for' || stmt.kind === 'while') return 1;
   return ownStmts(stmt).reduce((count, inner) => count + loopsIn(inner), 0);

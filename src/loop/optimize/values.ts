@@ -18,7 +18,7 @@ export interface CodeScope {
   readonly certain: boolean;
   /** For the body of a loop: how many loops it holds that are in no other of them. */
   readonly loops: number;
-  /** What to emit, in order; null where a value turned out to need no name. */
+  /** Statements to emit, in order; null where a value turned out to need no name. */
   readonly items: (() => Stmt | null)[];
   open: boolean;
 }
@@ -43,7 +43,7 @@ export function emit(scope: CodeScope): Stmt[] {
   return scope.items.map((item) => item()).filter((stmt) => stmt !== null);
 }
 
-/** Where the present worth of a variable or buffer came to be. */
+/** Definition of the current contents of a variable or buffer. */
 export interface Version {
   readonly number: number;
   readonly scope: CodeScope;
@@ -61,7 +61,7 @@ export class NumberedValue {
   /** The outermost place that may compute it. */
   readonly scope: CodeScope;
   name: Var | null = null;
-  /** How many unnamed operations deep the expression is. */
+  /** Depth of the expression in unnamed operations. */
   readonly #height: number;
   #uses = 0;
   #expr: Expr | null = null;
@@ -112,12 +112,12 @@ export class NumberedValue {
     this.name ??= preferred ?? variable('t', scalar, lanes);
   }
 
-  /** How users write it. */
+  /** Expression by which users refer to it. */
   get expr(): Expr {
     return this.name ?? this.computed;
   }
 
-  /** How it is computed. */
+  /** Expression that computes it. */
   get computed(): Expr {
     if (this.#expr === null) {
       let i = 0;
@@ -172,7 +172,7 @@ export class ValueTable {
     return value;
   }
 
-  /** Where the values of a computation are kept, the innermost scope last. */
+  /** Scopes that may hold values of a computation, the innermost last. */
   #candidates(
     node: Expr,
     operands: readonly NumberedValue[],
@@ -197,7 +197,7 @@ export class ValueTable {
 interface Computation {
   readonly node: Expr;
   readonly operands: readonly NumberedValue[];
-  /** What a load reads; null for everything else. */
+  /** Version of the memory that a load reads; null for other expressions. */
   readonly memory: Version | null;
   readonly values: NumberedValue[];
 }

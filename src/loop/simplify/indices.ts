@@ -15,7 +15,7 @@ import {
   zeroPolynomial,
 } from '../analysis/polynomial.js';
 
-/** What the rules on indices work with. */
+/** Facts for the rules on indices. */
 export interface IndexContext {
   readonly facts: Facts;
   readonly numberOf: NumberOf;

@@ -70,7 +70,7 @@ export function applySides({ left, right, constants }: Sides, expr: Expr): Expr 
   return broadcast(substitution(bound)(right), expr.type.lanes);
 }
 
-/** Whether a pattern that is no hole and a node agree in all but operands and lanes. */
+/** True when a pattern, not a hole, and a node agree in all but operands and lanes. */
 function isAlike(pattern: Expr, subject: Expr): boolean {
   if (pattern.kind !== subject.kind || pattern.type.scalar !== subject.type.scalar) return false;
   if (pattern.kind === 'const') return Object.is(pattern.value, (subject as typeof pattern).value);

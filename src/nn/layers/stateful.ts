@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import { ShapeError } from '../../base/errors.js';
 import { checkOptions, type OptionRules } from '../../base/attributes/options.js';
 import { type Capture, currentTrace, outsideCapture } from '../../front/core/capture.js';
@@ -86,7 +87,7 @@ abstract class StatefulLayer extends HybridBlock {
   /** Replaced when the batch size changes, which invalidates graphs of hybridized blocks. */
   state: CarriedState;
   readonly #isTimeFirst: boolean;
-  readonly #states: Map<number, CarriedState> = new Map();
+  readonly #states: BoundedCache<number, CarriedState> = new BoundedCache({ capacity });
   /** Captures that have reset the states. */
   readonly #resetIn: WeakSet<Capture> = new WeakSet();
   /** Parameter values that are known to be zero at points of captured code. */
@@ -145,12 +146,11 @@ abstract class StatefulLayer extends HybridBlock {
 
   #stateFor(batch: number): CarriedState {
     if (this.state.batch !== null && this.state.batch !== batch) this.#changeBatch(batch);
-    if (!this.#states.has(batch)) {
+    if (this.#states.get(batch) === undefined) {
       this.state.begin(batch);
       // If captured code resets before this state exists, its replays reset it.
       const trace = currentTrace();
       if (trace !== null && this.#resetIn.has(trace)) this.#clear(this.state.values);
-      if (this.#states.size >= capacity) this.#states.delete(this.#states.keys().next().value!);
       this.#states.set(batch, this.state);
     }
     return this.state;
@@ -199,7 +199,7 @@ abstract class StatefulLayer extends HybridBlock {
 
 /** The current value of a parameter's array, captured updates included. */
 function currentValue({ value }: Parameter): NDArray {
-  return currentTrace()?.current(value) ?? value;
+  return currentTrace()?.state.current(value) ?? value;
 }
 
 /** An LSTM that carries its states from call to call; see `LSTMCell`. */

@@ -2,6 +2,9 @@ import { type Dim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { checkArgument, instanceOf, type ValueRule } from '../../base/attributes/options.js';
 import { NDArray } from '../../front/core/ndarray.js';
+import { ofShape } from '../../front/dispatch/meeting.js';
+import { type Refusal, refusalError, words } from '../../ir/requirement.js';
+import type { Shape } from '../../ir/types.js';
 
 const array: ValueRule<NDArray> = instanceOf('an array', NDArray);
 
@@ -10,30 +13,44 @@ export function checkArrays(op: string, arrays: Readonly<Record<string, unknown>
   for (const [name, value] of Object.entries(arrays)) checkArgument(op, name, value, array);
 }
 
-/** Refuses predictions and targets of different shapes, and values that are not arrays. */
-export function checkSameShape(op: string, predictions: NDArray, targets: NDArray): void {
+/**
+ * Targets with the shape of the predictions. Refuses others, as far as the sizes are known before the data decides
+ * them, and values that are not arrays.
+ */
+export function fittingTargets(op: string, predictions: NDArray, targets: NDArray): NDArray {
   checkArrays(op, { predictions, targets });
-  if (sameSizes(predictions.type.shape, predictions, targets)) return;
-  throw new ShapeError('predictions and targets differ in shape', {
+  const { shape } = predictions.type;
+  const refusal = (wanted: Shape, actual: Shape): Refusal => ({
+    error: 'shape',
     op,
-    expected: `[${predictions.shape.join(', ')}]`,
-    actual: `[${targets.shape.join(', ')}]`,
+    problem: words`predictions and targets differ in shape`,
+    expected: words`${wanted}`,
+    actual: words`${actual}`,
   });
+  const fitting = ofShape(targets, shape, () => refusal(shape, targets.type.shape));
+  if (fitting !== null) return fitting;
+  if (sameSizes(shape, predictions, targets)) return targets;
+  throw refusalError(refusal(predictions.shape, targets.shape));
 }
 
-/** Refuses labels whose shape is not that of the logits without the class axis. */
-export function checkLabelShape(op: string, logits: NDArray, labels: NDArray, axis: number): void {
+/** Labels with the shape of the logits without the class axis; refuses others as `fittingTargets` does. */
+export function fittingLabels(op: string, logits: NDArray, labels: NDArray, axis: number): NDArray {
   const rows = logits.type.shape.toSpliced(axis, 1);
+  const refusal = (wanted: Shape, actual: Shape): Refusal => ({
+    error: 'shape',
+    op,
+    problem: words`there must be one label for each row of classes`,
+    expected: words`${wanted}, the logits without axis ${String(axis)}`,
+    actual: words`${actual}`,
+    advice: 'give probabilities of every class as floats',
+  });
+  const fitting = ofShape(labels, rows, () => refusal(rows, labels.type.shape));
+  if (fitting !== null) return fitting;
   const isSame = (dim: Dim, at: number): boolean =>
     sameDim(dim, labels.type.shape[at]) ||
     logits.shape[at < axis ? at : at + 1] === labels.shape[at];
-  if (labels.ndim === rows.length && rows.every(isSame)) return;
-  throw new ShapeError('there must be one label for each row of classes', {
-    op,
-    expected: `[${logits.shape.toSpliced(axis, 1).join(', ')}], the logits without axis ${axis}`,
-    actual: `[${labels.shape.join(', ')}]`,
-    advice: 'give probabilities of every class as floats',
-  });
+  if (labels.ndim === rows.length && rows.every(isSame)) return labels;
+  throw refusalError(refusal(logits.shape.toSpliced(axis, 1), labels.shape));
 }
 
 /** The axis of the classes, counted from the front. */

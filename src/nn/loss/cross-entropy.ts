@@ -17,7 +17,7 @@ import {
   add, cast, classPosition, div, expandDims, gather, greaterEqual, logSoftmax, maximum, mul, neg, reshape,
   squeeze, sum, take, where,
 } from '../../ops/index.js'; // prettier-ignore
-import { checkArrays, checkLabelShape, checkSameShape, classAxis, inNameOf } from './checks.js';
+import { checkArrays, classAxis, fittingLabels, fittingTargets, inNameOf } from './checks.js';
 import { lossInFloat32, isNarrowLoss } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
@@ -91,7 +91,7 @@ function againstProbabilities(
   weight: NDArray | null,
   { labelSmoothing = 0, ignoreIndex, ...options }: CrossEntropyOptions,
 ): NDArray {
-  checkSameShape(op, logProbabilities, targets);
+  const fitting = fittingTargets(op, logProbabilities, targets);
   if (ignoreIndex !== undefined) {
     throw new ArgumentError('ignoreIndex applies to labels', {
       op,
@@ -101,7 +101,7 @@ function againstProbabilities(
     });
   }
   const share = labelSmoothing / logProbabilities.shape[axis];
-  const wanted = labelSmoothing === 0 ? targets : add(mul(targets, 1 - labelSmoothing), share);
+  const wanted = labelSmoothing === 0 ? fitting : add(mul(fitting, 1 - labelSmoothing), share);
   return reduce(neg(sum(mul(weighted(logProbabilities, weight, axis), wanted), axis)), options);
 }
 
@@ -112,10 +112,10 @@ function againstLabels(
   weight: NDArray | null,
   { labelSmoothing = 0, ignoreIndex, reduction }: CrossEntropyOptions,
 ): NDArray {
-  checkLabelShape(op, logProbabilities, labels, axis);
+  const fitting = fittingLabels(op, logProbabilities, labels, axis);
   const classes = extentsOf(logProbabilities)[axis];
   const positions = inNameOf(op, classPosition.declaration.name, () =>
-    classPosition(labels, classes, { ignoreIndex: ignoreIndex ?? null }),
+    classPosition(fitting, classes, { ignoreIndex: ignoreIndex ?? null }),
   );
   const counts = ignoreIndex === undefined ? null : greaterEqual(positions, 0);
   const known = counts === null ? positions : maximum(positions, 0);

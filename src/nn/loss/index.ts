@@ -11,7 +11,7 @@ import type { FloatDType } from '../../front/core/result-dtypes.js';
 import {
   abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
-import { checkSameShape } from './checks.js';
+import { fittingTargets } from './checks.js';
 import { lossInFloat32, isNarrowLoss } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
@@ -27,8 +27,8 @@ export function mse(
 ): NDArray<FloatDType> {
   checkOptions('mse', options, lossRules);
   if (isNarrowLoss(predictions, targets)) return lossInFloat32(mse, predictions, targets, options);
-  checkSameShape('mse', predictions, targets);
-  return reduce(square(sub(predictions, targets)), options);
+  const wanted = fittingTargets('mse', predictions, targets);
+  return reduce(square(sub(predictions, wanted)), options);
 }
 
 /** The mean absolute error. */
@@ -39,8 +39,8 @@ export function l1(
 ): NDArray<FloatDType> {
   checkOptions('l1', options, lossRules);
   if (isNarrowLoss(predictions, targets)) return lossInFloat32(l1, predictions, targets, options);
-  checkSameShape('l1', predictions, targets);
-  return reduce(abs(sub(predictions, targets)), options);
+  const wanted = fittingTargets('l1', predictions, targets);
+  return reduce(abs(sub(predictions, wanted)), options);
 }
 
 /** Options of `huber`. */
@@ -60,9 +60,9 @@ export function huber(
   checkOptions('huber', options, huberRules);
   if (isNarrowLoss(predictions, targets))
     return lossInFloat32(huber, predictions, targets, options);
-  checkSameShape('huber', predictions, targets);
+  const wanted = fittingTargets('huber', predictions, targets);
   const delta = options.delta ?? 1;
-  const error = sub(predictions, targets);
+  const error = sub(predictions, wanted);
   const size = abs(error);
   const losses = where(less(size, delta), square(error).mul(0.5), size.sub(delta / 2).mul(delta));
   return reduce(losses, options);
@@ -86,19 +86,19 @@ export function binaryCrossEntropy(
   if (isNarrowLoss(predictions, targets)) {
     return lossInFloat32(binaryCrossEntropy, predictions, targets, options);
   }
-  checkSameShape('binaryCrossEntropy', predictions, targets);
+  const wanted = fittingTargets('binaryCrossEntropy', predictions, targets);
   if (options.fromLogits ?? true) {
     // max(x, 0) - x t + log(1 + exp(-|x|))
     const losses = add(
-      sub(relu(predictions), mul(predictions, targets)),
+      sub(relu(predictions), mul(predictions, wanted)),
       softplus(neg(abs(predictions))),
     );
     return reduce(losses, options);
   }
   // The logarithm is clamped where float32 would make it infinite, as in PyTorch.
   const bounded = (p: NDArray): NDArray => maximum(log(p), -100);
-  const yes = mul(targets, bounded(predictions));
-  const no = mul(sub(1, targets), bounded(sub(1, predictions)));
+  const yes = mul(wanted, bounded(predictions));
+  const no = mul(sub(1, wanted), bounded(sub(1, predictions)));
   return reduce(neg(add(yes, no)), options);
 }
 
@@ -122,9 +122,9 @@ export function kl(
   checkOptions('kl', options, klRules);
   if (isNarrowLoss(logPredictions, targets))
     return lossInFloat32(kl, logPredictions, targets, options);
-  checkSameShape('kl', logPredictions, targets);
-  const isNone = equal(targets, 0);
-  const safe = where(isNone, 1, targets);
-  const terms = where(isNone, 0, mul(targets, sub(log(safe), logPredictions)));
+  const wanted = fittingTargets('kl', logPredictions, targets);
+  const isNone = equal(wanted, 0);
+  const safe = where(isNone, 1, wanted);
+  const terms = where(isNone, 0, mul(wanted, sub(log(safe), logPredictions)));
   return reduce(sum(terms, options.axis ?? -1), options);
 }

@@ -16,16 +16,17 @@ import {
   type Capture,
   currentTrace,
   hostNumber,
-  type HostNumber,
   isCapturing,
   noteFields,
   outsideCapture,
 } from '../../front/core/capture.js';
+import type { HostNumber } from '../../front/core/host-number.js';
 import { array, zeros } from '../../front/arrays/creation.js';
-import { GradientUser } from '../../front/core/gradient-use.js';
+import { GradientUser } from '../../front/capture/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
 import { nameArray } from '../../front/options/names.js';
 import type { NDArray } from '../../front/core/ndarray.js';
+import { fetchElements } from '../../front/devices/placing.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
@@ -163,6 +164,13 @@ export abstract class Optimizer {
     this.#refuseTrace('set');
     checkArgument(this.constructor.name, 'learningRate', rate, learningRateRule);
     this.#learningRate = rate;
+  }
+
+  /** Moves what it keeps to the CPU, where the parameters have been moved by `await net.cpu()`. */
+  async cpu(): Promise<this> {
+    const counts = this.#updates === null ? [this.#count] : [this.#count, this.#updates];
+    for (const kept of [...counts, ...[...this.#state.values()].flat()]) await fetchElements(kept);
+    return this;
   }
 
   /** The number of steps taken. A step without new gradients does not count. */

@@ -87,7 +87,7 @@ const shared = { strides: attr.ints, dilation: attr.ints, groups: attr.int };
  * (implicit GEMM). Throws a `ShapeError` when ranks, channels or groups do not fit, or a window is
  * larger than the padded input; an `ArgumentError` for options that are not acceptable.
  */
-export const conv: OperatorFunction<Conv, false> = operator({
+export const conv: OperatorFunction<Conv> = operator({
   name: 'conv',
   options: { at: 2, names: ['strides', 'padding', 'dilation', 'groups'] },
   family: 'contraction',
@@ -162,7 +162,7 @@ export const conv: OperatorFunction<Conv, false> = operator({
  * Throws a `ShapeError` when ranks, channels or groups do not fit, an `ArgumentError` for options that
  * are not acceptable.
  */
-export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
+export const convTranspose: OperatorFunction<ConvTranspose> = operator({
   name: 'convTranspose',
   options: { at: 2, names: ['strides', 'padding', 'dilation', 'groups', 'outputPadding', 'size'] },
   family: 'contraction',
@@ -261,8 +261,7 @@ export const convWeightGradient: OperatorFunction<
     x: Input<T>,
     g: Input<T>,
     options: ConvWeightGradientOptions,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'convWeightGradient',
   options: { at: 2, names: ['kernel', 'strides', 'padding', 'dilation', 'groups'] },

@@ -23,7 +23,7 @@ import { reshape } from '../movement/reshape.js';
 import { broadcastTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
 import { contractTerms, type LabeledTensor, withoutRepeats } from './contract-terms.js';
-import { type Equation, type Label, readEquation } from './equation.js';
+import { type Equation, type Label, labelMeetings, readEquation } from './equation.js';
 import { inputShape } from './window.js';
 
 /**
@@ -36,8 +36,7 @@ import { inputShape } from './window.js';
  * Throws an `ArgumentError` for a malformed equation and a `ShapeError` where operands do not fit it.
  */
 export const einsum: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(equation: string, ...operands: readonly Input<T>[]) => T,
-  false
+  <T extends Tensor = DefaultTensor>(equation: string, ...operands: readonly Input<T>[]) => T
 > = operator({
   name: 'einsum',
   family: 'contraction',
@@ -60,6 +59,7 @@ export const einsum: OperatorFunction<
     );
     return [{ dtype: inputs[0].dtype, shape: output.map((label) => extents.get(label)!) }];
   },
+  meetings: (shapes, { equation }) => labelMeetings('einsum', equation, shapes),
   gradient: ({ inputs, grads: [g], needs, attributes: { equation } }) => {
     const read = readFor(equation, inputs);
     return inputs.map((_, at) => (needs[at] ? operandGradient(read, inputs, g!, at) : null));

@@ -1,7 +1,9 @@
 import { type Dim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { type Refusal, requireNow, words } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import { shapeToString } from '../declare/infer.js';
+import type { Meeting, OperandAxis } from '../declare/meeting.js';
 
 /** An axis label: a letter, or for the axes of an ellipsis `.` and their number from the right. */
 export type Label = string;
@@ -25,14 +27,7 @@ export interface Equation {
  */
 export function readEquation(op: string, text: string, shapes: readonly Shape[]): Equation {
   const { inputs, output } = parse(op, text);
-  if (inputs.length !== shapes.length) {
-    throw new ArgumentError('the equation and the operands do not fit', {
-      op,
-      expected: `${inputs.length} operands for ${JSON.stringify(text)}`,
-      actual: String(shapes.length),
-    });
-  }
-  const operands = inputs.map((term, i) => spellOut(op, term, shapes[i], i));
+  const operands = labelsOf(op, text, inputs, shapes);
   const extents = new Map<Label, Dim>();
   operands.forEach((labels, i) => noteExtents(op, extents, labels, shapes[i], i));
   const hidden = operands
@@ -41,6 +36,75 @@ export function readEquation(op: string, text: string, shapes: readonly Shape[])
   const letters = output ?? implicitOutput(inputs, hidden.length > 0);
   const result = letters.flatMap((label) => (label === '...' ? hidden : [label]));
   return { operands, output: result, extents };
+}
+
+function labelsOf(
+  op: string,
+  text: string,
+  inputs: Terms['inputs'],
+  shapes: readonly Shape[],
+): readonly (readonly Label[])[] {
+  if (inputs.length !== shapes.length) {
+    throw new ArgumentError('the equation and the operands do not fit', {
+      op,
+      expected: `${inputs.length} operands for ${JSON.stringify(text)}`,
+      actual: String(shapes.length),
+    });
+  }
+  return inputs.map((term, i) => spellOut(op, term, shapes[i], i));
+}
+
+/** Meetings of axes with the same label: equal within an operand, broadcast between operands. */
+export function labelMeetings(
+  op: string,
+  text: string,
+  shapes: readonly Shape[],
+): readonly Meeting[] {
+  const operands = labelsOf(op, text, parse(op, text).inputs, shapes);
+  const places = new Map<Label, OperandAxis[]>();
+  operands.forEach((labels, operand) =>
+    labels.forEach((label, axis) => {
+      const known = places.get(label);
+      if (known === undefined) places.set(label, [{ operand, axis }]);
+      else known.push({ operand, axis });
+    }),
+  );
+  const refusalOf =
+    (label: Label, orOne: boolean): Meeting['refusal'] =>
+    ({ operand, axis }, known) =>
+      twoSizes(op, label, orOne ? words`${known}, or 1` : words`${known}`, {
+        shape: shapes[operand],
+        axis,
+        operand,
+      });
+  const repeated = [...places].flatMap(([label, all]) =>
+    operands.flatMap((_, k) => {
+      const own = all.filter(({ operand }) => operand === k);
+      if (own.length < 2) return [];
+      return [{ places: own, broadcasts: false, refusal: refusalOf(label, false) }];
+    }),
+  );
+  const shared = [...places].map(([label, all]) => ({
+    places: all,
+    broadcasts: true,
+    refusal: refusalOf(label, true),
+  }));
+  return [...repeated, ...shared];
+}
+
+function twoSizes(
+  op: string,
+  label: Label,
+  expected: Refusal['expected'],
+  { shape, axis, operand }: OperandAxis & { readonly shape: Shape },
+): Refusal {
+  return {
+    error: 'shape',
+    op,
+    problem: words`axis ${label} has two sizes`,
+    expected,
+    actual: words`${shape[axis]} in operand ${String(operand)}, ${shape}`,
+  };
 }
 
 interface Terms {
@@ -107,22 +171,22 @@ function noteExtents(
   shape: Shape,
   operand: number,
 ): void {
-  const clash = (label: Label, expected: string, dim: Dim): ShapeError =>
-    new ShapeError(`axis ${label} has two sizes`, {
-      op,
-      expected,
-      actual: `${String(dim)} in operand ${operand}, ${shapeToString(shape)}`,
-    });
   labels.forEach((label, axis) => {
     const dim = shape[axis];
     const first = labels.indexOf(label);
     if (first < axis) {
-      if (!sameDim(shape[first], dim)) throw clash(label, String(shape[first]), dim);
+      requireNow(sameDim(shape[first], dim), () =>
+        twoSizes(op, label, words`${shape[first]}`, { shape, axis, operand }),
+      );
       return;
     }
     const known = extents.get(label) ?? 1;
     if (known === 1) extents.set(label, dim);
-    else if (dim !== 1 && !sameDim(known, dim)) throw clash(label, `${String(known)}, or 1`, dim);
+    else {
+      requireNow(dim === 1 || sameDim(known, dim), () =>
+        twoSizes(op, label, words`${known}, or 1`, { shape, axis, operand }),
+      );
+    }
   });
 }
 

@@ -43,6 +43,9 @@ export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...s
 /** A vector on the right is one column. */
 export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
 
+/** The leading axes of an operand, which broadcast. */
+export const batchShape = (shape: Shape): Shape => shape.slice(0, -2);
+
 /**
  * The result's shape for operands of rank 2 or more. Without `require` its requirements have been stated
  * before.
@@ -54,11 +57,11 @@ export function productShape(
   require: Require = requireNow,
 ): Shape {
   return [
-    ...broadcastShapes(op, [left.slice(0, -2), right.slice(0, -2)], require),
+    ...broadcastShapes(op, [left, right].map(batchShape), require),
     left.at(-2)!,
     right.at(-1)!,
   ];
 }
 
 /** One matrix for every batch entry: the batch can then be folded into the rows on the left. */
-export const isShared = (shape: Shape): boolean => shape.slice(0, -2).every((dim) => dim === 1);
+export const isShared = (shape: Shape): boolean => batchShape(shape).every((dim) => dim === 1);

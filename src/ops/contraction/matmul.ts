@@ -17,8 +17,9 @@ import { turnedFrom } from '../movement/transpose.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
 import { productNest } from './matmul-nest.js';
+import { broadcastMeetings } from '../declare/meeting.js';
 import { batchedProduct } from './matmul-rows.js';
-import { columnsShape, inferProduct, isShared, productShape, rowsShape } from './matmul-shapes.js';
+import { batchShape, columnsShape, inferProduct, isShared, productShape, rowsShape } from './matmul-shapes.js'; // prettier-ignore
 
 /**
  * The matrix product, with NumPy's rules: `[..., m, k]` by `[..., k, n]` gives `[..., m, n]`, and the
@@ -35,6 +36,7 @@ export const matmul: OperatorFunction<Binary> = operator({
   attributes: {},
   call: (x, y) => ({ inputs: [x, y], attributes: {} }),
   infer: ({ inputs: [x, y], require }) => [inferProduct('matmul', x, y, require)],
+  meetings: (shapes) => broadcastMeetings('matmul', shapes.map(batchShape)),
   gradient: (call) => productGradients(call, { left: false, right: false }),
   lowering: { kind: 'kernel', kernel: productNest, readsAnyOrder: true, keeps: 1 },
   onnx: 'MatMul',
@@ -70,8 +72,7 @@ const sides: { readonly left: Attribute<boolean>; readonly right: Attribute<bool
  * gradient; compiled programs look through transpositions anyway.
  */
 export const turnedProduct: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, y: Input<T>, sides: Sides) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, y: Input<T>, sides: Sides) => T
 > = operator({
   name: 'turnedProduct',
   family: 'contraction',

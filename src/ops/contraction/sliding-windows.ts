@@ -127,8 +127,7 @@ export const slidingWindows: OperatorFunction<
  * sum over all windows that contain it (col2im). Elements of the padding are dropped.
  */
 export const slidingWindowsAdjoint: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, size: readonly Dim[], windows: SizedWindows) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, size: readonly Dim[], windows: SizedWindows) => T
 > = operator({
   name: 'slidingWindowsAdjoint',
   family: 'contraction',

@@ -24,8 +24,7 @@ export const windowCounts: OperatorFunction<
     x: Input<T>,
     windows: SizedWindows,
     margin: readonly (readonly Dim[])[],
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'windowCounts',
   family: 'contraction',

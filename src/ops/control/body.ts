@@ -3,8 +3,9 @@ import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/er
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import type { InferContext } from '../../ir/operator.js';
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
-import { dimsOf, equalSizes, type Refusal, requireAt, words } from '../../ir/requirement.js';
-import type { TensorType } from '../../ir/types.js';
+import { dimsOf, equalSizes, type Refusal, refusalWithin, type Require, requireAt, words } from '../../ir/requirement.js'; // prettier-ignore
+import type { Shape, TensorType } from '../../ir/types.js';
+import type { Meeting } from '../declare/meeting.js';
 
 /*
  * What the operators that own regions have in common: the types of a region's outputs, given those of
@@ -28,20 +29,32 @@ export function regionAt(op: string, regions: readonly Program[], index: number)
   return region;
 }
 
-/** Binds a region to its operands, and states its requirements on their sizes. */
+/** The first iteration in errors: it refuses what the sizes of the operands decide. */
+export const firstIteration = 'iteration 0';
+
+/**
+ * Binds a region to its operands, and states its requirements on their sizes; `where` is said in their errors.
+ */
 export function bindRegion(
   op: string,
   region: Program,
   operands: readonly TensorType[],
   require: InferContext['require'],
+  where?: string,
 ): Instance {
+  const within: Require =
+    where === undefined
+      ? require
+      : (condition, refusal) =>
+          require(condition, () =>
+            refusalWithin(refusal(), [where], { op: { name: op }, source: undefined }));
   const dims: Map<string, Dim> = bindTypes(namedInputs(region), operands, op);
   for (const requirement of region.requirements) {
     const isKnown = dimsOf(requirement).every((dim) =>
       [...symbolsOf(dim)].every((name) => dims.has(name)),
     );
     // Requirements on sizes that the region's own data decides are checked where these are known.
-    if (isKnown) requireAt(requirement, dims, require);
+    if (isKnown) requireAt(requirement, dims, within);
   }
   const types = region.outputs.map(({ value }) => value.type);
   const own = ownSizes(types, dims, operands);
@@ -137,28 +150,28 @@ export function checkState(
       advice: 'cast the new state, or start from one of that dtype',
     });
   }
-  if (before.shape.length !== after.shape.length) throw changedShape(op, what, before, after);
+  const refusal = (): Refusal => changedShape(op, what, before, after);
+  require(before.shape.length === after.shape.length, refusal);
   before.shape.forEach((dim, axis) => {
-    if (sameDim(dim, after.shape[axis]) || isOwnSize(after.shape[axis], own)) return;
-    const condition = equalSizes(dim, after.shape[axis]);
-    if (condition === false) throw changedShape(op, what, before, after);
-    require(condition, () => ({
-      error: 'shape',
-      op,
-      problem: words`${what} changes its shape`,
-      expected: words`${before.shape}`,
-      actual: words`${after.shape}`,
-    }));
+    if (!isOwnSize(after.shape[axis], own)) require(equalSizes(dim, after.shape[axis]), refusal);
   });
 }
 
-function changedShape(op: string, what: string, before: TensorType, after: TensorType): ShapeError {
-  return new ShapeError(`${what} changes its shape`, {
+/** The refusal of a state that changes its shape; `what` names it. */
+export function changedShape(
+  op: string,
+  what: string,
+  before: TensorType,
+  after: TensorType,
+): Refusal {
+  return {
+    error: 'shape',
     op,
-    expected: typeToString(before),
-    actual: typeToString(after),
+    problem: words`${what} changes its shape`,
+    expected: words`${before.dtype}${before.shape}`,
+    actual: words`${after.dtype}${after.shape}`,
     advice: 'a state keeps its shape from one iteration to the next',
-  });
+  };
 }
 
 /** Refuses a condition that is not a single bool. */
@@ -217,13 +230,40 @@ export function lengthOf(
   const length = data[0].shape[0];
   data.forEach(({ shape }, k) => {
     if (sameDim(shape[0], length)) return;
-    require(equalSizes(shape[0], length), () => ({
-      error: 'shape',
-      op,
-      problem: words`${names[k]} has another length`,
-      expected: words`${length}, as ${names[0]} has`,
-      actual: words`${shape[0]}`,
-    }));
+    require(equalSizes(shape[0], length), () => anotherLength(op, names, k, shape[0], length));
   });
   return length;
+}
+
+function anotherLength(
+  op: string,
+  names: readonly string[],
+  k: number,
+  actual: Dim,
+  length: Dim,
+): Refusal {
+  return {
+    error: 'shape',
+    op,
+    problem: words`${names[k]} has another length`,
+    expected: words`${length}, as ${names[0]} has`,
+    actual: words`${actual}`,
+  };
+}
+
+/** Meeting of the first axes of the data, the leading operands, with the names of `lengthOf`. */
+export function lengthMeeting(
+  op: string,
+  shapes: readonly Shape[],
+  names: readonly string[],
+): readonly Meeting[] {
+  if (names.some((_, k) => shapes[k].length === 0)) return [];
+  return [
+    {
+      places: names.map((_, operand) => ({ operand, axis: 0 })),
+      broadcasts: false,
+      refusal: ({ operand }, length) =>
+        anotherLength(op, names, operand, shapes[operand][0], length),
+    },
+  ];
 }

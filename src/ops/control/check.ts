@@ -28,8 +28,7 @@ export function installThrownValues(find: ThrownValue): void {
  * the error of the check itself.
  */
 export const check: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(condition: T, message: string, thrown?: string) => T,
-  false
+  <T extends Tensor = DefaultTensor>(condition: T, message: string, thrown?: string) => T
 > = operator({
   name: op,
   family: 'control',

@@ -1,10 +1,16 @@
-import { type Dim, isStatic, sameDim, symbolsOf } from '../../base/dim/index.js';
+import {
+  type Bounds,
+  boundsOf,
+  type Dim,
+  isStatic,
+  sameDim,
+  symbolsOf,
+} from '../../base/dim/index.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { InferContext } from '../../ir/operator.js';
-import { type Program, sameType, typeToString } from '../../ir/program.js';
-import { requireNow } from '../../ir/requirement.js';
-import type { Tensor, TensorType } from '../../ir/types.js';
+import { type Program, typeToString } from '../../ir/program.js';
+import { sameType, type Tensor, type TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type GradientContext,
@@ -26,8 +32,7 @@ export const cond: OperatorFunction<
     then: Program,
     otherwise: Program,
     captures: readonly T[],
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: op,
   family: 'control',
@@ -58,7 +63,7 @@ function condGradient<T extends Tensor>({
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const types = captures.map(({ type }) => type);
   const looseIn = (branch: Program): readonly (readonly number[])[] => {
-    const { types: made, dims } = bindRegion(op, branch, types, requireNow);
+    const { types: made, dims } = bindRegion(op, branch, types, () => {});
     return made.map(({ shape }, k) =>
       shape.flatMap((dim, axis) => {
         // A size that the branch itself introduces takes the gradient's size.
@@ -93,13 +98,14 @@ function condGradient<T extends Tensor>({
   return [null, ...found];
 }
 
-function inferCond({ inputs, regions, fresh, require }: InferContext): readonly TensorType[] {
+function inferCond({ inputs, regions, fresh }: InferContext): readonly TensorType[] {
   const branches = [regionAt(op, regions, 0), regionAt(op, regions, 1)];
   const [predicate, ...captures] = inputs;
   checkPredicate(op, 'the predicate', predicate);
   const [then, otherwise] = branches.map((branch) => {
     checkCount(op, 'operands of a branch', branch.inputs.length, captures.length);
-    return bindRegion(op, branch, captures, require);
+    // The branch that is taken checks what it requires.
+    return bindRegion(op, branch, captures, () => {});
   });
   checkCount(op, 'results of the branches', then.types.length, otherwise.types.length);
   // Sizes that vary together in both branches are one dimension of the results.
@@ -127,11 +133,17 @@ function inferCond({ inputs, regions, fresh, require }: InferContext): readonly 
       if (isOutside) return dim;
       const key = `${String(dim)} | ${String(otherDim)}`;
       let size = joined.get(key);
-      if (size === undefined) joined.set(key, (size = fresh('size')));
+      if (size === undefined) joined.set(key, (size = fresh('size', eitherBounds(dim, otherDim))));
       return size;
     });
     return { dtype: type.dtype, shape };
   });
+}
+
+/** Bounds of a size that is one of two. */
+function eitherBounds(a: Dim, b: Dim): Bounds {
+  const [one, other] = [boundsOf(a), boundsOf(b)];
+  return { min: Math.max(0, Math.min(one.min, other.min)), max: Math.max(one.max, other.max) };
 }
 
 /** True for a size of the enclosing program, false for one that a branch introduces. */

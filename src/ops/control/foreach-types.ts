@@ -3,7 +3,15 @@ import type { InferContext } from '../../ir/operator.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../declare/lowering.js';
-import { agreedRows, checkCount, checkState, bindRegion, lengthOf, regionAt } from './body.js';
+import {
+  agreedRows,
+  checkCount,
+  checkState,
+  bindRegion,
+  firstIteration,
+  lengthOf,
+  regionAt,
+} from './body.js';
 
 /** The types of the stacked results, then of the last states. */
 export function inferForeach(
@@ -21,13 +29,13 @@ export function inferForeach(
   const body = regionAt(op, regions, 0);
   checkCount(op, 'operands', body.inputs.length + Number(counted), inputs.length);
   const rows = inputs.slice(0, data);
-  const names = rows.map((_, k) => `data ${k}`);
+  const names = dataNames(data);
   const length = lengthOf(op, rows, names, require);
   if (counted) checkRowCount(op, inputs[inputs.length - 1]);
   const operands = inputs
     .slice(0, body.inputs.length)
     .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
-  const instance = bindRegion(op, body, operands, require);
+  const instance = bindRegion(op, body, operands, require, firstIteration);
   const { types, own } = instance;
   const outputs = body.outputs.length - states;
   const stacked = agreedRows(instance, outputs, fresh);
@@ -37,6 +45,11 @@ export function inferForeach(
     checkState(op, `state ${state}`, operands[data + state], type, { require, own });
     return operands[data + state];
   });
+}
+
+/** Names of the data in errors. */
+export function dataNames(data: number): readonly string[] {
+  return Array.from({ length: data }, (_, k) => `data ${k}`);
 }
 
 function checkRowCount(op: string, { dtype, shape }: TensorType): void {

@@ -14,7 +14,8 @@ import { concat } from '../movement/concat.js';
 import { zerosLike } from '../movement/fill.js';
 import { expandDims } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
-import { inferForeach } from './foreach-types.js';
+import { lengthMeeting } from './body.js';
+import { dataNames, inferForeach } from './foreach-types.js';
 
 export type { LoopSave } from '../declare/backward.js';
 
@@ -52,8 +53,7 @@ export interface ForeachOperands<T extends Tensor> {
  * final states. Rows beyond `count` are zero.
  */
 export const foreach: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[],
-  false
+  <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[]
 > = operator({
   name: 'foreach',
   family: 'control',
@@ -73,6 +73,7 @@ export const foreach: OperatorFunction<
     regions: [body],
   }),
   infer: (context) => inferForeach('foreach', context),
+  meetings: (shapes, { data }) => lengthMeeting('foreach', shapes, dataNames(data)),
   gradient: <T extends Tensor>(
     context: GradientContext<T, AttributesOf<typeof attributes>>,
   ): readonly (T | null)[] => foreachGradient(context),

@@ -19,6 +19,7 @@ import {
   checkPredicate,
   checkState,
   bindRegion,
+  firstIteration,
   regionAt,
 } from './body.js';
 import { type LoopSave, runBackward } from './foreach.js';
@@ -62,8 +63,7 @@ export const whileLoop: OperatorFunction<
     condition: Program,
     body: Program,
     operands: WhileOperands<T>,
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: op,
   family: 'control',
@@ -174,9 +174,9 @@ function inferWhile({
       actual: 'none',
     });
   }
-  const [predicate] = bindRegion(op, condition, inputs, require).types;
+  const [predicate] = bindRegion(op, condition, inputs, require, firstIteration).types;
   checkPredicate(op, 'the condition', predicate);
-  const instance = bindRegion(op, body, inputs, require);
+  const instance = bindRegion(op, body, inputs, require, firstIteration);
   const outputs = body.outputs.length - states;
   const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
   const { own } = instance;

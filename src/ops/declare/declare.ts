@@ -7,7 +7,7 @@ import type { InferContext, Operator } from '../../ir/operator.js';
 import type { Program } from '../../ir/program.js';
 import { Value } from '../../ir/program.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
-import { Tensor, type TensorType } from '../../ir/types.js';
+import { type Shape, Tensor, type TensorType } from '../../ir/types.js';
 import type {
   BackwardAfter,
   Branches,
@@ -23,6 +23,7 @@ import { readCall } from './read-call.js';
 import type { Known, OnSizes } from '../known/facets.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
+import { broadcastMeetings, type Meetings } from './meeting.js';
 import type { OnnxMapping } from './onnx.js';
 import { type Calls, defaultPrecision, inFloat32, type Precision } from './precision.js';
 
@@ -171,6 +172,8 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly batch?: Batching<AttributesOf<S>>;
   readonly turned?: Turned;
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  /** Axes of the operands whose sizes depend on each other. */
+  readonly meetings?: Meetings<AttributesOf<S>>;
   readonly known?: Known<AttributesOf<S>>;
   readonly onSizes?: OnSizes;
   /** Facet of an operator whose only element is a size. */
@@ -223,6 +226,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly turned?: Turned;
   /** Default none: programs hold its calls. */
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  /** Default: the axes of elementwise operators broadcast; none for others. */
+  readonly meetings?: Meetings<AttributesOf<S>>;
   /** Default: derived from point, view and reduction lowerings. */
   readonly known?: Known<AttributesOf<S>>;
   /** Default none. */
@@ -238,12 +243,9 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly samples: readonly Sample[];
 }
 
-/**
- * An operator function with its declaration. An operator with `method: false` says so in `M` too, since the
- * types of array methods are derived from it.
- */
-export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = OnPlainData<F> &
-  F & { readonly declaration: Declaration & { readonly method: M } };
+/** An operator function with its declaration. */
+export type OperatorFunction<F extends AnyFunction> = OnPlainData<F> &
+  F & { readonly declaration: Declaration };
 
 /**
  * Signature for calls on plain data alone. It stands first, since inference would take a number for a
@@ -288,18 +290,13 @@ export function installFrontend(invoke: Invoke): Invoke {
  * called on arrays it goes to the front floor's dispatch.
  */
 export function operator<F extends AnyFunction, S extends AttributeSchema>(
-  spec: Spec<F, S> & { readonly method: false },
-): OperatorFunction<F, false>;
-export function operator<F extends AnyFunction, S extends AttributeSchema>(
-  spec: Spec<F, S> & { readonly method?: true },
-): OperatorFunction<F>;
-export function operator<F extends AnyFunction, S extends AttributeSchema>(
   spec: Spec<F, S>,
-): OperatorFunction<F, boolean> {
+): OperatorFunction<F> {
   const declaration = {
     results: 'one',
     method: true,
     operands: 'promote',
+    ...(isElementwise(spec) && { meetings: (shapes: readonly Shape[]) => broadcastMeetings(spec.name, shapes) }), // prettier-ignore
     ...spec,
     infer: (context: Parameters<typeof spec.infer>[0]) => {
       const types = spec.infer(context);
@@ -328,7 +325,11 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
-  return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
+  return Object.assign(call, { declaration }) as unknown as OperatorFunction<F>;
+}
+
+function isElementwise({ lowering }: { readonly lowering: Pick<Lowering, 'kind'> }): boolean {
+  return lowering.kind === 'point' && 'elementwise' in lowering && lowering.elementwise === true;
 }
 
 function invokeSymbolic(declaration: Declaration, given: Call, program: Program): readonly Value[] {

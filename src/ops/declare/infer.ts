@@ -6,13 +6,13 @@ import type { InferContext } from '../../ir/operator.js';
 import {
   atLeast,
   equalSizes,
-  joinedWords,
   type Refusal,
   type Require,
   requireNow,
   words,
 } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
+import { broadcastRefusal } from './meeting.js';
 
 /** Shape arithmetic of type inference. `op` names the operator in errors. */
 
@@ -28,16 +28,7 @@ export function shapeToString(shape: Shape): string {
 export function broadcastShapes(op: string, shapes: readonly Shape[], require: Require): Shape {
   const rank = Math.max(0, ...shapes.map((shape) => shape.length));
   const result: Dim[] = [];
-  const different = (): Refusal => ({
-    error: 'shape',
-    op,
-    problem: words`the shapes do not broadcast`,
-    expected: words`equal extents, or 1, on every axis counted from the last`,
-    actual: joinedWords(
-      shapes.map((shape) => words`${shape}`),
-      ' and ',
-    ),
-  });
+  const different = (): Refusal => broadcastRefusal(op, shapes);
   for (let axis = 0; axis < rank; axis++) {
     let extent: Dim = 1;
     for (const shape of shapes) {

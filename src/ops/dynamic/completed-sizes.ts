@@ -21,8 +21,7 @@ import { writeExtents } from './onnx.js';
  * same, and then give another number of elements. int32 or int64 of rank 1 and known length.
  */
 export const completedSizes: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T,
-  false
+  <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T
 > = operator({
   name: 'completedSizes',
   family: 'dynamic',
@@ -63,8 +62,7 @@ export const completedSizes: OperatorFunction<
  * same number of elements reshaped to the same sizes have the same shape.
  */
 export const openExtents: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T,
-  false
+  <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T
 > = operator({
   name: 'openExtents',
   family: 'dynamic',

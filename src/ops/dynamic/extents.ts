@@ -28,8 +28,7 @@ export interface ExtentsOptions {
  * element for each axis or of rank 0 for one axis; negative ones are refused when they are known.
  */
 export const extents: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(sizes: Input<T>, options?: ExtentsOptions) => T,
-  false
+  <T extends Tensor = DefaultTensor>(sizes: Input<T>, options?: ExtentsOptions) => T
 > = operator({
   name: 'extents',
   options: { at: 1, names: ['most'] },

@@ -82,8 +82,7 @@ export const keptBoxes: OperatorFunction<
     scores: Input<T>,
     order: Input<T>,
     options?: SuppressionOptions,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'keptBoxes',
   options: { at: 3, names: ['iouThreshold', 'scoreThreshold', 'maxOutputSize'] },
@@ -220,8 +219,7 @@ export const nonMaxSuppression: OperatorFunction<
     boxes: Input<T>,
     scores: Input<T>,
     options?: SuppressionOptions,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'nonMaxSuppression',
   options: { at: 2, names: ['iouThreshold', 'scoreThreshold', 'maxOutputSize'] },

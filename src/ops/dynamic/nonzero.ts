@@ -25,8 +25,7 @@ import { countedPositions } from './positions.js';
  * followed by one axis for the indices. Positions are 0 or more and not checked.
  */
 export const unravelIndex: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(positions: Input<T>, shape: ShapeArgument) => T,
-  false
+  <T extends Tensor = DefaultTensor>(positions: Input<T>, shape: ShapeArgument) => T
 > = operator({
   name: 'unravelIndex',
   family: 'dynamic',

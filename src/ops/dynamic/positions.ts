@@ -29,8 +29,7 @@ import { writeLeading, writeMarked, writeRepeated } from './onnx.js';
  * elements. bool counts as 0 or 1, a negative count as 0. Excess indices are dropped; missing ones are 0.
  */
 export const countedPositions: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(counts: Input<T>, rows: Dim) => T,
-  false
+  <T extends Tensor = DefaultTensor>(counts: Input<T>, rows: Dim) => T
 > = operator({
   name: 'countedPositions',
   family: 'dynamic',

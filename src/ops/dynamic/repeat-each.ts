@@ -1,8 +1,8 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, elementCount } from '../../base/dim/index.js';
+import { type Dim, elementCount, isStatic } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { equalSizes, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -27,8 +27,7 @@ import { countedPositions } from './positions.js';
  * known, and mean 0 otherwise.
  */
 export const repeatEach: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, counts: Input<T>, axis?: number | null) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, counts: Input<T>, axis?: number | null) => T
 > = operator({
   name: 'repeatEach',
   family: 'dynamic',
@@ -41,15 +40,17 @@ export const repeatEach: OperatorFunction<
     checkIndexDType(op, counts.dtype);
     const [length, at] = along(x.shape, axis);
     const isOne = counts.shape.every((dim) => dim === 1);
-    require(isOne || (counts.shape.length === 1 && equalSizes(counts.shape[0], length)), () => ({
-      error: 'shape',
-      op,
-      problem: words`counts and elements do not match`,
-      expected: words`one count, or one for each of ${length} elements`,
-      actual: words`${counts.shape}`,
-    }));
+    require(isOne || (counts.shape.length === 1 && equalSizes(counts.shape[0], length)), () =>
+      otherCounts(counts.shape, length));
     const total = fresh('total');
     return [{ dtype: x.dtype, shape: axis === null ? [total] : x.shape.with(at, total) }];
+  },
+  // One count of a symbolic number of counts is stretched.
+  meetings: ([x, counts], { axis }) => {
+    const [length] = along(x, axis);
+    if (counts.length !== 1 || isStatic(counts[0])) return [];
+    const refusal = (): Refusal => otherCounts(counts, length);
+    return [{ places: [{ operand: 1, axis: 0 }], broadcasts: true, size: length, refusal }];
   },
   check: {
     operand: 1,
@@ -102,6 +103,16 @@ function along(shape: Shape, axis: number | null): readonly [Dim, number] {
   if (axis === null) return [elementCount(shape), 0];
   const at = normalizeAxis('repeatEach', axis, shape.length);
   return [shape[at], at];
+}
+
+function otherCounts(counts: Shape, length: Dim): Refusal {
+  return {
+    error: 'shape',
+    op: 'repeatEach',
+    problem: words`counts and elements do not match`,
+    expected: words`one count, or one for each of ${length} elements`,
+    actual: words`${counts}`,
+  };
 }
 
 /** One count for each element. */

@@ -33,49 +33,46 @@ import { writeDistinctRows } from './onnx.js';
  * @internal The indices that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN sorts last, as in
  * `sort`.
  */
-export const argsortRows: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>) => T,
-  false
-> = operator({
-  name: 'argsortRows',
-  family: 'dynamic',
-  attributes: {},
-  method: false,
-  operands: 'keep',
-  call: (x) => ({ inputs: [x], attributes: {} }),
-  infer: ({ inputs: [{ shape }] }) => {
-    if (shape.length !== 2) {
-      throw new ShapeError('there are no rows to sort', {
-        op: 'argsortRows',
-        expected: 'an array of rank 2',
-        actual: shapeToString(shape),
-      });
-    }
-    return [{ dtype: 'int64', shape: [shape[0]] }];
-  },
-  gradient: 'none',
-  lowering: { kind: 'kernel', kernel: rowRankNest },
-  onnx: ({ onnx, inputs: [x], inputTypes: [type] }) => {
-    // Equal rows have equal numbers, and TopK returns equal elements in order.
-    const { inverse } = writeDistinctRows(onnx, x, type);
-    const all = onnx.sizes([type.shape[0]]);
-    const smallestFirst = { axis: 0, largest: 0, sorted: 1 };
-    return onnx.nodes('TopK', [inverse, all], smallestFirst, [null, 'int64'])[1];
-  },
-  samples: [
-    { args: [tensor(['n', 2], { dtype: 'int32', low: 0, high: 2 })] },
-    { args: [tensor([6, 'm'], { dtype: 'bool' })] },
-    { args: [tensor([5, 2], { values: [1, NaN, 0, 3, NaN, 0, 1] })] },
-  ],
-});
+export const argsortRows: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T> =
+  operator({
+    name: 'argsortRows',
+    family: 'dynamic',
+    attributes: {},
+    method: false,
+    operands: 'keep',
+    call: (x) => ({ inputs: [x], attributes: {} }),
+    infer: ({ inputs: [{ shape }] }) => {
+      if (shape.length !== 2) {
+        throw new ShapeError('there are no rows to sort', {
+          op: 'argsortRows',
+          expected: 'an array of rank 2',
+          actual: shapeToString(shape),
+        });
+      }
+      return [{ dtype: 'int64', shape: [shape[0]] }];
+    },
+    gradient: 'none',
+    lowering: { kind: 'kernel', kernel: rowRankNest },
+    onnx: ({ onnx, inputs: [x], inputTypes: [type] }) => {
+      // Equal rows have equal numbers, and TopK returns equal elements in order.
+      const { inverse } = writeDistinctRows(onnx, x, type);
+      const all = onnx.sizes([type.shape[0]]);
+      const smallestFirst = { axis: 0, largest: 0, sorted: 1 };
+      return onnx.nodes('TopK', [inverse, all], smallestFirst, [null, 'int64'])[1];
+    },
+    samples: [
+      { args: [tensor(['n', 2], { dtype: 'int32', low: 0, high: 2 })] },
+      { args: [tensor([6, 'm'], { dtype: 'bool' })] },
+      { args: [tensor([5, 2], { values: [1, NaN, 0, 3, NaN, 0, 1] })] },
+    ],
+  });
 
 /**
  * @internal True at positions of an order of the first axis of `x` where the sub-array differs from the previous one:
  * bool, the shape of `order`. NaNs are equal. True at the first position.
  */
 export const runStarts: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, order: Input<T>) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, order: Input<T>) => T
 > = operator({
   name: 'runStarts',
   family: 'dynamic',

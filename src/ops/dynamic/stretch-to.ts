@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, isStatic, mulDim, sameDim, sameShape, subDim } from '../../base/dim/index.js';
-import { type Condition, equalSizes, type Refusal, words } from '../../ir/requirement.js';
+import { isStatic, sameDim, sameShape, subDim } from '../../base/dim/index.js';
+import { isOneOr, type Refusal } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -13,6 +13,7 @@ import {
 import { checkRank } from '../declare/infer.js';
 import { takeAdjoint } from '../indexing/take.js';
 import { example } from '../declare/law.js';
+import { refusalAttribute, sampleRefusal } from './refusal.js';
 import { dimLike, onesLike } from '../movement/fill.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { broadcastTo, sumTo } from '../reduction/sum.js';
@@ -20,32 +21,20 @@ import { minimum } from '../elementwise/extremum.js';
 
 /**
  * @internal `x` broadcast to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1 or
- * the wanted one. `op` names the operator in errors.
+ * the wanted one. `refusal` is the error for others.
  */
 export const stretchTo: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, refusal: Refusal) => T
 > = operator({
   name: 'stretchTo',
   family: 'dynamic',
-  attributes: { shape: attr.dims, op: attr.string },
+  attributes: { shape: attr.dims, refusal: refusalAttribute },
   method: false,
   operands: 'keep',
-  call: (x, shape, op) => ({ inputs: [x], attributes: { shape, op } }),
-  infer: ({ inputs: [x], attributes: { shape, op }, require }) => {
-    checkRank(op, x.shape, shape);
-    const refusal = (): Refusal => ({
-      error: 'shape',
-      op,
-      problem: words`the shapes do not broadcast`,
-      expected: words`equal extents, or 1, on every axis counted from the last`,
-      actual: words`${shape} and ${x.shape}`,
-      ...(!shape.every(isStatic) && {
-        advice:
-          'the first of two sizes that the data decides is that of the result; where it may be 1, stretch it by broadcastTo(first, shapeOf(second))',
-      }),
-    });
-    shape.forEach((wanted, axis) => require(fits(x.shape[axis], wanted), refusal));
+  call: (x, shape, refusal) => ({ inputs: [x], attributes: { shape, refusal } }),
+  infer: ({ inputs: [x], attributes: { shape, refusal }, require }) => {
+    checkRank(refusal.op, x.shape, shape);
+    shape.forEach((wanted, axis) => require(isOneOr(x.shape[axis], wanted), () => refusal));
     return [{ dtype: x.dtype, shape }];
   },
   gradient: ({ inputs: [x], grads: [g] }) => {
@@ -78,24 +67,23 @@ export const stretchTo: OperatorFunction<
     {
       name: 'own-shape',
       law: 'stretch(x, shape(x)) = x',
-      cases: [example([tensor(['n', 3])], (x) => stretchTo(x, x.type.shape, 'add'))],
+      cases: [example([tensor(['n', 3])], (x) => stretchTo(x, x.type.shape, sampleRefusal))],
       apply: ({ inputs: [x], type }) => (sameShape(x.type.shape, type.shape) ? x : null),
     },
     {
       name: 'known-sizes',
-      law: 'stretch(x, shape) = broadcast(x, shape), where the sizes of x are known',
-      cases: [example([tensor([1, 3])], (x) => stretchTo(x, [2, 3], 'add'))],
+      law: 'stretch(x, shape) = broadcast(x, shape), where each size of x is 1 or that of the shape',
+      cases: [example([tensor([1, 3])], (x) => stretchTo(x, [2, 3], sampleRefusal))],
       apply: ({ inputs: [x], type }) =>
-        x.type.shape.every(isStatic) ? broadcastTo(x, type.shape) : null,
+        x.type.shape.every((extent, axis) => extent === 1 || sameDim(extent, type.shape[axis]))
+          ? broadcastTo(x, type.shape)
+          : null,
     },
   ],
   onnx: ({ onnx, inputs: [x], attributes: { shape } }) =>
     onnx.node('Expand', [x, onnx.sizes(shape)]),
-  samples: [{ args: [tensor([1, 3]), [2, 3], 'add'] }, { args: [tensor([2, 1]), [2, 0], 'add'] }],
+  samples: [
+    { args: [tensor([1, 3]), [2, 3], sampleRefusal] },
+    { args: [tensor([2, 1]), [2, 0], sampleRefusal] },
+  ],
 });
-
-/** Condition that an extent is 1 or the wanted one. */
-function fits(extent: Dim, wanted: Dim): Condition {
-  if (extent === 1 || sameDim(extent, wanted)) return true;
-  return equalSizes(mulDim(subDim(extent, wanted), subDim(extent, 1)), 0);
-}

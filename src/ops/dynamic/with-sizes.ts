@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { sameShape } from '../../base/dim/index.js';
-import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -11,45 +11,43 @@ import {
 } from '../declare/declare.js';
 import { checkRank } from '../declare/infer.js';
 import { example } from '../declare/law.js';
+import { refusalAttribute, sampleRefusal } from './refusal.js';
 
 /**
  * @internal `x` itself, with the requirement that its sizes are those of a shape: some of either are not known yet.
- * `op` names the operator in errors.
+ * `refusal` is the error for others.
  */
 export const withSizes: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, refusal: Refusal) => T
 > = operator({
   name: 'withSizes',
   family: 'dynamic',
-  attributes: { shape: attr.dims, op: attr.string },
+  attributes: { shape: attr.dims, refusal: refusalAttribute },
   method: false,
   operands: 'keep',
-  call: (x, shape, op) => ({ inputs: [x], attributes: { shape, op } }),
-  infer: ({ inputs: [x], attributes: { shape, op }, require }) => {
-    checkRank(op, x.shape, shape);
-    const refusal = (): Refusal => ({
-      error: 'shape',
-      op,
-      problem: words`an array has other sizes than it must have`,
-      expected: words`${shape}`,
-      actual: words`${x.shape}`,
-    });
-    shape.forEach((wanted, axis) => require(equalSizes(x.shape[axis], wanted), refusal));
+  call: (x, shape, refusal) => ({ inputs: [x], attributes: { shape, refusal } }),
+  infer: ({ inputs: [x], attributes: { shape, refusal }, require }) => {
+    checkRank(refusal.op, x.shape, shape);
+    shape.forEach((wanted, axis) => require(equalSizes(x.shape[axis], wanted), () => refusal));
     return [{ dtype: x.dtype, shape }];
   },
-  gradient: ({ inputs: [x], grads: [g], attributes: { op } }) => [withSizes(g!, x.type.shape, op)],
+  gradient: ({ inputs: [x], grads: [g], attributes: { refusal } }) => [
+    withSizes(g!, x.type.shape, refusal),
+  ],
   lowering: { kind: 'view' },
   simplify: [
     {
       name: 'own-sizes',
       law: 'withSizes(x, shape(x)) = x',
       cases: [
-        example([tensor(['n', 3])], (x) => withSizes(x, x.type.shape, 'backward')),
-        example([tensor([2, 3])], (x) => withSizes(x, [2, 3], 'backward')),
+        example([tensor(['n', 3])], (x) => withSizes(x, x.type.shape, sampleRefusal)),
+        example([tensor([2, 3])], (x) => withSizes(x, [2, 3], sampleRefusal)),
       ],
       apply: ({ inputs: [x], type }) => (sameShape(x.type.shape, type.shape) ? x : null),
     },
   ],
-  samples: [{ args: [tensor([2, 3]), [2, 3], 'backward'] }, { args: [tensor([]), [], 'backward'] }],
+  samples: [
+    { args: [tensor([2, 3]), [2, 3], sampleRefusal] },
+    { args: [tensor([]), [], sampleRefusal] },
+  ],
 });

@@ -54,7 +54,7 @@ export const digamma: OperatorFunction<Unary> = unaryOperator({
 export type Polygamma = <T extends Tensor = DefaultTensor>(order: number, x: Input<T>) => T;
 
 /** The derivative of `digamma` of an order of at least 1; NaN at the negative integers. */
-export const polygamma: OperatorFunction<Polygamma, false> = operator({
+export const polygamma: OperatorFunction<Polygamma> = operator({
   name: 'polygamma',
   family: 'elementwise',
   attributes: { order: attr.int },

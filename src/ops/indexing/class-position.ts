@@ -31,8 +31,7 @@ export const classPosition: OperatorFunction<
     labels: Input<T>,
     classes: Dim,
     options?: ClassPositionOptions,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'classPosition',
   options: { at: 2, names: ['ignoreIndex'] },

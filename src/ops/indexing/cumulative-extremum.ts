@@ -70,6 +70,7 @@ function running(
     name,
     options: { at: 2, names: ['reverse'] },
     family: 'reduction',
+    method: result === 'value',
     attributes,
     operands: 'keep',
     call: (x, axis, options) => ({

@@ -133,8 +133,7 @@ export const argselect: OperatorFunction<
     k: number,
     axis?: number,
     options?: SortOptions,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'argselect',
   options: { at: 3, names: ['descending'] },

@@ -117,9 +117,7 @@ export const takeAdjoint: OperatorFunction<
     indices: Input<T>,
     shape: Shape,
     options?: TakeOptions,
-  ) => T,
-  false
-> = operator({
+  ) => T> = operator({
   name: 'takeAdjoint',
   options: { at: 3, names: ['axis', 'mode'] },
   family: 'indexing',

@@ -36,7 +36,7 @@ type Join = <T extends Tensor = DefaultTensor>(arrays: readonly Input<T>[], axis
  * Concatenates arrays along an axis, 0 by default. Their dtypes are promoted; their shapes must agree on
  * every other axis.
  */
-export const concat: OperatorFunction<Join, false> = operator({
+export const concat: OperatorFunction<Join> = operator({
   name: 'concat',
   family: 'movement',
   attributes: { axis: attr.int },
@@ -158,7 +158,7 @@ function joined(arrays: readonly KnownArray[], axis: number): KnownArray['elemen
 }
 
 /** Stacks arrays of one shape along a new axis, which is `axis` of the result. */
-export const stack: OperatorFunction<Join, false> = operator({
+export const stack: OperatorFunction<Join> = operator({
   name: 'stack',
   family: 'movement',
   attributes: { axis: attr.int },

@@ -79,8 +79,7 @@ export const diagonalAdjoint: OperatorFunction<
     offset: number,
     axis1: number,
     axis2: number,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'diagonalAdjoint',
   family: 'movement',

@@ -35,8 +35,7 @@ export function elementOf(dtype: DType, value: number): Const {
 
 /** @internal An array of a shape with `value` everywhere. The default dtype is float32. */
 export const fill: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T,
-  false
+  <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T
 > = operator({
   name: 'fill',
   family: 'movement',
@@ -73,8 +72,7 @@ export interface ProgressionOptions {
  * precision for floats, so errors do not accumulate.
  */
 export const iota: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(length: Dim, options?: ProgressionOptions) => T,
-  false
+  <T extends Tensor = DefaultTensor>(length: Dim, options?: ProgressionOptions) => T
 > = operator({
   name: 'iota',
   options: { at: 1, names: ['start', 'step', 'dtype'] },
@@ -122,8 +120,7 @@ export interface EyeOptions {
 
 /** A matrix of `rows` by `columns` (default: square) with ones on a diagonal and zeros elsewhere. */
 export const eye: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(rows: Dim, columns?: Dim | null, options?: EyeOptions) => T,
-  false
+  <T extends Tensor = DefaultTensor>(rows: Dim, columns?: Dim | null, options?: EyeOptions) => T
 > = operator({
   name: 'eye',
   options: { at: 2, names: ['k', 'dtype'] },
@@ -164,8 +161,7 @@ export interface LikeOptions<D extends DType = DType, T extends Tensor = Tensor>
 
 /** An array like `x` with `value` everywhere; shape and dtype may be given instead. */
 export const fullLike: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, value: number, options?: LikeOptions) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, value: number, options?: LikeOptions) => T
 > = operator({
   name: 'fullLike',
   options: { at: 2, names: ['dtype', 'shape'] },
@@ -211,12 +207,12 @@ export const fullLike: OperatorFunction<
 type Like = <T extends Tensor = DefaultTensor>(x: Input<T>, options?: LikeOptions) => T;
 
 /** An array like `x`, of zeros; shape and dtype may be given instead. */
-export const zerosLike: OperatorFunction<Like, false> = constantLike('zerosLike', 0);
+export const zerosLike: OperatorFunction<Like> = constantLike('zerosLike', 0);
 
 /** An array like `x`, of ones; shape and dtype may be given instead. */
-export const onesLike: OperatorFunction<Like, false> = constantLike('onesLike', 1);
+export const onesLike: OperatorFunction<Like> = constantLike('onesLike', 1);
 
-function constantLike(name: string, value: number): OperatorFunction<Like, false> {
+function constantLike(name: string, value: number): OperatorFunction<Like> {
   return operator({
     name,
     options: { at: 1, names: ['dtype', 'shape'] },
@@ -241,8 +237,7 @@ function constantLike(name: string, value: number): OperatorFunction<Like, false
  * the extent is symbolic.
  */
 export const dimLike: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, dim: Dim, options?: { dtype?: DType }) => T,
-  false
+  <T extends Tensor = DefaultTensor>(x: Input<T>, dim: Dim, options?: { dtype?: DType }) => T
 > = operator({
   name: 'dimLike',
   options: { at: 2, names: ['dtype'] },

@@ -27,8 +27,7 @@ export const meshgrid: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     arrays: readonly Input<T>[],
     options?: MeshgridOptions,
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: 'meshgrid',
   options: { at: 1, names: ['indexing'] },

@@ -150,8 +150,7 @@ export const padAdjoint: OperatorFunction<
     shape: Shape,
     widths: PadWidths,
     mode: PadMode,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'padAdjoint',
   family: 'movement',

@@ -186,12 +186,7 @@ function rangeEntries(shape: Shape, ranges: readonly IndexRange[]): readonly Sli
 
 /** @internal Zeros of a shape with `g` at the elements that `slice` with the same indices selects. */
 export const sliceAdjoint: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(
-    g: Input<T>,
-    shape: Shape,
-    indices: readonly SliceEntry[],
-  ) => T,
-  false
+  <T extends Tensor = DefaultTensor>(g: Input<T>, shape: Shape, indices: readonly SliceEntry[]) => T
 > = operator({
   name: 'sliceAdjoint',
   family: 'movement',

@@ -36,8 +36,7 @@ export const attentionGradient: OperatorFunction<
     g: Input<T>,
     mask: Input<T> | null,
     options: AttentionAttributes,
-  ) => AttentionGradients<T>,
-  false
+  ) => AttentionGradients<T>
 > = operator({
   name: 'attentionGradient',
   options: { at: 5, names: ['causal', 'scale'] },

@@ -1,9 +1,17 @@
 import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../../base/dtype.js';
-import { sameDim } from '../../base/dim/index.js';
-import { DTypeError, ShapeError } from '../../base/errors.js';
-import type { Require } from '../../ir/requirement.js';
+import { broadcastDim, sameDim } from '../../base/dim/index.js';
+import { DTypeError } from '../../base/errors.js';
+import {
+  joinedWords,
+  type Refusal,
+  type Require,
+  requireNow,
+  words,
+} from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
-import { broadcastShapes, shapeToString } from '../declare/infer.js';
+import { batchShape } from '../contraction/matmul-shapes.js';
+import { broadcastShapes } from '../declare/infer.js';
+import { broadcastMeetings, type Meeting, type OperandAxis } from '../declare/meeting.js';
 
 type Kind = DType | WeakKind;
 
@@ -34,21 +42,11 @@ export function attentionShape(
 ): Shape {
   const shapes = [q, k, v].map(({ shape }) => shape);
   const fits =
-    shapes.every((shape) => shape.length >= 2) &&
+    areMatrices(shapes) &&
     sameDim(q.shape.at(-1)!, k.shape.at(-1)!) &&
     sameDim(k.shape.at(-2)!, v.shape.at(-2)!);
-  if (!fits) {
-    throw new ShapeError('queries, keys and values do not fit', {
-      op,
-      expected: '[..., queries, size], [..., keys, size] and [..., keys, channels]',
-      actual: shapes.map(shapeToString).join(', '),
-    });
-  }
-  const batch = broadcastShapes(
-    op,
-    shapes.map((shape) => shape.slice(0, -2)),
-    require,
-  );
+  require(fits, () => operandsDiffer(op, shapes));
+  const batch = broadcastShapes(op, shapes.map(batchShape), require);
   if (mask !== undefined) {
     checkMask(op, mask.shape, [...batch, q.shape.at(-2)!, k.shape.at(-2)!]);
     if (mask.dtype !== 'bool' && !isFloat(mask.dtype)) {
@@ -64,11 +62,68 @@ export function attentionShape(
 
 function checkMask(op: string, mask: Shape, scores: Shape): void {
   const offset = scores.length - mask.length;
-  if (offset >= 0 && mask.every((dim, axis) => dim === 1 || sameDim(dim, scores[offset + axis])))
-    return;
-  throw new ShapeError('the mask does not fit', {
+  const fits =
+    offset >= 0 && mask.every((dim, axis) => dim === 1 || sameDim(dim, scores[offset + axis]));
+  requireNow(fits, () => maskDiffers(op, mask, scores));
+}
+
+function maskDiffers(op: string, mask: Shape, scores: Shape): Refusal {
+  return {
+    error: 'shape',
     op,
-    expected: `a mask that broadcasts to ${shapeToString(scores)}`,
-    actual: shapeToString(mask),
+    problem: words`the mask does not fit`,
+    expected: words`a mask that broadcasts to ${scores}`,
+    actual: words`${mask}`,
+  };
+}
+
+function operandsDiffer(op: string, shapes: readonly Shape[]): Refusal {
+  return {
+    error: 'shape',
+    op,
+    problem: words`queries, keys and values do not fit`,
+    expected: words`[..., queries, size], [..., keys, size] and [..., keys, channels]`,
+    actual: joinedWords(
+      shapes.map((shape) => words`${shape}`),
+      ', ',
+    ),
+  };
+}
+
+const areMatrices = (shapes: readonly Shape[]): boolean =>
+  shapes.every((shape) => shape.length >= 2);
+
+/** Meetings of the axes of queries, keys, values and a mask, which broadcasts to the scores. */
+export function attentionMeetings(
+  op: string,
+  [q, k, v, mask]: readonly Shape[],
+): readonly Meeting[] {
+  if (!areMatrices([q, k, v])) return [];
+  const equal = (a: OperandAxis, b: OperandAxis): Meeting => ({
+    places: [a, b],
+    broadcasts: false,
+    refusal: () => operandsDiffer(op, [q, k, v]),
   });
+  const meetings = [
+    equal({ operand: 0, axis: q.length - 1 }, { operand: 1, axis: k.length - 1 }),
+    equal({ operand: 1, axis: k.length - 2 }, { operand: 2, axis: v.length - 2 }),
+    ...broadcastMeetings(op, [q, k, v].map(batchShape)),
+  ];
+  if (mask === undefined) return meetings;
+  const batch = [q, k, v].map(batchShape).reduce((a, b) => {
+    const rank = Math.max(a.length, b.length);
+    return Array.from({ length: rank }, (_, axis) =>
+      broadcastDim(a[axis - rank + a.length] ?? 1, b[axis - rank + b.length] ?? 1),
+    );
+  });
+  const scores = [...batch, q.at(-2)!, k.at(-2)!];
+  const lead = scores.length - mask.length;
+  if (lead < 0) return meetings;
+  const masked = mask.map((_, axis) => ({
+    places: [{ operand: 3, axis }],
+    broadcasts: true,
+    size: scores[lead + axis],
+    refusal: () => maskDiffers(op, mask, scores),
+  }));
+  return [...meetings, ...masked];
 }

@@ -13,7 +13,7 @@ import { swapaxes } from '../movement/transpose.js';
 import { sum, sumTo } from '../reduction/sum.js';
 import { attentionGradient } from './attention-gradient.js';
 import { type AttentionAttributes, attentionNest } from './attention-nests.js';
-import { attentionDTypes, attentionShape } from './attention-types.js';
+import { attentionDTypes, attentionMeetings, attentionShape } from './attention-types.js';
 import { scaleOf, weightsOf } from './attention-weights.js';
 
 export interface AttentionOptions<T extends Tensor = DefaultTensor> {
@@ -42,8 +42,7 @@ export const attention: OperatorFunction<
     k: Input<T>,
     v: Input<T>,
     options?: AttentionOptions<T>,
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'attention',
   options: { at: 3, names: ['mask', 'causal', 'scale'] },
@@ -61,6 +60,7 @@ export const attention: OperatorFunction<
   infer: ({ inputs: [q, k, v, mask], require }) => [
     { dtype: q.dtype, shape: attentionShape('attention', q, k, v, mask, require) },
   ],
+  meetings: (shapes) => attentionMeetings('attention', shapes),
   gradient: ({ inputs: [q, k, v, mask], grads: [g], needs, attributes: options }) => {
     if (mask !== undefined && needs[3] && mask.type.dtype !== 'bool') {
       return gradientsWithMask(q, k, v, mask, g!, needs, options);

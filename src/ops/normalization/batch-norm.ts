@@ -143,8 +143,7 @@ export const batchNormTraining: OperatorFunction<
     gamma?: Input<T> | null,
     beta?: Input<T> | null,
     options?: BatchNormOptions,
-  ) => BatchNormResult<T>,
-  false
+  ) => BatchNormResult<T>
 > = operator({
   name: 'batchNormTraining',
   options: { at: 3, names: ['axis', 'epsilon'] },

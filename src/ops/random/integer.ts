@@ -22,7 +22,7 @@ export type RandomBits = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /** @internal 32 independent random bits for each element, as int32. */
-export const randomBits: OperatorFunction<RandomBits, false> = operator({
+export const randomBits: OperatorFunction<RandomBits> = operator({
   name: 'randomBits',
   family: 'random',
   attributes: { shape: attr.dims },
@@ -71,7 +71,7 @@ function boundsRange(dtype: DType): readonly [number, number] | null {
  * @internal Integers distributed uniformly over low, ..., high - 1: 63 random bits modulo the count n, so that
  * probabilities differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
  */
-export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
+export const randomInteger: OperatorFunction<RandomInteger> = operator({
   name: 'randomInteger',
   options: { at: 2, names: ['low', 'high', 'dtype'] },
   family: 'random',

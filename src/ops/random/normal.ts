@@ -47,7 +47,7 @@ const bell = { shape: attr.dims, mean: attr.number, std: attr.number, dtype: att
  * 1988): of 32 bits for float32 and narrower, whose tails end at 6.3 standard deviations; of 53 for float64
  * (8.2).
  */
-export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
+export const randomNormal: OperatorFunction<RandomNormal> = operator({
   name: 'randomNormal',
   options: { at: 2, names: ['mean', 'std', 'dtype'] },
   family: 'random',

@@ -46,7 +46,7 @@ export type RandomUniform = <T extends Tensor = DefaultTensor>(
  * @internal Numbers distributed uniformly over [low, high): multiples of 2^-p of the span, with as many bits p as the
  * dtype has (24 for float32, 53 for float64), shifted to `low`. `high` itself is never drawn.
  */
-export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
+export const randomUniform: OperatorFunction<RandomUniform> = operator({
   name: 'randomUniform',
   options: { at: 2, names: ['low', 'high', 'dtype'] },
   family: 'random',

@@ -180,8 +180,7 @@ export const recurrence: OperatorFunction<
     b: Input<T>,
     axis?: number,
     options?: { readonly reverse?: boolean },
-  ) => T,
-  false
+  ) => T
 > = operator({
   name: 'recurrence',
   options: { at: 3, names: ['reverse'] },

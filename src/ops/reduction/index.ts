@@ -6,3 +6,4 @@ export * from './logic.js';
 export * from './product.js';
 export * from './exponential.js';
 export * from './norm.js';
+export * from './nan.js';

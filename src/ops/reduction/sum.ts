@@ -67,13 +67,7 @@ export const broadcastTo: OperatorFunction<
   infer: ({ inputs: [x], attributes: { shape }, require }) => {
     checkShape('broadcastTo', shape, require);
     const lead = shape.length - x.shape.length;
-    const refusal = (): Refusal => ({
-      error: 'shape',
-      op: 'broadcastTo',
-      problem: words`the array does not broadcast to the shape`,
-      expected: words`extents of 1, or those of ${shape}, counted from the last axis`,
-      actual: words`${x.shape}`,
-    });
+    const refusal = (): Refusal => doesNotBroadcast(x.shape, shape);
     require(lead >= 0, refusal);
     const stretched = shape.map((dim, axis): Dim => {
       const extent = x.shape[axis - lead] ?? 1;
@@ -84,6 +78,14 @@ export const broadcastTo: OperatorFunction<
     });
     return [{ dtype: x.dtype, shape: stretched }];
   },
+  // Symbolic sizes may turn out to be 1.
+  meetings: ([x], { shape }) =>
+    x.flatMap((extent, axis) => {
+      const size = shape[axis + shape.length - x.length];
+      if (size === undefined || isStatic(extent)) return [];
+      const refusal = (): Refusal => doesNotBroadcast(x, shape);
+      return [{ places: [{ operand: 0, axis }], broadcasts: true, size, refusal }];
+    }),
   gradient: ({ inputs: [x], grads: [g] }) => [sumTo(g!, x.type.shape)],
   lowering: elementwise(([x]) => x),
   batch: {
@@ -117,6 +119,16 @@ export const broadcastTo: OperatorFunction<
     { args: [tensor([]), [2]] },
   ],
 });
+
+function doesNotBroadcast(from: Shape, to: Shape): Refusal {
+  return {
+    error: 'shape',
+    op: 'broadcastTo',
+    problem: words`the array does not broadcast to the shape`,
+    expected: words`extents of 1, or those of ${to}, counted from the last axis`,
+    actual: words`${from}`,
+  };
+}
 
 /** The adjoint of broadcasting: `x` summed over the axes that `shape` broadcasts or lacks, rounded once. */
 export function sumTo<T extends Tensor>(x: T, shape: Shape): T {

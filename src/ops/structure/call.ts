@@ -60,8 +60,7 @@ export const call: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     program: Program | PreparedProgram,
     ...inputs: readonly Input<T>[]
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: 'call',
   family: 'structure',

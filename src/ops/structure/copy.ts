@@ -12,7 +12,7 @@ import { elementwise } from '../declare/lowering.js';
  * @internal `x` in a buffer of its own. The compiler inserts it where a loop needs memory that it may overwrite, or
  * where a value is needed at a certain address; no law removes it.
  */
-export const copy: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T, false> =
+export const copy: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T> =
   operator({
     name: 'copy',
     family: 'structure',

@@ -40,7 +40,7 @@ const same = {
 const passOn = <T>({ grads: [g] }: { readonly grads: readonly T[] }): readonly T[] => [g];
 
 /** @internal `x` itself as another value of a graph, so that a gradient with respect to this one use can be requested. */
-export const identity: OperatorFunction<Same, false> = operator({
+export const identity: OperatorFunction<Same> = operator({
   ...same,
   name: 'identity',
   gradient: passOn,
@@ -49,7 +49,7 @@ export const identity: OperatorFunction<Same, false> = operator({
 });
 
 /** @internal `x` itself, as a constant: it has no gradient. */
-export const stopGradient: OperatorFunction<Same, false> = operator({
+export const stopGradient: OperatorFunction<Same> = operator({
   ...same,
   name: 'stopGradient',
   gradient: 'none',
@@ -62,7 +62,7 @@ export const stopGradient: OperatorFunction<Same, false> = operator({
  * nor moved before earlier calls of the program. So a value can be dropped and recomputed later. Costs
  * nothing at run time. As XLA's `optimization_barrier`.
  */
-export const barrier: OperatorFunction<Same, false> = operator({
+export const barrier: OperatorFunction<Same> = operator({
   ...same,
   name: 'barrier',
   gradient: passOn,

@@ -23,8 +23,7 @@ export const withGradient: OperatorFunction<
     forward: Program,
     backward: Program,
     ...inputs: readonly Input<T>[]
-  ) => readonly T[],
-  false
+  ) => readonly T[]
 > = operator({
   name: 'withGradient',
   family: 'structure',

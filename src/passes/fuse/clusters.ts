@@ -3,7 +3,7 @@ import { isNumber } from '../groups/places.js';
 import { viewed } from '../rewrite/views.js';
 import type { Draft } from './inline.js';
 
-/** How far a search for a path between two groups may go before the merge is given up. */
+/** Clusters that a search for a path between two groups visits before the merge is given up. */
 const searchLimit = 2000;
 
 /** A group while groups are merged: what it computes, and what of that goes through memory. */
@@ -12,13 +12,13 @@ export interface Cluster {
   readonly reads: ReadonlySet<Value>;
   readonly writes: ReadonlySet<Value>;
   readonly beside: ReadonlySet<Value>;
-  /** What was to be written and is not, since it is needed inside only. */
+  /** Values that are read inside only, and therefore are not written. */
   readonly kept: ReadonlySet<Value>;
   /** A topological number: what a cluster reads is written by clusters of lower numbers. */
   order: number;
 }
 
-/** Who reads what whom writes: the clusters of a program, numbered in an order in which they may run. */
+/** Dependence graph of the clusters of a program, which are numbered in a valid execution order. */
 export class Clusters {
   readonly #all: Set<Cluster> = new Set();
   readonly #writer: Map<Value, Cluster> = new Map();
@@ -39,7 +39,7 @@ export class Clusters {
     return this.#all.has(cluster);
   }
 
-  /** Whether any cluster reads a value. */
+  /** True when a cluster reads a value. */
   isRead(value: Value): boolean {
     return (this.#readers.get(value)?.size ?? 0) > 0;
   }
@@ -70,7 +70,7 @@ export class Clusters {
     return producers.length < 2 ? producers : producers.sort((a, b) => b.order - a.order);
   }
 
-  /** Whether something else must run between two clusters; also true when that is too costly to know. */
+  /** True when another cluster must run between two clusters, or when that is too costly to know. */
   hasDetour(from: Cluster, into: Cluster): boolean {
     if (!this.#hasOtherReaders(from, into)) return false;
     const producers = this.producers(into);
@@ -155,7 +155,7 @@ export class Clusters {
     return order;
   }
 
-  /** Whether one cluster reads the other's results, or must wait for what does. */
+  /** True when one cluster depends on the other, directly or through others. */
   depends(from: Cluster, into: Cluster): boolean {
     for (const value of into.reads) if (from.writes.has(value)) return true;
     return this.hasDetour(from, into);

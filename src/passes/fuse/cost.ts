@@ -1,5 +1,4 @@
 import type { NodeId } from '../../graph/graph.js';
-import type { Operator } from '../../ir/operator.js';
 import { type CallNode, type Program, typeToString } from '../../ir/program.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -8,7 +7,7 @@ import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { settle } from '../../ops/elements.js';
 import { ExtentParameters } from '../../loop/language/extents.js';
-import { attributesKey } from '../lower/nests/signature.js';
+import { CallLabels } from '../../ir/call-labels.js';
 
 /** Cost of one element of a point operator, measured on its lowered expression. */
 export interface PointCost {
@@ -24,8 +23,9 @@ export interface PointCost {
 export class Costs {
   readonly #program: Program;
   readonly #known: Map<NodeId, PointCost> = new Map();
+  readonly #labels: CallLabels = new CallLabels();
   /** Cache by everything that a cost depends on. */
-  readonly #alike: Map<Operator, Map<string, PointCost>> = new Map();
+  readonly #alike: Map<string, PointCost> = new Map();
 
   constructor(program: Program) {
     this.#program = program;
@@ -41,15 +41,13 @@ export class Costs {
   #find(id: NodeId): PointCost {
     const call = this.#program.node(id) as CallNode;
     const { lowering } = declarationOf(call.op);
-    let alike = this.#alike.get(call.op);
-    if (alike === undefined) this.#alike.set(call.op, (alike = new Map()));
     const isElementwise = lowering.kind === 'point' && lowering.elementwise;
-    let key = attributesKey(call);
+    let key = String(this.#labels.of(call));
     for (const type of [call.types[0], ...this.#program.operands(id).map((value) => value.type)]) {
       key += isElementwise ? ` ${type.dtype}` : ` ${typeToString(type)}`;
     }
-    let cost = alike.get(key);
-    if (cost === undefined) alike.set(key, (cost = this.#measure(id)));
+    let cost = this.#alike.get(key);
+    if (cost === undefined) this.#alike.set(key, (cost = this.#measure(id)));
     return cost;
   }
 

@@ -1,5 +1,6 @@
 import { sameShape } from '../../base/dim/index.js';
-import { type CallNode, type Program, sameType, type Value } from '../../ir/program.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { sameType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { Group } from '../groups/group.js';
 import { inputLevel, rowLevels } from '../groups/rows.js';

@@ -1,3 +1,5 @@
+import { type Dim, symbol } from '../../base/dim/index.js';
+import { substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type NamedType, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { BranchBackward, Branches } from '../../ops/declare/backward.js';
@@ -65,13 +67,15 @@ function joined(
   return Program.from(program, (into) => {
     const variable = ({ name, type }: NamedType): Value =>
       into.variable(into.freshName(name), type);
+    const dims = looseDims(branch, declared, into);
     const operands = allReads.map((place) => {
       const at = reads.indexOf(place);
       if (at >= 0) return variable(declared[at]);
       return variable({ name: 'unread', type: ofAnySize(into, ends[place].type) });
     });
     const seeds = flows.map((output, i) => {
-      const { name, type } = declared[reads.length + i];
+      const { name, type: tightType } = declared[reads.length + i];
+      const type = substituteType(tightType, dims);
       const axes = loose[output];
       const shape = type.shape.map((dim, axis) =>
         axes.includes(axis) ? into.freshDim('size') : dim,
@@ -82,7 +86,7 @@ function joined(
       axes.reduce((seed, axis) => fitted(seed, axis, type.shape[axis]), given),
     );
     const operandOf = (place: number): Value => operands[allReads.indexOf(place)];
-    const grads = instantiate(program, into, [...reads.map(operandOf), ...fitting]);
+    const grads = instantiate(program, into, [...reads.map(operandOf), ...fitting], dims);
     into.setOutputs(
       allGives.map((input) => ({
         name: `grad_${input}`,
@@ -90,6 +94,22 @@ function joined(
       })),
     );
   });
+}
+
+/**
+ * The symbols of a backward program in one for both branches. The gradients of results whose size the branch
+ * itself decides may have the size of the other branch's, which has other bounds.
+ */
+function looseDims(
+  branch: Program,
+  declared: readonly NamedType[],
+  into: Program,
+): Map<string, Dim> {
+  const given = symbolsOfTypes(branch.inputs.map(({ type }) => type));
+  const dims = new Map<string, Dim>();
+  for (const [name, bounds] of symbolsOfTypes(declared.map(({ type }) => type)))
+    dims.set(name, given.has(name) ? symbol(name, bounds) : into.freshDim(name));
+  return dims;
 }
 
 /** A type without the axes whose sizes may be those of another branch. */

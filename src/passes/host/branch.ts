@@ -1,7 +1,9 @@
-import type { Program } from '../../ir/program.js';
-import type { CallNode } from '../../ir/program.js';
+import { type Dim, substituteDim, symbolsOf } from '../../base/dim/index.js';
+import { bindShapes } from '../../ir/bind.js';
+import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
+import { dimsOf, refusalAt } from '../../ir/requirement.js';
 import type { RoutineBuilder } from './routine.js';
-import type { HostStatementOf, HostStatement, HostResult, Stretch } from './statements.js';
+import type { HostStatement, HostResult, Stretch } from './statements.js';
 
 /** A branch: the first region where the predicate holds, else the second. */
 export function branch(
@@ -18,16 +20,34 @@ export function branch(
     results.push({ kind: 'own', as: of, extents: names.map((name) => name?.key ?? null) });
     return { of, shape: shape.map((dim, axis) => names[axis] ?? dim) };
   });
-  const side = (program: Program, where: string): HostStatementOf<'call'> => {
+  const side = (program: Program, where: string): readonly HostStatement[] => {
     const callee = { program, kind: 'region', isOptional: true } as const;
-    return { kind: 'call', callee, operands, results, site: { where: [where], call } };
+    const site = { where: [where], call };
+    return [...required(program), { kind: 'call', callee, operands, results, site }];
+  };
+  const required = (program: Program): readonly HostStatement[] => {
+    const dims = bindShapes<Dim>(
+      namedInputs(program).map(({ name, type }, k) => ({
+        name,
+        declared: type.shape,
+        actual: operands[k].shape,
+      })),
+    );
+    return program.requirements.flatMap((requirement): readonly HostStatement[] => {
+      // A branch itself checks sizes that its data decides.
+      if (dimsOf(requirement).some((dim) => [...symbolsOf(dim)].some((name) => !dims.has(name))))
+        return [];
+      const { condition, ...refusal } = requirement;
+      const test = { dim: substituteDim(condition.dim, dims), relation: condition.relation };
+      return [{ kind: 'require', test, refusal: refusalAt(refusal, dims) }];
+    });
   };
   const [first, second] = call.regions;
   const choice: HostStatement = {
     kind: 'choose',
     when: { relation: '=', dim: flag },
-    consequent: [side(second, 'second branch')],
-    alternate: [side(first, 'first branch')],
+    consequent: side(second, 'second branch'),
+    alternate: side(first, 'first branch'),
   };
   builder.emit(choice);
   return made;

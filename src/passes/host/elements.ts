@@ -1,6 +1,6 @@
 import { type Dim, substituteDim } from '../../base/dim/index.js';
 import type { HostArray } from '../../base/dtype.js';
-import { inContext } from '../../base/errors.js';
+import { inContext, type KaonError } from '../../base/errors.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import { substituteType } from '../../ir/bind.js';
 import type { CallNode } from '../../ir/program.js';
@@ -50,8 +50,17 @@ export function foreignInCapturedCode(
   return inCapturedCode(error, call, ['in captured code', ...around].join(', '));
 }
 
+/** The error for an element that a call does not accept, or what the user throws in its place. */
+export function foreignElement(call: CallNode, foreign: RefusedElement): unknown {
+  return thrownFor(call, declarationOf(call.op).check!.refusal(foreign, call.attributes));
+}
+
 function inCapturedCode(error: unknown, call: CallNode, where: string): unknown {
-  const told = inContext(error, where, detailsOf(call));
-  const thrown = declarationOf(call.op).check!.thrown?.(call.attributes, told) ?? null;
-  return thrown === null ? told : thrown.value;
+  return thrownFor(call, inContext(error, where, detailsOf(call)));
+}
+
+/** The value that the user throws in place of an error, where there is one. */
+function thrownFor({ op, attributes }: CallNode, error: KaonError): unknown {
+  const thrown = declarationOf(op).check!.thrown?.(attributes, error) ?? null;
+  return thrown === null ? error : thrown.value;
 }

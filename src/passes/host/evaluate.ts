@@ -1,7 +1,7 @@
 import { type Dim, type DimBindings, evaluateDim, substituteDim } from '../../base/dim/index.js';
 import { inContext } from '../../base/errors.js';
 import type { CallNode } from '../../ir/program.js';
-import { joinedWords, type Refusal, textOfWords, wordsOver } from '../../ir/requirement.js';
+import { textOfWords, wordsOver } from '../../ir/requirement.js';
 import type { HostSite, ZeroTest } from './statements.js';
 
 /*
@@ -29,21 +29,6 @@ export function shapeEvaluator(shape: readonly Dim[]): DimEvaluator<readonly num
 export function lengthEvaluator(shape: readonly Dim[]): DimEvaluator<number> {
   const at = shapeEvaluator(shape);
   return (names) => at(names).reduce((product, extent) => product * extent, 1);
-}
-
-/** A refusal inside of a loop or branch, told by the call that owns it. As `inContext` tells errors. */
-export function refusalWithin(
-  refusal: Refusal,
-  { where, call: { op, source } }: HostSite,
-): Refusal {
-  const problem =
-    refusal.op === op.name ? refusal.problem : joinedWords([[refusal.op], refusal.problem], ': ');
-  return {
-    ...refusal,
-    op: op.name,
-    problem: joinedWords([where, problem], ': '),
-    source: source ?? refusal.source,
-  };
 }
 
 /** An error inside of a loop or branch, told by the call that owns it. */

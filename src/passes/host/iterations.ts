@@ -1,9 +1,8 @@
 import { addDim, type Dim, type DimExpr, mulDim, elementCount, subDim, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import type { CallNode, Program } from '../../ir/program.js';
-import { type Refusal, words } from '../../ir/requirement.js';
+import { type Refusal, words, refusalWithin } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
-import { refusalWithin } from './evaluate.js';
 import type { RoutineBuilder } from './routine.js';
 import type { HostCallee, HostResult, HostSite, StackedArray, Stretch } from './statements.js';
 
@@ -65,7 +64,7 @@ export class Iterations {
     );
     const refusal = undecidedSizes(this.#call.op.name, `output ${k}`, this.#rows[k]);
     const site: HostSite = { where: ['without an iteration'], call: this.#call };
-    this.#builder.require(subDim(count, 1), '>=', refusalWithin(refusal, site));
+    this.#builder.require(subDim(count, 1), '>=', refusalWithin(refusal, site.where, site.call));
   }
 
   /** Runs the iteration that decides the sizes of rows, and allocates for so many. */
@@ -225,7 +224,11 @@ export class Iterations {
         actual: words`${actual}`,
         ...said,
       };
-      this.#builder.require(subDim(actual[axis], dim), '=', refusalWithin(refusal, site));
+      this.#builder.require(
+        subDim(actual[axis], dim),
+        '=',
+        refusalWithin(refusal, site.where, site.call),
+      );
     });
   }
 }

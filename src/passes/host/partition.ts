@@ -35,6 +35,8 @@ export interface IslandStage {
   /** Of calls whose sizes only the data decides: nobody could check them earlier. */
   readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
+  /** Calls that run elsewhere, when the island has run, and what is checked before. */
+  readonly elsewhere: Pick<IslandStage, 'checks' | 'island'> | null;
   /** The calls whose operand's elements become sizes. */
   readonly extents: readonly NodeId[];
   /** The loops and branches that the host runs. */
@@ -49,6 +51,16 @@ export interface Partition {
   readonly stages: readonly IslandStage[];
 }
 
+/** Chooses calls for certain places to run. */
+export interface CallPlacement {
+  /** Loops and branches that the host runs. Default: those that no kernel can. */
+  readonly runsOnHost?: typeof isHostRun;
+  /** Calls that run elsewhere than the rest, as what a device lacks does. Default: none. */
+  readonly runsElsewhere?: (call: CallNode, id: NodeId) => boolean;
+  /** Make one island of a program without cuts. Default false. */
+  readonly isWhole?: boolean;
+}
+
 /**
  * Cuts a program into as few islands as its cuts allow: each call runs in the earliest island in which
  * its operands and sizes are known. Only views, constants, and what has no operands are made in every
@@ -56,27 +68,33 @@ export interface Partition {
  */
 export function partition(
   program: Program,
-  runsOnHost: typeof isHostRun = isHostRun,
+  { runsOnHost = isHostRun, runsElsewhere = () => false, isWhole = false }: CallPlacement = {},
 ): Partition | null {
   const own = program.decidedSizes;
-  const hostRun = new Set<NodeId>();
+  const [hostRun, elsewhere] = [new Set<NodeId>(), new Set<NodeId>()];
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'call' && runsOnHost(node, id, own)) hostRun.add(id);
+    if (node.kind !== 'call') continue;
+    if (runsOnHost(node, id, own)) hostRun.add(id);
+    else if (!isExtents(node) && runsElsewhere(node, id)) elsewhere.add(id);
   }
-  return own.size + hostRun.size === 0 ? null : new Partitioner(program, hostRun).run();
+  const hasCuts = own.size + hostRun.size + elsewhere.size > 0;
+  return hasCuts || isWhole ? new Partitioner(program, hostRun, elsewhere).run() : null;
 }
 
 /** A program without cuts as the one island that it is. */
 export function wholePartition(program: Program): Partition {
   const gives = program.outputs.map(({ value }) => viewed(program, value));
   const island = { program, reads: program.inputs, gives, symbols: [] };
-  return { program, stages: [{ checks: [], island, extents: [], calls: [], requirements: [] }] };
+  const stage = { checks: [], island, elsewhere: null, extents: [], calls: [], requirements: [] };
+  return { program, stages: [stage] };
 }
 
 /** Stage in the making: values for its island to compute, and statements behind it. */
 interface Draft {
   readonly wanted: Set<Value>;
+  /** Values for the calls that run elsewhere to compute. */
+  readonly wantedElsewhere: Set<Value>;
   readonly extents: NodeId[];
   readonly calls: NodeId[];
   readonly requirements: Requirement[];
@@ -85,13 +103,15 @@ interface Draft {
 class Partitioner {
   readonly #program: Program;
   readonly #hostRun: ReadonlySet<NodeId>;
+  readonly #elsewhere: ReadonlySet<NodeId>;
   /** By node: the first stage that can read its results. */
   readonly #stageOf: Int32Array;
   readonly #drafts: Draft[] = [];
 
-  constructor(program: Program, hostRun: ReadonlySet<NodeId>) {
+  constructor(program: Program, hostRun: ReadonlySet<NodeId>, elsewhere: ReadonlySet<NodeId>) {
     this.#program = program;
     this.#hostRun = hostRun;
+    this.#elsewhere = elsewhere;
     this.#stageOf = new Int32Array(program.graph.nodeCount);
   }
 
@@ -116,9 +136,12 @@ class Partitioner {
 
   /** The first stage in which a node has all that it reads. */
   #readyFor(id: NodeId): number {
+    const isElsewhere = this.#elsewhere.has(id);
     let ready = 0;
     this.#program.graph.forEachPredecessor(id, (source) => {
-      ready = Math.max(ready, this.#stageOf[source]);
+      // Calls that run elsewhere in one stage are one program.
+      const isBeside = isElsewhere && this.#elsewhere.has(source);
+      ready = Math.max(ready, this.#stageOf[source] - (isBeside ? 1 : 0));
     });
     return ready;
   }
@@ -135,7 +158,9 @@ class Partitioner {
     const introduces = [...decidedSizes].flatMap(([name, { node }]) => (node === id ? [name] : []));
     const draft = this.#draft(ready);
     if (this.#hostRun.has(id)) draft.calls.push(id);
-    else if (introduces.length === 0) {
+    else if (this.#elsewhere.has(id)) {
+      if (introduces.length > 0) throw unplanned(call, introduces);
+    } else if (introduces.length === 0) {
       this.#stageOf[id] = ready;
       return;
     } else if (isExtents(call)) draft.extents.push(id);
@@ -147,6 +172,7 @@ class Partitioner {
   #draft(stage: number): Draft {
     return (this.#drafts[stage] ??= {
       wanted: new Set(),
+      wantedElsewhere: new Set(),
       extents: [],
       calls: [],
       requirements: [],
@@ -158,15 +184,28 @@ class Partitioner {
     const base = viewed(this.#program, value);
     const node = this.#program.node(base.node);
     if (node.kind !== 'call' || this.#hostRun.has(base.node)) return;
-    this.#drafts[this.#stageOf[base.node]].wanted.add(base);
+    const stage = this.#stageOf[base.node];
+    if (this.#elsewhere.has(base.node)) this.#drafts[stage - 1].wantedElsewhere.add(base);
+    else this.#drafts[stage].wanted.add(base);
   }
 
-  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): IslandStage {
-    const { members, reads } = this.#members(stage, [...wanted]);
+  #stage(stage: number, draft: Draft): IslandStage {
+    const { wanted, wantedElsewhere, extents, calls, requirements } = draft;
+    // What runs elsewhere comes last, and so says first what it wants of the island.
+    const elsewhere = wantedElsewhere.size === 0 ? null : this.#cut(stage, wantedElsewhere, true);
+    const { island, checks } = this.#cut(stage, wanted, false);
+    return { checks, island, elsewhere, extents, calls, requirements };
+  }
+
+  #cut(
+    stage: number,
+    wanted: ReadonlySet<Value>,
+    isElsewhere: boolean,
+  ): Pick<IslandStage, 'island' | 'checks'> {
+    const { members, reads } = this.#members(stage, [...wanted], isElsewhere);
     for (const value of reads) this.#want(value);
     const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
-    const checks = this.#checks(members, reads);
-    return { checks, island, extents, calls, requirements };
+    return { island, checks: this.#checks(members, reads) };
   }
 
   #checks(members: readonly NodeId[], reads: readonly Value[]): readonly BoundaryCheck[] {
@@ -188,6 +227,7 @@ class Partitioner {
   #members(
     stage: number,
     roots: readonly Value[],
+    isElsewhere: boolean,
   ): { readonly members: readonly NodeId[]; readonly reads: readonly Value[] } {
     const program = this.#program;
     const members = new Set<NodeId>();
@@ -196,9 +236,7 @@ class Partitioner {
       const node = program.node(value.node);
       const isInside =
         node.kind === 'constant' ||
-        (node.kind === 'call' &&
-          !this.#hostRun.has(value.node) &&
-          (this.#stageOf[value.node] === stage || isFree(program, value.node)));
+        (node.kind === 'call' && this.#runsIn(stage, isElsewhere, value.node));
       if (isInside) members.add(value.node);
       else reads.add(value);
     };
@@ -206,6 +244,14 @@ class Partitioner {
     // A set grows while it is walked, so that this ends when everything is known.
     for (const id of members) program.operands(id).forEach(visit);
     return { members: [...members].sort((a, b) => a - b), reads: [...reads] };
+  }
+
+  #runsIn(stage: number, isElsewhere: boolean, id: NodeId): boolean {
+    if (this.#hostRun.has(id)) return false;
+    const own = this.#elsewhere.has(id);
+    // The island's computer has none of the calls that run elsewhere, not even those that cost nothing.
+    if (isFree(this.#program, id) && (isElsewhere || !own)) return true;
+    return own === isElsewhere && this.#stageOf[id] === stage + (own ? 1 : 0);
   }
 
   #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {

@@ -8,7 +8,7 @@ import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { DType } from '../../base/dtype.js';
 import { controlOf } from '../lower/main/control.js';
-import type { Partition, IslandStage } from './partition.js';
+import type { BoundaryCheck, Island, Partition, IslandStage } from './partition.js';
 import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
@@ -139,31 +139,36 @@ export class RoutineBuilder {
     if (handles.length > 0) this.emit({ kind: 'drop', handles });
   }
 
-  #stage({ checks, island, extents, calls, requirements }: IslandStage, number: number): void {
-    for (const { call, operands, elements } of checks) {
-      const types = operands.map(({ type }) => type);
-      this.emit({ kind: 'check', call, types, elements: this.at(elements) });
-    }
-    if (island !== null) {
-      const { program, reads, gives, symbols } = island;
-      const told = symbols.length === 0 ? [] : [this.carrying(symbols.map((name) => this.size(name)))]; // prettier-ignore
-      const made = gives.map((value): Handle => {
-        const of = this.handle(value.type.dtype);
-        this.#stretches.set(value, { of, shape: value.type.shape });
-        return of;
-      });
-      this.emit({
-        kind: 'run',
-        part: { name: `island ${number}`, program },
-        reads: [...reads.map((value) => this.at(value)), ...told],
-        gives: made,
-      });
-    }
+  #stage(stage: IslandStage, number: number): void {
+    const { checks, island, elsewhere, extents, calls, requirements } = stage;
+    this.#checks(checks);
+    if (island !== null) this.#run(island, `island ${number}`, false);
+    this.#checks(elsewhere?.checks ?? []);
+    if (elsewhere?.island) this.#run(elsewhere.island, `elsewhere ${number}`, true);
     for (const id of extents) this.#extents(id);
     for (const id of calls) this.#control(id);
     for (const { condition, ...refusal } of requirements) {
       this.require(condition.dim, condition.relation, refusal);
     }
+  }
+
+  #checks(checks: readonly BoundaryCheck[]): void {
+    for (const { call, operands, elements } of checks) {
+      const types = operands.map(({ type }) => type);
+      this.emit({ kind: 'check', call, types, elements: this.at(elements) });
+    }
+  }
+
+  #run({ program, reads, gives, symbols }: Island, name: string, isElsewhere: boolean): void {
+    const told = symbols.length === 0 ? [] : [this.carrying(symbols.map((size) => this.size(size)))]; // prettier-ignore
+    // Before results get their places: they may be inputs.
+    const given = [...reads.map((value) => this.at(value)), ...told];
+    const made = gives.map((value): Handle => {
+      const of = this.handle(value.type.dtype);
+      this.#stretches.set(value, { of, shape: value.type.shape });
+      return of;
+    });
+    this.emit({ kind: 'run', part: { name, program, isElsewhere }, reads: given, gives: made });
   }
 
   #control(id: NodeId): void {
@@ -272,9 +277,10 @@ export class RoutineBuilder {
   #lastReads(): readonly (readonly Value[])[] {
     const { program, stages } = this.#partition;
     const lastRead = new Map<Value, number>();
-    stages.forEach(({ island, extents, calls }, stage) => {
+    stages.forEach(({ island, elsewhere, extents, calls }, stage) => {
       const operands = [...extents, ...calls].flatMap((id) => program.operands(id));
-      for (const value of [...(island?.reads ?? []), ...operands]) {
+      const reads = [island, elsewhere?.island].flatMap((each) => each?.reads ?? []);
+      for (const value of [...reads, ...operands]) {
         lastRead.set(viewed(program, value), stage);
       }
     });

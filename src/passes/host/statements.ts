@@ -96,6 +96,8 @@ export interface StackedArray {
 export interface HostPart {
   readonly name: string;
   readonly program: Program;
+  /** True if it runs elsewhere than the other parts (`CallPlacement`). */
+  readonly isElsewhere: boolean;
 }
 
 /** A program that another calls. It may have cuts. */

@@ -38,7 +38,9 @@ export interface Report {
   readonly countsIterations: boolean;
   /** Its type inside a number of loops. */
   type(loops: number): { readonly dtype: DType; readonly shape: readonly number[] };
-  /** Report about the elements of one call, a vector of int64. */
+  /** The dtype in which it compares elements of a dtype. */
+  elements(dtype: DType): DType;
+  /** Report about the elements of one call, a vector of that dtype. */
   of(elements: Value, accepted: AcceptedElements): Value;
   /** True where there is one: bool, rank 0. */
   isTold(report: Value): Value;
@@ -46,10 +48,15 @@ export interface Report {
   join(before: Value, now: Value, iteration: () => Value): Value;
 }
 
+/** The dtypes whose elements are all of int32. */
+const isNarrow: ReadonlySet<DType> = new Set(['bool', 'uint8', 'int8', 'int32']);
+
 /** Report of presence: bool, rank 0. */
 export const presenceReport: Report = {
   countsIterations: false,
   type: () => ({ dtype: 'bool', shape: [] }),
+  // Devices without int64 can look at int32.
+  elements: (dtype) => (isNarrow.has(dtype) ? 'int32' : 'int64'),
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
   isTold: (report) => report,
   join: (before, now) => ops.logicalOr(before, now),
@@ -62,6 +69,7 @@ export const presenceReport: Report = {
 export const firstReport: Report = {
   countsIterations: true,
   type: (loops) => ({ dtype: 'int64', shape: [3 + loops] }),
+  elements: () => 'int64',
   of: (elements, accepted) => {
     const found = foreign(elements, accepted);
     const count = ops.cumsum(ops.cast(found, 'int64'), 0);
@@ -125,7 +133,7 @@ export function watching(
         const types = operands.map(({ type }) => type);
         const accepted = check.accepts(types, node.attributes);
         if (accepted === null || areWithin(program.operands(id)[check.operand], accepted)) continue;
-        const elements = ops.cast(ops.reshape(operands[check.operand], [-1]), 'int64');
+        const elements = ops.cast(ops.reshape(operands[check.operand], [-1]), report.elements(types[check.operand].dtype)); // prettier-ignore
         reports.push(report.of(elements, accepted));
         watched.push({ call: node, type: types[check.operand], accepted, loops: [] });
       }

@@ -1,14 +1,8 @@
 import type { Dim } from '../../base/dim/index.js';
 import { sameShape } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import {
-  type CallNode,
-  type Program,
-  sameType,
-  typeToString,
-  type Value,
-} from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
+import { type CallNode, type Program, typeToString, type Value } from '../../ir/program.js';
+import { sameType, type TensorType } from '../../ir/types.js';
 import { type BatchContext, rowShape } from '../../ops/declare/batch.js';
 import { cast } from '../../ops/elementwise/conversion.js';
 import { reshape } from '../../ops/movement/reshape.js';

@@ -1,11 +1,6 @@
 import { elementCount } from '../../base/dim/index.js';
-import {
-  type CallNode,
-  type Output,
-  type Program,
-  sameType,
-  type Value,
-} from '../../ir/program.js';
+import type { CallNode, Output, Program, Value } from '../../ir/program.js';
+import { sameType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { Make } from './carve.js';
 import {

@@ -1,13 +1,14 @@
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { type CallNode, namedInputs, Program, sameType, type Value } from '../../ir/program.js';
+import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
+import { sameType } from '../../ir/types.js';
 import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { isLoop } from './loop.js';
 import { withOutputs } from '../rewrite/outputs.js';
-import { sameProgram } from '../rewrite/same-program.js';
+import { sameProgram } from '../../ir/same-program.js';
 import { instantiate, throughRegions, transform } from '../rewrite/transform.js';
 
 /**

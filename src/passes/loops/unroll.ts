@@ -1,4 +1,5 @@
 import type { Program, Value } from '../../ir/program.js';
+import { refusalWithin } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { concat } from '../../ops/movement/concat.js';
 import { fill } from '../../ops/movement/fill.js';
@@ -45,7 +46,9 @@ function unrolled(loop: Loop, length: number): readonly Value[] {
     const t = reverse ? length - 1 - i : i;
     const slices = data.map(({ operand }) => slice(operand, t));
     const inputs = [...slices, ...carried, ...captures.map(({ operand }) => operand)];
-    const results = instantiate(body, into, inputs, new Map(dims));
+    const results = instantiate(body, into, inputs, new Map(dims), (requirement) =>
+      refusalWithin(requirement, [`iteration ${i}`], node),
+    );
     made[t] = results.slice(0, rows.length);
     carried = results.slice(rows.length);
   }

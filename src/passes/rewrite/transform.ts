@@ -7,13 +7,12 @@ import {
   type CallNode,
   type ConstantNode,
   Program,
-  sameType,
   typeToString,
   type Value,
 } from '../../ir/program.js';
 import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
 import { programRanges } from '../../ir/formats/text.js';
-import type { TensorType } from '../../ir/types.js';
+import { sameType, type TensorType } from '../../ir/types.js';
 
 /** A node of the old program while it is rebuilt. */
 export interface Site {
@@ -133,13 +132,14 @@ export function throughRegions(program: Program, pass: RegionPass): Program {
 /**
  * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and returns
  * the values of its outputs. `dims` binds the dimensions of the inputs in `into`; dimensions that `program`
- * introduces become fresh ones. Without `dims` all keep their names.
+ * introduces become fresh ones. Without `dims` all keep their names. `retold` gives the checks other errors.
  */
 export function instantiate(
   program: Program,
   into: Program,
   inputs: readonly Value[],
   dims?: Map<string, Dim>,
+  retold: (requirement: Requirement) => Requirement = (requirement) => requirement,
 ): readonly Value[] {
   const results: (readonly Value[])[] = [];
   const moved = (value: Value): Value => results[value.node][value.port];
@@ -151,7 +151,7 @@ export function instantiate(
       continue;
     }
     if (node.kind === 'check') {
-      requireIn(into, node.requirement, dims);
+      requireIn(into, retold(node.requirement), dims);
       results.push(nothing);
       continue;
     }

@@ -1,5 +1,6 @@
 import type { NodeId } from '../../graph/graph.js';
-import { type CallNode, type Program, sameType } from '../../ir/program.js';
+import type { CallNode, Program } from '../../ir/program.js';
+import { sameType } from '../../ir/types.js';
 import { turnedFrom } from '../../ops/movement/transpose.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { throughRegions, transform } from './transform.js';

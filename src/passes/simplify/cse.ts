@@ -1,11 +1,11 @@
-import { attributesText } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
+import { CallLabels } from '../../ir/call-labels.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import { type Bits, bitsOf, hashOf, sameBits } from '../rewrite/bits.js';
+import { type Bits, bitsOf, hashOf, sameBits } from '../../ir/bits.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import { sameProgram, sizeKey } from '../rewrite/same-program.js';
+import { DistinctPrograms } from '../../ir/same-program.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 
 /**
@@ -15,7 +15,8 @@ import { throughRegions, transform } from '../rewrite/transform.js';
  * values: random ones take their state as an operand.
  */
 export function eliminateCommonSubexpressions(program: Program): Program {
-  const labels = new Labels();
+  const distinct = new DistinctPrograms();
+  const labels = new CallLabels((region) => distinct.firstLike(region));
   return throughRegions(program, (inner, region) => {
     // Nothing is built before a repetition is found: the first one, in program order, reads the same values
     // as its original.
@@ -27,7 +28,7 @@ export function eliminateCommonSubexpressions(program: Program): Program {
       (site) => {
         const { node, operands, into } = site;
         if (node.kind === 'constant') return constants.firstLike(node.data, () => site.copy());
-        return calls.firstLike(into, labels.of(node), operands, () => site.copy());
+        return calls.firstLike(into, labelOf(node, labels), operands, () => site.copy());
       },
       { region },
     );
@@ -37,7 +38,7 @@ export function eliminateCommonSubexpressions(program: Program): Program {
 /** True when something is computed twice, or a region is to be replaced. */
 function hasRepeats(
   program: Program,
-  labels: Labels,
+  labels: CallLabels,
   region: (region: Program) => Program,
 ): boolean {
   const calls = new CallTable();
@@ -53,51 +54,16 @@ function hasRepeats(
       continue;
     }
     if (node.regions.some((inner) => region(inner) !== inner)) return true;
-    const first = calls.firstLike(program, labels.of(node), program.operands(id), own);
+    const first = calls.firstLike(program, labelOf(node, labels), program.operands(id), own);
     if (first !== results) return true;
   }
   return false;
 }
 
-/** A number for everything in a call besides operands: equal exactly for equal calls. */
-class Labels {
-  readonly #objects: Map<object, number> = new Map();
-  /** Distinct regions, by a cheap key. */
-  readonly #regions: Map<string, Program[]> = new Map();
-  readonly #labels: Map<string, number> = new Map();
-
-  of({ op, attributes, regions, types }: CallNode): number {
-    const number = this.#numberOf(op);
-    let text = '';
-    // Data-dependent sizes are the same only within the same bounds.
-    if (declarationOf(op).measure !== undefined) text += boundsOfTypes(types);
-    for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
-    for (const _ in attributes) {
-      text += attributesText(op.attributes, attributes);
-      break;
-    }
-    if (text === '') return 2 * number;
-    const key = `${number}${text}`;
-    let label = this.#labels.get(key);
-    if (label === undefined) this.#labels.set(key, (label = this.#labels.size));
-    return 2 * label + 1;
-  }
-
-  #firstLike(region: Program): Program {
-    if (this.#objects.has(region)) return region;
-    const key = sizeKey(region);
-    let alike = this.#regions.get(key);
-    if (alike === undefined) this.#regions.set(key, (alike = []));
-    const found = alike.find((other) => sameProgram(other, region));
-    if (found === undefined) alike.push(region);
-    return found ?? region;
-  }
-
-  #numberOf(object: object): number {
-    let number = this.#objects.get(object);
-    if (number === undefined) this.#objects.set(object, (number = this.#objects.size));
-    return number;
-  }
+/** The label of a call for which data-dependent sizes are the same only within the same bounds. */
+function labelOf(call: CallNode, labels: CallLabels): number {
+  const isSized = declarationOf(call.op).measure !== undefined;
+  return labels.of(call, isSized ? boundsOfTypes(call.types) : '');
 }
 
 function boundsOfTypes(types: readonly TensorType[]): string {

@@ -35,13 +35,13 @@ export function compile(program: Program, options: CompileOptions = {}): Executa
 
 /** One of the programs that a compiled program consists of. */
 export interface PlannedPart {
-  /** What it is of the whole; empty for all of it. */
+  /** Name of the part; empty where there is only one. */
   readonly title: string;
   readonly plan: ProgramPlan;
 }
 
 /**
- * What `compile` would run: groups, kernels and places, without code, for each of the parts that run one
+ * Plan of what `compile` would run: groups, kernels and places, without code, for each of the parts that run one
  * after the other.
  * @throws UnsupportedError as `compile` does.
  */

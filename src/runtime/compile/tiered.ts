@@ -20,20 +20,20 @@ import type { Tier } from '../execution/tiers.js';
 /** Runs between two looks at nothing. */
 const settled = 2 ** 30;
 
-/** How often a compilation is looked after, in milliseconds. */
+/** Interval between polls of a compilation, in milliseconds. */
 const pollMilliseconds = 5;
 
 /** In less time than this the way into native code takes as long as it can save, in milliseconds. */
 const shortest = 0.0005;
 
-/** What a program is on its way to native code with. */
+/** State of a program that is on its way to native code. */
 interface TierUp {
   readonly tier: Exclude<Tier, 'wasm'>;
   readonly lower: (target: Target) => ProgramPlan;
   readonly watch: Stopwatch;
   /** Null until it has run for long enough. */
   request: NativeRequest | null;
-  /** What native code is made from; null until it is known for which processor. */
+  /** Plan from which native code is made; null until the processor is known. */
   plan: ProgramPlan | null;
   /** When to ask what has become of the request. */
   nextPoll: number;
@@ -238,7 +238,7 @@ export class Tiered implements Inspectable {
     return results;
   }
 
-  /** What runs now stays. */
+  /** Keeps the current code for good. */
   #settle(reason: string | null): void {
     this.#reason = reason;
     this.#ascent = null;
@@ -246,13 +246,13 @@ export class Tiered implements Inspectable {
   }
 }
 
-/** Whether native code has a chance to make good what it costs. */
+/** True when native code may repay the cost of its compilation. */
 function isWorthIt({ total, latest }: Stopwatch): boolean {
   const { hotMilliseconds, atAnySpeed } = nativeTier();
   return total >= hotMilliseconds && (latest >= shortest || atAnySpeed);
 }
 
-/** What is wrong with the place where native code is kept, and with threads. */
+/** Problems of the cache of native code and of threads; null for none. */
 function noteOn({ threadNote }: Device): string | null {
   const notes = [nativeTier().note, threadNote].filter((note) => note !== null);
   return notes.length === 0 ? null : notes.join('; ');

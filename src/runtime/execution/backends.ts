@@ -4,37 +4,67 @@ import type { BufferBackend } from '../memory/backend.js';
 import type { Storage } from '../memory/storage.js';
 import type { Executable, Operand } from './executable.js';
 
-/** A device: its memory, and what makes programs run on it. */
-export interface Backend extends BufferBackend {
+/** A device that is in use. */
+export interface DeviceInUse {
+  readonly memory: BufferBackend;
   /**
-   * A program whose operands and results are on this device.
-   * @throws DeviceError for what the device cannot do.
+   * A program whose operands and results are on this device; single elements may be on the CPU, and so may what the
+   * device cannot hold.
+   * @throws DeviceError for what the device lacks, unless the policy has it run on the CPU.
    */
-  compile(program: Program): Executable;
+  compile(program: Program, policy: IslandPolicy): DeviceProgramExecutable;
 }
 
-const registered = new Map<string, Backend>();
+/**
+ * Policy for calls that a device lacks: `islands` runs them on the CPU, in the middle of the program; `strict` refuses
+ * them; `eager` refuses them, too, in a program that is one call of the user's.
+ */
+export type IslandPolicy = 'eager' | 'islands' | 'strict';
+
+/** Calls of a program that run on the CPU because a device lacks them. */
+export interface IslandReport {
+  readonly device: string;
+  /** The operators with what they need and their lines. */
+  readonly calls: readonly string[];
+  /** Bytes that the last run copied from the device and back for their sake; null before the first. */
+  readonly bytes: number | null;
+}
+
+export interface DeviceProgramExecutable extends Executable {
+  islands(): readonly IslandReport[];
+}
+
+const registered = new Map<string, DeviceInUse>();
+
+/** Those that have lost their names, too: there may be arrays on them. */
+const inUse = new WeakMap<BufferBackend, DeviceInUse>();
 
 /** Whether there is any device but the CPU, so that where there is none nobody has to look at operands. */
 export const otherBackends: { exist: boolean } = { exist: false };
 
 /** Makes a device known by its name, in the place of the one that had the name before. */
-export function registerBackend(backend: Backend): void {
-  if (backend.name === 'cpu') {
+export function useDevice(device: DeviceInUse): void {
+  const { name } = device.memory;
+  if (name === 'cpu') {
     throw new ArgumentError('there is a CPU already', { op: 'registerBackend', actual: 'cpu' });
   }
-  registered.set(backend.name, backend);
+  registered.set(name, device);
+  inUse.set(device.memory, device);
   otherBackends.exist = true;
+}
+
+export function isInUse(name: string): boolean {
+  return registered.has(name);
 }
 
 /**
  * The device of a name; null for the CPU.
  * @throws ArgumentError where there is none of that name.
  */
-export function backendNamed(name: unknown, op: string): Backend | null {
+export function backendNamed(name: unknown, op: string): BufferBackend | null {
   if (name === 'cpu') return null;
   const backend = registered.get(name as string);
-  if (backend !== undefined) return backend;
+  if (backend !== undefined) return backend.memory;
   throw new ArgumentError('there is no such device', {
     op,
     expected: ['cpu', ...registered.keys()].join(', '),
@@ -44,12 +74,23 @@ export function backendNamed(name: unknown, op: string): Backend | null {
 }
 
 /** What runs a program on other devices than the CPU. */
-const executables = new WeakMap<Program, Map<Backend, Executable>>();
+const executables = new WeakMap<Program, Map<BufferBackend, DeviceProgramExecutable>>();
+const policies = new WeakMap<Program, IslandPolicy>();
+
+/** Chooses the policy of a program, before it first runs. Default: `eager`. */
+export function wantIslands(program: Program, policy: IslandPolicy): void {
+  policies.set(program, policy);
+}
+
+/** The calls of a program that ran on the CPU instead of another device. */
+export function islandsOf(program: Program): readonly IslandReport[] {
+  return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.islands());
+}
 
 /**
  * Runs a program on the device of its operands; null where that is the CPU. Single elements on the CPU may be
- * among operands that are elsewhere.
- * @throws DeviceError where operands are on several devices.
+ * among operands that are elsewhere, and so may what that device cannot hold.
+ * @throws DeviceError where operands are on several devices, and for what the device lacks.
  */
 export function runElsewhere(
   program: Program,
@@ -57,32 +98,40 @@ export function runElsewhere(
   into: readonly (Storage | null)[] | undefined,
 ): readonly Operand[] | null {
   const backend = commonBackend(inputs, into);
-  if (backend === null) return null;
+  return backend === null ? null : executableOn(program, backend).run(inputs, into);
+}
+
+function executableOn(program: Program, backend: BufferBackend): Executable {
   let known = executables.get(program);
-  if (known === undefined) executables.set(program, (known = new Map<Backend, Executable>()));
+  if (known === undefined) {
+    executables.set(program, (known = new Map<BufferBackend, DeviceProgramExecutable>()));
+  }
   let executable = known.get(backend);
-  if (executable === undefined) known.set(backend, (executable = backend.compile(program)));
-  const operands = inputs.map(({ storage, shape }): Operand => {
-    return { storage: storage.backend === null ? storage.onBackend(backend) : storage, shape };
-  });
-  return executable.run(operands, into);
+  if (executable === undefined) {
+    executable = inUse.get(backend)!.compile(program, policies.get(program) ?? 'eager');
+    known.set(backend, executable);
+  }
+  return executable;
 }
 
 function commonBackend(
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] = [],
-): Backend | null {
-  let found: BufferBackend | null | undefined;
-  const note = (backend: BufferBackend | null): void => {
-    if (found !== undefined && found !== backend) throw different(found, backend);
-    found = backend;
-  };
+): BufferBackend | null {
+  const storages = [...inputs.map(({ storage }) => storage), ...into];
+  const backend = storages.find((storage) => storage !== null && storage.backend !== null)?.backend;
+  if (backend === undefined || backend === null) return null;
   for (const { storage, shape } of inputs) {
-    if (storage.backend !== null || shape.length > 0) note(storage.backend);
+    if (storage.backend === backend) continue;
+    const isElsewhere = storage.backend !== null;
+    if (isElsewhere || (shape.length > 0 && backend.limits.dtypes.has(storage.dtype))) {
+      throw different(storage.backend, backend);
+    }
   }
-  for (const target of into) if (target !== null) note(target.backend);
-  // Storages elsewhere are made for backends that make programs run, too.
-  return (found ?? null) as Backend | null;
+  for (const target of into) {
+    if (target !== null && target.backend !== backend) throw different(target.backend, backend);
+  }
+  return backend;
 }
 
 function different(one: BufferBackend | null, other: BufferBackend | null): DeviceError {

@@ -7,11 +7,22 @@ export interface DeviceBuffer {
   readonly length: number;
 }
 
+/** Elements in a buffer of any dtype. */
+export interface BufferPart {
+  readonly dtype: DType;
+  /** In elements. */
+  readonly length: number;
+  /** Bytes that come before them. */
+  readonly offset: number;
+}
+
 /** What a device can hold. */
 export interface BackendLimits {
   readonly dtypes: ReadonlySet<DType>;
   /** The most bytes that one buffer may have. */
   readonly bufferBytes: number;
+  /** Arrays that share a buffer begin at multiples of so many bytes. */
+  readonly alignment: number;
 }
 
 /** The memory of a device, as buffers. What it refuses is a `DeviceError`, and nothing is changed then. */
@@ -28,8 +39,13 @@ export interface BufferBackend {
   free(buffer: DeviceBuffer): void;
   /** Copies all elements into a buffer. */
   write(buffer: DeviceBuffer, elements: HostArray): void;
-  /** A copy of all elements. Rejects when the device is lost before it has answered. */
-  read(buffer: DeviceBuffer): HostArray | Promise<HostArray>;
+  /**
+   * A copy of all elements, or of a part, as they are once everything that was asked for before is done. Rejects when
+   * the device is lost before it has answered.
+   */
+  read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray>;
+  /** A copy of all elements where they are known without waiting; null where they are not. */
+  readNow?(buffer: DeviceBuffer): HostArray | null;
   /** Copies all elements of one buffer into another of the same dtype and length. */
   copy(from: DeviceBuffer, to: DeviceBuffer): void;
   /** Settled when everything that was asked for so far is done. Rejects with what went wrong since the last time. */

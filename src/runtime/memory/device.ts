@@ -230,6 +230,16 @@ export class Device {
     return (this.#far as FarMemory).distance(address, this.buffer);
   }
 
+  /** The bytes of its memory that are taken. */
+  get bytesInUse(): number {
+    return this.#regions.bytes;
+  }
+
+  /** The most bytes that there may be. */
+  get mostBytes(): number {
+    return this.#mostPages * pageBytes;
+  }
+
   /** What there is beside state that lives long. */
   get #free(): number {
     return (

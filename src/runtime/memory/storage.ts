@@ -332,7 +332,7 @@ export class Storage {
 
 /** Reads where nobody can wait. */
 function readAtOnce({ backend, buffer }: Elsewhere): HostArray {
-  const answer = backend.answersAtOnce ? backend.read(buffer) : null;
+  const answer = backend.answersAtOnce ? backend.read(buffer) : (backend.readNow?.(buffer) ?? null);
   if (answer !== null && !(answer instanceof Promise)) return answer;
   throw new DeviceError(
     'the elements of an array were read on a device that does not answer at once',

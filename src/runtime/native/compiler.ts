@@ -8,15 +8,16 @@ import { cachesOf, type Macros, incompatibility, parseMacros, targetOf } from '.
 export interface Compiler {
   /** The program and what it is always given. */
   readonly command: readonly string[];
-  /** What makes it compile for this very processor. */
+  /** Flags that select the instructions of this processor. */
   readonly processorFlags: readonly string[];
   readonly macros: Macros;
   readonly target: Target;
 }
 
 /**
- * How programs are compiled, besides for which processor. Nothing here may change a result: products are
- * never contracted into sums, and what the flags give up is who notices a floating-point exception.
+ * Flags of all compilations, besides those that select a processor. Nothing here may change a result:
+ * products are never contracted into sums, and what the flags give up is who notices a floating-point
+ * exception.
  */
 export const commonFlags: readonly string[] = [
   '-std=gnu11',

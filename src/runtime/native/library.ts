@@ -10,7 +10,7 @@ interface Library {
   func(name: string, result: string, parameters: readonly string[]): NativeFunction;
 }
 
-/** What is used of `koffi`, an optional dependency. */
+/** Interface of `koffi`, an optional dependency, as far as it is used. */
 export interface LibraryLoader {
   load(file: string): Library;
   /** The address of the first byte of a view. */

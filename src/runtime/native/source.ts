@@ -11,14 +11,17 @@ export interface NativeSource {
   readonly key: string;
   /** A whole file of C, with a function of the key's name. */
   readonly text: string;
-  /** Whether that function is for a thread of a team. */
+  /** True where that function is for a thread of a team. */
   readonly hasTeam: boolean;
 }
 
 /** Counts the ways in which functions are called, so that code made for an earlier one is not found. */
 const callingConvention = 2;
 
-/** Those of a `main` that several threads run: addresses are wide, so that it takes its table twice. */
+/**
+ * Number of parameters of a `main` that several threads run: addresses are wide, so that it takes its table
+ * twice.
+ */
 const teamParameters = 7;
 
 /** The C of an optimized module. */

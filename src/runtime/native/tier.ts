@@ -22,7 +22,7 @@ export interface NativeCode extends CachedFunction {
 
 /** A program that is to become native code. */
 export interface NativeRequest {
-  /** What has become of it, or why nothing; null while that is open. */
+  /** The code, or why there is none; null while that is open. */
   poll(): NativeCode | string | null;
   /** Waits for it; null only where that takes a turn of the event loop. */
   wait(): NativeCode | string | null;
@@ -33,29 +33,29 @@ export interface NativeSettings {
   readonly env?: Environment;
   /** Loads libraries, or says why it cannot. Default: `koffi`. */
   readonly findLoader?: (node: NodeModules) => LibraryLoader | string;
-  /** How long a compiler may take. Default two minutes. */
+  /** Time limit of a compilation in milliseconds. Default two minutes. */
   readonly limitMilliseconds?: number;
-  /** How long a program has to have run before it is compiled. Default 100 ms. */
+  /** Time that a program must have run before it is compiled, in milliseconds. Default 100. */
   readonly hotMilliseconds?: number;
-  /** Whether native code takes over even where it is no faster. Default false. */
+  /** True to use native code even where it is no faster. Default false. */
   readonly atAnySpeed?: boolean;
   /** Bytes that the cache may take on disk. Default 256 MiB. */
   readonly cacheBytes?: number;
-  /** How many compilers run at once. Default 2. */
+  /** Number of compilers that run at once. Default 2. */
   readonly width?: number;
 }
 
-/** What is there while a compiler is searched for. */
+/** State while a compiler is searched for. */
 interface Setup {
   readonly node: NodeModules;
   readonly loader: LibraryLoader;
   readonly cache: DiskCache;
   readonly search: CompilerSearch;
-  /** Where the search works. */
+  /** Folder of the search. */
   readonly folder: string;
 }
 
-/** What is there once a compiler has been found. */
+/** State once a compiler has been found. */
 interface Workshop {
   readonly node: NodeModules;
   readonly compiler: Compiler;
@@ -78,7 +78,7 @@ export class NativeTier {
     this.atAnySpeed = settings.atAnySpeed ?? false;
   }
 
-  /** What is wrong with the cache; null for nothing. */
+  /** Problem of the cache; null for none. */
   get note(): string | null {
     return this.#setup === null || typeof this.#setup === 'string' ? null : this.#setup.cache.note;
   }
@@ -115,7 +115,7 @@ export class NativeTier {
     return { poll, wait };
   }
 
-  /** How native code reaches memory outside that of WebAssembly, or why there is no native code to do so. */
+  /** Access of native code to memory outside that of WebAssembly, or why there is no native code. */
   memory(): ProcessMemory | string {
     let workshop = this.#opened();
     while (workshop === null && !isNodeLoading()) {

@@ -1,7 +1,7 @@
 import type { Host, NodeThreads } from './host.js';
 import type { EntryRecipe, SharedGround, TeamEntry, WorkerMessage } from './recipe.js';
 
-/** What is used of the loader of shared libraries. */
+/** Interface of the loader of shared libraries, as far as it is used. */
 interface Loader {
   load(file: string): {
     func(name: string, result: string, parameters: readonly string[]): (...args: unknown[]) => void;
@@ -9,7 +9,7 @@ interface Loader {
 }
 
 /**
- * What a worker does. It becomes text, since a bundle has no other file and a package may lie anywhere:
+ * Program of a worker. It becomes text, since a bundle has no other file and a package may lie anywhere:
  * so it is complete in itself, but for types.
  *
  * It looks for jobs in shared memory, and sleeps there when there have been none for a while. Messages
@@ -21,7 +21,7 @@ export function work(): void {
   const threads = builtin?.('node:worker_threads') as NodeThreads<WorkerMessage> | undefined;
   const entries = new Map<number, TeamEntry>();
   let ground: SharedGround | null = null;
-  /** What would be closed if this thread let go of it. */
+  /** Objects that would be closed if this thread released them. */
   const held: unknown[] = [];
   let words = new Int32Array(0);
   /** The first word of this worker. */

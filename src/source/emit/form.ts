@@ -15,6 +15,8 @@ export interface FileContext {
   readonly runtime: string;
   /** A function inside code of a form. */
   readonly renderFunction: (node: t.Function, form: Form) => readonly Piece[];
+  /** Description of a function's branches and loops for its directive. */
+  readonly explain: (node: t.Function) => string;
 }
 
 /** The use of an expression's value: as a value, as a test only, or none. */

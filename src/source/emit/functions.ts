@@ -61,7 +61,10 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
   for (const { value } of body.directives) {
     if (value.value !== directive) continue;
     // Otherwise `hybridize` would take the function for one that nobody has converted.
-    pieces.push(...host.gap(directiveEnd, value.end! - 1), added(' converted'));
+    pieces.push(
+      ...host.gap(directiveEnd, value.end! - 1),
+      added(` converted ${file.explain(node)}`.trimEnd()),
+    );
     directiveEnd = value.end! - 1;
   }
   pieces.push(...host.gap(directiveEnd, start));

@@ -1,3 +1,9 @@
+import {
+  encodeMappings,
+  type InputMap,
+  type MapSegment,
+  type SourceMap,
+} from '../maps/source-map.js';
 import type { Parsed } from '../syntax/parse.js';
 
 /** A piece of the output: text of the source, or new text that stands for a place of it. */
@@ -5,25 +11,9 @@ export type Piece =
   | { readonly start: number; readonly end: number }
   | { readonly text: string; readonly at: number | null };
 
-/** A source map, version 3. */
-export interface SourceMap {
-  readonly version: 3;
-  readonly file: string;
-  readonly sources: readonly string[];
-  readonly sourcesContent: readonly string[];
-  readonly names: readonly string[];
-  readonly mappings: string;
-}
-
 /** New text; `at` is the offset in the source that errors in it are reported at. */
 export function added(text: string, at: number | null = null): Piece {
   return { text, at };
-}
-
-interface Segment {
-  readonly column: number;
-  readonly line: number;
-  readonly sourceColumn: number;
 }
 
 /** Puts pieces together. Every token of the source that is in a piece maps back to where it was. */
@@ -33,11 +23,11 @@ export function assemble(
 ): { readonly code: string; readonly map: SourceMap } {
   const places = new Places(code);
   const parts: string[] = [];
-  const lines: Segment[][] = [[]];
+  const lines: MapSegment[][] = [[]];
   let column = 0;
   const mark = (offset: number): void => {
     const { line, column: sourceColumn } = places.of(offset);
-    lines[lines.length - 1].push({ column, line, sourceColumn });
+    lines[lines.length - 1].push({ column, source: 0, line, sourceColumn });
   };
   const write = (text: string): void => {
     parts.push(text);
@@ -92,8 +82,11 @@ function firstFrom(tokens: Parsed['tokens'], offset: number): number {
 /** Lines and columns of offsets, both from 0. */
 export class Places {
   readonly #starts: readonly number[];
+  readonly #inputMap: InputMap | null;
 
-  constructor(code: string) {
+  /** @param inputMap The map of code that another tool has written: errors tell places in its source. */
+  constructor(code: string, inputMap: InputMap | null = null) {
+    this.#inputMap = inputMap;
     this.#starts = [0, ...Array.from(code.matchAll(/\n/g), ({ index }) => index + 1)];
   }
 
@@ -107,47 +100,11 @@ export class Places {
     return { line: low, column: offset - this.#starts[low] };
   }
 
-  /** `line:column` as editors and stacks count them, from 1. */
+  /** `line:column` in the source as editors and stacks count them, from 1. */
   text(offset: number): string {
     const { line, column } = this.of(offset);
+    const traced = this.#inputMap?.trace(line, column);
+    if (traced !== undefined) return `${traced.line + 1}:${traced.sourceColumn + 1}`;
     return `${line + 1}:${column + 1}`;
   }
-}
-
-const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-
-/** Base-64 digits of five bits, the lowest first; the lowest bit of all is the sign. */
-function variableLength(value: number): string {
-  let rest = value < 0 ? (-value << 1) | 1 : value << 1;
-  let text = '';
-  do {
-    const digit = rest & 31;
-    rest >>>= 5;
-    text += digits[rest > 0 ? digit | 32 : digit];
-  } while (rest > 0);
-  return text;
-}
-
-/** The `mappings` of a source map, version 3: what follows a segment is relative to it. */
-function encodeMappings(lines: readonly (readonly Segment[])[]): string {
-  let [sourceLine, sourceColumn] = [0, 0];
-  return lines
-    .map((segments) => {
-      let column = 0;
-      return segments
-        .map((segment) => {
-          const fields = [
-            segment.column - column,
-            0,
-            segment.line - sourceLine,
-            segment.sourceColumn - sourceColumn,
-          ];
-          column = segment.column;
-          sourceLine = segment.line;
-          sourceColumn = segment.sourceColumn;
-          return fields.map(variableLength).join('');
-        })
-        .join(',');
-    })
-    .join(';');
 }

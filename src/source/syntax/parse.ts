@@ -32,18 +32,25 @@ function installedParser(): typeof parser {
   });
 }
 
+/** The kind of a file; `unambiguous` is a module where the code has imports or exports, and CommonJS elsewhere. */
+export type SourceType = 'module' | 'commonjs' | 'unambiguous';
+
 /**
  * Parses TypeScript or JavaScript, with JSX where the name of the file allows it.
  * @throws FormatError for code with a syntax error, naming its line.
  */
-export function parse(code: string, filename: string): Parsed {
+export function parse(
+  code: string,
+  filename: string,
+  sourceType: SourceType = /\.c[jt]s$/.test(filename) ? 'commonjs' : 'module',
+): Parsed {
   const { parse: parseCode } = installedParser();
   const isTypeScript = /\.[cm]?tsx?$/.test(filename);
   // `<T>x` is a type assertion in .ts files and an element elsewhere.
   const hasJsx = !/\.[cm]?ts$/.test(filename);
   try {
     const file = parseCode(code, {
-      sourceType: /\.c[jt]s$/.test(filename) ? 'script' : 'module',
+      sourceType: sourceType === 'commonjs' ? 'script' : sourceType,
       sourceFilename: filename,
       plugins: [
         ...(isTypeScript ? (['typescript'] as const) : []),

@@ -38,3 +38,33 @@ test('gradients flow through the branch that ran', () => {
   near([2, -2].map((x) => kn.grad(f)(kn.array(x)).item()), [4, -3]); // prettier-ignore
   near(kn.grad(kn.grad(f))(kn.array(2)).item(), 2);
 });
+
+test('only the branch that is taken may refuse', () => {
+  const f = (x: kn.NDArray, p: kn.NDArray): kn.NDArray =>
+    kn.cond(p, () => kn.topK(x, 3).values.sum(), () => x.reshape([2, -1]).sum()); // prettier-ignore
+  const captured = kn.hybridize(f, { dynamic: [['n'], null] });
+  const rows = kn.hybridize(
+    (x: kn.NDArray, p: kn.NDArray) => kn.foreach((bit: kn.NDArray) => [f(x, bit), []], p, [])[0],
+    { dynamic: [['n'], null] },
+  );
+  for (const n of [4, 6, 3, 2, 5])
+    for (const bit of [true, false]) {
+      const x = kn.arange(n);
+      const p = kn.array(bit);
+      const calls = [() => captured(x, p).item(), () => rows(x, p.reshape([1])).item()];
+      if (bit ? n < 3 : n % 2 > 0) {
+        const refused = (run: () => unknown): string | undefined => {
+          try {
+            run();
+          } catch (error) {
+            return error instanceof kn.KaonError ? error.problem : String(error);
+          }
+          return undefined;
+        };
+        const expected = refused(() => f(x, p));
+        assert.ok(expected !== undefined);
+        for (const call of calls) assert.ok(refused(call)?.endsWith(expected));
+      } else for (const call of calls) assert.equal(call(), f(x, p).item());
+    }
+  assert.equal(captured.explain().traces.length, 1);
+});

@@ -84,25 +84,29 @@ test('gradients of what is stretched because it turned out to have one element',
   }
 });
 
-test('the second of two sizes that the data decides may be 1; what to do for the first is said', () => {
+test('either of two sizes that the data decides may be 1', () => {
   const both = (m: kn.NDArray, n: kn.NDArray): kn.NDArray =>
     x.booleanMask(m).mul(x.booleanMask(n)).add(x.booleanMask(m));
   const hybrid = kn.hybridize(both);
   const [three, one, two, none] = masks;
-  for (const [m, n] of [[three, bool([1, 1, 1, 0])], [one, bool([0, 0, 0, 1])], [two, two], [none, none], [two, one], [none, one]]) {
+  for (const [m, n] of [[three, bool([1, 1, 1, 0])], [one, bool([0, 0, 0, 1])], [two, two], [none, none], [two, one], [none, one], [one, two], [one, none]]) {
     assert.deepEqual(hybrid(m, n).tolist(), both(m, n).tolist());
   } // prettier-ignore
-  refuses(() => hybrid(three, two), kn.ShapeError, 'do not broadcast', '[3]', '[2]');
-  refuses(() => hybrid(one, two), kn.ShapeError, 'broadcastTo(first, shapeOf(second))');
-  const advised = (m: kn.NDArray, n: kn.NDArray): kn.NDArray => {
+  refuses(() => hybrid(three, two), kn.ShapeError, 'do not broadcast', '[3] and [2]');
+  refuses(() => hybrid(two, three), kn.ShapeError, 'do not broadcast', '[2] and [3]');
+});
+
+test('broadcastTo stretches to the size of another mask', () => {
+  const stretched = (m: kn.NDArray, n: kn.NDArray): kn.NDArray => {
     const second = x.booleanMask(n);
     return x.booleanMask(m).broadcastTo(kn.shapeOf(second)).mul(second);
   };
-  const again = kn.hybridize(advised);
+  const [, one, two, none] = masks;
+  const hybrid = kn.hybridize(stretched);
   for (const [m, n] of [[one, two], [one, none], [two, two]]) {
-    assert.deepEqual(again(m, n).tolist(), advised(m, n).tolist());
+    assert.deepEqual(hybrid(m, n).tolist(), stretched(m, n).tolist());
   } // prettier-ignore
-  refuses(() => again(two, one), kn.ShapeError, 'broadcastTo');
+  refuses(() => hybrid(two, one), kn.ShapeError, 'broadcastTo', 'those of [1]', '[2]');
 });
 
 test('a branch whose size broadcasts in two ways', () => {

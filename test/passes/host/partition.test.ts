@@ -37,14 +37,10 @@ function cut(whole: Program): Partition {
 }
 
 /** The operators in each island. */
-function islandsOf({ stages }: Partition): string[][] {
+function islandsOf({ stages }: Partition): (readonly string[])[] {
   return stages.map(({ island }) => {
     if (island === null) return [];
-    const { program: inner } = island;
-    return [...inner.graph.nodes()].flatMap((id) => {
-      const node = inner.node(id);
-      return node.kind === 'call' ? [node.op.name] : [];
-    });
+    return callsOf(island.program);
   });
 }
 
@@ -199,3 +195,39 @@ test('a size that is not defined is refused', () => {
     (error) => error instanceof UnsupportedError && /unknown/.test(error.message),
   );
 });
+
+test('calls that run elsewhere are cut out, as few times as what they read allows', () => {
+  const whole = program([vector], (x) => {
+    const doubled = mul(x, 2);
+    const total = sum<Value>(doubled);
+    return [add(sub(doubled, total), total)];
+  });
+  const lowest = runPipeline(whole, passes);
+  const made = partition(lowest, { runsElsewhere: ({ op }) => op.name === 'sum' })!;
+  const elsewhere = made.stages.flatMap(({ elsewhere: each }) => each?.island ?? []);
+  assert.deepEqual(
+    elsewhere.map((island) => callsOf(island.program).filter((name) => name === 'sum').length > 0),
+    [true],
+  );
+  for (const { island } of made.stages) {
+    if (island === null) continue;
+    verify(island.program);
+    assert.ok(!callsOf(island.program).includes('sum'));
+  }
+  for (const { program: inner } of elsewhere) verify(inner);
+});
+
+test('a program without cuts is one island where it is to be one', () => {
+  const whole = program([vector], (x) => [mul(x, 2), x]);
+  const made = partition(runPipeline(whole, passes), { isWhole: true })!;
+  assert.equal(made.stages.length, 1);
+  // An output that is an input needs no code.
+  assert.equal(made.stages[0].island!.gives.length, 1);
+});
+
+function callsOf(inner: Program): readonly string[] {
+  return [...inner.graph.nodes()].flatMap((id) => {
+    const node = inner.node(id);
+    return node.kind === 'call' ? [node.op.name] : [];
+  });
+}

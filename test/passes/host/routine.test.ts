@@ -186,7 +186,7 @@ if flag = 0
   call region 0(%2[4]) -> %3 float32[extent], cond: second branch
 else
   call region 1(%2[4]) -> %3 float32[extent], cond: first branch
-set size_0 = extent, at most any
+set size_0 = extent, at most 4
 drop %1, %2
 return %3[size_0]`,
   ],
@@ -194,7 +194,9 @@ return %3[size_0]`,
 
 for (const [name, [whole, expected]] of Object.entries(cases)) {
   test(`${name}: the routine`, () => {
-    const cut = partition(runPipeline(whole, passes), ({ regions }) => regions.length > 0);
+    const cut = partition(runPipeline(whole, passes), {
+      runsOnHost: ({ regions }) => regions.length > 0,
+    });
     assert.ok(cut !== null);
     const lines = routineLines(routineOf(cut)).map((line) => line.replace(/ {2}\/\/ .*/, ''));
     assert.equal(lines.join('\n'), expected);

@@ -30,7 +30,7 @@ const elements = (of: Handle, shape: Stretch['shape'], offset: Stretch['offset']
 
 const vector = { dtype: 'float32', shape: [2] } as const;
 const doubled = program([vector], (x) => [add(x, x)]);
-const part: HostPart = { name: 'island 0', program: doubled };
+const part: HostPart = { name: 'island 0', program: doubled, isElsewhere: false };
 
 const gathered = new Program();
 const taken = gathered.withSource('model.ts:3:7', () =>

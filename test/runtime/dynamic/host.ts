@@ -28,7 +28,7 @@ export function hosted(
   const compiled = (program: Program): Inspectable => compile(program, options) as Inspectable;
   const executor = new DynamicExecutor(
     loop,
-    partition(loop, ({ regions }) => regions.length > 0)!,
+    partition(loop, { runsOnHost: ({ regions }) => regions.length > 0 })!,
     {
       part: (_, part) => compiled(part),
       region: compiled,

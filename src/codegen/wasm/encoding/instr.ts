@@ -2,7 +2,7 @@ import type { ByteWriter } from './bytes.js';
 import { type Op, opcodes, resultOf, type ValueType } from './opcodes.js';
 
 /**
- * What stands behind an opcode: a constant or a local's number, a lane, sixteen bytes (`v128.const`,
+ * Operand of an opcode: a constant or a local's number, a lane, sixteen bytes (`v128.const`,
  * shuffle), or the static part of a memory access.
  */
 export type Immediate = number | bigint | Uint8Array | MemoryImmediate;

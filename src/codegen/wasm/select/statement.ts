@@ -6,7 +6,7 @@ import { selectScalar } from './scalar.js';
 import { type LinearIndex, type Mask, type Selector, valueType } from './selector.js';
 import { selectVector } from './vector.js';
 
-/** Where a variable or the address of a buffer lives. */
+/** Storage of a variable or of the address of a buffer. */
 export interface Home {
   readonly local: number;
   readonly nonNegative: boolean;

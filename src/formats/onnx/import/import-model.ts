@@ -5,11 +5,10 @@ import {
   namedInputs,
   type Output,
   type Program,
-  sameType,
   typeToString,
   type Value,
 } from '../../../ir/program.js';
-import type { ConstantData, Shape } from '../../../ir/types.js';
+import { sameType, type ConstantData, type Shape } from '../../../ir/types.js';
 import { reshape } from '../../../ops/movement/reshape.js';
 import type { ElementType } from '../elements.js';
 import type { ExternalData } from '../external.js';

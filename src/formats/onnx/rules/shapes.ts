@@ -2,6 +2,7 @@ import { type Dim, isStatic, maxDim, sameDim, elementCount } from '../../../base
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
+import { broadcastRefusal } from '../../../ops/declare/meeting.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode, Results } from '../node.js';
 import { integers, TensorOperand } from '../operand.js';
@@ -76,7 +77,7 @@ function expanded(x: Value, node: ImportedNode): Value {
     const own = [...Array.from({ length: target.length - shape.length }, () => 1), ...shape];
     if (own.every((dim, axis) => dim === 1 || sameDim(dim, target[axis])))
       return ops.broadcastTo(x, target);
-    return ops.stretchTo(ops.reshape(x, own), target, 'Expand');
+    return ops.stretchTo(ops.reshape(x, own), target, broadcastRefusal('Expand', [own, target]));
   }
   const sizes = node.value(1);
   const rank = node.axesIn(1);

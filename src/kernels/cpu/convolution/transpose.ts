@@ -28,7 +28,7 @@ const mostPhases = 9;
 
 /** The result indices `i = start + step * t` along one axis that use the same taps. */
 interface Phase extends SpacedAxis {
-  /** How many places. */
+  /** Number of places. */
   readonly count: Dim;
   /** Taps `firstTap + tapStep * u`, for `u` below `taps`. */
   readonly taps: Dim;

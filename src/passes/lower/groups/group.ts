@@ -38,6 +38,7 @@ export function lowerGroup(
   const name = kernelName(program, number, group.members);
   const lower = (isDivided: boolean): GroupKernel =>
     groupKernel(program, group, placement, name, target, isDivided, steady);
+  if (division.keepsRanges === true) return lower(true).lowered;
   const { lowered: single, extents } = lower(false);
   if (division.threads === 1) return single;
   const grains = grainsOf(single.kernel, extents, target.vectorBytes, division);

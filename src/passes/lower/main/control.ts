@@ -29,7 +29,19 @@ export function canCompile(call: CallNode, known: (symbol: string) => boolean): 
   const isKnown = call.types.every(({ shape }) =>
     shape.every((dim) => [...symbolsOf(dim)].every(known)),
   );
-  return isKnown && call.regions.every((region) => isBounded(region) && !givesOwnSizes(region));
+  return (
+    isKnown &&
+    !mayBranchRefuse(call) &&
+    call.regions.every((region) => isBounded(region) && !givesOwnSizes(region))
+  );
+}
+
+/** True for a branch that requires more of sizes than the program around it. */
+function mayBranchRefuse(call: CallNode): boolean {
+  return (
+    controlOf(call)?.kind === 'branch' &&
+    call.regions.some(({ requirements }) => requirements.length > 0)
+  );
 }
 
 /** True when all sizes of a program follow from those of its inputs, or have a static bound. */
@@ -37,7 +49,8 @@ function isBounded(program: Program): boolean {
   if (program.decidedSizes.size > 0 && !boundsItself(program)) return false;
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'call' && !node.regions.every(isBounded)) return false;
+    if (node.kind !== 'call') continue;
+    if (mayBranchRefuse(node) || !node.regions.every(isBounded)) return false;
   }
   return true;
 }

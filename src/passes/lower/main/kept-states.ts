@@ -5,7 +5,7 @@ import type { StepRange } from '../../groups/places.js';
 import type { PackedArgument } from '../nests/builder.js';
 import type { TableLayout, TableReader } from './table.js';
 
-/** What is kept while a loop runs, and the variable of `main` that says whether it is there. */
+/** Packed buffer that is kept while a loop runs, with the variable of `main` that says whether it is filled. */
 interface LoopState {
   readonly step: number;
   readonly variable: Var;
@@ -13,8 +13,8 @@ interface LoopState {
 }
 
 /**
- * Where `main` finds what kernels keep, and in which state that is: what is kept from run to run stands in the table,
- * for what is kept while a loop runs there are variables.
+ * Places and states of the packed buffers that kernels keep. Those kept from run to run are in the table;
+ * those kept while a loop runs have variables.
  */
 export class PackedStates {
   readonly #table: TableLayout;
@@ -55,7 +55,10 @@ export class PackedStates {
     return this.#inLoops.map(({ variable }) => e.declare(variable, e.i32(packedStates.empty)));
   }
 
-  /** Where a loop begins, nothing is there. To be said once all that is inside has been printed. */
+  /**
+   * Statements that mark the buffers of a loop as empty where it begins. Called after its body has been
+   * printed.
+   */
   emptied(loop: StepRange): readonly Stmt[] {
     return this.#assigned('empty', ({ span }) => span === loop);
   }

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
-import type { Buffer, Expr, Kernel, Stmt, ElementKind, Var } from '../../../loop/language/nodes.js';
-import type { AddressScalar } from '../../../loop/language/target.js';
+import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { KernelArgument } from '../nests/builder.js';
+import { clearKernel, setKernel } from '../nests/memory-kernels.js';
 import { Hazards, type Touch } from './hazards.js';
 import { PackedStates } from './kept-states.js';
 import { type MainTeam, Sequence } from './sequence.js';
@@ -146,7 +146,7 @@ class MainPrinter {
     });
   }
 
-  /** What is repeated. */
+  /** Prints the repeated statements. */
   #inside(team: MainTeam | null, print: (into: Sequence) => void): Stmt {
     const into = new Sequence(team);
     this.#reader.repeated(() => print(into));
@@ -378,20 +378,4 @@ function swaps(states: readonly StateBuffer[]): readonly Stmt[] {
       e.assign(next.variable, old),
     ];
   });
-}
-
-function clearKernel(name: string, storage: ElementKind): Kernel {
-  const to = e.buffer('to', storage);
-  const [begin, end] = [e.variable('begin', 'i32'), e.variable('end', 'i32')];
-  const scalar = e.loadedScalar(storage);
-  const body = e.forLoop('k', begin, end, (k) => e.store(to, k, e.constant(scalar, 0)), {
-    mode: 'vector',
-  });
-  return e.kernel(name, [to, begin, end], body);
-}
-
-function setKernel(name: string, scalar: AddressScalar): Kernel {
-  const to = e.buffer('to', scalar);
-  const value = e.variable('value', scalar);
-  return e.kernel(name, [to, value], e.store(to, 0, value));
 }

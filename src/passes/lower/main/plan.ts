@@ -2,7 +2,7 @@ import type { Dim, DimExpr } from '../../../base/dim/index.js';
 import { symbolsOf } from '../../../base/dim/index.js';
 import { UnsupportedError } from '../../../base/errors.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
-import type { Operator } from '../../../ir/operator.js';
+import { CallLabels } from '../../../ir/call-labels.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
@@ -30,7 +30,7 @@ import {
   packedLifetime,
   type GroupContext,
 } from '../nests/steady.js';
-import { mainSizes } from './steps.js';
+import { mainSizes, type MainStep } from './steps.js';
 import type { TableLayout } from './table.js';
 import { isDivided } from './touches.js';
 
@@ -41,11 +41,11 @@ export interface ProgramPlan {
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
   readonly sizes: readonly DimExpr[];
-  /** What addresses in the table are: one word each, or two. */
+  /** Type of the addresses in the table, which take one word each, or two. */
   readonly addresses: AddressScalar;
   readonly places: readonly PlannedBuffer[];
   readonly outputs: readonly OutputSource[];
-  /** What kernels keep from run to run. */
+  /** Packed buffers that kernels keep from run to run. */
   readonly kept: readonly PackedBuffer[];
   /** For how many threads it is made. Where there are several, `main` takes a team. */
   readonly threads: number;
@@ -53,12 +53,12 @@ export interface ProgramPlan {
   readonly gain: Dim;
 }
 
-/** Where the table has the state of what is kept, one of `keptStates`. */
+/** Table entry with the state of a packed buffer, one of `keptStates`. */
 export function stateEntry({ sizes }: Pick<ProgramPlan, 'sizes'>, kept: number): number {
   return sizes.length + kept;
 }
 
-/** Where the table has the address of a place; those of two words are aligned, the lower word first. */
+/** Table entry with the address of a place; those of two words are aligned, the lower word first. */
 export function placeEntry(
   { sizes, kept, addresses }: Pick<ProgramPlan, 'sizes' | 'kept' | 'addresses'>,
   place: number,
@@ -74,8 +74,38 @@ export function tableLength(
   return placeEntry(plan, plan.places.length);
 }
 
-/** Whether a kernel may keep something from one run of a program to the next. */
-export type ProgramLifetime = 'once' | 'many runs';
+/** Period for which kernels may keep something: a step, a run of the program, or many in the same memory. */
+export type ProgramLifetime = 'step' | 'once' | 'many runs';
+
+/** A program as steps, before anything is printed. */
+export interface LoweredSteps {
+  readonly places: BufferAssignment;
+  readonly steps: readonly MainStep[];
+  /** The kernels that the steps call, each once. */
+  readonly kernels: readonly LoweredKernel[];
+}
+
+/**
+ * Lowers the groups of a program to steps, in the order in which they are to run; the rest as in `lowerProgram`.
+ */
+export function lowerSteps(
+  program: Program,
+  groups: readonly Group[],
+  target: DeviceTarget,
+  replaced: readonly (number | null)[],
+  division: Division,
+  lifetime: ProgramLifetime,
+  arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
+): LoweredSteps {
+  const { block, spanOf } = blockOf(program, groups, arrange);
+  const kernels = new Kernels(target, division, lifetime);
+  const lowering = new RegionLowering(
+    spanOf,
+    (inner, group, places, around) => kernels.lower(inner, group, places, around),
+    target.addresses,
+  );
+  return { ...lowering.whole(block, replaced), kernels: kernels.all };
+}
 
 /**
  * Lowers the groups of a program for a target, in the order in which they are to run; `arrange` divides and
@@ -90,28 +120,19 @@ export function lowerProgram(
   replaced: readonly (number | null)[] = [],
   division: Division = undivided,
   lifetime: ProgramLifetime = 'once',
-  arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
+  arrange?: Arrange,
 ): ProgramPlan {
-  const { block, spanOf } = blockOf(program, groups, arrange);
-  const kernels = new Kernels(target, division, lifetime);
-  const lowering = new RegionLowering(
-    spanOf,
-    (inner, group, places, around) => kernels.lower(inner, group, places, around),
-    target.addresses,
-  );
-  const { places, steps } = lowering.whole(block, replaced);
+  const { places, steps, kernels } = lowerSteps(program, groups, target, replaced, division, lifetime, arrange); // prettier-ignore
   const threads = steps.some(isDivided) ? division.threads : 1;
   const kept = new PackedBuffers(steps, places, threads);
   const table = new PlanTable(places, kept, target.addresses);
   for (const size of mainSizes(steps)) table.addSize(size);
   const main = mainKernel(steps, table, threads);
-  const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
-  for (const dim of table.sizes) refuseUnknown(dim, known);
-  for (const { length } of places.all) refuseUnknown(length, known);
+  refuseUnknown(program, [...table.sizes, ...places.all.map(({ length }) => length)]);
   return {
     program,
     groups,
-    module: liftConstants(moduleOf([...kernels.all.map(({ kernel }) => kernel), ...main])),
+    module: liftConstants(moduleOf([...kernels.map(({ kernel }) => kernel), ...main])),
     sizes: table.sizes,
     addresses: target.addresses,
     places: places.all,
@@ -195,7 +216,7 @@ class Kernels {
   readonly #target: DeviceTarget;
   readonly #division: Division;
   readonly #lifetime: ProgramLifetime;
-  readonly #operators: Map<Operator, number> = new Map();
+  readonly #labels: CallLabels = new CallLabels();
   readonly #signatures: Map<BufferAssignment, KernelSignatures> = new Map();
   readonly #known: Map<
     string,
@@ -216,7 +237,7 @@ class Kernels {
   ): LoweredKernel {
     let signatures = this.#signatures.get(places);
     if (signatures === undefined) {
-      signatures = new KernelSignatures(program, places, this.#operators);
+      signatures = new KernelSignatures(program, places, this.#labels);
       this.#signatures.set(places, signatures);
     }
     const steady = this.#steadiness(program, group, places, around);
@@ -236,14 +257,14 @@ class Kernels {
     return kernel;
   }
 
-  /** How steady the operand is of which a kernel may keep something; null where it may not. */
+  /** Lifetime of the operand that a kernel may keep packed; null where it may not. */
   #steadiness(
     program: Program,
     group: Group,
     places: BufferAssignment,
     around: GroupContext,
   ): PackedLifetime | null {
-    const operand = packedOperand(program, group);
+    const operand = this.#lifetime === 'step' ? null : packedOperand(program, group);
     if (operand === null) return null;
     const locations = locationsRead(program, group.members, places, operand);
     const steady = packedLifetime(places.memory, locations, around);
@@ -251,10 +272,12 @@ class Kernels {
   }
 }
 
-function refuseUnknown(dim: Dim, known: ReadonlySet<string>): void {
-  if (typeof dim === 'number') return;
-  for (const name of symbolsOf(dim)) {
-    if (!known.has(name)) {
+/** Refuses sizes that do not follow from those of the inputs. */
+export function refuseUnknown({ inputs }: Program, dims: readonly Dim[]): void {
+  const known = symbolsOfTypes(inputs.map(({ type }) => type));
+  for (const dim of dims) {
+    for (const name of typeof dim === 'number' ? [] : symbolsOf(dim)) {
+      if (known.has(name)) continue;
       throw new UnsupportedError('a size that only the data decides cannot be planned', {
         op: 'compile',
         expected: 'dimensions that follow from the shapes of the inputs',

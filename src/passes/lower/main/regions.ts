@@ -33,7 +33,7 @@ export type LowerGroup = (
   around: GroupContext,
 ) => LoweredKernel;
 
-/** Where an output of a region goes; may tell whether it can overwrite a state that it is made from. */
+/** Place of an output of a region; may ask whether it can overwrite a state that it is computed from. */
 type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
 
 /**
@@ -214,7 +214,7 @@ export class RegionLowering {
     };
   }
 
-  /** What one iteration does: it writes its rows, then the next states. */
+  /** Prints one iteration: it writes its rows, then the next states. */
   #loopBody(
     site: Site,
     body: ScheduledBlock,
@@ -246,7 +246,7 @@ export class RegionLowering {
   }
 }
 
-/** Where one iteration writes a row of a stacked result. */
+/** Place of the row of a stacked result that one iteration writes. */
 interface StackedRow {
   readonly row: Row;
   readonly location: number;
@@ -260,7 +260,7 @@ class Site {
   readonly around: GroupContext;
   readonly addresses: AddressScalar;
   readonly values: readonly Value[];
-  /** Where the operands lie. */
+  /** Places of the operands. */
   readonly operands: readonly number[];
   readonly types: readonly TensorType[];
   readonly results: Map<Value, number> = new Map();
@@ -289,7 +289,7 @@ class Site {
     });
   }
 
-  /** What surrounds what is inside of it. */
+  /** Context of the groups inside of it. */
   inside(kind: 'loop' | 'branch'): GroupContext {
     const { loops } = this.around;
     if (kind === 'branch') return { loops, isOptional: true };
@@ -360,7 +360,7 @@ class States {
     return this.#all.map(({ location }) => location);
   }
 
-  /** Where the new states go: over the old one, or to a second place. */
+  /** Places of the new states: that of the old one, or a second one. */
   get outputs(): readonly Destination[] {
     return this.#all.map((state, k): Destination => {
       let chosen: number | undefined;

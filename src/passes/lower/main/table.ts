@@ -4,9 +4,9 @@ import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ScratchArgument } from '../nests/builder.js';
 
-/** Where `main` finds sizes and addresses in its table. */
+/** Positions of sizes and addresses in the table of `main`. */
 export interface TableLayout {
-  /** What addresses are: one word of the table each, or two. */
+  /** Type of addresses, which take one word of the table each, or two. */
   readonly addresses: AddressScalar;
   /** The entry of a symbolic size. */
   sizeEntry(dim: DimExpr): number;
@@ -21,8 +21,8 @@ export interface TableLayout {
     options?: { readonly last?: number; readonly threads?: number },
   ): number;
   /**
-   * Where a step finds what it keeps from run to run: the entry of its memory, by thread as for `scratchEntry`, and
-   * that of its state.
+   * Entries of the buffer that a step keeps from run to run: that of its memory, by thread as for
+   * `scratchEntry`, and that of its state.
    */
   keptEntries(step: number): { readonly memory: number; readonly state: number };
   /** The variable that holds the address of a location; undefined for a place. */
@@ -34,8 +34,8 @@ export interface TableLayout {
 }
 
 /**
- * What `main` reads: sizes and addresses from its table, and the conditions and counts that kernels leave
- * in memory. A loop reads nothing of the table again that was read before it.
+ * Reads of `main`: sizes and addresses from its table, and the conditions and counts that kernels leave in
+ * memory. A loop reads nothing of the table again that was read before it.
  */
 export class TableReader {
   readonly #table: TableLayout;
@@ -168,7 +168,7 @@ export class TableReader {
     return this.#read(entry, ...this.#placed(entry));
   }
 
-  /** Where the address of an entry is read. */
+  /** Buffer and index from which the address of an entry is read. */
   #placed(entry: number): readonly [Buffer, number] {
     return this.#wide === null ? [this.#entries, entry] : [this.#wide, entry / 2];
   }

@@ -12,9 +12,12 @@ import type { Expr, For, Kernel, Stmt, Var, While } from '../../../loop/language
 import { ownExprs, visitExprs, visitStmts } from '../../../loop/language/visit.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
 
-/** Number of threads that a program is made for. */
+/** Division of a kernel's work. */
 export interface Division {
+  /** Number of threads that a program is made for. */
   readonly threads: number;
+  /** Leave parallel ranges in kernels, for devices that divide them as they launch. Default false. */
+  readonly keepsRanges?: boolean;
   /** The instructions that are worth a thread. Default: about ten microseconds. */
   readonly grain?: number;
 }

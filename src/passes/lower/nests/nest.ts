@@ -13,8 +13,8 @@ export interface NestLoop {
   readonly axes: readonly number[];
   readonly extent: Expr;
   /**
-   * Whether iterations may run in any order and at the same time: none stores what another one reads or stores. Of the
-   * loops of a domain these are all but the ones that fold it.
+   * True when iterations may run in any order and at the same time: none stores what another one reads or
+   * stores. Of the loops of a domain these are all but the ones that fold it.
    */
   readonly isIndependent: boolean;
 }
@@ -153,9 +153,9 @@ export const elementsTogether = 64;
 const manyShares = 16;
 
 /**
- * The loop to divide among threads: the outermost independent one that certainly has many steps, else one whose extent
- * is not known yet, else the one with most steps. `stepOf` says what must stay together in a loop; a loop
- * for which it gives 0 cannot be divided. Null where nothing is left to divide.
+ * The loop to divide among threads: the outermost independent one that certainly has many steps, else one
+ * whose extent is not known yet, else the one with most steps. `stepOf` says what must stay together in a
+ * loop; a loop for which it gives 0 cannot be divided. Null where nothing is left to divide.
  */
 export function loopToShare(
   loops: readonly NestLoop[],

@@ -1,6 +1,5 @@
-import { attributesText } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
-import type { Operator } from '../../../ir/operator.js';
+import type { CallLabels } from '../../../ir/call-labels.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import { typeToString } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
@@ -15,26 +14,19 @@ export interface KernelSignature {
   readonly places: readonly number[];
 }
 
-/** The attributes of a call as unambiguous text, usually empty. */
-export function attributesKey({ op, attributes }: CallNode): string {
-  for (const _ in attributes) return attributesText(op.attributes, attributes);
-  return '';
-}
-
 /** Signatures of groups: equal for groups that differ only in the locations of their operands. */
 export class KernelSignatures {
   readonly #program: Program;
   readonly #placement: ValueLocations;
-  /** Operators are compared as objects: two may have the same name. */
-  readonly #operators: Map<Operator, number>;
+  readonly #labels: CallLabels;
   /** Layers have types in common, which are one object where sizes were inferred. */
   readonly #types: Map<TensorType, string> = new Map();
 
-  /** Signatures of several programs are comparable if they share `operators`. */
-  constructor(program: Program, placement: ValueLocations, operators: Map<Operator, number>) {
+  /** Signatures of several programs are comparable if they share `labels`. */
+  constructor(program: Program, placement: ValueLocations, labels: CallLabels) {
     this.#program = program;
     this.#placement = placement;
-    this.#operators = operators;
+    this.#labels = labels;
   }
 
   /** `keeps` distinguishes kernels that keep data from those that do not. */
@@ -63,9 +55,8 @@ export class KernelSignatures {
       const call = this.#program.node(id) as CallNode;
       const operands = this.#program.operands(id).map(refer);
       numbers.set(id, numbers.size);
-      const attributes = attributesKey(call);
       const types = call.types.map((type) => this.#type(type)).join();
-      lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
+      lines.push(`${this.#labels.of(call)}(${operands.join()})${types}`);
     }
     for (const id of group.anchors) lines.push(String(numbers.get(id)));
     for (const value of group.writes) {
@@ -80,11 +71,5 @@ export class KernelSignatures {
     let text = this.#types.get(type);
     if (text === undefined) this.#types.set(type, (text = typeToString(type)));
     return text;
-  }
-
-  #operator(op: Operator): number {
-    let number = this.#operators.get(op);
-    if (number === undefined) this.#operators.set(op, (number = this.#operators.size));
-    return number;
   }
 }

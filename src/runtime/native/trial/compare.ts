@@ -1,14 +1,12 @@
 import type { DType, HostArray } from '../../../base/dtype.js';
 import { isFloat } from '../../../base/dtype.js';
-import { fromBFloat16Bits, fromFloat16Bits } from '../../../base/element.js';
+import { widened } from '../../../base/element.js';
 import { greatestFinite } from '../../../base/numbers.js';
 import type { Operand } from '../../execution/executable.js';
 
 /** The elements of floats as numbers. */
 export function numbersOf(dtype: DType, elements: HostArray): ArrayLike<number> {
-  if (dtype === 'float16') return Float64Array.from(elements as Uint16Array, fromFloat16Bits);
-  if (dtype === 'bfloat16') return Float64Array.from(elements as Uint16Array, fromBFloat16Bits);
-  return elements as Float32Array | Float64Array;
+  return widened(dtype, elements) as Float32Array | Float64Array;
 }
 
 /** Results to compare. */

@@ -21,6 +21,7 @@ import {
   packedStates,
 } from '../../../../src/ops/declare/lowering.js';
 import { contractStreaming } from '../../../../src/kernels/cpu/gemm/streaming.js';
+import { crossed } from '../../../support/settings.js';
 
 type Scalar = Contraction['scalar'];
 type Layout = 'rows' | 'columns';
@@ -211,13 +212,15 @@ const awkward = [
 ] as const; // prettier-ignore
 
 test('every layout, type and awkward size, by the method that is chosen', () => {
-  for (const [a, b] of layouts)
-    for (const scalar of scalars)
-      for (const [m, n, k] of awkward)
-        for (const symbolic of [false, true])
-          multiplies({ batch: 2, m, n, k, scalar, a, b, symbolic });
+  for (const [[a, b], scalar, [m, n, k], symbolic] of crossed(layouts, scalars, awkward, [
+    false,
+    true,
+  ]))
+    multiplies({ batch: 2, m, n, k, scalar, a, b, symbolic });
 });
 
+const floats = ['f32', 'f64'] as const;
+const cutSizes = [...awkward, [21, 37, 25], [16, 32, 12]] as const;
 const smallBlocks = { rows: 3, vectors: 2, blockRows: 6, blockDepth: 6 } as const;
 
 const methods: Readonly<Record<string, (spec: Contraction) => Stmt>> = {
@@ -253,11 +256,11 @@ const methods: Readonly<Record<string, (spec: Contraction) => Stmt>> = {
 
 for (const [name, method] of Object.entries(methods)) {
   test(`${name}: several blocks and tiles, all of them cut at the edges`, () => {
-    for (const [a, b] of layouts)
-      for (const scalar of ['f32', 'f64'] as const)
-        for (const [m, n, k] of [...awkward, [21, 37, 25], [16, 32, 12]] as const)
-          for (const symbolic of [false, true])
-            multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, method);
+    for (const [[a, b], scalar, [m, n, k], symbolic] of crossed(layouts, floats, cutSizes, [
+      false,
+      true,
+    ]))
+      multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, method);
   });
 }
 
@@ -270,18 +273,18 @@ test('panels that are there already are read in the place of `b`', () => {
     { ...small, isWhole: true, isTurned: true, blockDepth: 40 },
   ];
   for (const form of forms)
-    for (const [a, b] of layouts)
-      for (const scalar of ['f32', 'f64'] as const)
-        for (const [m, n, k] of [...awkward, [21, 37, 25], [16, 32, 12]] as const)
-          for (const isCertain of [false, true]) {
-            const problem = { batch: 1, m, n, k, scalar, a, b, symbolic: false, isCertain };
-            multiplies(problem, (spec) => {
-              const width = form.vectors * (scalar === 'f32' ? 4 : 2);
-              const room = roomForPanels(k, n, { ...form, width, depth: form.blockDepth });
-              const kept = spec.rightKeeper!.keep('panels', sumDTypes[scalar], room);
-              return contractPacked(spec, { ...form, kept });
-            });
-          }
+    for (const [[a, b], scalar, [m, n, k], isCertain] of crossed(layouts, floats, cutSizes, [
+      false,
+      true,
+    ])) {
+      const problem = { batch: 1, m, n, k, scalar, a, b, symbolic: false, isCertain };
+      multiplies(problem, (spec) => {
+        const width = form.vectors * (scalar === 'f32' ? 4 : 2);
+        const room = roomForPanels(k, n, { ...form, width, depth: form.blockDepth });
+        const kept = spec.rightKeeper!.keep('panels', sumDTypes[scalar], room);
+        return contractPacked(spec, { ...form, kept });
+      });
+    }
 });
 
 test('what is kept is chosen by size and layout', () => {

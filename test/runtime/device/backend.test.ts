@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ArgumentError, DeviceError, InternalError } from '../../../src/base/errors.js';
 import { add, matmul } from '../../../src/ops/index.js';
-import { CpuBackend } from '../../../src/runtime/compile/cpu-backend.js';
-import { type Backend, registerBackend } from '../../../src/runtime/execution/backends.js';
+import type { Backend } from '../../../src/runtime/device/backend.js';
+import { CpuBackend } from '../../../src/runtime/device/cpu-backend.js';
+import { DeviceExecutable } from '../../../src/runtime/device/executable.js';
+import { DeviceQueue } from '../../../src/runtime/device/queue.js';
+import { registerBackend } from '../../../src/runtime/device/register.js';
 import { Device } from '../../../src/runtime/memory/device.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
 import { FakeBackend } from '../../support/fake-device.js';
@@ -55,14 +58,12 @@ for (const backend of backends) {
       { x: { dtype: 'float32', shape: [2, 2] }, y: { dtype: 'float32', shape: [2, 2] } },
       ({ x, y }) => ({ product: matmul(x, y), sum: add(x, y) }),
     );
-    const executable = backend.compile(program);
-    const isCpu = backend.name === 'cpu';
+    const queue = new DeviceQueue(backend);
+    const executable = new DeviceExecutable(program, queue, 'strict');
     const inputs = [floats([2, 2], [1, 2, 3, 4]), floats([2, 2], [5, 6, 7, 8])].map(
-      ({ storage, shape }) => ({ storage: isCpu ? storage : storage.onBackend(backend), shape }),
+      ({ storage, shape }) => ({ storage: storage.onBackend(queue), shape }),
     );
-    const target = isCpu
-      ? Storage.zeros('float32', 4)
-      : Storage.zeros('float32', 4).onBackend(backend);
+    const target = Storage.zeros('float32', 4).onBackend(queue);
     const [product, sum] = executable.run(inputs, [null, target]);
     assert.equal(sum.storage, target);
     assert.deepEqual([...(await product.storage.read())], [19, 22, 43, 50]);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Program, type Value } from '../../../src/ir/program.js';
-import { add, mul } from '../../../src/ops/elementwise/arithmetic.js';
-import { sum } from '../../../src/ops/reduction/sum.js';
-import { call } from '../../../src/ops/structure/call.js';
-import { eliminateCommonSubexpressions } from '../../../src/passes/simplify/cse.js';
-import { sameProgram } from '../../../src/passes/rewrite/same-program.js';
-import { programOf } from '../../support/programs.js';
+import { Program, type Value } from '../../src/ir/program.js';
+import { add, mul } from '../../src/ops/elementwise/arithmetic.js';
+import { sum } from '../../src/ops/reduction/sum.js';
+import { call } from '../../src/ops/structure/call.js';
+import { eliminateCommonSubexpressions } from '../../src/passes/simplify/cse.js';
+import { DistinctPrograms, sameProgram } from '../../src/ir/same-program.js';
+import { programOf } from '../support/programs.js';
 
 const f32 = (...shape: number[]) => ({ dtype: 'float32', shape }) as const;
 
@@ -56,4 +56,13 @@ test('calls of equal regions on the same operands are one', () => {
   const [first, second, third] = eliminateCommonSubexpressions(program).outputs;
   assert.equal(first.value, second.value);
   assert.notEqual(first.value, third.value);
+});
+
+test('the first of equal programs stands for all of them', () => {
+  const distinct = new DistinctPrograms();
+  const [first, same, other] = [build(), build({ input: 'u' }), build({ factor: 4 })];
+  assert.equal(distinct.firstLike(first), first);
+  assert.equal(distinct.firstLike(same), first);
+  assert.equal(distinct.firstLike(other), other);
+  assert.equal(distinct.firstLike(build({ factor: 4 })), other);
 });

@@ -1,7 +1,8 @@
-import { attributesText } from '../../base/attributes/schema.js';
-import type { NodeId } from '../../graph/graph.js';
-import { type CallNode, type Program, sameType } from '../../ir/program.js';
-import { conditionKey } from '../../ir/requirement.js';
+import { attributesKey } from '../base/attributes/key.js';
+import type { NodeId } from '../graph/graph.js';
+import type { CallNode, Program } from './program.js';
+import { sameType } from './types.js';
+import { conditionKey } from './requirement.js';
 import { bitsOf, sameBits } from './bits.js';
 
 /** Structural equality of programs. The names of inputs and outputs do not count; those of dimensions do. */
@@ -18,9 +19,28 @@ export function sameProgram(a: Program, b: Program): boolean {
 }
 
 /** Cheap key that equal programs have in common. */
-export function sizeKey({ graph, inputs, outputs }: Program): string {
+function sizeKey({ graph, inputs, outputs }: Program): string {
   const { nodeCount, edgeCount } = graph;
   return `${nodeCount},${edgeCount},${inputs.length},${outputs.length}`;
+}
+
+/** Programs of which none equals another. */
+export class DistinctPrograms {
+  readonly #known: WeakSet<Program> = new WeakSet();
+  readonly #bySize: Map<string, Program[]> = new Map();
+
+  /** The first program that equals this one. */
+  firstLike(program: Program): Program {
+    if (this.#known.has(program)) return program;
+    const key = sizeKey(program);
+    let alike = this.#bySize.get(key);
+    if (alike === undefined) this.#bySize.set(key, (alike = []));
+    const found = alike.find((other) => sameProgram(other, program));
+    if (found !== undefined) return found;
+    alike.push(program);
+    this.#known.add(program);
+    return program;
+  }
 }
 
 function sameNode(a: Program, b: Program, id: NodeId): boolean {
@@ -50,10 +70,6 @@ function sameCall(a: CallNode, b: CallNode): boolean {
     a.types.every((type, k) => sameType(type, b.types[k])) &&
     a.regions.length === b.regions.length &&
     a.regions.every((region, k) => sameProgram(region, b.regions[k])) &&
-    attributesKey(a) === attributesKey(b)
+    attributesKey(a.op, a.attributes) === attributesKey(b.op, b.attributes)
   );
-}
-
-function attributesKey({ op, attributes }: CallNode): string {
-  return attributesText(op.attributes, attributes);
 }

@@ -2,12 +2,18 @@ import {
   bytesOf, copyElements, type DType, dtypes, type HostArray, allocate,
 } from '../../base/dtype.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
-import type { Program } from '../../ir/program.js';
-import type { Backend } from '../execution/backends.js';
-import type { Executable } from '../execution/executable.js';
-import type { BackendLimits, DeviceBuffer } from '../memory/backend.js';
+import { compileModule, type WasmKernel } from '../../codegen/wasm/index.js';
+import { onCpu } from '../../kernels/cpu/index.js';
+import { i32, moduleOf } from '../../loop/language/build.js';
+import type { Kernel } from '../../loop/language/nodes.js';
+import { wasmTarget } from '../../loop/language/target.js';
+import { divide } from '../../loop/optimize/divide.js';
+import { optimizeModule } from '../../loop/optimize/module.js';
+import type { DeviceTarget } from '../../ops/declare/kernels.js';
+import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
 import type { Device } from '../memory/device.js';
-import { compile } from './compile.js';
+import { alignment } from '../../passes/plan/memory.js';
+import type { Backend, Launch } from './backend.js';
 
 /** WebAssembly's memory can name no more, and buffers are not divided. */
 const mostBytes = 2 ** 32;
@@ -33,7 +39,8 @@ class CpuBuffer implements DeviceBuffer {
 export class CpuBackend implements Backend {
   readonly name = 'cpu';
   readonly answersAtOnce = true;
-  readonly limits: BackendLimits = { dtypes: new Set(dtypes), bufferBytes: mostBytes };
+  readonly target: DeviceTarget = onCpu(wasmTarget);
+  readonly limits: BackendLimits = { dtypes: new Set(dtypes), bufferBytes: mostBytes, alignment };
   readonly #device: Device;
   #bytes = 0;
 
@@ -63,9 +70,10 @@ export class CpuBackend implements Backend {
     copyElements(this.#view(buffer), elements);
   }
 
-  read(buffer: DeviceBuffer): HostArray {
-    const copy = allocate(buffer.dtype, buffer.length);
-    copyElements(copy, this.#view(buffer));
+  read(buffer: DeviceBuffer, part?: BufferPart): HostArray {
+    const { dtype, length, offset } = part ?? { ...owned(buffer), offset: 0 };
+    const copy = allocate(dtype, length);
+    copyElements(copy, this.#device.view(dtype, owned(buffer).address + offset, length));
     return copy;
   }
 
@@ -76,8 +84,28 @@ export class CpuBackend implements Backend {
   /** Everything is done at once. */
   async synchronize(): Promise<void> {}
 
-  compile(program: Program): Executable {
-    return compile(program, { device: this.#device });
+  /** WebAssembly of the one kernel. */
+  prepare(kernel: Kernel): Launch {
+    const { memory, isShared } = this.#device;
+    // One thread does all of each parallel range.
+    const body = divide(kernel.body, { index: i32(0), count: i32(1) });
+    const whole = { ...kernel, body };
+    const optimized = optimizeModule(moduleOf([whole]), this.target);
+    const compiled = compileModule(optimized, { shared: isShared });
+    const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+    const run = exports[kernel.name] as WasmKernel;
+    return (args) => {
+      const lent: number[] = [];
+      const values = args.map((arg): number => {
+        if (typeof arg === 'number') return arg;
+        if ('buffer' in arg) return owned(arg.buffer).address + arg.offset;
+        const address = this.#device.take(arg.privateBytes);
+        lent.push(address);
+        return address;
+      });
+      run(...values);
+      for (const address of lent) this.#device.release(address);
+    };
   }
 
   #view(buffer: DeviceBuffer): HostArray {

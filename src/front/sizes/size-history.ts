@@ -1,4 +1,5 @@
-import type { AxisNames } from './sizes.js';
+/** For each axis of each array in order: the name of its size, or null for a static one. */
+export type AxisNames = readonly (string | null)[];
 
 /** History of the sizes of traced calls: which have changed, and which were always equal. */
 export class SizeHistory {

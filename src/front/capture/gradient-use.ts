@@ -1,17 +1,22 @@
 import { UnsupportedError } from '../../base/errors.js';
-import type { NDArray } from './ndarray.js';
 
 /*
- * Whether a gradient is new to someone who uses each gradient once. The gradient that an array keeps has
- * the serial number of the pass that wrote it; a user remembers the number that it used last. Captured code
- * knows what it does itself, and relies on what it found of the rest: a guard of its trace.
+ * Freshness of gradients, for users that use each gradient once. The gradient that an array keeps has the
+ * serial number of the pass that wrote it; a user remembers the number that it used last. Captured code knows
+ * its own effects, and guards the freshness that it found.
  */
+
+/**
+ * Use of an array's gradient by a backward pass: it is replaced, added to, or left alone. An array with `null`
+ * is state (running statistics, a frozen weight): recorded code may assign to it.
+ */
+export type GradReq = 'write' | 'add' | 'null';
 
 /** A user that uses each gradient once, such as an optimizer. */
 export class GradientUser {
   /** For messages. */
   readonly op: string;
-  readonly #used: WeakMap<NDArray, number> = new WeakMap();
+  readonly #used: WeakMap<object, number> = new WeakMap();
   #hasUsed = false;
 
   constructor(op: string) {
@@ -24,11 +29,11 @@ export class GradientUser {
   }
 
   /** Serial number of the last gradient of an array that it used; 0 for none. */
-  lastUsed(array: NDArray): number {
+  lastUsed(array: object): number {
     return this.#used.get(array) ?? 0;
   }
 
-  noteUse(array: NDArray, serial: number): void {
+  noteUse(array: object, serial: number): void {
     this.#hasUsed = true;
     this.#used.set(array, serial);
   }

@@ -1,4 +1,4 @@
-import type { HostArray } from '../../base/dtype.js';
+import type { HostArray } from '../base/dtype.js';
 
 export type Bits = Uint8Array | Uint32Array;
 

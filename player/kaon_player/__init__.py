@@ -1,0 +1,1 @@
+"""Runs programs that Kaon has written as StableHLO, under JAX."""

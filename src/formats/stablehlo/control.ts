@@ -1,0 +1,137 @@
+import type { Attributes } from '../../base/attributes/schema.js';
+import { evaluateDim } from '../../base/dim/index.js';
+import type { ControlLowering, ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
+import type { HloCall, StaticType, WriteProgram } from './call.js';
+import type { HloType, HloValue } from './types.js';
+import type { HloWriter } from './writer.js';
+
+/** Writes branches as `if` and loops as `while`. Regions read the values that they capture by name. */
+export function writeControl(
+  lowering: ControlLowering<Attributes>,
+  call: HloCall,
+  write: WriteProgram,
+): readonly HloValue[] {
+  switch (lowering.kind) {
+    case 'branch':
+      return writeBranches(call, write);
+    case 'while':
+      return writeWhile(lowering.loop(call.attributes), call, write);
+    case 'foreach':
+      return writeForeach(lowering.loop(call.attributes), call, write);
+  }
+}
+
+function writeBranches(call: HloCall, write: WriteProgram): readonly HloValue[] {
+  const { hlo, inputs, regions, outputTypes } = call;
+  const [predicate, ...captures] = inputs;
+  const branches = regions.map((region) =>
+    hlo.region([], false, () =>
+      write(hlo, region, captures).map((value, k) => hlo.checked(value, outputTypes[k])),
+    ),
+  );
+  return hlo.ops('stablehlo.if', [hlo.reshape(predicate, [])], outputTypes, {}, branches);
+}
+
+/** One iteration: the states after it, and a row for each stacked result. */
+interface Iteration {
+  readonly states: readonly HloValue[];
+  readonly rows: readonly HloValue[];
+}
+
+/** A loop to be written. */
+export interface HloLoop {
+  /** The initial states. */
+  readonly first: readonly HloValue[];
+  /** Types of the stacked results, whose rows are zero where no iteration writes them. */
+  readonly stackTypes: readonly StaticType[];
+  /** True while there are iterations to come; `at` is the number of those that ran, int32. */
+  goesOn(at: HloValue, states: readonly HloValue[]): HloValue;
+  /** The row that an iteration reads and writes. */
+  place(at: HloValue): HloValue;
+  iterate(place: HloValue, states: readonly HloValue[]): Iteration;
+}
+
+/** Results of a loop, and the number of its iterations. */
+export interface HloLoopResults {
+  readonly stacks: readonly HloValue[];
+  readonly states: readonly HloValue[];
+  readonly iterations: HloValue;
+}
+
+/** Writes a loop that carries its states, its stacked results and the number of iterations. */
+export function writeLoop(hlo: HloWriter, loop: HloLoop): HloLoopResults {
+  const { first, stackTypes } = loop;
+  const zeros = stackTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape));
+  const given = [hlo.splat('int32', 0), ...first, ...zeros];
+  const types = given.map(({ dtype, shape }): HloType => ({ dtype, shape }));
+  const end = 1 + first.length;
+  const condition = hlo.region(types, false, ([at, ...carried]) => [
+    loop.goesOn(at, carried.slice(0, first.length)),
+  ]);
+  const body = hlo.region(types, false, ([at, ...carried]) => {
+    const place = loop.place(at);
+    const { states, rows } = loop.iterate(place, carried.slice(0, first.length));
+    const stacks = rows.map((row, k) => hlo.withRow(carried[first.length + k], row, place));
+    return [hlo.map('add', [at, hlo.splat('int32', 1)]), ...states, ...stacks];
+  });
+  const made = hlo.ops('stablehlo.while', given, types, {}, [condition, body]);
+  return { iterations: made[0], states: made.slice(1, end), stacks: made.slice(end) };
+}
+
+function writeForeach(
+  form: ForeachForm,
+  call: HloCall,
+  write: WriteProgram,
+): readonly HloValue[] {
+  const { hlo, inputs, inputTypes, outputTypes, regions } = call;
+  const { data, states, reverse, counted } = form;
+  const end = inputs.length - Number(counted);
+  const rows = inputs.slice(0, data);
+  const first = inputs.slice(data, data + states);
+  const captures = inputs.slice(data + states, end);
+  const stackTypes = outputTypes.slice(0, outputTypes.length - states);
+  const [length] = inputTypes[0].shape;
+  if (length === 0) return [...stackTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape)), ...first]; // prettier-ignore
+  const count = counted ? inputs[end] : hlo.splat('int32', length);
+  const last = hlo.map('subtract', [count, hlo.splat('int32', 1)]);
+  const made = writeLoop(hlo, {
+    first,
+    stackTypes,
+    goesOn: (at) => hlo.compare('LT', at, count),
+    place: (at) => (reverse ? hlo.map('subtract', [last, at]) : at),
+    iterate: (place, before) => {
+      const slices = rows.map((x) => hlo.row(x, place));
+      const results = write(hlo, regions[0], [...slices, ...before, ...captures]);
+      return { rows: results.slice(0, stackTypes.length), states: results.slice(stackTypes.length) };
+    },
+  });
+  return [...made.stacks, ...made.states];
+}
+
+function writeWhile(form: WhileForm, call: HloCall, write: WriteProgram): readonly HloValue[] {
+  const { hlo, inputs, outputTypes, regions } = call;
+  const { states, limit } = form;
+  const [condition, body] = regions;
+  const first = inputs.slice(0, states);
+  const captures = inputs.slice(states);
+  const stackTypes = outputTypes.slice(0, outputTypes.length - states - 1);
+  const holds = (now: readonly HloValue[]): HloValue =>
+    hlo.reshape(write(hlo, condition, [...now, ...captures])[0], []);
+  const most = limit === null ? null : evaluateDim(limit, new Map());
+  const made = writeLoop(hlo, {
+    first,
+    stackTypes,
+    goesOn: (at, now) => {
+      const goes = holds(now);
+      if (most === null) return goes;
+      return hlo.map('and', [goes, hlo.compare('LT', at, hlo.splat('int32', most))]);
+    },
+    place: (at) => at,
+    iterate: (_, before) => {
+      const results = write(hlo, body, [...before, ...captures]);
+      return { rows: results.slice(0, stackTypes.length), states: results.slice(stackTypes.length) };
+    },
+  });
+  return [...made.stacks, ...made.states, made.iterations];
+}
+

@@ -1,0 +1,50 @@
+import { evaluateDim } from '../../base/dim/index.js';
+import type { DType } from '../../base/dtype.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Scalar } from '../../loop/language/nodes.js';
+import { type Access, computeScalar, type PointLowering } from '../../ops/declare/lowering.js';
+import type { HloCall } from './call.js';
+import { computeDType, Expressions, type Spread } from './expressions.js';
+import { type ReadContext, readAt } from './reads.js';
+import { type HloValue, upTo } from './types.js';
+
+/** Writes an operator whose elements are expressions of their index. */
+export function writePoint(
+  call: HloCall,
+  lowering: Pick<PointLowering<HloCall['attributes']>, 'point'>,
+): HloValue {
+  const { hlo, inputs, inputTypes, attributes } = call;
+  const [{ dtype, shape }] = call.outputTypes;
+  const meanings = new Map<Expr, () => Spread>();
+  const variable = (scalar: Scalar, meaning: () => Spread): Expr => {
+    const made = e.variable('value', scalar);
+    meanings.set(made, meaning);
+    return made;
+  };
+  const index = shape.map((_, axis) =>
+    variable('i32', () => ({ value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] })),
+  );
+  const expressions = new Expressions(hlo, shape, (read) => meanings.get(read)!());
+  const context: ReadContext = { hlo, space: shape, index, expressions };
+  const sizes = (extents: readonly number[]): readonly Expr[] => extents.map(e.i32);
+  const element = lowering.point({
+    attributes,
+    inputs: inputTypes.map((type, operand): Access => ({
+      dtype: type.dtype as DType,
+      shape: sizes(type.shape),
+      buffer: null,
+      at: (at) =>
+        variable(computeScalar(type.dtype), () => {
+          const read = readAt(context, inputs[operand], at);
+          return { ...read, value: hlo.convert(read.value, computeDType[computeScalar(type.dtype)]) }; // prettier-ignore
+        }),
+    })),
+    inputTypes,
+    outputType: { dtype, shape: sizes(shape) },
+    index,
+    extent: (dim) => e.i32(evaluateDim(dim, new Map())),
+  });
+  const written = expressions.write(element);
+  const narrow = { value: hlo.convert(written.value, dtype), axes: written.axes };
+  return expressions.along(narrow, upTo(shape.length));
+}

@@ -1,0 +1,127 @@
+import { InternalError } from '../../base/errors.js';
+import { sameShape } from '../../base/dim/index.js';
+import type { NodeId } from '../../graph/graph.js';
+import { type CallNode, Program, type Value } from '../../ir/program.js';
+import type { Tensor } from '../../ir/types.js';
+import type { Attributes } from '../../base/attributes/schema.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import type { DecomposeContext } from '../../ops/declare/lowering.js';
+import { type HloCall, staticType } from './call.js';
+import { writeControl } from './control.js';
+import { writePoint } from './points.js';
+import { writeReduction } from './reductions.js';
+import { ruleFor } from './rules/index.js';
+import { countOf, type HloValue } from './types.js';
+import type { HloWriter } from './writer.js';
+
+/** Writes a program of known sizes on operands, and returns its outputs. */
+export function writeProgram(
+  hlo: HloWriter,
+  program: Program,
+  operands: readonly HloValue[],
+): readonly HloValue[] {
+  const values = new Map<Value, HloValue>();
+  program.inputs.forEach((input, i) => values.set(input, operands[i]));
+  const wanted = nodesBehind(program);
+  for (const id of program.graph.nodes()) {
+    if (!wanted.has(id)) continue;
+    const node = program.node(id);
+    const results = program.results(id);
+    if (node.kind === 'constant') {
+      const { type, data } = node.data;
+      values.set(results[0], hlo.constant(type.dtype, data, type.shape));
+    } else if (node.kind === 'call') {
+      const inputs = program.operands(id).map((operand) => values.get(operand)!);
+      const written = hlo.naming(node.op.name, node.source, () => writeCall(hlo, program, id, inputs)); // prettier-ignore
+      results.forEach((result, port) => values.set(result, written[port]));
+    }
+  }
+  return program.outputs.map(({ value }) => values.get(value)!);
+}
+
+/** The nodes that outputs depend on. */
+function nodesBehind(program: Program): ReadonlySet<NodeId> {
+  const wanted = new Set<NodeId>();
+  const open = program.outputs.map(({ value }) => value.node);
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (wanted.has(id)) continue;
+    wanted.add(id);
+    for (const operand of program.operands(id)) open.push(operand.node);
+  }
+  return wanted;
+}
+
+function writeCall(
+  hlo: HloWriter,
+  program: Program,
+  id: NodeId,
+  inputs: readonly HloValue[],
+): readonly HloValue[] {
+  const node = program.node(id) as CallNode;
+  const outputTypes = node.types.map((type) => staticType(hlo, type));
+  const call: HloCall = {
+    hlo,
+    inputs,
+    inputTypes: program.operands(id).map(({ type }) => staticType(hlo, type)),
+    outputTypes,
+    attributes: node.attributes,
+    regions: node.regions,
+  };
+  const isEmpty = ({ shape }: { readonly shape: readonly number[] }): boolean => countOf(shape) === 0; // prettier-ignore
+  // An empty result needs no computation, which may not be well-formed on nothing.
+  if (outputTypes.length > 0 && outputTypes.every(isEmpty)) {
+    return outputTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape));
+  }
+  const written = writeByRule(call, program, node);
+  return written.map((value, k) => hlo.checked(value, outputTypes[k]));
+}
+
+/** Writes a call by the rule of its operator, or else by its lowering. */
+function writeByRule(call: HloCall, program: Program, node: CallNode): readonly HloValue[] {
+  const { hlo, inputs, outputTypes, regions } = call;
+  const declaration = declarationOf(node.op);
+  const byRule = ruleFor(declaration)?.(call) ?? null;
+  if (byRule !== null) return 'name' in byRule ? [byRule] : byRule;
+  const { lowering, onnx } = declaration;
+  switch (lowering.kind) {
+    case 'point':
+      return [writePoint(call, lowering)];
+    case 'reduce':
+      return writeReduction(call, lowering);
+    case 'view':
+      return [hlo.reshape(inputs[0], outputTypes[0].shape)];
+    case 'decompose':
+      return writeComposed(call, program, node, lowering.decompose);
+    case 'inline':
+      return writeProgram(hlo, regions[0], inputs);
+    case 'branch':
+    case 'while':
+    case 'foreach':
+      return writeControl(lowering, call, writeProgram);
+    case 'kernel':
+      // A composition of other operators is no matter of the format for which it was declared.
+      if (typeof onnx === 'object') return writeComposed(call, program, node, onnx.composed);
+      return hlo.unsupported('it has no counterpart');
+  }
+}
+
+type Composition = <T extends Tensor>(context: DecomposeContext<T, Attributes>) => readonly T[];
+
+/** Writes a call as the operators it decomposes into. */
+function writeComposed(
+  { hlo, inputs, inputTypes, outputTypes, attributes }: HloCall,
+  outer: Program,
+  { op }: CallNode,
+  compose: Composition,
+): readonly HloValue[] {
+  const inner = Program.from(outer, (program) => {
+    const operands = inputTypes.map((type, i) => program.variable(`x${i}`, type));
+    const results = program.assuming(() => compose({ attributes, inputs: operands, outputTypes }));
+    program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
+  });
+  inner.outputs.forEach(({ value: { type } }, i) => {
+    if (sameShape(type.shape, outputTypes[i].shape)) return;
+    throw new InternalError('a composition has another shape than its operator', { op: op.name });
+  });
+  return writeProgram(hlo, inner, inputs);
+}

@@ -1,0 +1,148 @@
+import type { Expr } from '../../loop/language/nodes.js';
+import type { Expressions, Spread } from './expressions.js';
+import { type HloValue, upTo } from './types.js';
+import { type HloWriter, integers } from './writer.js';
+
+/** `offset + scale * index` along an axis of the result; a constant has scale 0. */
+interface Affine {
+  readonly axis: number;
+  readonly scale: number;
+  readonly offset: number;
+}
+
+/** A result whose elements are computed from those of operands. */
+export interface ReadContext {
+  readonly hlo: HloWriter;
+  /** The shape of the result. */
+  readonly space: readonly number[];
+  /** The index of the result element. */
+  readonly index: readonly Expr[];
+  readonly expressions: Expressions;
+}
+
+/**
+ * The elements of an operand at an index that depends on the result's index: as slices, reversals and transpositions
+ * where the index is linear, else as a gather along the axes where it is not. Axes that are read at the result's own
+ * index stay axes, so that arrays divided along them stay divided.
+ */
+export function readAt(context: ReadContext, x: HloValue, at: readonly Expr[]): Spread {
+  const { hlo, space } = context;
+  const forms = at.map((expr) => affineOf(expr, context.index));
+  const used = new Map<number, number>();
+  const start = [...x.shape].fill(0);
+  const stop = [...x.shape];
+  const step = [...x.shape].fill(1);
+  const reversed: number[] = [];
+  /** By axis of the operand: the axis of the result, null where it is dropped, the index where it is gathered. */
+  const targets = forms.map((form, k): number | null | Expr => {
+    if (form === null) return at[k];
+    const { axis, scale, offset } = form;
+    if (scale === 0) {
+      [start[k], stop[k]] = [offset, offset + 1];
+      return null;
+    }
+    const isFirst = !used.has(axis);
+    const extent = space[axis];
+    const last = offset + scale * (extent - 1);
+    if (Math.min(offset, last) < 0 || Math.max(offset, last) >= x.shape[k]) return at[k];
+    if (!isFirst) return at[k];
+    used.set(axis, k);
+    [start[k], stop[k], step[k]] = [Math.min(offset, last), Math.max(offset, last) + 1, Math.abs(scale)]; // prettier-ignore
+    if (scale < 0 && extent > 1) reversed.push(k);
+    return axis;
+  });
+  const part = hlo.reverse(hlo.slice(x, start, stop, step), reversed);
+  const kept = targets.filter((target) => target !== null);
+  const dense = hlo.reshape(part, part.shape.filter((_, k) => targets[k] !== null)); // prettier-ignore
+  if (kept.every((target) => typeof target === 'number')) return ordered(hlo, dense, kept);
+  return gathered(context, dense, kept);
+}
+
+/** Axes in ascending order. */
+function ordered(hlo: HloWriter, x: HloValue, axes: readonly number[]): Spread {
+  const order = upTo(axes.length).toSorted((a, b) => axes[a] - axes[b]);
+  return { value: hlo.transpose(x, order), axes: order.map((k) => axes[k]) };
+}
+
+/** Reads by indices along the axes whose target is an expression. */
+function gathered(
+  { hlo, space, expressions }: ReadContext,
+  x: HloValue,
+  targets: readonly (number | Expr)[],
+): Spread {
+  const indices = targets.map((target) =>
+    typeof target === 'number' ? null : expressions.write(target),
+  );
+  const varying = new Set(indices.flatMap((written) => written?.axes ?? []));
+  // Free axes come in the order of the result, which gathers do not change.
+  const isFree = (k: number): boolean => typeof targets[k] === 'number' && !varying.has(targets[k]);
+  const free = upTo(targets.length).filter(isFree).toSorted((a, b) => Number(targets[a]) - Number(targets[b])); // prettier-ignore
+  const order = [...upTo(targets.length).filter((k) => !isFree(k)), ...free];
+  const operand = hlo.transpose(x, order);
+  const places = order.map((k) => ({ target: targets[k], written: indices[k] }));
+  const along = [...varying].sort((a, b) => a - b);
+  const isBatch = ({ target }: (typeof places)[number]): boolean => typeof target === 'number' && varying.has(target); // prettier-ignore
+  const batch = upTo(places.length).filter((k) => isBatch(places[k]));
+  const searched = upTo(places.length).filter((k) => places[k].written !== null);
+  const outer = along.map((axis) => space[axis]);
+  const columns = searched.map((k) => {
+    const column = expressions.along(places[k].written!, along);
+    return hlo.reshape(hlo.convert(column, 'int32'), [...outer, 1]);
+  });
+  const axes = [...along, ...free.map((k) => Number(targets[k]))].sort((a, b) => a - b);
+  const offsets = upTo(axes.length).filter((k) => !varying.has(axes[k]));
+  const batchInIndices = batch.map((k) => along.indexOf(Number(places[k].target)));
+  const sizes = operand.shape.map((extent, k) => (k < order.length - free.length ? 1 : extent));
+  const value = hlo.op(
+    'stablehlo.gather',
+    [operand, hlo.concat(columns, along.length)],
+    { dtype: x.dtype, shape: axes.map((axis) => space[axis]) },
+    {
+      dimension_numbers: dimensionNumbers('gather', {
+        offset_dims: offsets,
+        collapsed_slice_dims: searched,
+        operand_batching_dims: batch,
+        start_indices_batching_dims: batchInIndices,
+        start_index_map: searched,
+        index_vector_dim: along.length,
+      }),
+      slice_sizes: integers(sizes),
+      indices_are_sorted: 'false',
+    },
+  );
+  return { value, axes };
+}
+
+/** The attribute that says what the axes of an operation mean; empty lists are left out. */
+export function dimensionNumbers(
+  kind: 'gather' | 'scatter' | 'dot',
+  entries: Readonly<Record<string, readonly number[] | number>>,
+): string {
+  const text = Object.entries(entries)
+    .filter(([, value]) => typeof value === 'number' || value.length > 0)
+    .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `[${value.join(', ')}]`}`); // prettier-ignore
+  return `#stablehlo.${kind}<${text.join(', ')}>`;
+}
+
+/** An index as a linear function of one axis of the result's index; null when it is none. */
+function affineOf(expr: Expr, index: readonly Expr[]): Affine | null {
+  const axis = index.indexOf(expr);
+  if (axis >= 0) return { axis, scale: 1, offset: 0 };
+  if (expr.kind === 'const') return { axis: 0, scale: 0, offset: Number(expr.value) };
+  if (expr.kind === 'unary' && expr.op === 'neg') {
+    const x = affineOf(expr.x, index);
+    return x && { axis: x.axis, scale: -x.scale, offset: -x.offset };
+  }
+  if (expr.kind !== 'binary') return null;
+  const [a, b] = [affineOf(expr.a, index), affineOf(expr.b, index)];
+  if (a === null || b === null) return null;
+  const { axis: first } = a.scale === 0 ? b : a;
+  if (expr.op === 'mul') {
+    if (a.scale !== 0 && b.scale !== 0) return null;
+    const [x, factor] = a.scale === 0 ? [b, a.offset] : [a, b.offset];
+    return { axis: first, scale: x.scale * factor, offset: x.offset * factor };
+  }
+  if ((expr.op !== 'add' && expr.op !== 'sub') || (a.scale !== 0 && b.scale !== 0 && a.axis !== b.axis)) return null; // prettier-ignore
+  const sign = expr.op === 'add' ? 1 : -1;
+  return { axis: first, scale: a.scale + sign * b.scale, offset: a.offset + sign * b.offset };
+}

@@ -1,0 +1,24 @@
+import type { Declaration } from '../../../ops/declare/declare.js';
+import type { HloRule } from '../call.js';
+import { elementwiseRules } from './elementwise.js';
+import { movementRules } from './movement.js';
+import { orderRules } from './order.js';
+import { productRules } from './product.js';
+import { scanRules } from './scan.js';
+import { scatterRules } from './scatter.js';
+import { windowRules } from './window.js';
+
+const rules: ReadonlyMap<Declaration, HloRule> = new Map([
+  ...elementwiseRules,
+  ...movementRules,
+  ...orderRules,
+  ...productRules,
+  ...scanRules,
+  ...scatterRules,
+  ...windowRules,
+]);
+
+/** The rule of an operator; none where its lowering says all. */
+export function ruleFor(declaration: Declaration): HloRule | undefined {
+  return rules.get(declaration);
+}

@@ -1,0 +1,159 @@
+import { matmul } from '../../../ops/index.js';
+import type { HloCall } from '../call.js';
+import { dimensionNumbers } from '../reads.js';
+import { countOf, type HloValue, sameNumbers, upTo } from '../types.js';
+import { exactly, inWideDType } from './precision.js';
+import { rule, type RuleEntry } from './rule.js';
+
+export const productRules: readonly RuleEntry[] = [rule(matmul, writeProduct)];
+
+/** An operand as a stored value: each axis of the operand is a list of axes of that value. */
+interface Grouped {
+  readonly value: HloValue;
+  readonly groups: readonly (readonly number[])[];
+}
+
+/**
+ * Writes a matrix product as one `dot_general` that contracts the axes of stored values. Operands are seen through
+ * transpositions and through reshapes that merge axes: where rows of time and batch were merged, an array divided
+ * along the batch would have to be gathered first.
+ */
+function writeProduct(call: HloCall): HloValue {
+  const { hlo, inputs, outputTypes: [{ dtype, shape }] } = call; // prettier-ignore
+  const [x, y] = inputs;
+  if (countOf(x.shape) === 0 || countOf(y.shape) === 0) return hlo.splat(dtype, 0, shape);
+  const chains = inputs.map(seenThrough);
+  // The deepest pair of views whose contracted and shared axes are the same lists of sizes.
+  for (let sum = chains[0].length + chains[1].length - 2; sum > 0; sum--) {
+    for (let i = Math.min(sum, chains[0].length - 1); i >= Math.max(0, sum - chains[1].length + 1); i--) { // prettier-ignore
+      const product = productOf(call, chains[0][i], chains[1][sum - i]);
+      if (product !== null) return product;
+    }
+  }
+  return productOf(call, chains[0][0], chains[1][0])!;
+}
+
+/** The operand itself, then the values that it rearranges. */
+function seenThrough(x: HloValue): readonly Grouped[] {
+  const found: Grouped[] = [{ value: x, groups: upTo(x.shape.length).map((axis) => [axis]) }];
+  for (;;) {
+    const { value, groups } = found[found.length - 1];
+    const { origin } = value;
+    if (origin === null || origin.kind === 'splat') return found;
+    const axes =
+      origin.kind === 'transpose'
+        ? origin.order.map((axis) => [axis])
+        : mergedAxes(origin.of.shape, value.shape);
+    if (axes === null) return found;
+    found.push({ value: origin.of, groups: groups.map((group) => group.flatMap((axis) => axes[axis])) }); // prettier-ignore
+  }
+}
+
+/** The axes that each axis of a reshaped value merges; null where one is split. */
+function mergedAxes(from: readonly number[], to: readonly number[]): number[][] | null {
+  let next = 0;
+  const groups = to.map((extent): number[] => {
+    const group: number[] = [];
+    let product = 1;
+    while (product < extent && next < from.length) {
+      product *= from[next];
+      if (from[next] !== 1) group.push(next);
+      next++;
+    }
+    return product === extent ? group : [-1];
+  });
+  while (next < from.length && from[next] === 1) next++;
+  return next === from.length && groups.every((group) => group[0] !== -1) ? groups : null;
+}
+
+/** The axes of a product, each with the groups of both operands. */
+interface Axes {
+  readonly batch: readonly (readonly [readonly number[], readonly number[]])[];
+  readonly left: readonly (readonly number[])[];
+  readonly right: readonly (readonly number[])[];
+}
+
+function productOf(
+  { hlo, outputTypes: [{ dtype, shape }], inputTypes }: HloCall,
+  x: Grouped,
+  y: Grouped,
+): HloValue | null {
+  const [a, b] = [inputTypes[0].shape, inputTypes[1].shape];
+  const inner = [x.groups[a.length - 1], y.groups[Math.max(0, b.length - 2)]];
+  const sizes = ({ value }: Grouped, group: readonly number[]): readonly number[] =>
+    group.map((axis) => value.shape[axis]).filter((extent) => extent !== 1);
+  const isSame = (p: readonly number[], q: readonly number[]): boolean => sameNumbers(sizes(x, p), sizes(y, q)); // prettier-ignore
+  if (!isSame(inner[0], inner[1])) return null;
+  const rank = Math.max(a.length, b.length, 2) - 2;
+  const leads = upTo(rank).map((axis) => [axis - rank + a.length - 2, axis - rank + b.length - 2]);
+  const axes = leads.map(([i, j]) => {
+    const [p, q] = [x.groups[i] ?? [], y.groups[j] ?? []];
+    const [m, n] = [i < 0 ? 1 : a[i], j < 0 ? 1 : b[j]];
+    return { p, q, isBatch: m === n && m !== 1, isLeft: n === 1 };
+  });
+  if (axes.some(({ p, q, isBatch }) => isBatch && !isSame(p, q))) return null;
+  const rows = a.length === 1 ? [] : [x.groups[a.length - 2]];
+  const columns = b.length === 1 ? [] : [y.groups[b.length - 1]];
+  const result: Axes = {
+    batch: axes.filter(({ isBatch }) => isBatch).map(({ p, q }) => [p, q]),
+    left: [...axes.filter(({ isBatch, isLeft }) => !isBatch && isLeft).map(({ p }) => p), ...rows],
+    right: [...axes.filter(({ isBatch, isLeft }) => !isBatch && !isLeft).map(({ q }) => q), ...columns], // prettier-ignore
+  };
+  // Axes of size 1 take part in no list, and are dropped.
+  const [left, right] = [x, y].map((side) => withoutOnes(side));
+  const of = (side: ReturnType<typeof withoutOnes>, groups: readonly (readonly number[])[]): readonly number[] => // prettier-ignore
+    groups.flatMap((group) => group.flatMap((axis) => side.places[axis] ?? []));
+  const lists = {
+    lhs_batching_dimensions: of(left, result.batch.map(([p]) => p)),
+    rhs_batching_dimensions: of(right, result.batch.map(([, q]) => q)),
+    lhs_contracting_dimensions: of(left, [inner[0]]),
+    rhs_contracting_dimensions: of(right, [inner[1]]),
+  }; // prettier-ignore
+  const values = [left, right].map((side) => hlo.reshape(side.value, side.shape));
+  // A dot_general leaves free axes in the order of its operands.
+  const freeLeft = of(left, result.left);
+  const freeRight = of(right, result.right);
+  const sorted = [freeLeft, freeRight].map((list) => [...list].sort((p, q) => p - q));
+  const batchShape = lists.lhs_batching_dimensions.map((axis) => left.shape[axis]);
+  const made = [
+    ...batchShape,
+    ...sorted[0].map((axis) => left.shape[axis]),
+    ...sorted[1].map((axis) => right.shape[axis]),
+  ];
+  const product = inWideDType(hlo, dtype, values, (operands, wide) =>
+    hlo.op(
+      'stablehlo.dot_general',
+      operands,
+      { dtype: wide, shape: made },
+      { dot_dimension_numbers: dimensionNumbers('dot', lists), ...exactly(dtype) },
+    ),
+  );
+  // The places in the product of all axes, in the order of the result.
+  let batchAt = 0;
+  const placed = (side: typeof left, group: readonly number[], list: readonly number[], offset: number): readonly number[] => // prettier-ignore
+    of(side, [group]).map((axis) => offset + list.indexOf(axis));
+  const afterLeft = batchShape.length + sorted[0].length;
+  const order = [
+    ...axes.flatMap(({ p, q, isBatch, isLeft }) => {
+      if (isBatch) return of(left, [p]).map(() => batchAt++);
+      return isLeft ? placed(left, p, sorted[0], batchShape.length) : placed(right, q, sorted[1], afterLeft); // prettier-ignore
+    }),
+    ...rows.flatMap((group) => placed(left, group, sorted[0], batchShape.length)),
+    ...columns.flatMap((group) => placed(right, group, sorted[1], afterLeft)),
+  ];
+  return hlo.reshape(hlo.transpose(product, order), shape);
+}
+
+/** The shape without axes of size 1, and the place of each of the others. */
+function withoutOnes({ value }: Grouped): {
+  readonly value: HloValue;
+  readonly shape: readonly number[];
+  readonly places: Readonly<Record<number, number>>;
+} {
+  const kept = upTo(value.shape.length).filter((axis) => value.shape[axis] !== 1);
+  return {
+    value,
+    shape: kept.map((axis) => value.shape[axis]),
+    places: Object.fromEntries(kept.map((axis, place) => [axis, place])),
+  };
+}

@@ -1,0 +1,160 @@
+import type { DType } from '../../../base/dtype.js';
+import * as e from '../../../loop/language/build.js';
+import type { Const, Expr } from '../../../loop/language/nodes.js';
+import { normalizeAxis } from '../../../ops/declare/infer.js';
+import { computeScalar } from '../../../ops/declare/lowering.js';
+import {
+  cummax,
+  cummaxPosition,
+  cummin,
+  cumminPosition,
+  cumprod,
+  cumsum,
+  recurrence,
+} from '../../../ops/index.js';
+import { better, worst } from '../../../ops/reduction/best.js';
+import type { HloCall } from '../call.js';
+import { writeLoop } from '../control.js';
+import { computeDType, Expressions } from '../expressions.js';
+import { countOf, type HloValue, upTo } from '../types.js';
+import type { HloWriter } from '../writer.js';
+import { rule, type RuleEntry } from './rule.js';
+
+interface Running {
+  readonly axis: number;
+  readonly reverse: boolean;
+}
+
+interface Cumulative {
+  readonly axis: number | null;
+  readonly exclusive: boolean;
+  readonly reverse: boolean;
+}
+
+/** An associative operation on states of several parts. */
+interface Monoid {
+  readonly neutral: readonly Const[];
+  combine(earlier: readonly Expr[], later: readonly Expr[]): readonly Expr[];
+}
+
+/**
+ * The states after all elements up to each one: rounds that join each state with the one 1, 2, 4 and so on places
+ * before it. Sums round as in a tree.
+ */
+function scanned(
+  hlo: HloWriter,
+  elements: readonly HloValue[],
+  { axis, reverse }: Running,
+  { neutral, combine }: Monoid,
+): readonly HloValue[] {
+  const { shape } = elements[0];
+  const all = upTo(shape.length);
+  let states = elements;
+  for (let distance = 1; distance < shape[axis]; distance *= 2) {
+    const before = states.map((state, k) => moved(hlo, state, neutral[k], axis, reverse ? -distance : distance)); // prettier-ignore
+    const [earlier, later] = [before, states].map((parts) =>
+      parts.map((_, k) => e.variable('state', neutral[k].type.scalar)),
+    );
+    const known = new Map<Expr, HloValue>([
+      ...earlier.map((variable, k) => [variable, before[k]] as const),
+      ...later.map((variable, k) => [variable, states[k]] as const),
+    ]);
+    const expressions = new Expressions(hlo, shape, (variable) => ({ value: known.get(variable)!, axes: all })); // prettier-ignore
+    states = combine(earlier, later).map((part) => expressions.whole(part));
+  }
+  return states;
+}
+
+/** Elements moved along an axis; the places that become free hold a constant. */
+function moved(hlo: HloWriter, x: HloValue, fill: Const, axis: number, by: number): HloValue {
+  const widths = x.shape.map((_, k) => (k === axis ? by : 0));
+  const back = widths.map((width) => (width === 0 ? 0 : -width));
+  return hlo.pad(x, hlo.splat(computeDType[fill.type.scalar], fill.value), widths, back);
+}
+
+function cumulativeRule(
+  op: typeof cumsum | typeof cumprod,
+  neutral: number,
+  combine: (a: Expr, b: Expr) => Expr,
+): RuleEntry {
+  return rule<Cumulative>(op, ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
+    const { exclusive, reverse } = attributes;
+    const axis = attributes.axis === null ? 0 : normalizeAxis(op.name, attributes.axis, shape.length);
+    const scalar = computeScalar(dtype);
+    const start = e.constant(scalar, neutral);
+    const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
+    const [totals] = scanned(hlo, [elements], { axis, reverse }, {
+      neutral: [start],
+      combine: ([a], [b]) => [combine(a, b)],
+    }); // prettier-ignore
+    const results = exclusive ? moved(hlo, totals, start, axis, reverse ? -1 : 1) : totals;
+    return hlo.convert(results, dtype);
+  });
+}
+
+function extremumRule(
+  op: typeof cummax,
+  side: 'max' | 'min',
+  result: 'value' | 'position',
+): RuleEntry {
+  return rule<Running>(op, ({ hlo, inputs: [x], inputTypes: [type], attributes }) => {
+    const { shape, dtype } = type;
+    const axis = normalizeAxis(op.name, attributes.axis, shape.length);
+    const along = { axis, reverse: attributes.reverse };
+    const least = worst(side, dtype);
+    const elements = hlo.convert(x, computeDType[computeScalar(dtype)]);
+    if (result === 'value') {
+      const [found] = scanned(hlo, [elements], along, {
+        neutral: [least],
+        combine: ([a], [b]) => [better(side, a, b)],
+      });
+      return hlo.convert(found, dtype);
+    }
+    const positions = hlo.iota('int32', shape, axis);
+    const [, found] = scanned(hlo, [elements, positions], along, {
+      neutral: [least, e.i32(0)],
+      combine: ([best, at], [other, place]) => {
+        const next = better(side, best, other);
+        // Of equal elements the last one counts, and so does the last NaN, which is unequal to itself.
+        const isTaken = e.or(e.eq(next, other), e.ne(other, other));
+        return [next, e.select(isTaken, place, at)];
+      },
+    });
+    return hlo.convert(found, 'int64');
+  });
+}
+
+export const scanRules: readonly RuleEntry[] = [
+  cumulativeRule(cumsum, 0, e.add),
+  cumulativeRule(cumprod, 1, e.mul),
+  extremumRule(cummax, 'max', 'value'),
+  extremumRule(cummin, 'min', 'value'),
+  extremumRule(cummaxPosition, 'max', 'position'),
+  extremumRule(cumminPosition, 'min', 'position'),
+  rule<Running>(recurrence, writeRecurrence),
+];
+
+/** A loop along the axis: products of the factors, which a scan would form, may overflow where no state does. */
+function writeRecurrence(call: HloCall<Running>): HloValue {
+  const { hlo, inputs, outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
+  const axis = normalizeAxis('recurrence', attributes.axis, shape.length);
+  const wide: DType = computeDType[computeScalar(dtype)];
+  const order = [axis, ...upTo(shape.length).filter((k) => k !== axis)];
+  const [a, b] = inputs.map((x) => hlo.convert(hlo.transpose(x, order), wide));
+  const [length, ...rest] = b.shape;
+  const [product, sum] = dtype === 'bool' ? ['and', 'or'] : ['multiply', 'add'];
+  const { stacks } = writeLoop(hlo, {
+    first: [hlo.splat(wide, 0, rest), hlo.splat('bool', 1)],
+    stackTypes: [{ dtype: wide, shape: b.shape }],
+    goesOn: (at) => hlo.compare('LT', at, hlo.splat('int32', length)),
+    place: (at) => attributes.reverse ? hlo.map('subtract', [hlo.splat('int32', length - 1), at]) : at, // prettier-ignore
+    iterate: (place, [before, isFirst]) => {
+      const [factor, term] = [a, b].map((x) => hlo.row(x, place));
+      const next = hlo.map(sum, [hlo.map(product, [factor, before]), term]);
+      const state = countOf(rest) === 0 ? next : hlo.map('select', [hlo.broadcast(isFirst, rest, []), term, next], wide); // prettier-ignore
+      return { states: [state, hlo.splat('bool', 0)], rows: [state] };
+    },
+  });
+  const back = upTo(order.length).map((k) => order.indexOf(k));
+  return hlo.convert(hlo.transpose(stacks[0], back), dtype);
+}

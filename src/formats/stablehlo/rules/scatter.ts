@@ -1,0 +1,132 @@
+import { normalizeAxis } from '../../../ops/declare/infer.js';
+import { scatter, scatterAdd } from '../../../ops/index.js';
+import { isNarrowFloat } from '../../../base/dtype.js';
+import type { HloCall } from '../call.js';
+import { dimensionNumbers } from '../reads.js';
+import { countOf, type HloValue, upTo } from '../types.js';
+import type { HloWriter } from '../writer.js';
+import { rule, type RuleEntry } from './rule.js';
+
+interface Along {
+  readonly axis: number;
+}
+
+export const scatterRules: readonly RuleEntry[] = [
+  rule<Along>(scatterAdd, (call) => {
+    const { hlo, inputs: [x, , updates], inputTypes: [{ dtype }] } = call; // prettier-ignore
+    if (countOf(updates.shape) === 0) return x;
+    const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
+    const places = placesOf('scatterAdd', call);
+    const join = dtype === 'bool' ? 'or' : 'add';
+    const sums = scattered(hlo, hlo.convert(x, wide), places, hlo.convert(updates, wide), join);
+    return hlo.convert(sums, dtype);
+  }),
+  rule<Along>(scatter, (call) => {
+    const { hlo, inputs: [x, , updates] } = call; // prettier-ignore
+    if (countOf(updates.shape) === 0) return x;
+    const places = placesOf('scatter', call);
+    // Of colliding updates the last one wins, whatever order a device writes in: the greatest number stays, and
+    // the others are sent outside, where updates are dropped.
+    const { shape } = updates;
+    const numbers = hlo.reshape(hlo.iota('int32', [countOf(shape)], 0), shape);
+    const nobody = hlo.splat('int32', -1, x.shape);
+    const stayed = scattered(hlo, nobody, places, numbers, 'maximum');
+    const winners = gatheredBack(hlo, stayed, places, shape);
+    const outside = hlo.splat('int32', x.shape[places.axis], shape);
+    const at = hlo.map('select', [hlo.compare('EQ', winners, numbers), places.at, outside], 'int32');
+    return scattered(hlo, x, { ...places, at }, updates, null);
+  }),
+];
+
+/** Indices along an axis, int32, in the shape of the updates; other axes keep their index. */
+interface Places {
+  readonly axis: number;
+  readonly at: HloValue;
+}
+
+function placesOf(op: string, { hlo, inputs: [x, indices], attributes }: HloCall<Along>): Places {
+  const axis = normalizeAxis(op, attributes.axis, x.shape.length);
+  const extent = x.shape[axis];
+  const splat = (value: number): HloValue => hlo.splat(indices.dtype, value, indices.shape);
+  // int8 and uint8 may not represent the extent, but their elements are within it.
+  const wide = indices.dtype === 'int8' || indices.dtype === 'uint8';
+  const index = wide ? hlo.convert(indices, 'int32') : indices;
+  const counted = wide
+    ? hlo.map('add', [index, hlo.splat('int32', extent, index.shape)])
+    : hlo.map('add', [index, splat(extent)]);
+  const isNegative = hlo.compare('LT', index, hlo.splat(index.dtype, 0, index.shape));
+  const from = hlo.map('select', [isNegative, counted, index], index.dtype);
+  const bounds = [hlo.splat(from.dtype, 0, from.shape), hlo.splat(from.dtype, extent - 1, from.shape)];
+  return { axis, at: hlo.convert(hlo.map('clamp', [bounds[0], from, bounds[1]], from.dtype), 'int32') };
+}
+
+/** How the axes of an array and of indices belong together: shared ones are batches, so that they stay divided. */
+function pairing(
+  hlo: HloWriter,
+  x: HloValue,
+  { axis, at }: Places,
+): { readonly batch: readonly number[]; readonly searched: readonly number[]; readonly indices: HloValue } {
+  const axes = upTo(x.shape.length);
+  const batch = axes.filter((k) => k !== axis && x.shape[k] === at.shape[k]);
+  const searched = axes.filter((k) => !batch.includes(k));
+  const columns = searched.map((k) =>
+    hlo.reshape(k === axis ? at : hlo.iota('int32', at.shape, k), [...at.shape, 1]),
+  );
+  return { batch, searched, indices: hlo.concat(columns, at.shape.length) };
+}
+
+/** `x` with updates joined to elements; without `join` they replace them. */
+function scattered(
+  hlo: HloWriter,
+  x: HloValue,
+  places: Places,
+  updates: HloValue,
+  join: string | null,
+): HloValue {
+  const { batch, searched, indices } = pairing(hlo, x, places);
+  const scalar = { dtype: x.dtype, shape: [] };
+  const region = hlo.region([scalar, scalar], true, ([old, update]) => [
+    join === null ? update : hlo.map(join, [old, update]),
+  ]);
+  const numbers = dimensionNumbers('scatter', {
+    inserted_window_dims: searched,
+    input_batching_dims: batch,
+    scatter_indices_batching_dims: batch,
+    scatter_dims_to_operand_dims: searched,
+    index_vector_dim: places.at.shape.length,
+  });
+  return hlo.ops(
+    'stablehlo.scatter',
+    [x, indices, updates],
+    [x],
+    { scatter_dimension_numbers: numbers, indices_are_sorted: 'false', unique_indices: 'false' },
+    [region],
+  )[0];
+}
+
+/** The elements of `x` at the places. */
+function gatheredBack(
+  hlo: HloWriter,
+  x: HloValue,
+  places: Places,
+  shape: readonly number[],
+): HloValue {
+  const { batch, searched, indices } = pairing(hlo, x, places);
+  const numbers = dimensionNumbers('gather', {
+    collapsed_slice_dims: searched,
+    operand_batching_dims: batch,
+    start_indices_batching_dims: batch,
+    start_index_map: searched,
+    index_vector_dim: places.at.shape.length,
+  });
+  return hlo.op(
+    'stablehlo.gather',
+    [x, indices],
+    { dtype: x.dtype, shape },
+    {
+      dimension_numbers: numbers,
+      slice_sizes: `array<i64: ${x.shape.map(() => 1).join(', ')}>`,
+      indices_are_sorted: 'false',
+    },
+  );
+}

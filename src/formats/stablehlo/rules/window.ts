@@ -1,0 +1,81 @@
+import { isStatic } from '../../../base/dim/index.js';
+import type { Dim } from '../../../base/dim/index.js';
+import { conv, convTranspose } from '../../../ops/index.js';
+import type { HloCall } from '../call.js';
+import { countOf, type HloValue, upTo } from '../types.js';
+import { type HloAttributes, integers } from '../writer.js';
+import { exactly, inWideDType } from './precision.js';
+import { rule, type RuleEntry } from './rule.js';
+
+interface Windows {
+  readonly strides: readonly number[];
+  readonly dilation: readonly number[];
+  readonly groups: number;
+}
+
+const known = (dims: readonly Dim[]): readonly number[] => dims.filter(isStatic);
+
+export const windowRules: readonly RuleEntry[] = [
+  rule<Windows & { readonly padding: readonly (readonly Dim[])[] }>(conv, (call) => {
+    const { strides, dilation, groups, padding } = call.attributes;
+    const pads = padding.map(known);
+    return convolved(call, call.inputs[1], 'o, i', { strides, dilation, groups, pads, stretch: strides.map(() => 1) }); // prettier-ignore
+  }),
+  rule<Windows & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }>(
+    convTranspose,
+    (call) => {
+      const { hlo, inputs: [x, w], inputTypes, attributes } = call; // prettier-ignore
+      const { strides, dilation, groups } = attributes;
+      const [, , ...kernel] = w.shape;
+      const [, , ...count] = inputTypes[0].shape;
+      const [before, size] = [attributes.before, attributes.size].map(known);
+      if (countOf(x.shape) === 0) return null;
+      // The adjoint: windows turned around run over the input with zeros between its elements.
+      const pads = size.map((extent, axis) => {
+        const reach = dilation[axis] * (kernel[axis] - 1);
+        const low = reach - before[axis];
+        return [low, extent - ((count[axis] - 1) * strides[axis] + 1) - low + reach];
+      });
+      const turned = hlo.reverse(w, upTo(kernel.length).map((axis) => axis + 2)); // prettier-ignore
+      return convolved(call, byGroups(call, turned, groups), 'i, o', {
+        strides: strides.map(() => 1),
+        dilation,
+        groups,
+        pads,
+        stretch: strides,
+      });
+    },
+  ),
+];
+
+/** Weights `[O, C / groups, ...]` with the channels of all groups on the second axis: `[O / groups, C, ...]`. */
+function byGroups({ hlo }: HloCall<unknown>, w: HloValue, groups: number): HloValue {
+  const [outputs, perGroup, ...kernel] = w.shape;
+  if (groups === 1) return w;
+  const split = hlo.reshape(w, [groups, outputs / groups, perGroup, ...kernel]);
+  const turned = hlo.transpose(split, [1, 0, 2, ...kernel.map((_, axis) => axis + 3)]);
+  return hlo.reshape(turned, [outputs / groups, groups * perGroup, ...kernel]);
+}
+
+function convolved(
+  { hlo, inputs: [x], outputTypes: [{ dtype, shape }] }: HloCall<unknown>,
+  w: HloValue,
+  channels: 'o, i' | 'i, o',
+  windows: Windows & { readonly pads: readonly (readonly number[])[]; readonly stretch: readonly number[] }, // prettier-ignore
+): HloValue {
+  if (countOf(x.shape) === 0 || countOf(w.shape) === 0) return hlo.splat(dtype, 0, shape);
+  const axes = windows.pads.map((_, axis) => `, ${axis}`).join('');
+  const attributes: HloAttributes = {
+    window_strides: integers(windows.strides),
+    padding: `dense<[${windows.pads.map((pair) => `[${pair.join(', ')}]`).join(', ')}]> : tensor<${windows.pads.length}x2xi64>`,
+    lhs_dilation: integers(windows.stretch),
+    rhs_dilation: integers(windows.dilation),
+    dimension_numbers: `#stablehlo.conv<[b, f${axes}]x[${channels}${axes}]->[b, f${axes}]>`,
+    feature_group_count: `${windows.groups} : i64`,
+    batch_group_count: '1 : i64',
+    ...exactly(dtype),
+  };
+  return inWideDType(hlo, dtype, [x, w], (operands, wide) =>
+    hlo.op('stablehlo.convolution', operands, { dtype: wide, shape }, attributes),
+  );
+}

@@ -1,0 +1,68 @@
+import {
+  checkOptions,
+  nonNegative,
+  oneOfValues,
+  type OptionRules,
+  valueRule,
+} from '../../base/attributes/options.js';
+import { type DType, dtypes } from '../../base/dtype.js';
+import { setUpDevice } from '../../runtime/device/register.js';
+import { backendNamed } from '../../runtime/execution/backends.js';
+import { cpu } from '../../runtime/memory/device.js';
+import { config } from './config.js';
+
+/** Options of a device. */
+export interface InitDeviceOptions {
+  /** The most bytes of its memory that arrays may take. Default: the device's own limit. */
+  readonly memoryBudget?: number;
+  /** Run it in a worker, so that its elements can be read at once. Default false. */
+  readonly worker?: boolean;
+  /** Adapter, where there are several: what the device takes for one. */
+  readonly adapter?: unknown;
+}
+
+const optionRules: OptionRules<InitDeviceOptions> = {
+  memoryBudget: nonNegative,
+  worker: oneOfValues(true, false),
+  adapter: valueRule('an adapter', (value): value is unknown => value !== undefined),
+};
+
+/**
+ * Sets up a device, so that arrays can live on it: `x.to(name)`, `config.device = name`. Once it is set up it stays
+ * as it is.
+ *
+ * @throws DeviceError when the device is not there; ArgumentError for a name that no device has.
+ */
+export async function initDevice(name: string, options: InitDeviceOptions = {}): Promise<void> {
+  checkOptions<InitDeviceOptions>('initDevice', options, optionRules);
+  await setUpDevice(name, options);
+}
+
+/** A device in use. */
+export interface DeviceInfo {
+  readonly name: string;
+  /** Bytes of its memory that arrays and what programs keep take. */
+  readonly bytesInUse: number;
+  /** The most bytes that one array may have. */
+  readonly largestArray: number;
+  readonly dtypes: readonly DType[];
+  /** True if elements can be read without waiting. */
+  readonly answersAtOnce: boolean;
+}
+
+/**
+ * What a device is and has in use. Default: the device of new arrays, `config.device`. Of the CPU, what is in use is
+ * what is kept in the memory of programs; arrays of the collector's are not counted.
+ *
+ * @throws ArgumentError for a device that is not set up.
+ */
+export function deviceInfo(name: string = config.device): DeviceInfo {
+  const backend = backendNamed(name, 'deviceInfo');
+  if (backend === null) {
+    const { bytesInUse, mostBytes } = cpu;
+    return { name, bytesInUse, largestArray: mostBytes, dtypes, answersAtOnce: true };
+  }
+  const { bytesInUse, limits, answersAtOnce } = backend;
+  const held = dtypes.filter((dtype) => limits.dtypes.has(dtype));
+  return { name, bytesInUse, largestArray: limits.bufferBytes, dtypes: held, answersAtOnce };
+}

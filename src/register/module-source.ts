@@ -1,0 +1,39 @@
+import { fileURLToPath } from 'node:url';
+import { transform, type SourceType } from '../source/index.js';
+import { inputMapOf } from '../source/maps/input-map.js';
+
+/** Kinds of files by the formats that Node gives them; null where Node decides by the code. */
+const sourceTypes: ReadonlyMap<string | null, SourceType> = new Map([
+  ['module', 'module'],
+  ['module-typescript', 'module'],
+  ['commonjs', 'commonjs'],
+  ['commonjs-typescript', 'commonjs'],
+  [null, 'unambiguous'],
+]);
+
+/** The directive as a function has it. */
+const asked = /(["'])use graph\1/;
+
+/** True if Node may have to convert a file of a format. */
+export function isConvertible(url: string, format: string | null): boolean {
+  return url.startsWith('file:') && sourceTypes.has(format) && !url.startsWith(home);
+}
+
+/** The folder of this file, or of the bundle: it mentions the directive and has no function with it. */
+const home = new URL('.', import.meta.url).href;
+
+/**
+ * The code of a file with its functions converted and the map to the original at its end, as Node applies
+ * it with `--enable-source-maps`; null where nothing has the directive.
+ */
+export function convertedSource(source: string, url: string, format: string | null): string | null {
+  if (!asked.test(source)) return null;
+  const filename = fileURLToPath(url);
+  const sourceType = sourceTypes.get(format)!;
+  const inputMap = inputMapOf(source, url);
+  const result = transform(source, { filename, sourceType, ...(inputMap && { inputMap }) });
+  if (result === null) return null;
+  const map = inputMap ? result.map : { ...result.map, sources: [url] };
+  const encoded = Buffer.from(JSON.stringify(map)).toString('base64');
+  return `${result.code}\n//# sourceMappingURL=data:application/json;base64,${encoded}\n`;
+}

@@ -1,0 +1,33 @@
+import type { CallNode } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import type { Kernel } from '../../loop/language/nodes.js';
+import type { DeviceTarget } from '../../ops/declare/kernels.js';
+import type { BufferBackend, DeviceBuffer } from '../memory/backend.js';
+
+/** Argument of a kernel: a number or elements, for each parameter in order. */
+export type LaunchArgument =
+  | number
+  /** Elements of a buffer, from a byte on. */
+  | { readonly buffer: DeviceBuffer; readonly offset: number }
+  /** Memory for as long as the kernel runs; of parallel ranges, each member of the team has its own. */
+  | { readonly privateBytes: number };
+
+/** Runs a kernel once everything that was asked for before is done. */
+export type Launch = (args: readonly LaunchArgument[]) => void;
+
+/**
+ * A device: its memory, and kernels that run on it. Everything it is asked for happens in order. Programs, control
+ * flow, checks and what the device lacks are not its business: it is told step by step what to run.
+ */
+export interface Backend extends BufferBackend {
+  /** Target of lowering, with the kernels that are written for this kind of device. */
+  readonly target: DeviceTarget;
+  /** Makes a kernel callable. Each is asked for once. */
+  prepare(kernel: Kernel): Launch;
+  /**
+   * False for calls that are to run on the CPU, though the device has all of their dtypes. Default: none.
+   *
+   * @param operands The types of what it reads.
+   */
+  supports?(call: CallNode, operands: readonly TensorType[]): boolean;
+}

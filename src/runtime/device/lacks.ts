@@ -1,0 +1,80 @@
+import type { DType } from '../../base/dtype.js';
+import { DeviceError } from '../../base/errors.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program } from '../../ir/program.js';
+import type { Value } from '../../ir/program.js';
+import { isHostRun } from '../../passes/host/host-run.js';
+import type { CallPlacement } from '../../passes/host/partition.js';
+import { controlOf } from '../../passes/lower/main/control.js';
+import type { Backend } from './backend.js';
+
+/** A call that a device cannot run, and the dtype that it lacks; null where the backend refuses the call as such. */
+export interface LackedCall {
+  readonly call: CallNode;
+  readonly dtype: DType | null;
+}
+
+/** The calls of a program that run on the CPU because a device lacks them, those inside of loops and branches too. */
+export function lackedCalls(program: Program, backend: Backend): readonly LackedCall[] {
+  const found: LackedCall[] = [];
+  for (const id of program.graph.nodes()) {
+    const call = program.node(id);
+    if (call.kind !== 'call') continue;
+    const inside = call.regions.flatMap((region) => lackedCalls(region, backend));
+    found.push(...inside);
+    // A loop whose body is told of needs no mention of its own.
+    if (inside.length === 0) {
+      const lacked = lack(program, call, id, backend);
+      if (lacked !== null) found.push(lacked);
+    }
+  }
+  return found;
+}
+
+/**
+ * Placement of a program's calls where a device runs it: what the device lacks runs on the CPU. Loops and branches in
+ * which there is such a call are run by the host, so that the rest of their bodies runs on the device.
+ */
+export function placementOn(program: Program, backend: Backend): CallPlacement {
+  const lacks = (call: CallNode, id: NodeId): boolean => lack(program, call, id, backend) !== null;
+  const hasLacking = ({ regions }: CallNode): boolean =>
+    regions.some((region) => lackedCalls(region, backend).length > 0);
+  return {
+    runsOnHost: (call: CallNode, id: NodeId, own: ReadonlyMap<string, Value>) =>
+      controlOf(call) !== null && (isHostRun(call, id, own) || lacks(call, id) || hasLacking(call)),
+    runsElsewhere: lacks,
+    isWhole: true,
+  };
+}
+
+function lack(program: Program, call: CallNode, id: NodeId, backend: Backend): LackedCall | null {
+  const operands = program.operands(id).map(({ type }) => type);
+  const missing = [...operands, ...call.types].find(({ dtype }) => !backend.limits.dtypes.has(dtype)); // prettier-ignore
+  if (missing !== undefined) return { call, dtype: missing.dtype };
+  return backend.supports?.(call, operands) === false ? { call, dtype: null } : null;
+}
+
+/**
+ * Refuses a program that a device cannot run by itself.
+ * @throws DeviceError that names the calls and their lines.
+ */
+export function refuseLacking(program: Program, backend: Backend): void {
+  const [first, ...rest] = lackedCalls(program, backend);
+  if (first === undefined) return;
+  const { call, dtype } = first;
+  const what = dtype === null ? `operator ${call.op.name}` : dtype;
+  const calls = [first, ...rest].map(lackedText);
+  throw new DeviceError(`the device has no ${what}`, {
+    op: call.op.name,
+    expected: [...backend.limits.dtypes].join(', '),
+    actual: [...new Set(calls)].join('; '),
+    advice: 'cast to another dtype, or compute on the CPU: await x.cpu()',
+    ...(call.source !== undefined && { source: call.source }),
+  });
+}
+
+/** A call with what it needs and its line. */
+export function lackedText({ call: { op, source }, dtype }: LackedCall): string {
+  const what = dtype === null ? op.name : `${op.name} of ${dtype}`;
+  return source === undefined ? what : `${what} (${source})`;
+}

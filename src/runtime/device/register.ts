@@ -1,0 +1,63 @@
+import { DeviceError } from '../../base/errors.js';
+import { backendNamed, isInUse, useDevice } from '../execution/backends.js';
+import type { Backend } from './backend.js';
+import { DeviceExecutable } from './executable.js';
+import { DeviceQueue } from './queue.js';
+
+/**
+ * Makes a device known by its name, in the place of the one that had the name before.
+ *
+ * @returns The queue through which all work for the device goes.
+ */
+export function registerBackend(backend: Backend): DeviceQueue {
+  const queue = new DeviceQueue(backend);
+  useDevice({
+    memory: queue,
+    compile: (program, policy) => new DeviceExecutable(program, queue, policy),
+  });
+  return queue;
+}
+
+/** Options as users give them to `initDevice`. */
+type SetupOptions = Readonly<Record<string, unknown>>;
+
+/** Makes a device. Rejects with a `DeviceError` that says what is missing. */
+export type DeviceSetup = (options: SetupOptions) => Promise<Backend>;
+
+const setups = new Map<string, DeviceSetup>();
+const pending = new Map<string, Promise<void>>();
+
+/** Says how a device is set up when it is asked for by its name. */
+export function provideDevice(name: string, setup: DeviceSetup): void {
+  setups.set(name, setup);
+}
+
+/**
+ * Sets up a device that is not yet in use.
+ * @throws DeviceError when it is not there; ArgumentError for an unknown name.
+ */
+export async function setUpDevice(name: string, options: object): Promise<void> {
+  if (name === 'cpu' || isInUse(name)) return;
+  const setup = setups.get(name);
+  if (setup === undefined) {
+    if (name === 'webgpu') throw noWebGpu();
+    backendNamed(name, 'initDevice');
+    return;
+  }
+  let ready = pending.get(name);
+  if (ready === undefined) {
+    ready = setup({ ...options }).then((backend) => void registerBackend(backend));
+    pending.set(name, ready);
+    void ready.catch(() => {}).then(() => pending.delete(name));
+  }
+  await ready;
+}
+
+function noWebGpu(): DeviceError {
+  return new DeviceError('this package has no backend for WebGPU', {
+    op: 'initDevice',
+    expected: 'a module that provides the device webgpu',
+    actual: 'none',
+    advice: 'compute on the CPU: config.device = "cpu"',
+  });
+}

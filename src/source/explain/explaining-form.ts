@@ -1,0 +1,222 @@
+import type * as t from '@babel/types';
+import { CapturedForm } from '../emit/captured.js';
+import type { FileContext } from '../emit/form.js';
+import { type CodeSpan, contains, FunctionFacts, suspends } from '../emit/function-facts.js';
+import { callsEval } from '../emit/native-statements.js';
+import type { Piece } from '../emit/output.js';
+import { enclosing, isLoopStatement, jumpsIn } from '../emit/shape.js';
+import type { VariableBinding } from '../syntax/scopes.js';
+import { isFunction, visitNodes } from '../syntax/walk.js';
+import type { SourceConstruct, SourceRefusal } from './construct.js';
+
+/** The branches and loops of a function, and what of it cannot become a graph. */
+export interface FunctionExplanation {
+  readonly constructs: readonly SourceConstruct[];
+  readonly refusals: readonly SourceRefusal[];
+}
+
+interface Found {
+  readonly node: t.Node;
+  readonly kind: string;
+  /** False for expressions that neither assign nor call. */
+  readonly mayChange: boolean;
+}
+
+/** A refusal with the node that it is about. */
+interface Refused {
+  readonly node: t.Node;
+  readonly construct: string;
+}
+
+/**
+ * Explains a function by writing its captured form: the constructs are those for which the emitter calls the
+ * runtime, with the variables that the same data flow finds.
+ */
+export function explainFunction(node: t.Function, file: FileContext): FunctionExplanation {
+  const found: (Found & { readonly facts: FunctionFacts })[] = [];
+  const refused: Refused[] = [];
+  const visit = (each: t.Function): void => {
+    if ((each as { readonly body?: unknown }).body === undefined) return;
+    const obstacle = suspends(each) ? (each.async ? 'an async function' : 'a generator') : callsEval(each) ? 'a function that calls eval' : null; // prettier-ignore
+    if (obstacle !== null) {
+      refused.push({ node: each, construct: obstacle });
+      // It has the host form only; functions inside it have both.
+      return visitNodes(each.body, (inner) => !isFunction(inner) || (visit(inner), false));
+    }
+    const facts = new FunctionFacts(each, file.scopes);
+    const inner: FileContext = { ...file, renderFunction: (f) => (visit(f), []) };
+    const form = new ExplainingForm(inner, facts, each);
+    form.statements();
+    found.push(...form.found.map((one) => ({ ...one, facts })));
+    refused.push(...form.refused);
+  };
+  visit(node);
+  const ordered = found.sort((a, b) => a.node.start! - b.node.start! || b.node.end! - a.node.end!);
+  return {
+    constructs: ordered.map((each) => describeConstruct(each, ordered, file)),
+    refusals: refused
+      .sort((a, b) => a.node.start! - b.node.start!)
+      .map(({ construct, node: at }) => ({ construct, ...placeOf(at, file) })),
+  };
+}
+
+function placeOf(
+  node: t.Node,
+  file: FileContext,
+): { readonly line: number; readonly column: number } {
+  const [line, column] = file.places.text(node.start!).split(':').map(Number);
+  return { line, column };
+}
+
+function describeConstruct(
+  { node, kind, mayChange, facts }: Found & { readonly facts: FunctionFacts },
+  all: readonly Found[],
+  file: FileContext,
+): SourceConstruct {
+  const { heads, after } = facts.flow;
+  const head = heads.get(node);
+  const scope = head === undefined ? facts.scopeAround(node) : facts.scopeOf(node);
+  const changed = (at: Parameters<FunctionFacts['changed']>[2]): ReturnType<FunctionFacts['changed']> =>
+    facts.changed(changingParts(node) as readonly CodeSpan[], scope, at); // prettier-ignore
+  const end = after.get(node);
+  const outer = mayChange ? changed([end]) : { merged: [], local: [] };
+  const carries = head === undefined ? [] : changed([head]).merged;
+  const inside = declaredInside(node, file);
+  const kept = outer.local.filter((binding) => !carries.includes(binding));
+  return {
+    kind,
+    ...placeOf(node, file),
+    depth: all.filter(({ node: other }) => other !== node && contains(other, node)).length,
+    reads: namesOf(readBy(node, file)),
+    carries: namesOf(carries),
+    returns: namesOf(outer.merged),
+    local: namesOf([...kept, ...inside.filter((binding) => !carries.includes(binding))]),
+    leavesBy: jumpsOutOf(node),
+  };
+}
+
+/** The parts of a construct in which it may change variables; nodes that were parsed have an extent. */
+function changingParts(node: t.Node): readonly t.Node[] {
+  switch (node.type) {
+    case 'IfStatement':
+    case 'ConditionalExpression':
+      return [node.consequent, ...(node.alternate ? [node.alternate] : [])];
+    case 'LogicalExpression':
+      return [node.right];
+    case 'ForOfStatement':
+      return [node.left, node.body];
+    case 'ForStatement':
+      return [node.test, node.update, node.body].filter((part) => part !== null && part !== undefined); // prettier-ignore
+    default:
+      return [node];
+  }
+}
+
+/** The variables that a construct declares. */
+function declaredInside(node: t.Node, { scopes }: FileContext): readonly VariableBinding[] {
+  const found = new Set<VariableBinding>();
+  for (const { binding } of scopes.references.values()) {
+    const { kind, declaredAt, scope } = binding;
+    const isVariable = kind === 'let' || kind === 'const' || kind === 'var';
+    const isWithin = declaredAt >= node.start! && declaredAt < node.end!;
+    // Those of functions inside it are theirs.
+    if (isVariable && isWithin && contains(scope.owner.node, node)) found.add(binding);
+  }
+  return [...found].filter(({ kind }) => kind !== 'var');
+}
+
+/** The variables from outside of a construct that it reads; functions, classes and imports are no values of it. */
+function readBy(node: t.Node, { scopes }: FileContext): readonly VariableBinding[] {
+  const found = new Set<VariableBinding>();
+  for (const { identifier, binding, reads } of scopes.references.values()) {
+    if (!reads || !contains(node, identifier)) continue;
+    if (/^(?:free|import|function|class)$/.test(binding.kind)) continue;
+    const isOwn = binding.declaredAt >= node.start! && binding.declaredAt < node.end!;
+    if (!isOwn || binding.kind === 'var') found.add(binding);
+  }
+  return [...found];
+}
+
+function jumpsOutOf(node: t.Node): readonly string[] {
+  const names = jumpsIn(node)
+    .filter(
+      ({ target, path }) =>
+        target === null || target === enclosing || !(target === node || path.includes(target)),
+    )
+    .map(({ jump }) => jump.type.replace('Statement', '').toLowerCase());
+  return [...new Set(names)];
+}
+
+function namesOf(bindings: readonly VariableBinding[]): readonly string[] {
+  return [...new Set(bindings.map(({ name }) => name))];
+}
+
+/** The keyword of each construct by the function of the runtime that decides it. */
+const kinds: Readonly<Record<string, (node: t.Node) => string>> = {
+  branch: () => 'if',
+  pick: () => '?:',
+  and: () => '&&',
+  or: () => '||',
+  select: () => 'switch',
+  each: () => 'for...of',
+  loop: ({ type }) =>
+    type === 'ForStatement' ? 'for' : type === 'WhileStatement' ? 'while' : 'do',
+};
+
+/** The captured form of a function, written to see what it is made of. */
+class ExplainingForm extends CapturedForm {
+  readonly found: Found[] = [];
+  readonly refused: Refused[] = [];
+
+  override call(
+    name: string,
+    node: t.Node,
+    ...args: readonly (string | readonly Piece[])[]
+  ): readonly Piece[] {
+    if (Object.hasOwn(kinds, name)) {
+      const isExpression = name === 'pick' || name === 'and' || name === 'or';
+      const mayChange = !isExpression || args[args.length - 1] !== 'undefined';
+      this.found.push({ node, kind: kinds[name](node), mayChange });
+    }
+    return super.call(name, node, ...args);
+  }
+
+  override native(node: t.Node): readonly Piece[] {
+    this.refused.push({ node, construct: nativeText(node) });
+    return super.native(node);
+  }
+
+  override nativeIf(node: t.IfStatement): readonly Piece[] {
+    this.refused.push({
+      node,
+      construct: 'an if that a jump leaves from inside of such a statement',
+    });
+    return super.nativeIf(node);
+  }
+
+  override statement(node: t.Node): readonly Piece[] {
+    if (node.type === 'TryStatement') this.refused.push({ node, construct: 'try' });
+    return super.statement(node);
+  }
+
+  override expression(
+    node: t.Node,
+    use?: Parameters<CapturedForm['expression']>[1],
+  ): readonly Piece[] {
+    const isDelete = node.type === 'UnaryExpression' && node.operator === 'delete';
+    if (isDelete) this.refused.push({ node, construct: 'delete' });
+    return super.expression(node, use);
+  }
+}
+
+/** A statement that stays JavaScript's own, and why. */
+function nativeText(node: t.Node): string {
+  if (node.type === 'ForInStatement') return 'a loop over the keys of an object';
+  if (node.type === 'LabeledStatement' || node.type === 'SwitchStatement') {
+    return `a ${node.type === 'SwitchStatement' ? 'switch' : 'labeled statement'} with declarations of its own, or that a jump leaves from inside of try`; // prettier-ignore
+  }
+  if (isLoopStatement(node)) {
+    return 'a loop whose variables closures keep, or that a jump leaves from inside of try';
+  }
+  return 'a statement that stays as it is';
+}

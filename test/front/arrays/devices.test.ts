@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { provideDevice, registerBackend } from '../../../src/runtime/device/register.js';
+import { FakeBackend } from '../../support/fake-device.js';
+
+const fake = new FakeBackend('fake');
+registerBackend(fake);
+
+const { threads } = kn.config;
+afterEach(() => (kn.config.device = 'cpu'));
+after(() => assert.equal(kn.config.threads, threads));
+
+test('a device that is not there says what is missing', async () => {
+  await assert.rejects(
+    () => kn.initDevice('webgpu'),
+    (error) => error instanceof kn.DeviceError && /WebGPU/.test(error.message),
+  );
+  await assert.rejects(() => kn.initDevice('nowhere'), kn.ArgumentError);
+  await assert.rejects(() => kn.initDevice('fake', { memoryBudget: -1 }), kn.ArgumentError);
+  await kn.initDevice('cpu');
+  await kn.initDevice('fake');
+});
+
+test('a device is set up once, by what provides it, with the options that were given', async () => {
+  let setups = 0;
+  provideDevice('provided', async ({ memoryBudget }) => {
+    setups++;
+    return new FakeBackend('provided', { budget: Number(memoryBudget) });
+  });
+  await Promise.all([1, 2].map(() => kn.initDevice('provided', { memoryBudget: 2 ** 12 })));
+  await kn.initDevice('provided');
+  assert.equal(setups, 1);
+  assert.equal(kn.zeros([2]).to('provided').device, 'provided');
+  assert.throws(() => kn.zeros([2 ** 11]).to('provided'), kn.DeviceError);
+});
+
+test('a device that could not be set up may be tried again', async () => {
+  let isBroken = true;
+  provideDevice('moody', async () => {
+    if (isBroken) throw new kn.DeviceError('there is no adapter', { op: 'initDevice' });
+    return new FakeBackend('moody');
+  });
+  await assert.rejects(() => kn.initDevice('moody'), kn.DeviceError);
+  isBroken = false;
+  await kn.initDevice('moody');
+  assert.equal(kn.deviceInfo('moody').bytesInUse, 0);
+});
+
+test('new arrays live on the device of the configuration, if it can hold them', async () => {
+  assert.throws(() => (kn.config.device = 'nowhere'), kn.ArgumentError);
+  assert.throws(() => (kn.config.device = 3 as unknown as string), kn.ArgumentError);
+  kn.config.device = 'fake';
+  assert.equal(kn.config.device, 'fake');
+  kn.random.seed(3);
+  const made: Readonly<Record<string, kn.NDArray>> = {
+    array: kn.array([1, 2]),
+    zeros: kn.zeros([2, 2]),
+    arange: kn.arange(4),
+    linspace: kn.linspace(0, 1, 3),
+    eye: kn.eye(2),
+    normal: kn.random.normal([3]),
+    randint: kn.random.randint(0, 5, [3]),
+  };
+  for (const [name, array] of Object.entries(made)) assert.equal(array.device, 'fake', name);
+  assert.equal(kn.zeros([2], { dtype: 'int64' }).device, 'cpu');
+  const there = await made.normal.data();
+  kn.config.device = 'cpu';
+  kn.random.seed(3);
+  assert.deepEqual(there, kn.random.normal([3]).dataSync());
+  assert.equal(kn.zeros([2]).device, 'cpu');
+});
+
+test('what is in use of a device is told', () => {
+  const before = kn.deviceInfo('fake').bytesInUse;
+  const there = kn.zeros([16]).to('fake');
+  const { bytesInUse, dtypes, answersAtOnce, largestArray } = kn.deviceInfo('fake');
+  assert.equal(bytesInUse, before + 64);
+  assert.ok(!dtypes.includes('float64') && dtypes.includes('bfloat16'));
+  assert.equal(answersAtOnce, false);
+  assert.equal(largestArray, fake.limits.bufferBytes);
+  assert.equal(there.device, 'fake');
+  assert.equal(kn.deviceInfo().name, 'cpu');
+  assert.throws(() => kn.deviceInfo('nowhere'), kn.ArgumentError);
+});

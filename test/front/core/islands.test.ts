@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { registerBackend } from '../../../src/runtime/device/register.js';
+import { FakeBackend } from '../../support/fake-device.js';
+
+/*
+ * Captured programs on a device that lacks int64 and float64, and that answers later: what it lacks runs on the CPU in
+ * the middle of them.
+ */
+
+const fake = new FakeBackend('fake');
+const queue = registerBackend(fake);
+
+const numbers = (rows: number, columns: number, from = 1): kn.NDArray =>
+  kn.arange(from, from + rows * columns).reshape([rows, columns]).mul(0.125); // prettier-ignore
+
+const precise = (x: kn.NDArray, w: kn.NDArray): kn.NDArray =>
+  x.mul(w).astype('float64').sum(0).div(3).astype('float32').add(w.mean(0));
+
+test('what the device lacks runs on the CPU, between what runs on the device', async () => {
+  const [x, w] = [numbers(4, 3), numbers(4, 3, -5)];
+  const captured = kn.hybridize(precise);
+  const before = fake.launches;
+  const there = captured(x.to('fake'), w.to('fake'));
+  assert.equal(there.device, 'fake');
+  assert.equal(there.dtype, 'float32');
+  assert.deepEqual((await there.cpu()).tolist(), precise(x, w).tolist());
+  assert.ok(fake.launches > before);
+});
+
+test('explain lists what ran on the CPU, with the bytes that it moved', async () => {
+  const captured = kn.hybridize(precise);
+  const [x, w] = [numbers(4, 3).to('fake'), numbers(4, 3, -5).to('fake')];
+  await captured(x, w).data();
+  const [{ islands }] = captured.explain().traces;
+  assert.equal(islands.length, 1);
+  const [{ device, calls, bytes }] = islands;
+  assert.equal(device, 'fake');
+  assert.ok(
+    calls.some((call) => /cast of float64 \(.*islands\.test/.test(call)),
+    calls.join(),
+  );
+  // Twelve products of float32 come, three quotients of float32 go.
+  assert.equal(bytes, 4 * 12 + 4 * 3);
+  assert.match(captured.explain().toString(), /on the CPU instead of fake: .*; 60 bytes moved/);
+});
+
+test('strict captures refuse what the device lacks and name the lines', () => {
+  const strict = kn.hybridize(precise, { strict: true });
+  const [x, w] = [numbers(4, 3), numbers(4, 3, -5)];
+  assert.deepEqual(strict(x, w).tolist(), precise(x, w).tolist());
+  assert.throws(
+    () => strict(x.to('fake'), w.to('fake')),
+    (error) =>
+      error instanceof kn.DeviceError &&
+      /float64/.test(error.message) &&
+      /cast of float64 \(.*islands\.test/.test(error.actual ?? '') &&
+      /islands\.test/.test(error.source ?? ''),
+  );
+});
+
+test('results of dtypes that the device lacks are kept for it by the host', async () => {
+  const largest = (x: kn.NDArray): kn.NDArray => x.mul(-1).argmax(1).astype('int64');
+  const captured = kn.hybridize(largest);
+  const x = numbers(3, 4);
+  const there = captured(x.to('fake'));
+  assert.equal(there.device, 'fake');
+  assert.equal(there.dtype, 'int64');
+  assert.throws(() => there.tolist(), kn.DeviceError);
+  assert.deepEqual((await there.cpu()).tolist(), largest(x).tolist());
+  // Captured code goes on with them.
+  const again = kn.hybridize((at: kn.NDArray) => at.add(1).astype('float32'));
+  assert.deepEqual((await again(there).cpu()).tolist(), again(largest(x)).tolist());
+});
+
+const halving = (x: kn.NDArray): kn.NDArray =>
+  kn.whileLoop(
+    (y) => y.sum().greater(1),
+    (y) => [[y], y.mul(0.5)],
+    x,
+    { maxIterations: 20 },
+  )[1] as kn.NDArray;
+
+test('a condition that the data decides is waited for, and what follows waits behind it', async () => {
+  const captured = kn.hybridize(halving);
+  const x = numbers(2, 3);
+  const there = x.to('fake');
+  const halved = captured(there);
+  assert.deepEqual(halved.shape, [2, 3]);
+  const next = halved.add(there).mul(2);
+  const twice = captured(next);
+  const expected = halving(x);
+  assert.deepEqual((await next.cpu()).tolist(), expected.add(x).mul(2).tolist());
+  assert.deepEqual((await twice.cpu()).tolist(), halving(expected.add(x).mul(2)).tolist());
+  assert.deepEqual((await halved.cpu()).tolist(), expected.tolist());
+});
+
+test('loops with a part that the device lacks run it on the CPU, and the rest on the device', async () => {
+  const sums = (x: kn.NDArray): kn.NDArray =>
+    kn.foreach(
+      (row, h) => {
+        const sum = h.astype('float64').add(row.astype('float64')).div(3).astype('float32');
+        return [sum.mul(2).exp(), sum.add(row)];
+      },
+      x,
+      x.sum(0),
+    )[0] as kn.NDArray;
+  const x = numbers(5, 3, -4);
+  const there = kn.hybridize(sums)(x.to('fake'));
+  assert.deepEqual((await there.cpu()).tolist(), sums(x).tolist());
+});
+
+test('sizes of results that only the data decides are refused on a device that answers later', () => {
+  const x = numbers(3, 3, -4).to('fake');
+  for (const run of [(): unknown => kn.nonzero(x), (): unknown => kn.hybridize(kn.nonzero)(x)]) {
+    assert.throws(
+      run,
+      (error) => error instanceof kn.DeviceError && /x\.cpu\(\)/.test(error.advice ?? ''),
+    );
+  }
+});
+
+for (const form of ['eager', 'captured'] as const) {
+  test(`${form} code: wrong elements are refused by whoever reads what was made of them`, async () => {
+    const pick = (x: kn.NDArray, at: kn.NDArray): kn.NDArray => x.take(at, { axis: 0 });
+    const run = form === 'eager' ? pick : kn.hybridize(pick);
+    const x = numbers(3, 2);
+    const there = x.to('fake');
+    const good = run(there, kn.array([2, 0], { dtype: 'int32' }).to('fake'));
+    assert.deepEqual((await good.cpu()).tolist(), pick(x, kn.array([2, 0], { dtype: 'int32' })).tolist()); // prettier-ignore
+    const bad = run(there, kn.array([0, 5], { dtype: 'int32' }).to('fake'));
+    const after = bad.add(1);
+    const isRefused = (error: unknown): boolean =>
+      error instanceof kn.KaonError && /5/.test(error.actual ?? '') && error.op === 'take';
+    await assert.rejects(() => after.data(), isRefused);
+    await assert.rejects(() => bad.cpu(), isRefused);
+    // Other arrays are as good as before.
+    assert.deepEqual((await there.add(1).cpu()).tolist(), x.add(1).tolist());
+    await queue.synchronize();
+  });
+}
+
+test('an error that nobody has read is told by who waits for the device', async () => {
+  const x = numbers(3, 2).to('fake');
+  x.take(kn.array([7], { dtype: 'int32' }).to('fake'), { axis: 0 });
+  await assert.rejects(() => queue.synchronize(), kn.KaonError);
+  await queue.synchronize();
+});
