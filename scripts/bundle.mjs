@@ -19,6 +19,7 @@ const entries = {
   plugin: 'src/plugin/index.ts',
   register: 'src/register/index.ts',
   source: 'src/source/index.ts',
+  stablehlo: 'src/stablehlo.ts',
 };
 
 /**

@@ -9,8 +9,6 @@ import type { StructuredRead } from '../formats/onnx/structure.js';
 import { namedInputs } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 
-const op = 'toOnnx';
-
 /** A tensor that a graph reads besides its inputs, and its model stores. */
 export interface StoredRead extends StructuredRead {
   readonly value: ConstantData;
@@ -28,7 +26,7 @@ export interface Laid {
  * Names the writes of a graph. The next value of `w` is `w.next`, and the gradient of `w` is `w.grad`.
  * @throws UnsupportedError for values that cannot leave this process.
  */
-export function layOutStates({ program, reads, writes }: GraphParts): Laid {
+export function layOutStates(op: string, { program, reads, writes }: GraphParts): Laid {
   const names = namedInputs(program).map(({ name }) => name);
   const given = names.length - reads.length;
   const returned = program.outputs.length - writes.length;
@@ -60,7 +58,7 @@ export function layOutStates({ program, reads, writes }: GraphParts): Laid {
         next,
         kind: read.kind === 'random' ? 'random' : 'array',
         draws: read.kind === 'random' ? draws : null,
-        value: valueOf(name, read),
+        value: valueOf(op, name, read),
         mayBeGiven: next !== null || read.kind !== 'array',
       };
     }),
@@ -77,7 +75,7 @@ export function layOutStates({ program, reads, writes }: GraphParts): Laid {
  */
 export function statesOf(graph: StaticGraph): Record<string, NDArray> {
   checkGraph('statesOf', graph);
-  const states = layOutStates(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
+  const states = layOutStates('statesOf', graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
   return Object.fromEntries(
     // Copied: runs of the graph write into the elements.
     states.map(({ name, value: { type, data } }) => [
@@ -111,7 +109,7 @@ function writtenName(
 }
 
 /** The current value of something that a graph reads. */
-function valueOf(name: string, read: ExternalRef): ConstantData {
+function valueOf(op: string, name: string, read: ExternalRef): ConstantData {
   switch (read.kind) {
     case 'array':
       if (typeof read.of !== 'number') return constantView(read.of);

@@ -68,7 +68,7 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
   const isPlain = statesArePlain(options.states);
   const { program, writes } = graph.parts;
-  const { reads: all, outputs } = layOutStates(graph.parts);
+  const { reads: all, outputs } = layOutStates(op, graph.parts);
   const reads = all.filter(({ mayBeGiven }) => !(isPlain && mayBeGiven));
   const nexts = new Set(reads.flatMap(({ next }) => next ?? []));
   const returned = program.outputs.slice(0, program.outputs.length - writes.length);

@@ -21,11 +21,13 @@ const below: Readonly<Record<string, readonly string[]>> = {
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
+  stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
   plugin: ['source'],
   register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
+  'stablehlo.ts': ['stablehlo'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
 };
 

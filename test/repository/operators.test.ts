@@ -12,10 +12,11 @@ const sources = sourceFiles('src')
 /**
  * Where code may speak of operators by name. `loop` and `codegen` have a language of their own, with words such
  * as `add`, and `base` knows nothing of operators; `lint` tells users which method to call, and its table is typed
- * by the registry; below `formats/onnx/rules` quoted words are ONNX's.
+ * by the registry; below `formats/onnx/rules` quoted words are ONNX's, and in `formats/stablehlo` StableHLO's.
  */
 const speaking = sources.filter(
-  ({ path }) => !/^src\/(loop|codegen|base|lint|formats\/onnx\/rules)\//.test(path),
+  ({ path }) =>
+    !/^src\/(loop|codegen|base|lint|formats\/onnx\/rules|formats\/stablehlo)\//.test(path),
 );
 
 /** Words of languages that are not operators' names: the members of literal types. */

@@ -78,11 +78,7 @@ export function writeLoop(hlo: HloWriter, loop: HloLoop): HloLoopResults {
   return { iterations: made[0], states: made.slice(1, end), stacks: made.slice(end) };
 }
 
-function writeForeach(
-  form: ForeachForm,
-  call: HloCall,
-  write: WriteProgram,
-): readonly HloValue[] {
+function writeForeach(form: ForeachForm, call: HloCall, write: WriteProgram): readonly HloValue[] {
   const { hlo, inputs, inputTypes, outputTypes, regions } = call;
   const { data, states, reverse, counted } = form;
   const end = inputs.length - Number(counted);
@@ -102,7 +98,10 @@ function writeForeach(
     iterate: (place, before) => {
       const slices = rows.map((x) => hlo.row(x, place));
       const results = write(hlo, regions[0], [...slices, ...before, ...captures]);
-      return { rows: results.slice(0, stackTypes.length), states: results.slice(stackTypes.length) };
+      return {
+        rows: results.slice(0, stackTypes.length),
+        states: results.slice(stackTypes.length),
+      };
     },
   });
   return [...made.stacks, ...made.states];
@@ -129,9 +128,11 @@ function writeWhile(form: WhileForm, call: HloCall, write: WriteProgram): readon
     place: (at) => at,
     iterate: (_, before) => {
       const results = write(hlo, body, [...before, ...captures]);
-      return { rows: results.slice(0, stackTypes.length), states: results.slice(stackTypes.length) };
+      return {
+        rows: results.slice(0, stackTypes.length),
+        states: results.slice(stackTypes.length),
+      };
     },
   });
   return [...made.stacks, ...made.states, made.iterations];
 }
-

@@ -1,4 +1,6 @@
-import type { Program } from '../../ir/program.js';
+import { isStatic } from '../../base/dim/index.js';
+import type { CallNode, Program } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
 import { staticType } from './call.js';
 import { writeProgram } from './program.js';
 import { typeText } from './types.js';
@@ -6,13 +8,13 @@ import { HloWriter, indented } from './writer.js';
 
 /**
  * The text of a module whose function `main` computes a program: its arguments are the program's inputs, its results
- * the outputs, in order.
+ * the outputs (or those `kept`), in order.
  * @throws UnsupportedError for computations that StableHLO cannot express, naming the operator and its line.
  */
-export function exportModule(program: Program): string {
+export function exportModule(program: Program, kept: readonly number[] | null = null): string {
   const hlo = new HloWriter();
   const args = program.inputs.map(({ type }) => hlo.argument(staticType(hlo, type)));
-  const results = writeProgram(hlo, program, args);
+  const results = writeProgram(hlo, program, args, kept);
   const head = args.map((arg) => `${arg.name}: ${typeText(arg)}`).join(', ');
   const types = results.map(typeText).join(', ');
   hlo.ops('func.return', results, []);
@@ -24,4 +26,28 @@ export function exportModule(program: Program): string {
     '}',
     '',
   ].join('\n');
+}
+
+/**
+ * Refuses a program that still has sizes of its own after the passes, by the operator of the original that decides one.
+ * @throws UnsupportedError
+ */
+export function refuseDataSizes(original: Program, lowered: Program): void {
+  const hasOwnSizes = (program: Program): boolean =>
+    callsOf(program).some(({ types }) => types.some(isOpen));
+  if (!hasOwnSizes(lowered)) return;
+  const hlo = new HloWriter();
+  for (const { op, source, types } of callsOf(original)) {
+    hlo.naming(op.name, source, () => types.forEach((type) => staticType(hlo, type)));
+  }
+}
+
+const isOpen = ({ shape }: TensorType): boolean => !shape.every(isStatic);
+
+/** The calls of a program, those in regions behind the call that owns them. */
+function callsOf(program: Program): readonly CallNode[] {
+  return [...program.graph.nodes()].flatMap((id) => {
+    const node = program.node(id);
+    return node.kind === 'call' ? [node, ...node.regions.flatMap(callsOf)] : [];
+  });
 }

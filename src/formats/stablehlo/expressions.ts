@@ -1,13 +1,8 @@
+import type { DType } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
-import type {
-  BinaryExpr,
-  CastExpr,
-  Expr,
-  Scalar,
-  UnaryExpr,
-} from '../../loop/language/nodes.js';
+import type { BinaryExpr, CastExpr, Expr, Scalar, UnaryExpr } from '../../loop/language/nodes.js';
 import { formOf } from '../../ops/elementwise/known.js';
-import { type HloDType, type HloValue, sameNumbers, upTo } from './types.js';
+import { type HloValue, sameNumbers, upTo } from './types.js';
 import type { HloWriter } from './writer.js';
 
 /** Dtypes in which expressions are computed. */
@@ -156,7 +151,13 @@ const arithmetic = {
 } as const;
 const shifts = { shl: 'shift_left', shr: 'shift_right_arithmetic', shrU: 'shift_right_logical' } as const; // prettier-ignore
 
-function binary(hlo: HloWriter, { op, type, b: count }: BinaryExpr, a: HloValue, b: HloValue): HloValue { // prettier-ignore
+function binary(
+  hlo: HloWriter,
+  { op, type, b: count }: BinaryExpr,
+  a: HloValue,
+  b: HloValue,
+): HloValue {
+  // prettier-ignore
   if (op in directions) return hlo.compare(directions[op as keyof typeof directions], a, b);
   if (op in arithmetic) return hlo.map(arithmetic[op as keyof typeof arithmetic], [a, b]);
   // Counts are modulo the width here; StableHLO shifts everything out.
@@ -178,7 +179,7 @@ function converted(hlo: HloWriter, expr: CastExpr, x: HloValue): HloValue {
 
 /** Floats as integers: truncated, at most the ends of the range, NaN as 0. */
 export function saturated(hlo: HloWriter, x: HloValue, to: 'int32' | 'int64'): HloValue {
-  const splat = (dtype: HloDType, value: number | bigint): HloValue =>
+  const splat = (dtype: DType, value: number | bigint): HloValue =>
     hlo.splat(dtype, value, x.shape);
   const end = to === 'int32' ? 2 ** 31 : 2 ** 63;
   const isExact = x.dtype === 'float64' && to === 'int32';
@@ -189,6 +190,10 @@ export function saturated(hlo: HloWriter, x: HloValue, to: 'int32' | 'int64'): H
   const greatest = to === 'int32' ? 2 ** 31 - 1 : 2n ** 63n - 1n;
   const capped = isExact
     ? whole
-    : hlo.map('select', [hlo.compare('GE', x, splat(x.dtype, end)), splat(to, greatest), whole], to);
+    : hlo.map(
+        'select',
+        [hlo.compare('GE', x, splat(x.dtype, end)), splat(to, greatest), whole],
+        to,
+      );
   return hlo.map('select', [hlo.compare('NE', x, x), splat(to, 0), capped], to);
 }

@@ -1,12 +1,12 @@
 import { bytesOf, type DType, type HostArray, isFloat } from '../../base/dtype.js';
 import { readElement } from '../../base/element.js';
-import { countOf, type HloDType } from './types.js';
+import { countOf } from './types.js';
 
 /** Up to this many elements are written one by one; more as the bytes of their memory. */
 const mostWritten = 32;
 
 /** One number as an element of a literal. Floats without a decimal form are written as their bits. */
-export function numberText(dtype: HloDType, value: number | bigint): string {
+export function numberText(dtype: DType, value: number | bigint): string {
   if (dtype === 'bool') return Number(value) === 0 ? 'false' : 'true';
   if (!isFloating(dtype)) return String(value);
   const number = Number(value);
@@ -31,7 +31,9 @@ export function literalText(dtype: DType, data: HostArray, shape: readonly numbe
   const nested = (axis: number, start: number): string => {
     if (axis === shape.length) return numberAt(start);
     const stride = countOf(shape.slice(axis + 1));
-    const parts = Array.from({ length: shape[axis] }, (_, i) => nested(axis + 1, start + i * stride));
+    const parts = Array.from({ length: shape[axis] }, (_, i) =>
+      nested(axis + 1, start + i * stride),
+    );
     return `[${parts.join(', ')}]`;
   };
   return nested(0, 0);
@@ -39,8 +41,8 @@ export function literalText(dtype: DType, data: HostArray, shape: readonly numbe
 
 type FloatDType = 'float16' | 'bfloat16' | 'float32' | 'float64';
 
-function isFloating(dtype: HloDType): dtype is FloatDType {
-  return dtype !== 'uint32' && dtype !== 'uint64' && isFloat(dtype);
+function isFloating(dtype: DType): dtype is FloatDType {
+  return isFloat(dtype);
 }
 
 type Special = 'nan' | 'infinity' | 'minusInfinity';
@@ -64,7 +66,7 @@ const specialBits: Readonly<Record<FloatDType, Readonly<Record<Special, string>>
 
 function elementOf(dtype: DType, data: HostArray, i: number): number | bigint {
   const element = readElement(dtype, data, i);
-  return typeof element === "boolean" ? Number(element) : element;
+  return typeof element === 'boolean' ? Number(element) : element;
 }
 
 function hexOf(bytes: Uint8Array): string {

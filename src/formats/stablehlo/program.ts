@@ -14,15 +14,17 @@ import { ruleFor } from './rules/index.js';
 import { countOf, type HloValue } from './types.js';
 import type { HloWriter } from './writer.js';
 
-/** Writes a program of known sizes on operands, and returns its outputs. */
+/** Writes a program of known sizes on operands, and returns its outputs, or those `kept`. */
 export function writeProgram(
   hlo: HloWriter,
   program: Program,
   operands: readonly HloValue[],
+  kept: readonly number[] | null = null,
 ): readonly HloValue[] {
+  const outputs = kept === null ? program.outputs : kept.map((k) => program.outputs[k]);
   const values = new Map<Value, HloValue>();
   program.inputs.forEach((input, i) => values.set(input, operands[i]));
-  const wanted = nodesBehind(program);
+  const wanted = nodesBehind(program, outputs);
   for (const id of program.graph.nodes()) {
     if (!wanted.has(id)) continue;
     const node = program.node(id);
@@ -36,13 +38,13 @@ export function writeProgram(
       results.forEach((result, port) => values.set(result, written[port]));
     }
   }
-  return program.outputs.map(({ value }) => values.get(value)!);
+  return outputs.map(({ value }) => values.get(value)!);
 }
 
 /** The nodes that outputs depend on. */
-function nodesBehind(program: Program): ReadonlySet<NodeId> {
+function nodesBehind(program: Program, outputs: Program['outputs']): ReadonlySet<NodeId> {
   const wanted = new Set<NodeId>();
-  const open = program.outputs.map(({ value }) => value.node);
+  const open = outputs.map(({ value }) => value.node);
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     if (wanted.has(id)) continue;
     wanted.add(id);

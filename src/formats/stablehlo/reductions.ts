@@ -75,9 +75,7 @@ function mappedStates(
   });
   const plain = termOf(lowering, context, before, element, position);
   if (plain !== null) return [expressions.whole(plain)];
-  return lowering
-    .step(initial, element, position, context)
-    .map((part) => expressions.whole(part));
+  return lowering.step(initial, element, position, context).map((part) => expressions.whole(part));
 }
 
 /** The term of a reduction such as `state + term`, joined by the same operation; null when it is another one. */

@@ -1,17 +1,12 @@
 import type { DType } from '../../base/dtype.js';
 
-/** Element type of a value of StableHLO: a dtype, or unsigned integers of which only the bits matter. */
-export type HloDType = DType | 'uint32' | 'uint64';
-
 /** Element types by their names in the text. */
-const names: Readonly<Record<HloDType, string>> = {
+const names: Readonly<Record<DType, string>> = {
   bool: 'i1',
   int8: 'i8',
   uint8: 'ui8',
   int32: 'i32',
   int64: 'i64',
-  uint32: 'ui32',
-  uint64: 'ui64',
   float16: 'f16',
   bfloat16: 'bf16',
   float32: 'f32',
@@ -20,7 +15,7 @@ const names: Readonly<Record<HloDType, string>> = {
 
 /** Type of a value: all sizes are known. */
 export interface HloType {
-  readonly dtype: HloDType;
+  readonly dtype: DType;
   readonly shape: readonly number[];
 }
 
@@ -28,6 +23,7 @@ export interface HloType {
 export type HloOrigin =
   | { readonly kind: 'splat'; readonly value: number | bigint }
   | { readonly kind: 'reshape'; readonly of: HloValue }
+  | { readonly kind: 'concat'; readonly parts: readonly HloValue[]; readonly axis: number }
   | { readonly kind: 'transpose'; readonly of: HloValue; readonly order: readonly number[] };
 
 /** A value of the text. */
@@ -35,11 +31,6 @@ export interface HloValue extends HloType {
   /** Such as `%12` or `%7#1`. */
   readonly name: string;
   readonly origin: HloOrigin | null;
-}
-
-/** The name of an element type in the text. */
-export function elementName(dtype: HloDType): string {
-  return names[dtype];
 }
 
 /** The type as text: `tensor<2x3xf32>`. */
@@ -60,4 +51,26 @@ export function sameNumbers(a: readonly number[], b: readonly number[]): boolean
 /** The numbers from 0 up to `count`. */
 export function upTo(count: number): readonly number[] {
   return Array.from({ length: count }, (_, i) => i);
+}
+
+/** The dtype of an element type, by its name in the text; undefined for others. */
+export function dtypeNamed(name: string): DType | undefined {
+  return (Object.keys(names) as DType[]).find((dtype) => names[dtype] === name);
+}
+
+/** The axes that each axis of a reshaped value merges; null where one is split. */
+export function mergedAxes(from: readonly number[], to: readonly number[]): number[][] | null {
+  let next = 0;
+  const groups = to.map((extent): number[] => {
+    const group: number[] = [];
+    let product = 1;
+    while (product < extent && next < from.length) {
+      product *= from[next];
+      if (from[next] !== 1) group.push(next);
+      next++;
+    }
+    return product === extent ? group : [-1];
+  });
+  while (next < from.length && from[next] === 1) next++;
+  return next === from.length && groups.every((group) => group[0] !== -1) ? groups : null;
 }

@@ -3,10 +3,10 @@ import { InternalError, UnsupportedError } from '../../base/errors.js';
 import { literalText, numberText } from './literals.js';
 import {
   countOf,
-  type HloDType,
   type HloOrigin,
   type HloType,
   type HloValue,
+  mergedAxes,
   sameNumbers,
   typeText,
   upTo,
@@ -25,7 +25,8 @@ export interface HloRegion {
 
 /** A block being written. */
 interface OpenBlock {
-  readonly lines: string[];
+  /** Operations as text. */
+  readonly operations: { readonly lines: readonly string[]; readonly result: string | null }[];
   /** Results by the text of their operation, which is written once. */
   readonly known: Map<string, readonly HloValue[]>;
   /** True when the block reads no values of the blocks around it. */
@@ -42,14 +43,14 @@ export function integers(values: readonly number[]): string {
  * without regions are written once for the same operands.
  */
 export class HloWriter {
-  readonly #blocks: OpenBlock[] = [{ lines: [], known: new Map(), isIsolated: true }];
+  readonly #blocks: OpenBlock[] = [{ operations: [], known: new Map(), isIsolated: true }];
   #names = 0;
   #operator = 'graph';
   #source: string | undefined;
 
-  /** The lines of the outermost block. */
+  /** The lines of the outermost block, without operations that nothing reads. */
   get lines(): readonly string[] {
-    return this.#blocks[0].lines;
+    return usedLines(this.#blocks[0]);
   }
 
   /** An argument of a block. */
@@ -117,7 +118,7 @@ export class HloWriter {
     }));
     const block = this.#blocks[this.#blocks.length - 1];
     const bound = types.length === 0 ? '' : types.length === 1 ? `${base} = ` : `${base}:${types.length} = `; // prettier-ignore
-    block.lines.push(...`${bound}${call}`.split('\n'));
+    block.operations.push({ lines: `${bound}${call}`.split('\n'), result: types.length === 0 ? null : base }); // prettier-ignore
     if (regions.length === 0) block.known.set(call, results);
     return results;
   }
@@ -141,7 +142,7 @@ export class HloWriter {
     build: (args: readonly HloValue[]) => readonly HloValue[],
   ): HloRegion {
     const args = types.map((type) => this.argument(type));
-    const block: OpenBlock = { lines: [], known: new Map(), isIsolated };
+    const block: OpenBlock = { operations: [], known: new Map(), isIsolated };
     this.#blocks.push(block);
     try {
       const results = build(args);
@@ -150,11 +151,12 @@ export class HloWriter {
       this.#blocks.pop();
     }
     const head = args.map((arg) => `${arg.name}: ${typeText(arg)}`).join(', ');
-    return { lines: args.length === 0 ? block.lines : [`^bb0(${head}):`, ...block.lines] };
+    const lines = usedLines(block);
+    return { lines: args.length === 0 ? lines : [`^bb0(${head}):`, ...lines] };
   }
 
   /** A tensor of one value. */
-  splat(dtype: HloDType, value: number | bigint, shape: readonly number[] = []): HloValue {
+  splat(dtype: DType, value: number | bigint, shape: readonly number[] = []): HloValue {
     const type = { dtype, shape };
     const content = countOf(shape) === 0 ? '' : numberText(dtype, value);
     return this.op(
@@ -179,12 +181,12 @@ export class HloWriter {
   }
 
   /** 0, 1, 2 and so on along an axis. */
-  iota(dtype: HloDType, shape: readonly number[], axis: number): HloValue {
+  iota(dtype: DType, shape: readonly number[], axis: number): HloValue {
     return this.op('stablehlo.iota', [], { dtype, shape }, { iota_dimension: `${axis} : i64` });
   }
 
   /** An elementwise operation on operands of one shape. */
-  map(name: string, operands: readonly HloValue[], dtype: HloDType = operands[0].dtype): HloValue {
+  map(name: string, operands: readonly HloValue[], dtype: DType = operands[0].dtype): HloValue {
     return this.op(`stablehlo.${name}`, operands, { dtype, shape: operands[0].shape });
   }
 
@@ -198,7 +200,7 @@ export class HloWriter {
   }
 
   /** Conversion as StableHLO defines it: of floats to integers only where the value fits. */
-  convert(x: HloValue, dtype: HloDType): HloValue {
+  convert(x: HloValue, dtype: DType): HloValue {
     if (x.dtype === dtype) return x;
     return this.op('stablehlo.convert', [x], { dtype, shape: x.shape });
   }
@@ -241,6 +243,8 @@ export class HloWriter {
     const shape = start.map((first, axis) => Math.ceil((stop[axis] - first) / step[axis]));
     if (sameNumbers(x.shape, shape) && step.every((distance) => distance === 1)) return x;
     if (x.origin?.kind === 'splat') return this.splat(x.dtype, x.origin.value, shape);
+    const whole = this.#sliceOfMerged(x, start, stop, step);
+    if (whole !== null) return whole;
     return this.op(
       'stablehlo.slice',
       [x],
@@ -249,15 +253,38 @@ export class HloWriter {
     );
   }
 
-  /** A border of one value, of a scalar; negative widths crop. */
+  /** A slice of merged axes that takes whole entries of the first of them, as a slice of that one. */
+  #sliceOfMerged(
+    { shape, origin }: HloValue,
+    start: readonly number[],
+    stop: readonly number[],
+    step: readonly number[],
+  ): HloValue | null {
+    if (origin?.kind !== 'reshape' || step.some((distance) => distance !== 1)) return null;
+    const { of } = origin;
+    const groups = mergedAxes(of.shape, shape);
+    if (groups === null) return null;
+    const [from, to] = [[...of.shape].fill(0), [...of.shape]];
+    for (const [axis, group] of groups.entries()) {
+      if (stop[axis] - start[axis] === shape[axis]) continue;
+      if (group.length === 0) return null;
+      const inner = shape[axis] / of.shape[group[0]];
+      if (start[axis] % inner !== 0 || stop[axis] % inner !== 0) return null;
+      [from[group[0]], to[group[0]]] = [start[axis] / inner, stop[axis] / inner];
+    }
+    return this.reshape(this.slice(of, from, to), shape.map((_, axis) => stop[axis] - start[axis])); // prettier-ignore
+  }
+
+  /** A border of one value, of a scalar, also between elements; negative widths at the ends crop. */
   pad(
     x: HloValue,
     value: HloValue,
     low: readonly number[],
     high: readonly number[],
+    between: readonly number[] = low.map(() => 0),
   ): HloValue {
-    if ([...low, ...high].every((width) => width === 0)) return x;
-    const shape = x.shape.map((extent, axis) => low[axis] + extent + high[axis]);
+    if ([...low, ...high, ...between].every((width) => width === 0)) return x;
+    const shape = x.shape.map((extent, axis) => low[axis] + extent + (extent - 1) * between[axis] + high[axis]); // prettier-ignore
     return this.op(
       'stablehlo.pad',
       [x, value],
@@ -265,7 +292,7 @@ export class HloWriter {
       {
         edge_padding_low: integers(low),
         edge_padding_high: integers(high),
-        interior_padding: integers(low.map(() => 0)),
+        interior_padding: integers(between),
       },
     );
   }
@@ -275,7 +302,8 @@ export class HloWriter {
     const total = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
     const shape = parts[0].shape.with(axis, total);
     const type = { dtype: parts[0].dtype, shape };
-    return this.op('stablehlo.concatenate', parts, type, { dimension: `${axis} : i64` });
+    const origin: HloOrigin = { kind: 'concat', parts, axis };
+    return this.op('stablehlo.concatenate', parts, type, { dimension: `${axis} : i64` }, origin);
   }
 
   /** Reverses axes. */
@@ -335,4 +363,18 @@ function resultText(types: readonly HloType[]): string {
 
 export function indented(lines: readonly string[]): string {
   return lines.map((line) => (line.startsWith('^') ? line : `  ${line}`)).join('\n');
+}
+
+/** The lines of a finished block: operations without a use are left out, since none of them has effects. */
+function usedLines({ operations }: OpenBlock): readonly string[] {
+  const used = new Set<string>();
+  return operations
+    .toReversed()
+    .filter(({ lines, result }) => {
+      if (result !== null && !used.has(result)) return false;
+      for (const line of lines) for (const [name] of line.matchAll(/%\d+/g)) used.add(name);
+      return true;
+    })
+    .toReversed()
+    .flatMap(({ lines }) => lines);
 }

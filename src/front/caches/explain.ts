@@ -149,8 +149,7 @@ function render({
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
   if (isConverted) lines.push('', 'explainSource tells of its branches and loops');
-  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('
-');
+  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('\n');
 }
 
 function count(number: number, noun: string): string {

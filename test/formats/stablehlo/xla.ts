@@ -51,7 +51,12 @@ export function runUnderXla(
     writeFileSync(join(folder, 'cases.json'), JSON.stringify(described));
     writeFileSync(join(folder, 'inputs.bin'), Buffer.concat(parts));
     execFileSync(python, [join(checkout, 'test/formats/stablehlo/run_cases.py'), folder], {
-      env: { ...process.env, PYTHONPATH: join(checkout, 'player'), JAX_PLATFORMS: 'cpu', ...environment },
+      env: {
+        ...process.env,
+        PYTHONPATH: join(checkout, 'player'),
+        JAX_PLATFORMS: 'cpu',
+        ...environment,
+      },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     const results = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8')) as CaseResult[];
@@ -69,7 +74,8 @@ export function runUnderXla(
   }
 }
 
-function arrayOver(dtype: DType, buffer: ArrayBuffer): HostArray {
+/** A typed array over bytes in memory. */
+export function arrayOver(dtype: DType, buffer: ArrayBuffer): HostArray {
   switch (dtype) {
     case 'float64':
       return new Float64Array(buffer);

@@ -1,5 +1,6 @@
 import type { Declaration } from '../../../ops/declare/declare.js';
 import type { HloRule } from '../call.js';
+import { adjointRules } from './adjoint.js';
 import { elementwiseRules } from './elementwise.js';
 import { movementRules } from './movement.js';
 import { orderRules } from './order.js';
@@ -9,6 +10,7 @@ import { scatterRules } from './scatter.js';
 import { windowRules } from './window.js';
 
 const rules: ReadonlyMap<Declaration, HloRule> = new Map([
+  ...adjointRules,
   ...elementwiseRules,
   ...movementRules,
   ...orderRules,

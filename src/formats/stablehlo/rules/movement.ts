@@ -18,10 +18,13 @@ interface PadAttributes {
 }
 
 export const movementRules: readonly RuleEntry[] = [
-  rule<{ readonly axis: number }>(concat, ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
-    const axis = normalizeAxis('concat', attributes.axis, shape.length);
-    return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
-  }),
+  rule<{ readonly axis: number }>(
+    concat,
+    ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
+      const axis = normalizeAxis(concat.declaration.name, attributes.axis, shape.length);
+      return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
+    },
+  ),
   rule<PadAttributes>(pad, ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) => {
     const { widths, mode, value } = attributes;
     const ends = shape.map((_, axis) => (widths.length === 1 ? widths[0] : widths[axis]));
@@ -37,12 +40,12 @@ export const movementRules: readonly RuleEntry[] = [
   }),
   rule<Placed>(dynamicSlice, (call) => {
     const { hlo, inputs: [x], outputTypes: [{ shape }] } = call; // prettier-ignore
-    return hlo.dynamicSlice(x, starts('dynamicSlice', call, 1), shape);
+    return hlo.dynamicSlice(x, starts(dynamicSlice.declaration.name, call, 1), shape);
   }),
   rule<Placed>(updateSlice, (call) => {
     const { hlo, inputs: [x, update] } = call; // prettier-ignore
     if (countOf(update.shape) === 0) return x;
-    return hlo.updateSlice(x, update, starts('updateSlice', call, 2));
+    return hlo.updateSlice(x, update, starts(updateSlice.declaration.name, call, 2));
   }),
   rule(barrier, ({ hlo, inputs: [x] }) => hlo.op('stablehlo.optimization_barrier', [x], x)),
 ];
@@ -58,7 +61,10 @@ function starts(
   return shape.map((extent, axis) => {
     const k = along.indexOf(axis);
     if (k < 0) return hlo.splat(given.dtype, 0);
-    const start = hlo.reshape(given.shape.length === 0 ? given : hlo.slice(given, [k], [k + 1]), []);
+    const start = hlo.reshape(
+      given.shape.length === 0 ? given : hlo.slice(given, [k], [k + 1]),
+      [],
+    );
     const counted = hlo.map('add', [start, hlo.splat(start.dtype, extent)]);
     const isNegative = hlo.compare('LT', start, hlo.splat(start.dtype, 0));
     return hlo.map('select', [isNegative, counted, start], start.dtype);

@@ -10,22 +10,39 @@ import type { HloWriter } from '../writer.js';
 import { rule, type RuleEntry } from './rule.js';
 
 export const orderRules: readonly RuleEntry[] = [
-  rule<SortAttributes>(argsort, ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) =>
-    order(hlo, [x], dtype, sortedAxis(attributes.axis, shape.length), attributes.descending),
+  rule<SortAttributes>(
+    argsort,
+    ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) =>
+      order(hlo, [x], dtype, sortedAxis(attributes.axis, shape.length), attributes.descending),
   ),
-  rule<SortAttributes>(argselect, ({ hlo, inputs: [x], inputTypes, outputTypes: [{ shape }], attributes }) => {
-    const axis = sortedAxis(attributes.axis, shape.length);
-    const whole = order(hlo, [x], inputTypes[0].dtype, axis, attributes.descending);
-    return hlo.slice(whole, shape.map(() => 0), shape); // prettier-ignore
-  }),
-  rule(argsortRows, ({ hlo, inputs: [x], inputTypes: [{ dtype, shape: [rows, width] }] }) => {
-    const columns = upTo(width).map((k) =>
-      hlo.reshape(hlo.slice(x, [0, k], [rows, k + 1]), [rows]),
-    );
-    return columns.length === 0
-      ? hlo.iota('int64', [rows], 0)
-      : order(hlo, columns, dtype, 0, false);
-  }),
+  rule<SortAttributes>(
+    argselect,
+    ({ hlo, inputs: [x], inputTypes, outputTypes: [{ shape }], attributes }) => {
+      const axis = sortedAxis(attributes.axis, shape.length);
+      const whole = order(hlo, [x], inputTypes[0].dtype, axis, attributes.descending);
+      return hlo.slice(whole, shape.map(() => 0), shape); // prettier-ignore
+    },
+  ),
+  rule(
+    argsortRows,
+    ({
+      hlo,
+      inputs: [x],
+      inputTypes: [
+        {
+          dtype,
+          shape: [rows, width],
+        },
+      ],
+    }) => {
+      const columns = upTo(width).map((k) =>
+        hlo.reshape(hlo.slice(x, [0, k], [rows, k + 1]), [rows]),
+      );
+      return columns.length === 0
+        ? hlo.iota('int64', [rows], 0)
+        : order(hlo, columns, dtype, 0, false);
+    },
+  ),
 ];
 
 /** The indices, int64, that sort keys along an axis: by the first, then the second, and so on; stable. */

@@ -1,7 +1,8 @@
 import { matmul } from '../../../ops/index.js';
 import type { HloCall } from '../call.js';
 import { dimensionNumbers } from '../reads.js';
-import { countOf, type HloValue, sameNumbers, upTo } from '../types.js';
+import { countOf, type HloValue, mergedAxes, sameNumbers, upTo } from '../types.js';
+import type { HloWriter } from '../writer.js';
 import { exactly, inWideDType } from './precision.js';
 import { rule, type RuleEntry } from './rule.js';
 
@@ -22,10 +23,15 @@ function writeProduct(call: HloCall): HloValue {
   const { hlo, inputs, outputTypes: [{ dtype, shape }] } = call; // prettier-ignore
   const [x, y] = inputs;
   if (countOf(x.shape) === 0 || countOf(y.shape) === 0) return hlo.splat(dtype, 0, shape);
-  const chains = inputs.map(seenThrough);
+  const chains = inputs.map((operand) => seenThrough(hlo, operand));
   // The deepest pair of views whose contracted and shared axes are the same lists of sizes.
   for (let sum = chains[0].length + chains[1].length - 2; sum > 0; sum--) {
-    for (let i = Math.min(sum, chains[0].length - 1); i >= Math.max(0, sum - chains[1].length + 1); i--) { // prettier-ignore
+    for (
+      let i = Math.min(sum, chains[0].length - 1);
+      i >= Math.max(0, sum - chains[1].length + 1);
+      i--
+    ) {
+      // prettier-ignore
       const product = productOf(call, chains[0][i], chains[1][sum - i]);
       if (product !== null) return product;
     }
@@ -34,36 +40,38 @@ function writeProduct(call: HloCall): HloValue {
 }
 
 /** The operand itself, then the values that it rearranges. */
-function seenThrough(x: HloValue): readonly Grouped[] {
+function seenThrough(hlo: HloWriter, x: HloValue): readonly Grouped[] {
   const found: Grouped[] = [{ value: x, groups: upTo(x.shape.length).map((axis) => [axis]) }];
   for (;;) {
     const { value, groups } = found[found.length - 1];
-    const { origin } = value;
-    if (origin === null || origin.kind === 'splat') return found;
-    const axes =
-      origin.kind === 'transpose'
-        ? origin.order.map((axis) => [axis])
-        : mergedAxes(origin.of.shape, value.shape);
-    if (axes === null) return found;
-    found.push({ value: origin.of, groups: groups.map((group) => group.flatMap((axis) => axes[axis])) }); // prettier-ignore
+    const before = rearranged(hlo, value);
+    if (before === null) return found;
+    const merged = groups.map((group) => group.flatMap((axis) => before.groups[axis]));
+    found.push({ value: before.value, groups: merged });
   }
 }
 
-/** The axes that each axis of a reshaped value merges; null where one is split. */
-function mergedAxes(from: readonly number[], to: readonly number[]): number[][] | null {
-  let next = 0;
-  const groups = to.map((extent): number[] => {
-    const group: number[] = [];
-    let product = 1;
-    while (product < extent && next < from.length) {
-      product *= from[next];
-      if (from[next] !== 1) group.push(next);
-      next++;
+/** The value whose axes another one permutes or merges; null where it does neither. */
+function rearranged(hlo: HloWriter, { origin, shape }: HloValue): Grouped | null {
+  switch (origin?.kind) {
+    case 'transpose':
+      return { value: origin.of, groups: origin.order.map((axis) => [axis]) };
+    case 'reshape': {
+      const groups = mergedAxes(origin.of.shape, shape);
+      return groups && { value: origin.of, groups };
     }
-    return product === extent ? group : [-1];
-  });
-  while (next < from.length && from[next] === 1) next++;
-  return next === from.length && groups.every((group) => group[0] !== -1) ? groups : null;
+    case 'concat': {
+      // Equal parts one after the other are the entries of an axis of their own, merged with the one behind it.
+      const { parts, axis } = origin;
+      const isEven = parts.every((part) => sameNumbers(part.shape, parts[0].shape));
+      if (!isEven || parts[0].shape[axis] === 1) return null;
+      const stacked = parts.map((part) => hlo.reshape(part, part.shape.toSpliced(axis, 0, 1)));
+      const groups = upTo(shape.length).map((k) => (k < axis ? [k] : k > axis ? [k + 1] : [k, k + 1])); // prettier-ignore
+      return { value: hlo.concat(stacked, axis), groups };
+    }
+    default:
+      return null;
+  }
 }
 
 /** The axes of a product, each with the groups of both operands. */
@@ -101,7 +109,11 @@ function productOf(
   };
   // Axes of size 1 take part in no list, and are dropped.
   const [left, right] = [x, y].map((side) => withoutOnes(side));
-  const of = (side: ReturnType<typeof withoutOnes>, groups: readonly (readonly number[])[]): readonly number[] => // prettier-ignore
+  const of = (
+    side: ReturnType<typeof withoutOnes>,
+    groups: readonly (readonly number[])[],
+  ): readonly number[] =>
+    // prettier-ignore
     groups.flatMap((group) => group.flatMap((axis) => side.places[axis] ?? []));
   const lists = {
     lhs_batching_dimensions: of(left, result.batch.map(([p]) => p)),
@@ -130,7 +142,13 @@ function productOf(
   );
   // The places in the product of all axes, in the order of the result.
   let batchAt = 0;
-  const placed = (side: typeof left, group: readonly number[], list: readonly number[], offset: number): readonly number[] => // prettier-ignore
+  const placed = (
+    side: typeof left,
+    group: readonly number[],
+    list: readonly number[],
+    offset: number,
+  ): readonly number[] =>
+    // prettier-ignore
     of(side, [group]).map((axis) => offset + list.indexOf(axis));
   const afterLeft = batchShape.length + sorted[0].length;
   const order = [

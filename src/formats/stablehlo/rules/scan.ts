@@ -77,19 +77,32 @@ function cumulativeRule(
   neutral: number,
   combine: (a: Expr, b: Expr) => Expr,
 ): RuleEntry {
-  return rule<Cumulative>(op, ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
-    const { exclusive, reverse } = attributes;
-    const axis = attributes.axis === null ? 0 : normalizeAxis(op.name, attributes.axis, shape.length);
-    const scalar = computeScalar(dtype);
-    const start = e.constant(scalar, neutral);
-    const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
-    const [totals] = scanned(hlo, [elements], { axis, reverse }, {
+  return rule<Cumulative>(
+    op,
+    ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
+      const { exclusive, reverse } = attributes;
+      const axis =
+        attributes.axis === null
+          ? 0
+          : normalizeAxis(op.declaration.name, attributes.axis, shape.length);
+      const scalar = computeScalar(dtype);
+      const start = e.constant(scalar, neutral);
+      const each =
+        x.origin?.kind === 'splat' && dtype === 'int64' && neutral === 0 ? x.origin.value : null;
+      if (each !== null && Number(each) === 1 && !reverse) {
+        // Sums of ones are how programs number elements.
+        const numbers = hlo.iota('int64', shape, axis);
+        return exclusive ? numbers : hlo.map('add', [numbers, hlo.splat('int64', 1, shape)]);
+      }
+      const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
+      const [totals] = scanned(hlo, [elements], { axis, reverse }, {
       neutral: [start],
       combine: ([a], [b]) => [combine(a, b)],
     }); // prettier-ignore
-    const results = exclusive ? moved(hlo, totals, start, axis, reverse ? -1 : 1) : totals;
-    return hlo.convert(results, dtype);
-  });
+      const results = exclusive ? moved(hlo, totals, start, axis, reverse ? -1 : 1) : totals;
+      return hlo.convert(results, dtype);
+    },
+  );
 }
 
 function extremumRule(
@@ -99,7 +112,7 @@ function extremumRule(
 ): RuleEntry {
   return rule<Running>(op, ({ hlo, inputs: [x], inputTypes: [type], attributes }) => {
     const { shape, dtype } = type;
-    const axis = normalizeAxis(op.name, attributes.axis, shape.length);
+    const axis = normalizeAxis(op.declaration.name, attributes.axis, shape.length);
     const along = { axis, reverse: attributes.reverse };
     const least = worst(side, dtype);
     const elements = hlo.convert(x, computeDType[computeScalar(dtype)]);
@@ -137,7 +150,7 @@ export const scanRules: readonly RuleEntry[] = [
 /** A loop along the axis: products of the factors, which a scan would form, may overflow where no state does. */
 function writeRecurrence(call: HloCall<Running>): HloValue {
   const { hlo, inputs, outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
-  const axis = normalizeAxis('recurrence', attributes.axis, shape.length);
+  const axis = normalizeAxis(recurrence.declaration.name, attributes.axis, shape.length);
   const wide: DType = computeDType[computeScalar(dtype)];
   const order = [axis, ...upTo(shape.length).filter((k) => k !== axis)];
   const [a, b] = inputs.map((x) => hlo.convert(hlo.transpose(x, order), wide));

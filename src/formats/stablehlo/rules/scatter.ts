@@ -16,7 +16,7 @@ export const scatterRules: readonly RuleEntry[] = [
     const { hlo, inputs: [x, , updates], inputTypes: [{ dtype }] } = call; // prettier-ignore
     if (countOf(updates.shape) === 0) return x;
     const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
-    const places = placesOf('scatterAdd', call);
+    const places = placesOf(scatterAdd.declaration.name, call);
     const join = dtype === 'bool' ? 'or' : 'add';
     const sums = scattered(hlo, hlo.convert(x, wide), places, hlo.convert(updates, wide), join);
     return hlo.convert(sums, dtype);
@@ -24,7 +24,7 @@ export const scatterRules: readonly RuleEntry[] = [
   rule<Along>(scatter, (call) => {
     const { hlo, inputs: [x, , updates] } = call; // prettier-ignore
     if (countOf(updates.shape) === 0) return x;
-    const places = placesOf('scatter', call);
+    const places = placesOf(scatter.declaration.name, call);
     // Of colliding updates the last one wins, whatever order a device writes in: the greatest number stays, and
     // the others are sent outside, where updates are dropped.
     const { shape } = updates;
@@ -33,7 +33,11 @@ export const scatterRules: readonly RuleEntry[] = [
     const stayed = scattered(hlo, nobody, places, numbers, 'maximum');
     const winners = gatheredBack(hlo, stayed, places, shape);
     const outside = hlo.splat('int32', x.shape[places.axis], shape);
-    const at = hlo.map('select', [hlo.compare('EQ', winners, numbers), places.at, outside], 'int32');
+    const at = hlo.map(
+      'select',
+      [hlo.compare('EQ', winners, numbers), places.at, outside],
+      'int32',
+    );
     return scattered(hlo, x, { ...places, at }, updates, null);
   }),
 ];
@@ -56,8 +60,14 @@ function placesOf(op: string, { hlo, inputs: [x, indices], attributes }: HloCall
     : hlo.map('add', [index, splat(extent)]);
   const isNegative = hlo.compare('LT', index, hlo.splat(index.dtype, 0, index.shape));
   const from = hlo.map('select', [isNegative, counted, index], index.dtype);
-  const bounds = [hlo.splat(from.dtype, 0, from.shape), hlo.splat(from.dtype, extent - 1, from.shape)];
-  return { axis, at: hlo.convert(hlo.map('clamp', [bounds[0], from, bounds[1]], from.dtype), 'int32') };
+  const bounds = [
+    hlo.splat(from.dtype, 0, from.shape),
+    hlo.splat(from.dtype, extent - 1, from.shape),
+  ];
+  return {
+    axis,
+    at: hlo.convert(hlo.map('clamp', [bounds[0], from, bounds[1]], from.dtype), 'int32'),
+  };
 }
 
 /** How the axes of an array and of indices belong together: shared ones are batches, so that they stay divided. */
@@ -65,7 +75,11 @@ function pairing(
   hlo: HloWriter,
   x: HloValue,
   { axis, at }: Places,
-): { readonly batch: readonly number[]; readonly searched: readonly number[]; readonly indices: HloValue } {
+): {
+  readonly batch: readonly number[];
+  readonly searched: readonly number[];
+  readonly indices: HloValue;
+} {
   const axes = upTo(x.shape.length);
   const batch = axes.filter((k) => k !== axis && x.shape[k] === at.shape[k]);
   const searched = axes.filter((k) => !batch.includes(k));
