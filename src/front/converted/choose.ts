@@ -12,9 +12,8 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
-import { useGraph } from './host.js';
+import { siteSource, useGraph } from './host.js';
 import { decided, isDecided } from './path.js';
-import { siteSource } from './site.js';
 import { deadPath } from './throws.js';
 import {
   type Entry,

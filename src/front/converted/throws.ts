@@ -4,8 +4,7 @@ import { installThrownValues } from '../../ops/control/check.js';
 import { array } from '../arrays/creation.js';
 import { withMode } from '../core/mode.js';
 import { isGuarded } from './guarded.js';
-import { undecidable } from './host.js';
-import { siteSource } from './site.js';
+import { siteSource, undecidable } from './host.js';
 
 /*
  * A `throw` on a path that a captured array decides is a check in the program, and the rest of the path is dead:
