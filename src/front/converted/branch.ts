@@ -47,7 +47,7 @@ export function branch(
         site,
         arePathsMeeting(),
       ),
-    (own) => choose(test, pathsTo(undefined), [own], site, true),
+    (own, stop) => choose(test, pathsTo(stop), trackedChanges(own, stop), site, true),
     site,
   );
 }
@@ -66,13 +66,15 @@ function meeting(
   next: Next,
   merged: Variables | undefined,
   apart: (next: Next) => Completion,
-  together: (merged: Variables) => Completion,
+  together: (merged: Variables, stop: PathContinuation) => Completion,
   site: string,
   parts: number = 1,
 ): Completion {
   if (next === undefined || merged === undefined) return apart(next);
   if (parted >= mostParted) {
-    const completion = whilePathsMeet(() => together(merged));
+    // Jumps further out run what follows there: its changes are put back on the other paths.
+    const stop: PathContinuation = { run: () => undefined, changes: next.changes };
+    const completion = whilePathsMeet(() => together(merged, stop));
     if (completion === undefined) return end(next);
     if (completion.kind !== 'mixed') return completion;
     return proceed(completion, (code) => code === normal, () => end(next), next.changes, site); // prettier-ignore
@@ -174,7 +176,7 @@ export function labeled(
     next,
     merged,
     (following) => leave(body(following), following),
-    () => leave(body(undefined), undefined),
+    (_, stop) => leave(body(stop), stop),
     site,
     // A switch has several paths.
     2,

@@ -205,8 +205,9 @@ export function codeOf(completion: Completion): NDArray {
   return array(code, { dtype: 'int32' });
 }
 
+/** Changes of a statement, and before them of what follows it: where paths meet, a statement gives more. */
 export function trackedChanges(variables: Variables | undefined, next: Next): readonly Variables[] {
-  return [...(variables === undefined ? [] : [variables]), ...(next?.changes ?? [])];
+  return [...(next?.changes ?? []), ...(variables === undefined ? [] : [variables])];
 }
 
 /** The truth of a value that no captured array is. */
