@@ -1,16 +1,15 @@
 import { TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
+import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach, whileLoop } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
 import {
   trackedChanges,
   choose,
   codeOf,
-  decided,
   isCapturedTest,
   placeOf,
-  proceed,
   returnEntry,
   retracing,
   truth,
@@ -25,7 +24,9 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
-import { checkRows, eagerRows, useGraph } from './host.js';
+import { proceed } from './branch.js';
+import { decided } from './path.js';
+import { useGraph } from './host.js';
 import {
   type PackedLayout,
   pack,
@@ -287,11 +288,11 @@ export function each(
 ): Completion {
   const changes = trackedChanges(variables, undefined);
   if (isCapturedTest(iterable)) {
-    checkRows(iterable);
+    checkRows(iterable, useGraph);
     return after(capturedRows(site, number, iterable, body, changes), next, site);
   }
   const values =
-    iterable instanceof NDArray ? eagerRows(iterable) : (iterable as Iterable<unknown>);
+    iterable instanceof NDArray ? rowsOf(iterable, useGraph) : (iterable as Iterable<unknown>);
   let completion: Completion;
   for (const value of values) {
     if (completion?.kind === 'mixed') {
