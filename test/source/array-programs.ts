@@ -49,14 +49,17 @@ interface Scope {
 
 export class ArrayProgramWriter {
   readonly #random: () => number;
+  /** True if programs throw and check. */
+  readonly #refuses: boolean;
   #names = 0;
   #size = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, refuses: boolean = false) {
     this.#random = randomFrom(seed * 7919);
+    this.#refuses = refuses;
   }
 
-  /** The declaration of a function `main(a, b, rows)`. */
+  /** The declaration of a function `main(a, b, rows, demand)`. */
   write(): string {
     const scope: Scope = {
       arrays: ['a', 'b', 'x'],
@@ -67,7 +70,7 @@ export class ArrayProgramWriter {
       isInLoop: false,
     };
     const body = this.#block(scope, 0, 6);
-    return `function main(a, b, rows) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125);\n}`;
+    return `function main(a, b, rows, demand) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125);\n}`;
   }
 
   #below(n: number): number {
@@ -137,7 +140,19 @@ export class ArrayProgramWriter {
     }
   }
 
+  /** A statement that refuses some values. */
+  #refusal(scope: Scope): string {
+    const name = this.#name('refusal ');
+    if (this.#chance(0.4)) return `demand(${this.#array(scope, 1)}.less(${this.#pick(['0.8', '2', '3'])}), '${name}');`; // prettier-ignore
+    const thrown = `throw new ${this.#pick(['RangeError', 'TypeError'])}('${name}');`;
+    const test = `${this.#array(scope, 1)}.greaterEqual(${this.#pick(['0.4', '1.2', '2.5'])})`;
+    return this.#chance(0.5)
+      ? `if (${test}) ${thrown}`
+      : `if (${test}) { if (${this.#test(scope, 1)}) ${thrown} x = x.add(0.5); } else x = x.sub(0.25);`;
+  }
+
   #simple(scope: Scope, depth: number): string {
+    if (this.#refuses && this.#chance(0.3)) return this.#refusal(scope);
     const jumps = [
       ...(scope.isInLoop ? ['break;', 'continue;'] : []),
       ...scope.loops.flatMap((label) => [`break ${label};`, `continue ${label};`]),

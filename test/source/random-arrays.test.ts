@@ -49,3 +49,62 @@ for (let part = 0; part < 2; part++) {
     }
   });
 }
+
+/** The result and the gradients, or what refuses. */
+type Outcome = { readonly refusal: string } | { readonly numbers: readonly number[] };
+
+type Refusing = (
+  a: kn.NDArray,
+  b: kn.NDArray,
+  rows: (...all: kn.NDArray[]) => kn.NDArray,
+  demand: (condition: kn.NDArray | boolean, message: string) => void,
+) => kn.NDArray;
+
+function refusalOf(error: unknown, where: string): Outcome {
+  if (error instanceof kn.CheckError) return { refusal: /[^:]*$/.exec(error.problem)![0].trim() };
+  const isThrown = error instanceof RangeError || error instanceof TypeError;
+  if (isThrown && error.message.startsWith('refusal ')) {
+    return { refusal: `${error.constructor.name}: ${error.message}` };
+  }
+  throw new Error(where, { cause: error });
+}
+
+for (let part = 0; part < 2; part++) {
+  test(`random programs that throw and check, part ${part + 1}`, () => {
+    const seen = { refusals: 0, results: 0 };
+    for (let k = part; k < count; k += 2) {
+      const seed = first + k;
+      const code = new ArrayProgramWriter(seed, true).write();
+      const f = converted(code) as unknown as Refusing;
+      const hybrid = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => f(a, b, stacked, kn.check));
+      for (const values of inputs) {
+        const where = `program ${seed} on ${values}:\n${code}\n`;
+        const outcome = (run: (a: kn.NDArray, b: kn.NDArray) => kn.NDArray): Outcome => {
+          const [a, b] = values.map(scalar);
+          for (const each of [a, b]) each.attachGrad();
+          try {
+            const y = kn.autograd.record(() => run(a, b).add(a.mul(0)));
+            y.backward();
+            return { numbers: [y, a.grad!, b.grad!].map((each) => Number(each.item())) };
+          } catch (error) {
+            return refusalOf(error, where);
+          }
+        };
+        const expected = outcome((a, b) => f(a, b, stacked, kn.check));
+        const found = outcome(hybrid);
+        if ('refusal' in expected) {
+          seen.refusals++;
+          assert.deepEqual(found, expected, where);
+          assert.throws(() => hybrid(scalar(values[0]), scalar(values[1])), where);
+        } else {
+          seen.results++;
+          assert.ok('numbers' in found, `${where}${JSON.stringify(found)}`);
+          assertClose(found.numbers, expected.numbers, 1e-6, where);
+          const again = hybrid(scalar(values[0]), scalar(values[1]));
+          assertClose([Number(again.item())], [expected.numbers[0]], 1e-6, where);
+        }
+      }
+    }
+    assert.ok(seen.refusals > count / 12 && seen.results > count / 12, JSON.stringify(seen));
+  });
+}

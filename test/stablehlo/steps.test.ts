@@ -76,8 +76,8 @@ const mostReductions: Readonly<Record<string, number>> = {
   'transformer with dropout and AdamW': 38,
 };
 
-/** The partitioner gathers the numbers of the rows, 64 bytes, for the adjoint of an embedding. */
-const gathers: Readonly<Record<string, number>> = { 'transformer with dropout and AdamW': 1 };
+/** The partitioner gathers the numbers of the rows, 64 bytes, where gathers have rows as batches: once for all or each. */
+const mostGathers: Readonly<Record<string, number>> = { 'transformer with dropout and AdamW': 4 };
 
 test(
   'three steps under XLA equal those of Kaon, on one device and on eight',
@@ -107,7 +107,7 @@ test(
       if (devices === 1) assert.deepEqual(result.collectives, {}, name);
       if (devices === 1 || partition === 'sharded') return;
       assert.ok(reductions <= mostReductions[name], `${name}: ${reductions} reductions`);
-      assert.ok(gathered <= (gathers[name] ?? 0), `${name}: ${gathered} gathers`);
+      assert.ok(gathered <= (mostGathers[name] ?? 0), `${name}: ${gathered} gathers`);
       assert.deepEqual(others, {}, name);
       // The condition of the loop is about all rows.
       if (!name.includes('whileLoop')) assert.deepEqual(result.repeated, {}, name);

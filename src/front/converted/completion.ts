@@ -91,7 +91,7 @@ export function cont(loop: number): Completion {
 /** The code after a statement, up to the end of the iteration or of the function. */
 export interface PathContinuation {
   readonly run: () => Completion;
-  /** Variables that it and those after it change. */
+  /** Variables that it and those after it change; those of the last come first. */
   readonly changes: readonly Variables[];
 }
 
@@ -104,7 +104,7 @@ export function follow(
 ): PathContinuation {
   return {
     run: () => body(next),
-    changes: [...(variables === undefined ? [] : [variables]), ...(next?.changes ?? [])],
+    changes: [...(next?.changes ?? []), ...(variables === undefined ? [] : [variables])],
   };
 }
 

@@ -4,7 +4,6 @@ import { rowsOf } from '../arrays/iterate-rows.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { refusedAnyway } from './guarded.js';
-import { siteSource } from './site.js';
 
 /* Questions that converted code asks about host values and eager arrays. */
 
@@ -81,4 +80,13 @@ export function assignPlace<T>(
   const old = read(subject);
   const isKept = Boolean(test(old, site)) === (operator === '||');
   return isKept ? old : write(subject, value());
+}
+
+/**
+ * The place of a construct as an error tells it: the file of a frame, and the line and column as they were
+ * written, which a frame has only where source maps are applied.
+ */
+export function siteSource(site: string, frame: string | undefined): { readonly source?: string } {
+  if (frame === undefined) return {};
+  return { source: frame.replace(/(:\d+){1,2}$/, '') + `:${site}` };
 }

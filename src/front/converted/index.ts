@@ -5,19 +5,8 @@ export { assignMember, assignPlace, rows, subject, test } from './host.js';
 export { before, beforeMember, hostOnly, op, step, stepMember, unary, update } from './numbers.js';
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
-export {
-  and,
-  branch,
-  collection,
-  labeled,
-  made,
-  not,
-  or,
-  pick,
-  target,
-  thrown,
-  undecided,
-} from './choose.js';
+export { and, branch, labeled, not, or, pick, select } from './branch.js';
+export { collection, made, target, thrown, undecided } from './path.js';
 export { each, loop } from './loops.js';
-export { select } from './select.js';
 export { caught, guard } from './guarded.js';
+export { reads } from './reads.js';

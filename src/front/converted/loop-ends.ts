@@ -1,4 +1,4 @@
-import { proceed } from './choose.js';
+import { proceed } from './branch.js';
 import {
   breakOf,
   codesOf,

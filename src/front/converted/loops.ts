@@ -8,10 +8,8 @@ import {
   trackedChanges,
   choose,
   codeOf,
-  decided,
   isCapturedTest,
   placeOf,
-  proceed,
   returnEntry,
   retracing,
   truth,
@@ -26,6 +24,8 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
+import { proceed } from './branch.js';
+import { decided } from './path.js';
 import { useGraph } from './host.js';
 import {
   type PackedLayout,

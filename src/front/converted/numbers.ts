@@ -3,7 +3,7 @@ import { typeToString } from '../../ir/program.js';
 import * as operators from '../../ops/index.js';
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { siteSource } from './site.js';
+import { siteSource } from './host.js';
 
 /*
  * Numbers and booleans of the user's that captured branches and loops assignVariables are arrays of rank 0. To

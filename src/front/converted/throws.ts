@@ -4,8 +4,7 @@ import { installThrownValues } from '../../ops/control/check.js';
 import { array } from '../arrays/creation.js';
 import { withMode } from '../core/mode.js';
 import { isGuarded } from './guarded.js';
-import { undecidable } from './host.js';
-import { siteSource } from './site.js';
+import { siteSource, undecidable } from './host.js';
 
 /*
  * A `throw` on a path that a captured array decides is a check in the program, and the rest of the path is dead:
@@ -62,8 +61,9 @@ export function endsPath(error: unknown): boolean {
   const name = (isError ? value.constructor.name : typeof value) || 'Error';
   const message = isError ? value.message : String(value);
   values.set(keyOf(name, message), value);
-  const { source } = siteSource(site, currentSource());
-  withMode(source === undefined ? {} : { source }, check.declaration.name, () =>
+  // Without a frame of a file, the place in the code is told alone.
+  const { source = site } = siteSource(site, currentSource());
+  withMode({ source }, check.declaration.name, () =>
     check(array(false, { dtype: 'bool' }), message, name),
   );
   return true;

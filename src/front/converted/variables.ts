@@ -16,7 +16,28 @@ interface Variable {
   readonly isTree: boolean;
 }
 
-/** Accessors of variables. A name may be followed by `int` for a counter and `tree` for an object that changes. */
+/** The number of statements around whose paths meet before they go on. */
+let meetings = 0;
+
+/** True where paths meet that otherwise go on apart, so that a path gives what is read where they meet. */
+export function arePathsMeeting(): boolean {
+  return meetings > 0;
+}
+
+/** Runs the paths of a statement that meet. */
+export function whilePathsMeet<R>(run: () => R): R {
+  meetings++;
+  try {
+    return run();
+  } finally {
+    meetings--;
+  }
+}
+
+/**
+ * Accessors of variables. A name may be followed by `int` for a counter, `tree` for an object that changes, and
+ * `meet` for a variable that is read only where the paths of a statement around meet; these come last.
+ */
 export function vars(
   merged: readonly string[],
   _local: readonly string[],
@@ -24,9 +45,10 @@ export function vars(
   set: (values: readonly unknown[]) => void,
 ): Variables {
   return {
-    merged: merged.map((text) => {
+    merged: merged.flatMap((text) => {
       const [name, ...flags] = text.split(' ');
-      return { name, isInteger: flags.includes('int'), isTree: flags.includes('tree') };
+      if (flags.includes('meet') && !arePathsMeeting()) return [];
+      return [{ name, isInteger: flags.includes('int'), isTree: flags.includes('tree') }];
     }),
     get,
     set,

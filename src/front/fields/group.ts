@@ -1,6 +1,7 @@
 import { isGuardedByIdentity } from '../options/capturable.js';
 import { NDArray } from '../core/ndarray.js';
 import type { IgnoredFields } from './ignored.js';
+import { readsOutside } from './outside.js';
 import { watchedValue } from './watch.js';
 
 /*
@@ -111,7 +112,9 @@ function dataValue(object: object, key: PropertyKey): unknown {
     const property = Object.getOwnPropertyDescriptor(at, key);
     if (property === undefined) continue;
     if ('value' in property) return property.value as unknown;
-    const watched = property.get === undefined ? undefined : watchedValue(property.get);
+    const { get } = property;
+    if (get !== undefined && readsOutside(get)) return get.call(object) as unknown;
+    const watched = get === undefined ? undefined : watchedValue(get);
     return watched === undefined ? unguarded : watched.value;
   }
   return undefined;

@@ -10,6 +10,7 @@ import {
   type Slot,
 } from './group.js';
 import { IgnoredFields } from './ignored.js';
+import { holdsOutside } from './outside.js';
 import { type Root, type SnapshotParts, WeakSnapshot } from './weak.js';
 
 /** Limit of values in one snapshot; those nearest to its roots are preferred. */
@@ -97,6 +98,7 @@ export class FieldSnapshot {
     if (!Object.isFrozen(object) || group.kind === 'map' || group.kind === 'set') {
       this.#groups.push(group);
     }
+    if (holdsOutside(object)) return;
     group.values.forEach((value, i) => {
       if (!isContainer(value)) return;
       const key = keyAt(group, i);

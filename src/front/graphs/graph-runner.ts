@@ -10,7 +10,7 @@ import type { Storage } from '../../runtime/memory/storage.js';
 import { type ArrayType, arrayTypeLike } from '../core/array-type.js';
 import { hostNumber } from '../core/capture.js';
 import { joinRecording } from '../dispatch/dispatch.js';
-import { ElementChecks } from './element-checks.js';
+import { ElementChecks } from '../dispatch/element-checks.js';
 import {
   continueFrom,
   generatorState,

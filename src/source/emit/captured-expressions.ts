@@ -1,10 +1,11 @@
 import type * as t from '@babel/types';
+import type { NodeId } from '../../graph/graph.js';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { Form, type FileContext, type Use } from './form.js';
 import { contains, type FunctionFacts, type CodeSpan } from './function-facts.js';
 import { convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
-import { has } from './shape.js';
+import { has, mayPart } from './shape.js';
 import { syntacticPlace } from './syntactic-place.js';
 
 /**
@@ -13,6 +14,8 @@ import { syntacticPlace } from './syntactic-place.js';
  */
 export abstract class CapturedExpressions extends Form {
   readonly facts: FunctionFacts;
+  /** Steps at which the paths of statements around may meet. */
+  protected meets: readonly NodeId[] = [];
   #names = 0;
 
   constructor(file: FileContext, facts: FunctionFacts) {
@@ -27,20 +30,27 @@ export abstract class CapturedExpressions extends Form {
     return `${this.file.runtime}_${this.#names++}`;
   }
 
-  /** The accessors of the variables that stretches of code change. */
+  /**
+   * The accessors of the variables that stretches of code change. @param steps Where they are read afterwards.
+   * @param meets Where they are, too, if the paths of a statement around meet.
+   */
   variables(
     stretches: readonly (CodeSpan | t.Node | null | undefined)[],
     around: ReturnType<FunctionFacts['scopeAround']>,
     steps: Parameters<FunctionFacts['changed']>[2],
+    meets: Parameters<FunctionFacts['changed']>[2] = [],
   ): string {
     const present = stretches.filter((each) => each !== null && each !== undefined) as CodeSpan[];
-    const { merged, local, mutated } = this.facts.changed(present, around, steps);
+    const always = new Set(this.facts.changed(present, around, steps).merged);
+    const { merged: read, local, mutated } = this.facts.changed(present, around, [...steps, ...meets]); // prettier-ignore
+    const merged = [...always, ...read.filter((binding) => !always.has(binding))];
     const all = [...merged, ...local];
     if (all.length === 0) return 'undefined';
     const given = this.newName();
     const described = merged.map((binding) => {
       const isTree = mutated.has(binding);
-      return `'${binding.name}${this.facts.isInteger(binding) ? ' int' : ''}${isTree ? ' tree' : ''}'`;
+      const flags = `${this.facts.isInteger(binding) ? ' int' : ''}${isTree ? ' tree' : ''}${always.has(binding) ? '' : ' meet'}`; // prettier-ignore
+      return `'${binding.name}${flags}'`;
     });
     const set = all.flatMap(({ name, kind }, i) =>
       kind === 'const' ? [] : [`${name} = ${given}[${i}];`],
@@ -48,6 +58,20 @@ export abstract class CapturedExpressions extends Form {
     const names = all.map(({ name }) => name).join(', ');
     const dropped = local.map(({ name }) => `'${name}'`).join(', ');
     return `${this.file.runtime}.vars([${described.join(', ')}], [${dropped}], () => [${names}], (${given}) => { ${set.join(' ')} })`;
+  }
+
+  /** The variables of a statement after which several paths may go on, as they are where these meet. */
+  mergedWhereMeeting(node: t.Node, ends: readonly NodeId[]): readonly string[] {
+    if (!mayPart(node)) return [];
+    const steps = [...ends, ...this.stepsAfter(node)];
+    return [this.variables([node], this.facts.scopeAround(node), steps, this.meets)];
+  }
+
+  /** The step after a statement, if control comes to one. */
+  stepsAfter(node: t.Node): readonly NodeId[] {
+    const { after } = this.facts.flow;
+    const step = after.get(node) ?? (node.type === 'LabeledStatement' ? after.get(node.body) : undefined); // prettier-ignore
+    return step === undefined ? [] : [step];
   }
 
   override expression(node: t.Node, use: Use = 'value'): readonly Piece[] {

@@ -7,10 +7,13 @@ import { native, NativeStatements, type Place } from './native-statements.js';
 import { added, type Piece } from './output.js';
 import {
   escapes,
+  isLexical,
+  jumping,
+  returnsFromInside,
   isLeftFromNative,
   isLoopStatement,
-  jumpsIn,
   labeledBy,
+  mayPart,
   type LoopShape,
 } from './shape.js';
 
@@ -74,7 +77,7 @@ export class CapturedForm extends NativeStatements {
     const { next } = place;
     if (next === null || tail.length === 0) return [added(next ?? 'undefined')];
     const scope = this.facts.scopeAround(tail[0]);
-    const variables = this.variables(tail as never, scope, place.ends);
+    const variables = this.variables(tail as never, scope, place.ends, this.meets);
     const name = this.newName();
     return this.call('follow', tail[0], variables, this.#closure(tail, place.ends, name), next);
   }
@@ -157,6 +160,24 @@ export class CapturedForm extends NativeStatements {
 
   /** A statement that jumps may leave, as an expression that gives how it ended. */
   #escaping(node: t.Node, next: readonly Piece[], { ends }: Place): readonly Piece[] {
+    const around = this.meets;
+    const merged = this.mergedWhereMeeting(node, ends);
+    // An iteration of a loop ends by itself.
+    if (isLoopStatement(node)) this.meets = [];
+    else if (mayPart(node)) this.meets = [...around, ...this.stepsAfter(node)];
+    try {
+      return this.#escapingInside(node, next, { ends }, merged);
+    } finally {
+      this.meets = around;
+    }
+  }
+
+  #escapingInside(
+    node: t.Node,
+    next: readonly Piece[],
+    { ends }: Pick<Place, 'ends'>,
+    merged: readonly string[],
+  ): readonly Piece[] {
     return this.within(node, () => {
       switch (node.type) {
         case 'IfStatement':
@@ -167,8 +188,14 @@ export class CapturedForm extends NativeStatements {
             this.argument(node.test),
             this.#closure([node.consequent], ends),
             node.alternate ? this.#closure([node.alternate], ends) : 'undefined',
-            this.variables([node.consequent, node.alternate], this.facts.scopeAround(node), ends),
+            this.variables(
+              [node.consequent, node.alternate],
+              this.facts.scopeAround(node),
+              ends,
+              this.meets,
+            ),
             next,
+            ...merged,
           );
         case 'BlockStatement':
           return [added('('), ...this.#closure(node.body, ends), added(')('), ...next, added(')')];
@@ -178,17 +205,30 @@ export class CapturedForm extends NativeStatements {
           const name = this.newName();
           const number = this.#leavable(node, name);
           const closure = this.#closure([node.body], ends, name);
-          return this.call('labeled', node, this.site(node), String(number), closure, next);
+          return this.call(
+            'labeled',
+            node,
+            this.site(node),
+            String(number),
+            closure,
+            next,
+            ...merged,
+          );
         }
         case 'SwitchStatement':
-          return this.#switch(node, next, ends);
+          return this.#switch(node, next, ends, merged);
         default:
           return this.#loop(node as LoopShape, next);
       }
     });
   }
 
-  #switch(node: t.SwitchStatement, next: readonly Piece[], ends: Place['ends']): readonly Piece[] {
+  #switch(
+    node: t.SwitchStatement,
+    next: readonly Piece[],
+    ends: Place['ends'],
+    merged: readonly string[],
+  ): readonly Piece[] {
     const name = this.newName();
     const number = this.#leavable(node, name);
     const { cases } = node;
@@ -208,11 +248,11 @@ export class CapturedForm extends NativeStatements {
         ),
       ),
       list(cases.map(({ consequent }) => this.#closure(consequent, ends))),
-      this.variables([node], this.facts.scopeAround(node), ends),
+      this.variables([node], this.facts.scopeAround(node), ends, this.meets),
       name,
     );
     const closure = [added(`(${name}) => `), ...select];
-    return this.call('labeled', node, this.site(node), String(number), closure, next);
+    return this.call('labeled', node, this.site(node), String(number), closure, next, ...merged);
   }
 
   /** Notes that jumps to a statement go on with a continuation. */
@@ -352,38 +392,7 @@ export class CapturedForm extends NativeStatements {
 
   /** A statement that no jump leaves, as a call. */
   #called(node: t.Node): readonly Piece[] {
-    const { flow } = this.facts;
-    const after =
-      flow.after.get(node) ??
-      (node.type === 'LabeledStatement' ? flow.after.get(node.body) : undefined);
-    const ends = after === undefined ? [] : [after];
-    return [...this.#escaping(node, [added('undefined')], { next: null, ends }), added(';')];
+    const place = { next: null, ends: this.stepsAfter(node) };
+    return [...this.#escaping(node, [added('undefined')], place), added(';')];
   }
-}
-
-const jumping: ReadonlySet<string> = new Set([
-  'ReturnStatement',
-  'BreakStatement',
-  'ContinueStatement',
-  'ThrowStatement',
-]);
-
-/** True if statements inside of others return. */
-function returnsFromInside(body: t.Function['body']): boolean {
-  return (
-    body.type === 'BlockStatement' &&
-    body.body.some(
-      (statement) =>
-        statement.type !== 'ReturnStatement' &&
-        jumpsIn(statement).some(({ target }) => target === null),
-    )
-  );
-}
-
-function isLexical(node: t.Node): boolean {
-  return (
-    (node.type === 'VariableDeclaration' && node.kind !== 'var') ||
-    node.type === 'FunctionDeclaration' ||
-    node.type === 'ClassDeclaration'
-  );
 }

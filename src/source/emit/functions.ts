@@ -6,6 +6,7 @@ import { FunctionFacts, suspends } from './function-facts.js';
 import { HostForm } from './host.js';
 import { callsEval } from './native-statements.js';
 import { added, type Piece } from './output.js';
+import { outsideReads } from './outside-reads.js';
 
 /*
  * A converted function has its code twice. The host form is the code as it is written, but for tests; the
@@ -50,7 +51,12 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
     const capturing = `${file.runtime}.mode.capture !== null ? `;
     // The parentheses around the body, if any, are around this.
     const isWrapped = body.extra?.parenthesized === true;
-    const inner = [added(capturing, body.start!), ...twin, added(' : '), ...expression];
+    const inner = [
+      added(capturing, body.start!),
+      ...reading(node, host, twin),
+      added(' : '),
+      ...expression,
+    ];
     return isWrapped ? inner : [added('('), ...inner, added(')')];
   }
   const statements = body.body.map((statement) => host.statement(statement));
@@ -71,7 +77,11 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
   const entry =
     twin === null
       ? []
-      : [added(`if (${file.runtime}.mode.capture !== null) return `, start), ...twin, added(';')];
+      : [
+          added(`if (${file.runtime}.mode.capture !== null) return `, start),
+          ...reading(node, host, twin),
+          added(';'),
+        ];
   const declarations = host.declarations();
   if (entry.length > 0 || declarations !== '') {
     const isMarked = /[;{]/.test(file.parsed.code[start - 1]);
@@ -83,6 +93,14 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
     at = statement.end!;
   });
   return [...pieces, ...host.gap(at, body.end!)];
+}
+
+/** The captured form, after what it reads from outside has been told. */
+function reading(node: t.Function, { file }: HostForm, twin: readonly Piece[]): readonly Piece[] {
+  const reads = outsideReads(node, file);
+  if (reads.length === 0) return twin;
+  const name = 'id' in node && node.id ? node.id.name : 'a function';
+  return [added(`(${file.runtime}.reads('${name}', ${reads.join(', ')}), `), ...twin, added(')')];
 }
 
 /** A call of the captured form with the parameters; null where it is the same as the host form. */

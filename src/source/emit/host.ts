@@ -1,4 +1,5 @@
 import type * as t from '@babel/types';
+import { UnsupportedError } from '../../base/errors.js';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { type FileContext, Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
@@ -200,11 +201,12 @@ export class HostForm extends Form {
   }
 
   #assignment(node: t.AssignmentExpression, use: Use): readonly Piece[] {
-    const { operator, left, right } = node;
+    const { operator, right } = node;
+    const left = unwrapped(node.left);
     const isLogical = operator === '||=' || operator === '&&=';
     if (isLogical && left.type === 'MemberExpression') {
       const { object, property, computed } = left;
-      if (has(right, suspending)) return this.copy(node);
+      if (has(right, suspending)) return this.#suspendedAssignment(node, left, use);
       const value = [added('() => ('), ...this.expression(right), added(')')];
       const plain = `'${operator.slice(0, -1)}'`;
       const place = syntacticPlace(left);
@@ -228,6 +230,65 @@ export class HostForm extends Form {
         : [added('('), ...test, added(' ? '), name, added(' : '), ...assigned, added(')')];
     }
     return this.copy(node);
+  }
+
+  /** `a.b ||= await c`: the function suspends between the read and the write, so no closure can hold the value. */
+  #suspendedAssignment(
+    node: t.AssignmentExpression,
+    { object, property, computed }: t.MemberExpression,
+    use: Use,
+  ): readonly Piece[] {
+    if (this.#temporaries === null) {
+      throw new UnsupportedError(
+        `${node.operator} of a member waits where no variable can be declared`,
+        {
+          op: 'transform',
+          expected: 'a body in braces around it',
+          actual: `an expression in line ${this.file.places.of(node.start!).line + 1}`,
+          advice: 'write an if statement',
+        },
+      );
+    }
+    const declared = (
+      value: readonly Piece[],
+    ): { readonly name: string; readonly set: readonly Piece[] } => {
+      const name = `${this.file.runtime}${this.#temporaries!.length}`;
+      this.#temporaries!.push(name);
+      return { name, set: [added(`${name} = `), ...value, added(', ')] };
+    };
+    const base =
+      object.type === 'Super' ? { name: 'super', set: [] } : declared(this.argument(object));
+    const key = computed ? declared(this.argument(property)) : null;
+    const member: readonly Piece[] =
+      key === null
+        ? [added(`${base.name}.`), ...this.copy(property)]
+        : [added(`${base.name}[${key.name}]`)];
+    const old = declared(member);
+    const given = added(` : ${old.name}`);
+    const assigned = [
+      added('('),
+      ...member,
+      added(' = '),
+      ...this.expression(node.right),
+      added(')'),
+    ];
+    const [first, second] =
+      node.operator === '&&='
+        ? [[...assigned], [given]]
+        : [[added(old.name)], [added(' : '), ...assigned]];
+    // Without a semicolon before it, a statement must not begin with a parenthesis.
+    const start = use === 'none' ? 'void 0, (' : '((';
+    return [
+      added(start, node.start!),
+      ...base.set,
+      ...(key?.set ?? []),
+      ...old.set,
+      ...this.call('test', node, old.name, this.site(node)),
+      added(') ? '),
+      ...first,
+      ...second,
+      added(use === 'none' ? '' : ')'),
+    ];
   }
 }
 

@@ -107,3 +107,57 @@ export function isLeftFromNative(target: t.Node, isNative: (node: t.Node) => boo
       found.target === target && found.path.some((node) => node !== target && isNative(node)),
   );
 }
+
+/** True for a statement after which control may go on by several paths, though jumps leave it. */
+export function mayPart(node: t.Node): boolean {
+  if (node.type === 'IfStatement') {
+    return completes(node.consequent) && (!node.alternate || completes(node.alternate));
+  }
+  return node.type === 'SwitchStatement' || node.type === 'LabeledStatement';
+}
+
+/** False for a statement after which control never goes on, by its syntax. */
+function completes(node: t.Node): boolean {
+  switch (node.type) {
+    case 'ReturnStatement':
+    case 'BreakStatement':
+    case 'ContinueStatement':
+    case 'ThrowStatement':
+      return false;
+    case 'BlockStatement':
+      return node.body.every(completes);
+    case 'IfStatement':
+      return completes(node.consequent) || !node.alternate || completes(node.alternate);
+    default:
+      return true;
+  }
+}
+
+/** Statements that do nothing but jump. */
+export const jumping: ReadonlySet<string> = new Set([
+  'ReturnStatement',
+  'BreakStatement',
+  'ContinueStatement',
+  'ThrowStatement',
+]);
+
+/** True if statements inside of others return. */
+export function returnsFromInside(body: t.Function['body']): boolean {
+  return (
+    body.type === 'BlockStatement' &&
+    body.body.some(
+      (statement) =>
+        statement.type !== 'ReturnStatement' &&
+        jumpsIn(statement).some(({ target }) => target === null),
+    )
+  );
+}
+
+/** True for a declaration that belongs to its block. */
+export function isLexical(node: t.Node): boolean {
+  return (
+    (node.type === 'VariableDeclaration' && node.kind !== 'var') ||
+    node.type === 'FunctionDeclaration' ||
+    node.type === 'ClassDeclaration'
+  );
+}

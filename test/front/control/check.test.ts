@@ -227,6 +227,25 @@ test('a deferred check throws when what follows it is computed, and is part of e
   }
 });
 
+test('deferred branches and loops check when they are computed, and refuse positions', () => {
+  const deferred = (x: kn.NDArray, at: kn.NDArray): kn.NDArray =>
+    kn.deferredCompute(() =>
+      kn.cond(
+        x.sum().greater(0),
+        () => {
+          kn.check(x.less(10), 'too large');
+          return kn.foreach((i: kn.NDArray) => [x.take(i), []], at, [])[0];
+        },
+        () => x,
+      ),
+    );
+  const at = kn.array([1, 0], { dtype: 'int32' });
+  assert.deepEqual(deferred(kn.array([1, 2]), at).tolist(), [2, 1]);
+  assert.deepEqual(deferred(kn.array([-1, 20, -30]), at).tolist(), [-1, 20, -30]);
+  assert.match(refused(() => deferred(kn.array([1, 20]), at).tolist()).message, /too large/);
+  assert.throws(() => deferred(kn.array([1, 2]), at.add(1)).tolist(), /iteration 0 of foreach: index 2 is outside the axis/); // prettier-ignore
+});
+
 test('ONNX refuses checks, and leaves them out where asked', () => {
   const f = kn.hybridize((x: kn.NDArray) => {
     kn.check(x.exp().less(10), 'too large');

@@ -1,0 +1,229 @@
+import { checkPredicate } from '../../ops/control/body.js';
+import { NDArray } from '../core/ndarray.js';
+import { choose, isCapturedTest, trackedChanges, truth } from './choose.js';
+import {
+  breakOf,
+  codesOf,
+  type Completion,
+  completionOf,
+  end,
+  type Mixed,
+  type Next,
+  normal,
+  type PathContinuation,
+} from './completion.js';
+import { subject, useGraph } from './host.js';
+import { op as operator } from './numbers.js';
+import { arePathsMeeting, type Variables, whilePathsMeet } from './variables.js';
+
+/* Statements and expressions with two ways to go on. */
+
+/** `if`: one of two closures runs, and then what follows, on the path that comes to it. */
+export function branch(
+  site: string,
+  test: unknown,
+  consequent: (next: Next) => Completion,
+  alternate: ((next: Next) => Completion) | undefined,
+  variables?: Variables,
+  next?: Next,
+  merged?: Variables,
+): Completion {
+  const pathsTo = (following: Next): readonly [() => Completion, () => Completion] => [
+    () => consequent(following),
+    () => (alternate === undefined ? end(following) : alternate(following)),
+  ];
+  if (!isCapturedTest(test)) {
+    const [first, second] = pathsTo(next);
+    return truth(test, site) ? first() : second();
+  }
+  return meeting(
+    next,
+    merged,
+    (following) =>
+      choose(
+        test,
+        pathsTo(following),
+        trackedChanges(variables, following),
+        site,
+        arePathsMeeting(),
+      ),
+    (own, stop) => choose(test, pathsTo(stop), trackedChanges(own, stop), site, true),
+    site,
+  );
+}
+
+/** Logarithm of the number of paths on which what runs now is traced, about. */
+let parted = 0;
+
+/** Beyond it paths meet before they go on. */
+const mostParted = 3;
+
+/**
+ * A statement after which several paths may go on. What follows is traced on each of them, where every path has
+ * its own values, as long as such statements are few; otherwise the paths meet, and what follows is traced once.
+ */
+function meeting(
+  next: Next,
+  merged: Variables | undefined,
+  apart: (next: Next) => Completion,
+  together: (merged: Variables, stop: PathContinuation) => Completion,
+  site: string,
+  parts: number = 1,
+): Completion {
+  if (next === undefined || merged === undefined) return apart(next);
+  if (parted >= mostParted) {
+    // Jumps further out run what follows there: its changes are put back on the other paths.
+    const stop: PathContinuation = { run: () => undefined, changes: next.changes };
+    const completion = whilePathsMeet(() => together(merged, stop));
+    if (completion === undefined) return end(next);
+    if (completion.kind !== 'mixed') return completion;
+    return proceed(completion, (code) => code === normal, () => end(next), next.changes, site); // prettier-ignore
+  }
+  const run = (): Completion => {
+    parted += parts;
+    try {
+      return next.run();
+    } finally {
+      parted -= parts;
+    }
+  };
+  return apart({ run, changes: next.changes });
+}
+
+/** `test ? a : b`, as a value. */
+export function pick(
+  site: string,
+  test: unknown,
+  consequent: () => unknown,
+  alternate: () => unknown,
+  variables?: Variables,
+): unknown {
+  if (!isCapturedTest(test)) return truth(test, site) ? consequent() : alternate();
+  const given = (value: () => unknown) => (): Completion => ({ kind: 'return', value: value() });
+  return valueOf(
+    choose(test, [given(consequent), given(alternate)], trackedChanges(variables, undefined), site),
+  );
+}
+
+function valueOf(completion: Completion): unknown {
+  return completion?.kind === 'return' ? completion.value : undefined;
+}
+
+/** `a && b`: where `a` is an array, `b` runs where it holds. */
+export function and(
+  site: string,
+  left: unknown,
+  right: () => unknown,
+  variables?: Variables,
+): unknown {
+  if (isCapturedTest(left)) return pick(site, left, right, () => left, variables);
+  return truth(left, site) ? right() : left;
+}
+
+/** `a || b`: where `a` is an array, `b` runs where it does not hold. */
+export function or(
+  site: string,
+  left: unknown,
+  right: () => unknown,
+  variables?: Variables,
+): unknown {
+  if (isCapturedTest(left)) return pick(site, left, () => left, right, variables);
+  return truth(left, site) ? left : right();
+}
+
+/** `!a`. */
+export function not(value: unknown, site: string): unknown {
+  if (!isCapturedTest(value)) return !truth(value, site);
+  checkPredicate(useGraph, 'the test', value.type);
+  return value.logicalNot();
+}
+
+/** Continues where an end is normal, or goes on with a loop; other ends stay. */
+export function proceed(
+  completion: Mixed,
+  isGoingOn: (code: number) => boolean,
+  run: () => Completion,
+  variables: readonly Variables[],
+  site: string,
+): Completion {
+  const going = [...completion.codes].filter(isGoingOn);
+  if (going.length === 0) return completion;
+  const test = going.map((code) => completion.code.equal(code)).reduce((a, b) => a.logicalOr(b));
+  const rest = new Set([...completion.codes].filter((code) => !isGoingOn(code)));
+  return choose(
+    test,
+    [run, () => completionOf(rest, completion.code, completion.returned)],
+    variables,
+    site,
+  );
+}
+
+/** A statement that jumps leave: those from inside loops are told by its number. */
+export function labeled(
+  site: string,
+  number: number,
+  body: (next: Next) => Completion,
+  next: Next,
+  merged?: Variables,
+): Completion {
+  const own = breakOf(number);
+  const leave = (completion: Completion, following: Next): Completion => {
+    if (!codesOf(completion).has(own)) return completion;
+    if (completion?.kind !== 'mixed') return end(following);
+    return proceed(completion, (code) => code === own, () => end(following), following?.changes ?? [], site); // prettier-ignore
+  };
+  return meeting(
+    next,
+    merged,
+    (following) => leave(body(following), following),
+    (_, stop) => leave(body(stop), stop),
+    site,
+    // A switch has several paths.
+    2,
+  );
+}
+
+type Body = (next: Next) => Completion;
+
+/**
+ * A `switch`: the cases are compared in order, and from the one that is equal on the bodies run until one
+ * breaks. `undefined` in the place of a test is the default.
+ */
+export function select(
+  site: string,
+  value: unknown,
+  tests: readonly ((() => unknown) | undefined)[],
+  bodies: readonly Body[],
+  variables: Variables | undefined,
+  next: Next,
+): Completion {
+  const changes = trackedChanges(variables, next);
+  const from = (index: number): Completion => {
+    if (index >= bodies.length) return end(next);
+    const following: PathContinuation = { run: () => from(index + 1), changes };
+    return bodies[index](following);
+  };
+  const otherwise = tests.indexOf(undefined);
+  const compare = (index: number): Completion => {
+    if (index >= tests.length) return otherwise < 0 ? end(next) : from(otherwise);
+    const test = tests[index];
+    if (test === undefined) return compare(index + 1);
+    const equal = isEqual(value, test(), site);
+    if (isCapturedTest(equal)) {
+      return choose(equal, [() => from(index), () => compare(index + 1)], changes, site, arePathsMeeting()); // prettier-ignore
+    }
+    return truth(equal, site) ? from(index) : compare(index + 1);
+  };
+  return compare(0);
+}
+
+function isEqual(value: unknown, expected: unknown, site: string): unknown {
+  const array = [value, expected].find((each) => each instanceof NDArray);
+  if (isCapturedTest(array)) {
+    const other = array === value ? expected : value;
+    const isComparable = typeof other === 'number' || typeof other === 'boolean';
+    if (other instanceof NDArray) return array.equal(other);
+    return isComparable ? array.equal(Number(other)) : false;
+  }
+  return operator('===', subject(value, site), subject(expected, site));
+}
