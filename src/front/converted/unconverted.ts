@@ -13,8 +13,9 @@ export function refuseUnconverted(fn: (...args: never[]) => unknown, op: string)
   if (!text.includes('use graph') || !asked.test(text)) return;
   throw new TraceError("the function has the directive 'use graph', and was not converted", {
     op,
-    expected: 'the output of transform of kaon/source',
+    expected: 'a converted function',
     actual: `the code of ${fn.name === '' ? 'a function' : fn.name} as it was written`,
-    advice: 'convert its module when it is built: transform(code, { filename }) of kaon/source',
+    advice:
+      'convert its module with kaon/plugin when it is built, with node --import kaon/register when it is loaded, or by transform(code, { filename }) of kaon/source',
   });
 }
