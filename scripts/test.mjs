@@ -36,6 +36,7 @@ const variants = {
     { tests: ['test/laws/execution'], env: { KAON_TIER: 'native', ...divided } },
     { tests: programs, env: { ...compiled, ...divided } },
   ],
+  device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
 };
 
 /** Native code that is found to be wrong is not used, and a warning says so: here that is a failure. */
@@ -64,7 +65,7 @@ function testFiles(filters) {
     .sort();
 }
 
-function run(files, environment) {
+function run(files, environment, preload) {
   const { status } = spawnSync(
     process.execPath,
     [
@@ -74,6 +75,7 @@ function run(files, environment) {
       // One file at a time for each core; by itself the runner would leave one core to itself.
       `--test-concurrency=${availableParallelism()}`,
       ...(Object.keys(environment).length === 0 ? [] : ['--import', strict]),
+      ...(preload === undefined ? [] : ['--import', `./${values.out}/${preload}`]),
       ...files.map((file) => `${values.out}/${file}`),
     ],
     {
@@ -111,7 +113,7 @@ if (files.length === 0) {
 }
 let failed = run(files, {}) !== 0;
 for (const name of names) {
-  for (const { tests, env } of variants[name]) {
+  for (const { tests, env, preload } of variants[name]) {
     const shared = testFiles(tests).filter((file) => files.includes(file));
     if (shared.length === 0) continue;
     console.log(
@@ -119,7 +121,7 @@ for (const name of names) {
         .map((entry) => entry.join('='))
         .join(' ')}`,
     );
-    failed = run(shared, env) !== 0 || failed;
+    failed = run(shared, env, preload) !== 0 || failed;
   }
 }
 process.exit(failed ? 1 : 0);

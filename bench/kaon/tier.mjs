@@ -28,9 +28,9 @@ function notesOn(list) {
 }
 
 /** A maker of contestants that also tell, with their result, what does not run on the tier. */
-export const telling = (make) => (inputs, work) => {
+export const telling = (make) => async (inputs, work) => {
   const own = (captured = []);
-  const contestant = make(inputs, work);
+  const contestant = await make(inputs, work);
   const { result } = contestant;
   return {
     ...contestant,

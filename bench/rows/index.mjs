@@ -11,6 +11,7 @@ const modules = [
   'loops',
   'threads',
   'hybridized',
+  'plain',
   'start',
   'graph',
 ];

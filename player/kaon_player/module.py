@@ -48,8 +48,8 @@ def load_module(text):
         outer = context.module_context
         with outer.context:
             module = ir.Module.parse(text)
+            types = list(next(iter(module.body.operations)).type.results)
             name = mlir.merge_mlir_modules(outer.module, primitive.name, module)
-            types = [mlir.aval_to_ir_type(aval) for aval in context.avals_out]
             return func.CallOp(types, ir.FlatSymbolRefAttr.get(name), operands).results
 
     mlir.register_lowering(primitive, lower)

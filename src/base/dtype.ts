@@ -97,6 +97,16 @@ export function copyElements(to: HostArray, from: HostArray): void {
   (to as Float32Array).set(from as Float32Array); // one dtype on both sides: the cast only picks an overload
 }
 
+/**
+ * A copy of elements of a dtype, in memory of its own.
+ * @throws DeviceError when the engine cannot allocate.
+ */
+export function copyOfElements(dtype: DType, elements: HostArray): HostArray {
+  const copy = allocate(dtype, elements.length);
+  copyElements(copy, elements);
+  return copy;
+}
+
 /** The kind of a JavaScript number among arrays; it takes its width from the arrays around it. */
 export type WeakKind = 'weak-bool' | 'weak-int' | 'weak-float';
 

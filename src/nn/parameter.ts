@@ -20,7 +20,7 @@ import {
   setGeneratorState,
 } from '../front/dispatch/generator.js';
 import { NDArray } from '../front/core/ndarray.js';
-import { fetchElements, moveToDevice } from '../front/devices/placing.js';
+import { fetchElements, moveToDevice, onDefaultDevice } from '../front/devices/placing.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
 import { drawFrom, drawsNothing, reserveStream } from './stream.js';
@@ -278,7 +278,8 @@ export class Parameter {
   }
 
   #adopt(value: NDArray): void {
-    if (this.#device !== null) moveToDevice(value, this.#device);
+    if (this.#device === null) onDefaultDevice(value);
+    else moveToDevice(value, this.#device);
     this.#value = value;
     owners.set(value, this);
     nameArray(value, () => this.name);

@@ -137,7 +137,7 @@ inEveryForm('Comparison and logic return `bool`', {
 
 test('x.shape dtype size ndim device', () => {
   const x = kn.zeros([2, 3, 4], { dtype: 'int32' });
-  assert.deepEqual([x.shape, x.dtype, x.size, x.ndim, x.device], [[2, 3, 4], 'int32', 24, 3, 'cpu']); // prettier-ignore
+  assert.deepEqual([x.shape, x.dtype, x.size, x.ndim, x.device], [[2, 3, 4], 'int32', 24, 3, kn.config.device]); // prettier-ignore
 });
 
 test('await x.data() (a typed array), x.dataSync(), x.item(), x.tolist()', async () => {

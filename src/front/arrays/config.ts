@@ -1,7 +1,7 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { nonNegative } from '../../base/attributes/options.js';
-import { backendNamed } from '../../runtime/execution/backends.js';
+import { backendNamed, newArrays } from '../../runtime/execution/backends.js';
 import { cpu } from '../../runtime/memory/device.js';
 import {
   isThreadCount,
@@ -9,7 +9,6 @@ import {
   type ThreadCount,
   threadCount,
 } from '../../runtime/threads/settings.js';
-import { deviceOfNewArrays } from '../devices/placing.js';
 import { defaultTier, setDefaultTier, type Tier, tiers } from '../../runtime/execution/tiers.js';
 
 /** Settings of the whole library. */
@@ -86,8 +85,8 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     what: 'the name of a device',
     expected: 'a name',
     accepts: (value) => typeof value === 'string',
-    get: () => deviceOfNewArrays.backend?.name ?? 'cpu',
-    set: (value) => (deviceOfNewArrays.backend = backendNamed(value, 'config.device')),
+    get: () => newArrays.backend?.name ?? 'cpu',
+    set: (value) => (newArrays.backend = backendNamed(value, 'config.device')),
   },
 };
 

@@ -51,8 +51,8 @@ export interface DeviceInfo {
 }
 
 /**
- * What a device is and has in use. Default: the device of new arrays, `config.device`. Of the CPU, what is in use is
- * what is kept in the memory of programs; arrays of the collector's are not counted.
+ * Description of a device, with the memory that it has in use. Default: the device of new arrays,
+ * `config.device`. Memory of the CPU is that of programs; arrays of the collector's are not counted.
  *
  * @throws ArgumentError for a device that is not set up.
  */

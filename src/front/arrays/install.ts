@@ -2,6 +2,7 @@ import { convertDType } from '../dispatch/dispatch.js';
 import { backward } from '../autograd/backward.js';
 import { installDynamicSizes } from '../dispatch/dynamic-sizes.js';
 import { computeLazy, sizedType, visibleElements } from '../dispatch/lazy.js';
+import { rowsOf } from './iterate-rows.js';
 import { installMethods } from './install-methods.js';
 import { typeToString } from '../../ir/program.js';
 import { installArrayRuntime, NDArray } from '../core/ndarray.js';
@@ -24,6 +25,7 @@ export function install(): void {
     detach,
     assign: assignArray,
     cast: convertDType,
+    rows: rowsOf,
   });
   installMethods();
   installDynamicSizes();

@@ -1,4 +1,4 @@
-import { onDefaultDevice } from '../devices/placing.js';
+import { besideOther, onDefaultDevice } from '../devices/placing.js';
 import { describe } from '../../base/attributes/attribute.js';
 import {
   checkArgument,
@@ -253,7 +253,7 @@ export function categorical(
     });
     // A draw of exactly 0 gives -infinity: that category is not chosen, as one draw of 2^24 should not be.
     const gumbel = neg(log(neg(log(draws))));
-    return argmax(gumbel.add(scores), -1);
+    return argmax(besideOther(gumbel, scores).add(scores), -1);
   });
 }
 
@@ -272,6 +272,6 @@ export function permutation(n: number | NDArray): NDArray {
   return draw((state) => {
     // 53 random bits for each place: a tie, which would favor an order, is next to impossible.
     const order = argsort(randomUniform(state, [count], { dtype: 'float64' }));
-    return typeof n === 'number' ? order : n.take(order, { axis: 0 });
+    return typeof n === 'number' ? order : n.take(besideOther(order, n), { axis: 0 });
   });
 }

@@ -24,7 +24,7 @@ export interface TraceReport {
   readonly firstRunMilliseconds: number | null;
   /** The execution tiers of its parts; empty before the first run. */
   readonly tiers: readonly TierReport[];
-  /** What runs on the CPU because the device of the arrays lacks it. */
+  /** Operators that run on the CPU because the device of the arrays lacks them. */
   readonly islands: readonly IslandReport[];
 }
 
@@ -221,7 +221,7 @@ export class GuardCounts {
   }
 }
 
-/** What a device lacks. */
+/** Lines about calls that run on the CPU because a device lacks them. */
 function islandLines(traces: readonly TraceReport[]): readonly string[] {
   return traces.flatMap(({ id, islands }) =>
     islands.map(({ device, calls, bytes }) => {

@@ -11,7 +11,7 @@ import { checkedReturn, loopSave, checkFunction, inIteration, userResult } from 
 import { StackedOutputs, settled } from './eager.js';
 import { keeping, type RowLoop, type IterationStep } from './loop.js';
 import { namesOf, takeApart } from './nesting.js';
-import { iterateRows } from './rows.js';
+import { iterateRows } from '../arrays/iterate-rows.js';
 import { unrun } from './unrun.js';
 
 const op: string = operator.declaration.name;

@@ -39,7 +39,7 @@ export interface WhileOptions {
 }
 
 /** Loop variables that are not a list, and so are passed as one argument. */
-export type LoopVariables = object & { readonly [Symbol.iterator]?: never };
+export type LoopVariables = NDArray | (object & { readonly [Symbol.iterator]?: never });
 
 const rules: OptionRules<WhileOptions> = {
   maxIterations: orNull(integerFrom(0)),

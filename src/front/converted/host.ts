@@ -1,6 +1,6 @@
-import { currentSource, ShapeError, TraceError } from '../../base/errors.js';
+import { currentSource, TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
-import { iterateRows } from '../control/rows.js';
+import { rowsOf } from '../arrays/iterate-rows.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { refusedAnyway } from './guarded.js';
@@ -37,21 +37,7 @@ export function undecidable(construct: string, site: string): TraceError {
 export function rows(value: unknown, site: string): unknown {
   if (!(value instanceof NDArray)) return value;
   if (mode.capture !== null) throw undecidable('a loop over rows', site);
-  return eagerRows(value);
-}
-
-export function eagerRows(array: NDArray): Iterable<NDArray> {
-  checkRows(array);
-  return array.shape[0] === 0 ? [] : iterateRows(array, false);
-}
-
-export function checkRows(array: NDArray): void {
-  if (array.ndim > 0) return;
-  throw new ShapeError('an array of rank 0 has no rows to go over', {
-    op: useGraph,
-    expected: 'an array with a first axis',
-    actual: 'rank 0',
-  });
+  return rowsOf(value, useGraph);
 }
 
 /** The value that a `switch` compares: the element of an eager array, and anything else as it is. */

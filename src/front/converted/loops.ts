@@ -1,6 +1,7 @@
 import { TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
+import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach, whileLoop } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
 import {
@@ -25,7 +26,7 @@ import {
 } from './completion.js';
 import { proceed } from './branch.js';
 import { decided } from './path.js';
-import { checkRows, eagerRows, useGraph } from './host.js';
+import { useGraph } from './host.js';
 import {
   type PackedLayout,
   pack,
@@ -287,11 +288,11 @@ export function each(
 ): Completion {
   const changes = trackedChanges(variables, undefined);
   if (isCapturedTest(iterable)) {
-    checkRows(iterable);
+    checkRows(iterable, useGraph);
     return after(capturedRows(site, number, iterable, body, changes), next, site);
   }
   const values =
-    iterable instanceof NDArray ? eagerRows(iterable) : (iterable as Iterable<unknown>);
+    iterable instanceof NDArray ? rowsOf(iterable, useGraph) : (iterable as Iterable<unknown>);
   let completion: Completion;
   for (const value of values) {
     if (completion?.kind === 'mixed') {

@@ -30,6 +30,7 @@ export interface ArrayRuntime {
   detach(array: NDArray): NDArray;
   assign(target: NDArray, value: NDArray): void;
   cast(array: NDArray, dtype: DType): NDArray;
+  rows(array: NDArray): IterableIterator<NDArray>;
 }
 
 let runtime: ArrayRuntime | undefined;
@@ -210,6 +211,15 @@ export class NDArray<D extends DType = DType> extends Tensor {
       expected: 'a method or function: x.add(y), x.mul(2), x.less(y)',
       advice: 'for one element as a number use x.item()',
     });
+  }
+
+  /**
+   * The rows along the first axis, as `for (const row of x)` takes them; they lack that axis.
+   * @throws ShapeError for rank 0.
+   */
+  [Symbol.iterator](): IterableIterator<NDArray<D>> {
+    // Rows have the dtype of the array.
+    return installed().rows(this) as IterableIterator<NDArray<D>>;
   }
 
   /** Nested lists for `JSON.stringify`; the dtype is not kept. */

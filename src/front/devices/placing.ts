@@ -1,17 +1,24 @@
 import type { BufferBackend } from '../../runtime/memory/backend.js';
-import { backendNamed } from '../../runtime/execution/backends.js';
+import { backendNamed, newArrays } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
-/** The device of new arrays; null for the CPU. */
-export const deviceOfNewArrays: { backend: BufferBackend | null } = { backend: null };
-
 /** A new array, on the device where new arrays live. Those that the device cannot hold stay on the CPU. */
 export function onDefaultDevice<A extends NDArray>(array: A): A {
-  const { backend } = deviceOfNewArrays;
+  const { backend } = newArrays;
   if (backend !== null && mode.capture === null) moveElements(array, backend);
   return array;
+}
+
+/** Moves a new array to the device of another one, as integers that it can hold. */
+export function besideOther(array: NDArray, { elements }: NDArray): NDArray {
+  const backend = elements === null ? null : elements.backend;
+  if (backend === null || mode.capture !== null) return array;
+  const isHeld = backend.limits.dtypes.has(array.dtype);
+  const moved = isHeld || array.dtype !== 'int64' ? array : array.astype('int32');
+  moveElements(moved, backend);
+  return moved;
 }
 
 /**

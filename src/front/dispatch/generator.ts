@@ -2,6 +2,7 @@ import { add } from '../../ops/index.js';
 import { type ArrayType, arrayType } from '../core/array-type.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
+import { followsOthers, otherBackends } from '../../runtime/execution/backends.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 /*
@@ -56,7 +57,9 @@ export function setGeneratorState(state: GeneratorState): void {
 /** The state as an array. */
 function stateArray(): NDArray {
   const state = generatorState();
-  return arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
+  const array = arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
+  if (otherBackends.exist) followsOthers(array.storage);
+  return array;
 }
 
 /** The state for some draws, one by default. The next draw gets another. */

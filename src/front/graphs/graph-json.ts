@@ -11,6 +11,7 @@ import { hostNumberType, numberArray } from '../core/host-number.js';
 import { stateType } from '../dispatch/generator.js';
 import type { GraphParts, ExternalRef } from './graph.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
+import { onDefaultDevice } from '../devices/placing.js';
 
 const format = 'kaon-graph';
 const version = 1;
@@ -108,7 +109,7 @@ function readGraph(json: unknown): GraphParts {
   const values = programFromJSON(root.field('values').raw(), lookup);
   const arrays = values.outputs.map(({ value }) => {
     const { data } = values.node(value.node) as ConstantNode;
-    return arrayOf(arrayType(data.type.dtype, data.type.shape), data.data);
+    return onDefaultDevice(arrayOf(arrayType(data.type.dtype, data.type.shape), data.data));
   });
   const program = programFromJSON(root.field('program').raw(), lookup);
   const outside = (entry: JsonReader): ExternalRef => {

@@ -118,16 +118,20 @@ export function layOut({
         : mapAttributeDims(origin.declaration.attributes, origin.attributes, (dim) =>
             substituteDim(dim, renamed),
           );
-    const results =
-      names.size === 0 && areCapturedTypes(origin, operands)
-        ? program.appendTyped(origin.declaration, operands, attributes, typesOf(origin), origin)
-        : program.append(origin.declaration, operands, attributes, {
-            regions: origin.regions,
-            source: origin.source,
-          });
+    const isKnown = names.size === 0 && areCapturedTypes(origin, operands);
+    const results = isKnown
+      ? program.appendTyped(origin.declaration, operands, attributes, typesOf(origin), origin)
+      : program.append(origin.declaration, operands, attributes, {
+          regions: origin.regions,
+          source: origin.source,
+        });
     if (origin.isBackward && results.length > 0) backward.add(results[0].node);
     origin.results.forEach((array, i) => {
       if (values.has(array)) return;
+      if (isKnown) {
+        values.set(array, results[i]);
+        return;
+      }
       const captured = origin.captured?.[i] ?? array.type;
       const value = withKnownSizes(results[i], captured, names);
       values.set(array, value);

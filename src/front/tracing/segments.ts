@@ -163,10 +163,13 @@ function layOutStretch(
     // Loops and branches that draw by themselves leave a state, even if their results are dead.
     ...(draws?.tail ? [draws.tail.state] : []),
   ];
-  for (const head of heads) take(head);
-  for (const { operands, sizedBy } of collectOrigins(heads, (_, origin) => isInside(origin))) {
-    for (const operand of operands) take(operand);
-    for (const carrier of sizedBy) take(carrier);
+  // Without cuts nothing is passed between stretches.
+  if (stretches.length > 1) {
+    for (const head of heads) take(head);
+    for (const { operands, sizedBy } of collectOrigins(heads, (_, origin) => isInside(origin))) {
+      for (const operand of operands) take(operand);
+      for (const carrier of sizedBy) take(carrier);
+    }
   }
   const positions = new Map(given.map(({ array }, i) => [array, i]));
   const holder = (array: NDArray): Holder => positions.get(array) ?? array;

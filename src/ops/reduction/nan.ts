@@ -5,6 +5,7 @@ import { isNaN } from '../elementwise/classification.js';
 import { cast } from '../elementwise/conversion.js';
 import { logicalNot } from '../elementwise/logic.js';
 import { where } from '../elementwise/selection.js';
+import { reshape } from '../movement/reshape.js';
 import type { Reduction } from '../signatures.js';
 import { reduction, reductionSamples, undefinedWhenEmptySamples } from './reduce.js';
 import { sum, totalDType, unreduce } from './sum.js';
@@ -43,7 +44,8 @@ export const nanmean: OperatorFunction<Reduction> = reduction({
   operands: 'float',
   gradient: ({ g, x, axes }) => {
     const { shape } = x.type;
-    const share = div(g, countOver(x, axes, false));
+    // `g` has the reduced axes if they are kept.
+    const share = div(g, reshape(countOver(x, axes, false), g.type.shape));
     return where(isNaN(x), 0, unreduce(share, shape, axes));
   },
   lowering: {
@@ -52,7 +54,11 @@ export const nanmean: OperatorFunction<Reduction> = reduction({
       div(sum(withoutNaN(x), axes, { keepdims }), countOver(x, axes, keepdims)),
     ],
   },
-  samples: [...undefinedWhenEmptySamples, ...withNaN],
+  samples: [
+    ...undefinedWhenEmptySamples,
+    ...withNaN,
+    { args: [tensor(['n', 3]), 1, { keepdims: true }] },
+  ],
 });
 
 /** Number of elements that are not NaN, in the dtype of `x`. */

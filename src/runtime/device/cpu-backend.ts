@@ -1,6 +1,4 @@
-import {
-  bytesOf, copyElements, type DType, dtypes, type HostArray, allocate,
-} from '../../base/dtype.js'; // prettier-ignore
+import { bytesOf, copyElements, copyOfElements, type DType, dtypes, type HostArray } from "../../base/dtype.js"; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import { compileModule, type WasmKernel } from '../../codegen/wasm/index.js';
 import { onCpu } from '../../kernels/cpu/index.js';
@@ -72,9 +70,7 @@ export class CpuBackend implements Backend {
 
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray {
     const { dtype, length, offset } = part ?? { ...owned(buffer), offset: 0 };
-    const copy = allocate(dtype, length);
-    copyElements(copy, this.#device.view(dtype, owned(buffer).address + offset, length));
-    return copy;
+    return copyOfElements(dtype, this.#device.view(dtype, owned(buffer).address + offset, length));
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer): void {

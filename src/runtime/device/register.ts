@@ -2,6 +2,7 @@ import { DeviceError } from '../../base/errors.js';
 import { backendNamed, isInUse, useDevice } from '../execution/backends.js';
 import type { Backend } from './backend.js';
 import { DeviceExecutable } from './executable.js';
+import { lackedCalls } from './lacks.js';
 import { DeviceQueue } from './queue.js';
 
 /**
@@ -14,6 +15,7 @@ export function registerBackend(backend: Backend): DeviceQueue {
   useDevice({
     memory: queue,
     compile: (program, policy) => new DeviceExecutable(program, queue, policy),
+    lacks: (program) => lackedCalls(program, backend).length > 0,
   });
   return queue;
 }

@@ -13,7 +13,12 @@ export interface DeviceInUse {
    * @throws DeviceError for what the device lacks, unless the policy has it run on the CPU.
    */
   compile(program: Program, policy: IslandPolicy): DeviceProgramExecutable;
+  /** True if the device lacks something that a program calls. */
+  lacks(program: Program): boolean;
 }
+
+/** The device of new arrays; null for the CPU. */
+export const newArrays: { backend: BufferBackend | null } = { backend: null };
 
 /**
  * Policy for calls that a device lacks: `islands` runs them on the CPU, in the middle of the program; `strict` refuses
@@ -82,6 +87,14 @@ export function wantIslands(program: Program, policy: IslandPolicy): void {
   policies.set(program, policy);
 }
 
+/** Storages on the CPU that programs on other devices may read. */
+const following = new WeakSet<Storage>();
+
+/** Has elements on the CPU go to wherever the other operands are: state of the library's own. */
+export function followsOthers(storage: Storage): void {
+  following.add(storage);
+}
+
 /** The calls of a program that ran on the CPU instead of another device. */
 export function islandsOf(program: Program): readonly IslandReport[] {
   return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.islands());
@@ -97,8 +110,24 @@ export function runElsewhere(
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
 ): readonly Operand[] | null {
-  const backend = commonBackend(inputs, into);
+  const backend = commonBackend(inputs, into) ?? backendOfNew(program, inputs, into);
   return backend === null ? null : executableOn(program, backend).run(inputs, into);
+}
+
+/** The device of new arrays, for a program whose results are new ones: none of its operands is anywhere in particular. */
+function backendOfNew(
+  program: Program,
+  inputs: readonly Operand[],
+  into: readonly (Storage | null)[] | undefined,
+): BufferBackend | null {
+  const { backend } = newArrays;
+  if (backend === null || into !== undefined) return null;
+  const isNew = inputs.every(
+    ({ storage, isConstant }) => isConstant === true || following.has(storage),
+  );
+  if (!isNew) return null;
+  const mayLack = (policies.get(program) ?? 'eager') !== 'eager';
+  return mayLack || !inUse.get(backend)!.lacks(program) ? backend : null;
 }
 
 function executableOn(program: Program, backend: BufferBackend): Executable {
@@ -121,10 +150,11 @@ function commonBackend(
   const storages = [...inputs.map(({ storage }) => storage), ...into];
   const backend = storages.find((storage) => storage !== null && storage.backend !== null)?.backend;
   if (backend === undefined || backend === null) return null;
-  for (const { storage, shape } of inputs) {
+  for (const { storage, shape, isConstant } of inputs) {
     if (storage.backend === backend) continue;
     const isElsewhere = storage.backend !== null;
-    if (isElsewhere || (shape.length > 0 && backend.limits.dtypes.has(storage.dtype))) {
+    const isData = shape.length === 0 || isConstant === true || following.has(storage);
+    if (isElsewhere || (!isData && backend.limits.dtypes.has(storage.dtype))) {
       throw different(storage.backend, backend);
     }
   }

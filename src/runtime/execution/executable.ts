@@ -8,6 +8,8 @@ import type { Storage } from '../memory/storage.js';
 export interface Operand {
   readonly storage: Storage;
   readonly shape: readonly number[];
+  /** True for plain data, which goes to wherever the other operands are. */
+  readonly isConstant?: boolean;
 }
 
 export interface CompileOptions {

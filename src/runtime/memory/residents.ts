@@ -1,4 +1,4 @@
-import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../../base/dtype.js';
+import { bytesOf, copyOfElements, type DType, type HostArray } from '../../base/dtype.js';
 import { type Generation, Generations } from './generations.js';
 import { type Linked, Recency } from './recency.js';
 import { ReuseWindow } from './reuse-window.js';
@@ -60,7 +60,7 @@ export class Residence implements Linked<Residence> {
 
   /** A copy for the host, which has the elements from here on. */
   fetch(): HostArray {
-    const elements = this.saved ?? copyOf(this.dtype, this.elements);
+    const elements = this.saved ?? copyOfElements(this.dtype, this.elements);
     this.saved = null;
     this.residents.copied(this);
     return elements;
@@ -181,7 +181,7 @@ export class Residents {
 
   #evict(residence: Residence | null): boolean {
     if (residence === null || (this.#isRunning && residence.run === this.#run)) return false;
-    if (residence.isOnly) residence.saved = copyOf(residence.dtype, residence.elements);
+    if (residence.isOnly) residence.saved = copyOfElements(residence.dtype, residence.elements);
     this.remove(residence);
     return true;
   }
@@ -224,11 +224,4 @@ export class Residents {
       if (copy.usedAt >= since || !this.#evict(copy)) return;
     }
   }
-}
-
-/** @throws DeviceError when the engine cannot allocate. */
-function copyOf(dtype: DType, elements: HostArray): HostArray {
-  const copy = allocate(dtype, elements.length);
-  copyElements(copy, elements);
-  return copy;
 }

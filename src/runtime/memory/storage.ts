@@ -1,4 +1,11 @@
-import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../../base/dtype.js';
+import {
+  allocate,
+  bytesOf,
+  copyElements,
+  copyOfElements,
+  type DType,
+  type HostArray,
+} from '../../base/dtype.js';
 import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
@@ -127,9 +134,8 @@ export class Storage {
 
   /** A copy of the elements for the host, from wherever they are. The one way that may have to be waited for. */
   read(): HostArray | Promise<HostArray> {
-    const { dtype, length } = this;
     if (this.#elsewhere !== null) return this.#elsewhere.backend.read(this.#elsewhere.buffer);
-    return copied(dtype, length, this.elements);
+    return this.copy();
   }
 
   /**
@@ -150,7 +156,7 @@ export class Storage {
 
   /** The elements in an array of their own. */
   copy(): HostArray {
-    return copied(this.dtype, this.length, this.elements);
+    return copyOfElements(this.dtype, this.elements);
   }
 
   /**
@@ -343,12 +349,6 @@ function readAtOnce({ backend, buffer }: Elsewhere): HostArray {
       advice: 'read a copy: const y = await x.cpu(), or await x.data()',
     },
   );
-}
-
-function copied(dtype: DType, length: number, elements: HostArray): HostArray {
-  const copy = allocate(dtype, length);
-  copyElements(copy, elements);
-  return copy;
 }
 
 /** How many versions of elements there have been of which anybody wanted to know. */

@@ -119,11 +119,11 @@ export class CapturedForm extends NativeStatements {
     switch (node.type) {
       case 'IfStatement':
       case 'BlockStatement':
-        return true;
       case 'WhileStatement':
       case 'DoWhileStatement':
-      case 'ForOfStatement':
         return true;
+      case 'ForOfStatement':
+        return !this.facts.usesOwnVariables(node);
       case 'ForStatement':
         // Closures keep the loop's variables of their own iteration: that is JavaScript's own loop.
         return (

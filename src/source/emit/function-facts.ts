@@ -122,6 +122,13 @@ export class FunctionFacts {
     return this.#scopes.of.get(node)?.bindings.values() ?? [];
   }
 
+  /** True for a loop over values that are computed from its own variables, which are not there yet. */
+  usesOwnVariables(node: t.ForOfStatement): boolean {
+    return [...this.bindingsOf(node)].some(({ references }) =>
+      references.some(({ identifier }) => contains(node.right, identifier)),
+    );
+  }
+
   /** The innermost scope around a node, its own left out. */
   scopeAround(node: t.Node): Scope {
     let found = this.#scopes.root;

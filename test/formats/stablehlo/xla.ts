@@ -13,7 +13,7 @@ export const python: string = process.env['KAON_PLAYER_PYTHON'] ?? join(checkout
 /** Reason for which tests that need XLA are skipped; false where they run. */
 export const skipWithoutXla: string | false = existsSync(python)
   ? false
-  : 'there is no Python with JAX; `npm run setup:player` installs one';
+  : 'there is no Python with JAX; `npm run test:player` installs one';
 
 /** A module and its operands. */
 export interface XlaCase {

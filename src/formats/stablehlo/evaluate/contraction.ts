@@ -1,8 +1,8 @@
 import { isFloat } from '../../../base/dtype.js';
-import { upTo } from '../types.js';
+import { upTo } from '../language/types.js';
 import { dimensionsOf, integersOf } from './movement.js';
 import type { HloOperation } from './parse.js';
-import { elementOf, forEachIndex, type HloTensor, tabulate } from './tensor.js';
+import { tensorElement, forEachIndex, type HloTensor, tabulate } from './tensor.js';
 
 /** A sum of products: floats are summed in float64, integers exactly and then wrapped. */
 function sumOf(x: HloTensor, add: (term: (a: number | bigint, b: number | bigint) => void) => void): number | bigint {
@@ -38,7 +38,7 @@ export function evaluateProduct(operation: HloOperation, [x, y]: readonly HloTen
     return sumOf(x, (term) =>
       forEachIndex(lengths, (at) => {
         [0, 1].forEach((side) => inner[side].forEach((axis, k) => (places[side][axis] = at[k])));
-        term(elementOf(x, places[0]), elementOf(y, places[1]));
+        term(tensorElement(x, places[0]), tensorElement(y, places[1]));
       }),
     );
   });
@@ -66,7 +66,7 @@ export function evaluateConvolution(
         const weight = [0, 0, ...at];
         [weight[out], weight[input]] = [channel, k];
         const element = [batch, from, ...source.map((i, axis) => i / stretch[axis])];
-        term(elementOf(x, element), elementOf(w, weight));
+        term(tensorElement(x, element), tensorElement(w, weight));
       }),
     ),
   );

@@ -1,13 +1,13 @@
 import { writeElement } from '../../../base/element.js';
 import { UnsupportedError } from '../../../base/errors.js';
-import { upTo } from '../types.js';
+import { upTo } from '../language/types.js';
 import { evaluateConvolution, evaluateProduct } from './contraction.js';
 import { evaluateElementwise } from './elementwise.js';
 import { dimensionsOf, integersOf, movements } from './movement.js';
-import { type HloBlock, type HloOperation, parseModule } from './parse.js';
+import { type HloBlock, type HloOperation, parseHlo } from './parse.js';
 import {
   elementAt,
-  elementOf,
+  tensorElement,
   forEachIndex,
   type HloTensor,
   positionOf,
@@ -22,7 +22,7 @@ type Values = ReadonlyMap<string, HloTensor>;
  * @throws FormatError for text that `toStableHlo` does not write.
  */
 export function evaluateModule(text: string, inputs: readonly HloTensor[]): readonly HloTensor[] {
-  return run(parseModule(text), inputs, new Map());
+  return run(parseHlo(text), inputs, new Map());
 }
 
 /** Runs a block in the scope of the values around it. */
@@ -136,7 +136,7 @@ function scattered(
       if (batch.includes(axis)) return outer[batchInIndices[batch.indexOf(axis)]];
       if (free.includes(axis)) return index[windows[free.indexOf(axis)]];
       const at = vector === indices.shape.length ? outer : [...outer, map.indexOf(axis)];
-      return Number(elementOf(indices, at));
+      return Number(tensorElement(indices, at));
     });
     if (target.some((i, axis) => i < 0 || i >= x.shape[axis])) return;
     const place = positionOf(x.shape, target);

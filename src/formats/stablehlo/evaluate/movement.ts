@@ -1,11 +1,11 @@
 import { FormatError } from '../../../base/errors.js';
 import { allocate, bytesOf } from '../../../base/dtype.js';
 import { writeElement } from '../../../base/element.js';
-import { countOf, type HloType, upTo } from '../types.js';
+import { countOf, type HloType, upTo } from '../language/types.js';
 import type { HloOperation } from './parse.js';
 import {
   elementAt,
-  elementOf,
+  tensorElement,
   forEachIndex,
   type HloTensor,
   positionOf,
@@ -26,7 +26,7 @@ export function dimensionsOf(text: string, name: string): readonly number[] {
 
 type Evaluate = (operation: HloOperation, operands: readonly HloTensor[]) => HloTensor;
 
-const at = (x: HloTensor, index: readonly number[]): number | bigint => elementOf(x, index);
+const at = (x: HloTensor, index: readonly number[]): number | bigint => tensorElement(x, index);
 
 /** A block's start, moved so that the block lies within the array. */
 function clampedStart(

@@ -1,5 +1,5 @@
 import { FormatError } from '../../../base/errors.js';
-import { dtypeNamed, type HloType } from '../types.js';
+import { dtypeNamed, type HloType } from '../language/types.js';
 
 /** An operation of a parsed module. */
 export interface HloOperation {
@@ -24,7 +24,7 @@ export interface HloBlock {
  * Parses a module in the form that `HloWriter` writes: one function, operations in the generic form.
  * @throws FormatError for other text.
  */
-export function parseModule(text: string): HloBlock {
+export function parseHlo(text: string): HloBlock {
   const reader = new Reader(text);
   reader.take('module {');
   reader.take('func.func public @main(');

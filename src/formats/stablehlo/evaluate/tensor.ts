@@ -1,6 +1,6 @@
 import { allocate, type DType, type HostArray } from '../../../base/dtype.js';
 import { readElement, writeElement } from '../../../base/element.js';
-import { countOf } from '../types.js';
+import { countOf } from '../language/types.js';
 
 /** A tensor of an evaluated module, row-major. */
 export interface HloTensor {
@@ -43,7 +43,7 @@ export function elementAt({ dtype, data }: HloTensor, position: number): number 
 }
 
 /** The element at an index. */
-export function elementOf(x: HloTensor, index: readonly number[]): number | bigint {
+export function tensorElement(x: HloTensor, index: readonly number[]): number | bigint {
   return elementAt(x, positionOf(x.shape, index));
 }
 

@@ -8,12 +8,12 @@ import { computeScalar } from '../../../ops/declare/lowering.js';
 import { sliceAdjoint, slidingWindowsAdjoint, takeAdjoint } from '../../../ops/index.js';
 import { type IndexMode, positionAt } from '../../../ops/indexing/position.js';
 import { resolveIndices, type SliceEntry } from '../../../ops/movement/range.js';
-import type { HloCall } from '../call.js';
-import { computeDType, Expressions } from '../expressions.js';
-import { dimensionNumbers } from '../reads.js';
-import { countOf, type HloValue, upTo } from '../types.js';
-import type { HloWriter } from '../writer.js';
-import { rule, type RuleEntry } from './rule.js';
+import type { HloCall } from '../lowering/call.js';
+import { computeDType, HloExpressions } from '../lowering/expressions.js';
+import { dimensionNumbers } from '../lowering/reads.js';
+import { countOf, type HloValue, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 /*
  * Adjoints of operators that move elements. Axes stay axes: the general way, which numbers all elements and adds them
@@ -26,17 +26,20 @@ const mostShifts = 64;
 const sizeOf = (dim: Dim): number => evaluateDim(dim, new Map());
 
 export const adjointRules: readonly RuleEntry[] = [
-  rule<{ readonly shape: Shape; readonly indices: readonly SliceEntry[] }>(sliceAdjoint, (call) => {
-    const { hlo, inputs: [g], outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
-    if (countOf(g.shape) === 0) return hlo.splat(dtype, 0, shape);
-    const { ranges } = resolveIndices(sliceAdjoint.declaration.name, attributes.shape, attributes.indices); // prettier-ignore
-    const block = hlo.reshape(g, ranges.map(({ length }) => sizeOf(length))); // prettier-ignore
-    const backwards = upTo(ranges.length).filter((axis) => ranges[axis].step < 0);
-    const low = ranges.map(({ start, step, length }) => sizeOf(start) + (step < 0 ? step * (sizeOf(length) - 1) : 0)); // prettier-ignore
-    const steps = ranges.map(({ step }) => Math.abs(step));
-    return spread(hlo, hlo.reverse(block, backwards), low, steps, shape);
-  }),
-  rule<SizedWindows & { readonly size: readonly Dim[] }>(slidingWindowsAdjoint, (call) => {
+  hloRule<{ readonly shape: Shape; readonly indices: readonly SliceEntry[] }>(
+    sliceAdjoint,
+    (call) => {
+      const { hlo, inputs: [g], outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
+      if (countOf(g.shape) === 0) return hlo.splat(dtype, 0, shape);
+      const { ranges } = resolveIndices(sliceAdjoint.declaration.name, attributes.shape, attributes.indices); // prettier-ignore
+      const block = hlo.reshape(g, ranges.map(({ length }) => sizeOf(length))); // prettier-ignore
+      const backwards = upTo(ranges.length).filter((axis) => ranges[axis].step < 0);
+      const low = ranges.map(({ start, step, length }) => sizeOf(start) + (step < 0 ? step * (sizeOf(length) - 1) : 0)); // prettier-ignore
+      const steps = ranges.map(({ step }) => Math.abs(step));
+      return spread(hlo, hlo.reverse(block, backwards), low, steps, shape);
+    },
+  ),
+  hloRule<SizedWindows & { readonly size: readonly Dim[] }>(slidingWindowsAdjoint, (call) => {
     const { hlo, inputs: [g], outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
     const { kernel, strides, padding, dilation } = attributes;
     if (countOf(g.shape) === 0) return hlo.splat(dtype, 0, shape);
@@ -55,7 +58,7 @@ export const adjointRules: readonly RuleEntry[] = [
     });
     return hlo.convert(parts.reduce((a, b) => hlo.map('add', [a, b])), dtype); // prettier-ignore
   }),
-  rule<Taken>(takeAdjoint, writeTakeAdjoint),
+  hloRule<Taken>(takeAdjoint, writeTakeAdjoint),
 ];
 
 /** An array with its elements `steps` apart, from `low` on, in zeros; elements outside are dropped. */
@@ -98,7 +101,7 @@ function writeTakeAdjoint({
   const target = flat ? [sizeOf(elementCount(shape))] : shape;
   const axis = flat ? 0 : normalizeAxis(takeAdjoint.declaration.name, attributes.axis!, shape.length); // prettier-ignore
   const raw = e.variable('index', computeScalar(indices.dtype));
-  const expressions = new Expressions(hlo, indices.shape, () => ({
+  const expressions = new HloExpressions(hlo, indices.shape, () => ({
     value: hlo.convert(indices, computeDType[raw.type.scalar]),
     axes: upTo(indices.shape.length),
   }));

@@ -16,12 +16,12 @@ import {
   tan,
   tanh,
 } from '../../../ops/index.js';
-import type { HloCall } from '../call.js';
-import type { HloValue } from '../types.js';
-import { rule, type RuleEntry } from './rule.js';
+import type { HloCall } from '../lowering/call.js';
+import type { HloValue } from '../language/types.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 /** Functions of floats that StableHLO has; others are written as the expressions that compute them. */
-const direct: readonly (readonly [Parameters<typeof rule>[0], string])[] = [
+const direct: readonly (readonly [Parameters<typeof hloRule>[0], string])[] = [
   [atan2, 'atan2'],
   [cbrt, 'cbrt'],
   [cos, 'cosine'],
@@ -46,15 +46,15 @@ function aligned({ hlo, inputs, outputTypes: [{ dtype, shape }] }: HloCall): rea
   });
 }
 
-export const elementwiseRules: readonly RuleEntry[] = [
+export const hloElementwiseRules: readonly RuleEntry[] = [
   ...direct.map(([operator, name]) =>
-    rule(operator, (call) => {
+    hloRule(operator, (call) => {
       const [{ dtype }] = call.outputTypes;
       if (!isFloat(dtype)) return null;
       return call.hlo.convert(call.hlo.map(name, aligned(call)), dtype);
     }),
   ),
-  rule<{ readonly exponent: number | null }>(pow, (call) => {
+  hloRule<{ readonly exponent: number | null }>(pow, (call) => {
     const { hlo, attributes, outputTypes: [{ dtype }] } = call; // prettier-ignore
     const { exponent } = attributes;
     // Small whole exponents are products, and a half is a root, in the operator's own expression.
@@ -63,7 +63,7 @@ export const elementwiseRules: readonly RuleEntry[] = [
     const [x, y = hlo.splat(x.dtype, exponent!, x.shape)] = aligned({ ...call, attributes: {} });
     return hlo.convert(hlo.map('power', [x, y]), dtype);
   }),
-  rule(isFinite, ({ hlo, inputs: [x], inputTypes: [{ dtype }] }) =>
+  hloRule(isFinite, ({ hlo, inputs: [x], inputTypes: [{ dtype }] }) =>
     isFloat(dtype) ? hlo.map('is_finite', [x], 'bool') : null,
   ),
 ];

@@ -1,7 +1,7 @@
 import type { Declaration } from '../../../ops/declare/declare.js';
-import type { HloRule } from '../call.js';
+import type { HloRule } from '../lowering/call.js';
 import { adjointRules } from './adjoint.js';
-import { elementwiseRules } from './elementwise.js';
+import { hloElementwiseRules } from './elementwise.js';
 import { movementRules } from './movement.js';
 import { orderRules } from './order.js';
 import { productRules } from './product.js';
@@ -11,7 +11,7 @@ import { windowRules } from './window.js';
 
 const rules: ReadonlyMap<Declaration, HloRule> = new Map([
   ...adjointRules,
-  ...elementwiseRules,
+  ...hloElementwiseRules,
   ...movementRules,
   ...orderRules,
   ...productRules,
@@ -21,6 +21,6 @@ const rules: ReadonlyMap<Declaration, HloRule> = new Map([
 ]);
 
 /** The rule of an operator; none where its lowering says all. */
-export function ruleFor(declaration: Declaration): HloRule | undefined {
+export function hloRuleFor(declaration: Declaration): HloRule | undefined {
   return rules.get(declaration);
 }

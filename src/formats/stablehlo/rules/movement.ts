@@ -1,11 +1,11 @@
 import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { barrier, concat, dynamicSlice, pad, updateSlice } from '../../../ops/index.js';
 import type { PadMode } from '../../../ops/movement/pad.js';
-import type { HloCall } from '../call.js';
-import { countOf, type HloValue, upTo } from '../types.js';
-import { type HloWriter, integers } from '../writer.js';
-import { dimensionNumbers } from '../reads.js';
-import { rule, type RuleEntry } from './rule.js';
+import type { HloCall } from '../lowering/call.js';
+import { countOf, type HloValue, upTo } from '../language/types.js';
+import { type HloWriter, integerList } from '../language/writer.js';
+import { dimensionNumbers } from '../lowering/reads.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 interface Placed {
   readonly axes: readonly number[];
@@ -18,36 +18,39 @@ interface PadAttributes {
 }
 
 export const movementRules: readonly RuleEntry[] = [
-  rule<{ readonly axis: number }>(
+  hloRule<{ readonly axis: number }>(
     concat,
     ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
       const axis = normalizeAxis(concat.declaration.name, attributes.axis, shape.length);
       return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
     },
   ),
-  rule<PadAttributes>(pad, ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) => {
-    const { widths, mode, value } = attributes;
-    const ends = shape.map((_, axis) => (widths.length === 1 ? widths[0] : widths[axis]));
-    if (mode !== 'constant') {
-      return ends.reduce((inner, [before, after], axis) => {
-        if (before === 0 && after === 0) return inner;
-        return taken(hlo, inner, axis, sources(shape[axis], before, after, mode));
-      }, x);
-    }
-    const [low, high] = [0, 1].map((end) => ends.map((pair) => pair[end]));
-    const isInteger = dtype !== 'bool' && !dtype.includes('float');
-    return hlo.pad(x, hlo.splat(dtype, isInteger ? Math.trunc(value) : value), low, high);
-  }),
-  rule<Placed>(dynamicSlice, (call) => {
+  hloRule<PadAttributes>(
+    pad,
+    ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) => {
+      const { widths, mode, value } = attributes;
+      const ends = shape.map((_, axis) => (widths.length === 1 ? widths[0] : widths[axis]));
+      if (mode !== 'constant') {
+        return ends.reduce((inner, [before, after], axis) => {
+          if (before === 0 && after === 0) return inner;
+          return taken(hlo, inner, axis, sources(shape[axis], before, after, mode));
+        }, x);
+      }
+      const [low, high] = [0, 1].map((end) => ends.map((pair) => pair[end]));
+      const isInteger = dtype !== 'bool' && !dtype.includes('float');
+      return hlo.pad(x, hlo.splat(dtype, isInteger ? Math.trunc(value) : value), low, high);
+    },
+  ),
+  hloRule<Placed>(dynamicSlice, (call) => {
     const { hlo, inputs: [x], outputTypes: [{ shape }] } = call; // prettier-ignore
     return hlo.dynamicSlice(x, starts(dynamicSlice.declaration.name, call, 1), shape);
   }),
-  rule<Placed>(updateSlice, (call) => {
+  hloRule<Placed>(updateSlice, (call) => {
     const { hlo, inputs: [x, update] } = call; // prettier-ignore
     if (countOf(update.shape) === 0) return x;
     return hlo.updateSlice(x, update, starts(updateSlice.declaration.name, call, 2));
   }),
-  rule(barrier, ({ hlo, inputs: [x] }) => hlo.op('stablehlo.optimization_barrier', [x], x)),
+  hloRule(barrier, ({ hlo, inputs: [x] }) => hlo.op('stablehlo.optimization_barrier', [x], x)),
 ];
 
 /** The start of a block along each axis; negative ones count from the end. StableHLO clamps them. */
@@ -85,7 +88,7 @@ function taken(hlo: HloWriter, x: HloValue, axis: number, at: readonly number[])
         start_index_map: [axis],
         index_vector_dim: 1,
       }),
-      slice_sizes: integers(x.shape.with(axis, 1)),
+      slice_sizes: integerList(x.shape.with(axis, 1)),
       indices_are_sorted: 'false',
     },
   );

@@ -4,18 +4,18 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import type { DType } from '../../../base/dtype.js';
 import { computeScalar } from '../../../ops/declare/lowering.js';
-import { computeDType, Expressions } from '../expressions.js';
-import { type HloValue, upTo } from '../types.js';
-import type { HloWriter } from '../writer.js';
-import { rule, type RuleEntry } from './rule.js';
+import { computeDType, HloExpressions } from '../lowering/expressions.js';
+import { type HloValue, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 export const orderRules: readonly RuleEntry[] = [
-  rule<SortAttributes>(
+  hloRule<SortAttributes>(
     argsort,
     ({ hlo, inputs: [x], inputTypes: [{ dtype, shape }], attributes }) =>
       order(hlo, [x], dtype, sortedAxis(attributes.axis, shape.length), attributes.descending),
   ),
-  rule<SortAttributes>(
+  hloRule<SortAttributes>(
     argselect,
     ({ hlo, inputs: [x], inputTypes, outputTypes: [{ shape }], attributes }) => {
       const axis = sortedAxis(attributes.axis, shape.length);
@@ -23,7 +23,7 @@ export const orderRules: readonly RuleEntry[] = [
       return hlo.slice(whole, shape.map(() => 0), shape); // prettier-ignore
     },
   ),
-  rule(
+  hloRule(
     argsortRows,
     ({
       hlo,
@@ -60,7 +60,7 @@ function order(
     const scalar = computeScalar(dtype);
     const pairs = keys.map(() => [e.variable('a', scalar), e.variable('b', scalar)] as const);
     const variables: readonly Expr[] = pairs.flat();
-    const expressions = new Expressions(hlo, [], (variable) => ({
+    const expressions = new HloExpressions(hlo, [], (variable) => ({
       value: hlo.convert(args[variables.indexOf(variable)], computeDType[scalar]),
       axes: [],
     }));

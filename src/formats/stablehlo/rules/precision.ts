@@ -1,6 +1,6 @@
 import { type DType, isNarrowFloat } from '../../../base/dtype.js';
-import type { HloValue } from '../types.js';
-import type { HloAttributes, HloWriter } from '../writer.js';
+import type { HloValue } from '../language/types.js';
+import type { HloAttributes, HloWriter } from '../language/writer.js';
 
 /** Asks for products of float32 in float32: by default devices round their operands to 16 bits or so. */
 export function exactly(dtype: DType): HloAttributes {

@@ -1,12 +1,12 @@
 import { matmul } from '../../../ops/index.js';
-import type { HloCall } from '../call.js';
-import { dimensionNumbers } from '../reads.js';
-import { countOf, type HloValue, mergedAxes, sameNumbers, upTo } from '../types.js';
-import type { HloWriter } from '../writer.js';
+import type { HloCall } from '../lowering/call.js';
+import { dimensionNumbers } from '../lowering/reads.js';
+import { countOf, type HloValue, mergedAxes, sameNumbers, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
 import { exactly, inWideDType } from './precision.js';
-import { rule, type RuleEntry } from './rule.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
-export const productRules: readonly RuleEntry[] = [rule(matmul, writeProduct)];
+export const productRules: readonly RuleEntry[] = [hloRule(matmul, writeProduct)];
 
 /** An operand as a stored value: each axis of the operand is a list of axes of that value. */
 interface Grouped {

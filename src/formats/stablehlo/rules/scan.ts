@@ -13,12 +13,12 @@ import {
   recurrence,
 } from '../../../ops/index.js';
 import { better, worst } from '../../../ops/reduction/best.js';
-import type { HloCall } from '../call.js';
-import { writeLoop } from '../control.js';
-import { computeDType, Expressions } from '../expressions.js';
-import { countOf, type HloValue, upTo } from '../types.js';
-import type { HloWriter } from '../writer.js';
-import { rule, type RuleEntry } from './rule.js';
+import type { HloCall } from '../lowering/call.js';
+import { writeLoop } from '../lowering/control.js';
+import { computeDType, HloExpressions } from '../lowering/expressions.js';
+import { countOf, type HloValue, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 interface Running {
   readonly axis: number;
@@ -59,7 +59,7 @@ function scanned(
       ...earlier.map((variable, k) => [variable, before[k]] as const),
       ...later.map((variable, k) => [variable, states[k]] as const),
     ]);
-    const expressions = new Expressions(hlo, shape, (variable) => ({ value: known.get(variable)!, axes: all })); // prettier-ignore
+    const expressions = new HloExpressions(hlo, shape, (variable) => ({ value: known.get(variable)!, axes: all })); // prettier-ignore
     states = combine(earlier, later).map((part) => expressions.whole(part));
   }
   return states;
@@ -77,7 +77,7 @@ function cumulativeRule(
   neutral: number,
   combine: (a: Expr, b: Expr) => Expr,
 ): RuleEntry {
-  return rule<Cumulative>(
+  return hloRule<Cumulative>(
     op,
     ({ hlo, inputs: [x], outputTypes: [{ dtype, shape }], attributes }) => {
       const { exclusive, reverse } = attributes;
@@ -110,7 +110,7 @@ function extremumRule(
   side: 'max' | 'min',
   result: 'value' | 'position',
 ): RuleEntry {
-  return rule<Running>(op, ({ hlo, inputs: [x], inputTypes: [type], attributes }) => {
+  return hloRule<Running>(op, ({ hlo, inputs: [x], inputTypes: [type], attributes }) => {
     const { shape, dtype } = type;
     const axis = normalizeAxis(op.declaration.name, attributes.axis, shape.length);
     const along = { axis, reverse: attributes.reverse };
@@ -144,7 +144,7 @@ export const scanRules: readonly RuleEntry[] = [
   extremumRule(cummin, 'min', 'value'),
   extremumRule(cummaxPosition, 'max', 'position'),
   extremumRule(cumminPosition, 'min', 'position'),
-  rule<Running>(recurrence, writeRecurrence),
+  hloRule<Running>(recurrence, writeRecurrence),
 ];
 
 /** A loop along the axis: products of the factors, which a scan would form, may overflow where no state does. */

@@ -1,18 +1,18 @@
 import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { scatter, scatterAdd } from '../../../ops/index.js';
 import { isNarrowFloat } from '../../../base/dtype.js';
-import type { HloCall } from '../call.js';
-import { dimensionNumbers } from '../reads.js';
-import { countOf, type HloValue, upTo } from '../types.js';
-import type { HloWriter } from '../writer.js';
-import { rule, type RuleEntry } from './rule.js';
+import type { HloCall } from '../lowering/call.js';
+import { dimensionNumbers } from '../lowering/reads.js';
+import { countOf, type HloValue, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 interface Along {
   readonly axis: number;
 }
 
 export const scatterRules: readonly RuleEntry[] = [
-  rule<Along>(scatterAdd, (call) => {
+  hloRule<Along>(scatterAdd, (call) => {
     const { hlo, inputs: [x, , updates], inputTypes: [{ dtype }] } = call; // prettier-ignore
     if (countOf(updates.shape) === 0) return x;
     const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
@@ -21,7 +21,7 @@ export const scatterRules: readonly RuleEntry[] = [
     const sums = scattered(hlo, hlo.convert(x, wide), places, hlo.convert(updates, wide), join);
     return hlo.convert(sums, dtype);
   }),
-  rule<Along>(scatter, (call) => {
+  hloRule<Along>(scatter, (call) => {
     const { hlo, inputs: [x, , updates] } = call; // prettier-ignore
     if (countOf(updates.shape) === 0) return x;
     const places = placesOf(scatter.declaration.name, call);
@@ -70,7 +70,7 @@ function placesOf(op: string, { hlo, inputs: [x, indices], attributes }: HloCall
   };
 }
 
-/** How the axes of an array and of indices belong together: shared ones are batches, so that they stay divided. */
+/** Pairs the axes of an array and of indices: shared ones are batches, so that they stay divided. */
 function pairing(
   hlo: HloWriter,
   x: HloValue,

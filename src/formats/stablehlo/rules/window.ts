@@ -1,11 +1,11 @@
 import { isStatic } from '../../../base/dim/index.js';
 import type { Dim } from '../../../base/dim/index.js';
 import { conv, convTranspose } from '../../../ops/index.js';
-import type { HloCall } from '../call.js';
-import { countOf, type HloValue, upTo } from '../types.js';
-import { type HloAttributes, integers } from '../writer.js';
+import type { HloCall } from '../lowering/call.js';
+import { countOf, type HloValue, upTo } from '../language/types.js';
+import { type HloAttributes, integerList } from '../language/writer.js';
 import { exactly, inWideDType } from './precision.js';
-import { rule, type RuleEntry } from './rule.js';
+import { hloRule, type RuleEntry } from './rule.js';
 
 interface Windows {
   readonly strides: readonly number[];
@@ -16,12 +16,12 @@ interface Windows {
 const known = (dims: readonly Dim[]): readonly number[] => dims.filter(isStatic);
 
 export const windowRules: readonly RuleEntry[] = [
-  rule<Windows & { readonly padding: readonly (readonly Dim[])[] }>(conv, (call) => {
+  hloRule<Windows & { readonly padding: readonly (readonly Dim[])[] }>(conv, (call) => {
     const { strides, dilation, groups, padding } = call.attributes;
     const pads = padding.map(known);
     return convolved(call, call.inputs[1], 'o, i', { strides, dilation, groups, pads, stretch: strides.map(() => 1) }); // prettier-ignore
   }),
-  rule<Windows & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }>(
+  hloRule<Windows & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }>(
     convTranspose,
     (call) => {
       const { hlo, inputs: [x, w], inputTypes, attributes } = call; // prettier-ignore
@@ -66,10 +66,10 @@ function convolved(
   if (countOf(x.shape) === 0 || countOf(w.shape) === 0) return hlo.splat(dtype, 0, shape);
   const axes = windows.pads.map((_, axis) => `, ${axis}`).join('');
   const attributes: HloAttributes = {
-    window_strides: integers(windows.strides),
+    window_strides: integerList(windows.strides),
     padding: `dense<[${windows.pads.map((pair) => `[${pair.join(', ')}]`).join(', ')}]> : tensor<${windows.pads.length}x2xi64>`,
-    lhs_dilation: integers(windows.stretch),
-    rhs_dilation: integers(windows.dilation),
+    lhs_dilation: integerList(windows.stretch),
+    rhs_dilation: integerList(windows.dilation),
     dimension_numbers: `#stablehlo.conv<[b, f${axes}]x[${channels}${axes}]->[b, f${axes}]>`,
     feature_group_count: `${windows.groups} : i64`,
     batch_group_count: '1 : i64',

@@ -1,4 +1,4 @@
-import type { DType } from '../../base/dtype.js';
+import type { DType } from '../../../base/dtype.js';
 
 /** Element types by their names in the text. */
 const names: Readonly<Record<DType, string>> = {

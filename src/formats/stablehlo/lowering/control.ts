@@ -1,12 +1,12 @@
-import type { Attributes } from '../../base/attributes/schema.js';
-import { evaluateDim } from '../../base/dim/index.js';
-import type { ControlLowering, ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
-import type { HloCall, StaticType, WriteProgram } from './call.js';
-import type { HloType, HloValue } from './types.js';
-import type { HloWriter } from './writer.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
+import { evaluateDim } from '../../../base/dim/index.js';
+import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
+import type { HloCall, SizedType, WriteProgram } from './call.js';
+import type { HloType, HloValue } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
 
 /** Writes branches as `if` and loops as `while`. Regions read the values that they capture by name. */
-export function writeControl(
+export function writeHloControl(
   lowering: ControlLowering<Attributes>,
   call: HloCall,
   write: WriteProgram,
@@ -43,7 +43,7 @@ export interface HloLoop {
   /** The initial states. */
   readonly first: readonly HloValue[];
   /** Types of the stacked results, whose rows are zero where no iteration writes them. */
-  readonly stackTypes: readonly StaticType[];
+  readonly stackTypes: readonly SizedType[];
   /** True while there are iterations to come; `at` is the number of those that ran, int32. */
   goesOn(at: HloValue, states: readonly HloValue[]): HloValue;
   /** The row that an iteration reads and writes. */

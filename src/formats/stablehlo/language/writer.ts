@@ -1,5 +1,5 @@
-import type { DType, HostArray } from '../../base/dtype.js';
-import { InternalError, UnsupportedError } from '../../base/errors.js';
+import type { DType, HostArray } from '../../../base/dtype.js';
+import { InternalError, UnsupportedError } from '../../../base/errors.js';
 import { literalText, numberText } from './literals.js';
 import {
   countOf,
@@ -34,7 +34,7 @@ interface OpenBlock {
 }
 
 /** A list of integers as an attribute. */
-export function integers(values: readonly number[]): string {
+export function integerList(values: readonly number[]): string {
   return values.length === 0 ? 'array<i64>' : `array<i64: ${values.join(', ')}>`;
 }
 
@@ -220,7 +220,7 @@ export class HloWriter {
       const { of, order: first } = x.origin;
       return this.transpose(of, order.map((axis) => first[axis])); // prettier-ignore
     }
-    const permutation = { permutation: integers(order) };
+    const permutation = { permutation: integerList(order) };
     const origin: HloOrigin = { kind: 'transpose', of: x, order };
     return this.op('stablehlo.transpose', [x], { dtype: x.dtype, shape }, permutation, origin);
   }
@@ -229,7 +229,7 @@ export class HloWriter {
   broadcast(x: HloValue, shape: readonly number[], axes: readonly number[]): HloValue {
     if (sameNumbers(x.shape, shape) && axes.every((axis, i) => axis === i)) return x;
     if (x.origin?.kind === 'splat') return this.splat(x.dtype, x.origin.value, shape);
-    const attributes = { broadcast_dimensions: integers(axes) };
+    const attributes = { broadcast_dimensions: integerList(axes) };
     return this.op('stablehlo.broadcast_in_dim', [x], { dtype: x.dtype, shape }, attributes);
   }
 
@@ -249,7 +249,11 @@ export class HloWriter {
       'stablehlo.slice',
       [x],
       { dtype: x.dtype, shape },
-      { start_indices: integers(start), limit_indices: integers(stop), strides: integers(step) },
+      {
+        start_indices: integerList(start),
+        limit_indices: integerList(stop),
+        strides: integerList(step),
+      },
     );
   }
 
@@ -290,9 +294,9 @@ export class HloWriter {
       [x, value],
       { dtype: x.dtype, shape },
       {
-        edge_padding_low: integers(low),
-        edge_padding_high: integers(high),
-        interior_padding: integers(between),
+        edge_padding_low: integerList(low),
+        edge_padding_high: integerList(high),
+        interior_padding: integerList(between),
       },
     );
   }
@@ -309,7 +313,7 @@ export class HloWriter {
   /** Reverses axes. */
   reverse(x: HloValue, axes: readonly number[]): HloValue {
     if (axes.length === 0) return x;
-    return this.op('stablehlo.reverse', [x], x, { dimensions: integers(axes) });
+    return this.op('stablehlo.reverse', [x], x, { dimensions: integerList(axes) });
   }
 
   /** The block of given sizes whose first index is given by scalars; moved until it lies within `x`. */
@@ -318,7 +322,7 @@ export class HloWriter {
       'stablehlo.dynamic_slice',
       [x, ...start],
       { dtype: x.dtype, shape: sizes },
-      { slice_sizes: integers(sizes) },
+      { slice_sizes: integerList(sizes) },
     );
   }
 

@@ -1,9 +1,15 @@
-import type { DType } from '../../base/dtype.js';
-import { InternalError } from '../../base/errors.js';
-import type { BinaryExpr, CastExpr, Expr, Scalar, UnaryExpr } from '../../loop/language/nodes.js';
-import { formOf } from '../../ops/elementwise/known.js';
-import { type HloValue, sameNumbers, upTo } from './types.js';
-import type { HloWriter } from './writer.js';
+import type { DType } from '../../../base/dtype.js';
+import { InternalError } from '../../../base/errors.js';
+import type {
+  BinaryExpr,
+  CastExpr,
+  Expr,
+  Scalar,
+  UnaryExpr,
+} from '../../../loop/language/nodes.js';
+import { formOf } from '../../../ops/elementwise/known.js';
+import { type HloValue, sameNumbers, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
 
 /** Dtypes in which expressions are computed. */
 export const computeDType: Readonly<Record<Scalar, 'float32' | 'float64' | 'int32' | 'int64' | 'bool'>> = {
@@ -15,7 +21,7 @@ export const computeDType: Readonly<Record<Scalar, 'float32' | 'float64' | 'int3
 }; // prettier-ignore
 
 /** A subexpression for all elements together, and the axes of the result along which it varies, ascending. */
-export interface Spread {
+export interface HloSpread {
   readonly value: HloValue;
   readonly axes: readonly number[];
 }
@@ -24,20 +30,20 @@ export interface Spread {
  * Writes loop IR expressions of one element as operations on all elements of a result of shape `space`. Parts that
  * vary along fewer axes are computed along these only.
  */
-export class Expressions {
+export class HloExpressions {
   readonly #hlo: HloWriter;
   readonly #space: readonly number[];
-  readonly #meaning: (variable: Expr) => Spread;
-  readonly #done: Map<Expr, Spread> = new Map();
+  readonly #meaning: (variable: Expr) => HloSpread;
+  readonly #done: Map<Expr, HloSpread> = new Map();
 
-  constructor(hlo: HloWriter, space: readonly number[], meaning: (variable: Expr) => Spread) {
+  constructor(hlo: HloWriter, space: readonly number[], meaning: (variable: Expr) => HloSpread) {
     this.#hlo = hlo;
     this.#space = space;
     this.#meaning = meaning;
   }
 
   /** The expression along the axes on which it depends. */
-  write(expr: Expr): Spread {
+  write(expr: Expr): HloSpread {
     let written = this.#done.get(expr);
     if (written === undefined) this.#done.set(expr, (written = this.#new(expr)));
     return written;
@@ -49,13 +55,13 @@ export class Expressions {
   }
 
   /** A subexpression along more axes. */
-  along({ value, axes }: Spread, wanted: readonly number[]): HloValue {
+  along({ value, axes }: HloSpread, wanted: readonly number[]): HloValue {
     if (sameNumbers(axes, wanted)) return value;
     const shape = wanted.map((axis) => this.#space[axis]);
     return this.#hlo.broadcast(value, shape, axes.map((axis) => wanted.indexOf(axis))); // prettier-ignore
   }
 
-  #new(expr: Expr): Spread {
+  #new(expr: Expr): HloSpread {
     const form = formOf(expr);
     if (typeof form === 'function') return this.write(form());
     if (form !== undefined) {
@@ -85,7 +91,7 @@ export class Expressions {
     }
   }
 
-  #of(parts: readonly Expr[], combine: (values: readonly HloValue[]) => HloValue): Spread {
+  #of(parts: readonly Expr[], combine: (values: readonly HloValue[]) => HloValue): HloSpread {
     const written = parts.map((part) => this.write(part));
     const axes = [...new Set(written.flatMap((part) => part.axes))].sort((a, b) => a - b);
     return { value: combine(written.map((part) => this.along(part, axes))), axes };

@@ -1,13 +1,13 @@
-import type { Attributes } from '../../base/attributes/schema.js';
-import { isStatic } from '../../base/dim/index.js';
-import type { DType } from '../../base/dtype.js';
-import type { Program } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import type { HloValue } from './types.js';
-import type { HloWriter } from './writer.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
+import { isStatic } from '../../../base/dim/index.js';
+import type { DType } from '../../../base/dtype.js';
+import type { Program } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import type { HloValue } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
 
 /** Type of an operand or a result, with sizes known. */
-export interface StaticType {
+export interface SizedType {
   readonly dtype: DType;
   readonly shape: readonly number[];
 }
@@ -16,8 +16,8 @@ export interface StaticType {
 export interface HloCall<A = Attributes> {
   readonly hlo: HloWriter;
   readonly inputs: readonly HloValue[];
-  readonly inputTypes: readonly StaticType[];
-  readonly outputTypes: readonly StaticType[];
+  readonly inputTypes: readonly SizedType[];
+  readonly outputTypes: readonly SizedType[];
   readonly attributes: A;
   readonly regions: readonly Program[];
 }
@@ -40,7 +40,7 @@ const advice =
  * The type with its sizes known.
  * @throws UnsupportedError for sizes that only a run decides.
  */
-export function staticType(hlo: HloWriter, { dtype, shape }: TensorType): StaticType {
+export function typeOfKnownSizes(hlo: HloWriter, { dtype, shape }: TensorType): SizedType {
   if (shape.every(isStatic)) return { dtype, shape };
   return hlo.unsupported(`its result has sizes that only the data decides: [${shape.map(String).join(', ')}]`, advice); // prettier-ignore
 }

@@ -1,11 +1,11 @@
-import type { Attributes } from '../../base/attributes/schema.js';
-import * as e from '../../loop/language/build.js';
-import type { BinaryExpr, Expr } from '../../loop/language/nodes.js';
-import { computeScalar, type ReduceContext, type ReduceLowering } from '../../ops/declare/lowering.js'; // prettier-ignore
+import type { Attributes } from '../../../base/attributes/schema.js';
+import * as e from '../../../loop/language/build.js';
+import type { BinaryExpr, Expr } from '../../../loop/language/nodes.js';
+import { computeScalar, type ReduceContext, type ReduceLowering } from '../../../ops/declare/lowering.js'; // prettier-ignore
 import type { HloCall } from './call.js';
-import { computeDType, Expressions, type Spread } from './expressions.js';
-import { countOf, type HloType, type HloValue, upTo } from './types.js';
-import { type HloRegion, type HloWriter, integers } from './writer.js';
+import { computeDType, HloExpressions, type HloSpread } from './expressions.js';
+import { countOf, type HloType, type HloValue, upTo } from '../language/types.js';
+import { type HloRegion, type HloWriter, integerList } from '../language/writer.js';
 
 /**
  * Writes a reduction: every element becomes a state of its own, states are joined by a variadic `reduce`, and the
@@ -25,7 +25,7 @@ export function writeReduction(
     count: e.i32(countOf(folded)),
   };
   const initial = lowering.initial(context);
-  const neutral = initial.map((part) => new Expressions(hlo, [], noVariable).write(part).value);
+  const neutral = initial.map((part) => new HloExpressions(hlo, [], noVariable).write(part).value);
   const mapped = mappedStates(call, lowering, context, initial, axes);
   const region = joining(hlo, initial, (a, b) => lowering.combine(a, b, context));
   const rest = type.shape.filter((_, axis) => !axes.includes(axis));
@@ -33,9 +33,9 @@ export function writeReduction(
   const states =
     axes.length === 0
       ? mapped
-      : hlo.ops('stablehlo.reduce', [...mapped, ...neutral], stateTypes, { dimensions: integers(axes) }, [region]); // prettier-ignore
+      : hlo.ops('stablehlo.reduce', [...mapped, ...neutral], stateTypes, { dimensions: integerList(axes) }, [region]); // prettier-ignore
   const variables = initial.map(({ type: { scalar } }) => e.variable('state', scalar));
-  const finish = new Expressions(hlo, rest, (variable) => ({
+  const finish = new HloExpressions(hlo, rest, (variable) => ({
     value: states[variables.indexOf(variable as (typeof variables)[number])],
     axes: upTo(rest.length),
   }));
@@ -44,7 +44,7 @@ export function writeReduction(
     return hlo.reshape(value, outputTypes[k].shape);
   });
 
-  function noVariable(): Spread {
+  function noVariable(): HloSpread {
     return call.hlo.unsupported('its neutral state is not constant');
   }
 }
@@ -67,7 +67,7 @@ function mappedStates(
     e.i32(0),
   );
   const before = initial.map((part) => e.variable('state', part.type.scalar));
-  const expressions = new Expressions(hlo, shape, (variable) => {
+  const expressions = new HloExpressions(hlo, shape, (variable) => {
     if (variable === element) return { value: hlo.convert(x, computeDType[scalar]), axes: all };
     const axis = index.find((each) => each.variable === variable)?.axis;
     if (axis === undefined) return hlo.unsupported('its state is read apart from its initial value'); // prettier-ignore
@@ -121,7 +121,7 @@ export function joining(
   const variables: readonly Expr[] = [...a, ...b];
   const types = variables.map(({ type: { scalar } }): HloType => ({ dtype: computeDType[scalar], shape: [] })); // prettier-ignore
   return hlo.region(types, true, (args) => {
-    const expressions = new Expressions(hlo, [], (variable) => ({
+    const expressions = new HloExpressions(hlo, [], (variable) => ({
       value: args[variables.indexOf(variable)],
       axes: [],
     }));

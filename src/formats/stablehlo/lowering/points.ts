@@ -1,22 +1,22 @@
-import { evaluateDim } from '../../base/dim/index.js';
-import type { DType } from '../../base/dtype.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr, Scalar } from '../../loop/language/nodes.js';
-import { type Access, computeScalar, type PointLowering } from '../../ops/declare/lowering.js';
+import { evaluateDim } from '../../../base/dim/index.js';
+import type { DType } from '../../../base/dtype.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Scalar } from '../../../loop/language/nodes.js';
+import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
 import type { HloCall } from './call.js';
-import { computeDType, Expressions, type Spread } from './expressions.js';
+import { computeDType, HloExpressions, type HloSpread } from './expressions.js';
 import { type ReadContext, readAt } from './reads.js';
-import { type HloValue, upTo } from './types.js';
+import { type HloValue, upTo } from '../language/types.js';
 
 /** Writes an operator whose elements are expressions of their index. */
-export function writePoint(
+export function writeHloPoint(
   call: HloCall,
   lowering: Pick<PointLowering<HloCall['attributes']>, 'point'>,
 ): HloValue {
   const { hlo, inputs, inputTypes, attributes } = call;
   const [{ dtype, shape }] = call.outputTypes;
-  const meanings = new Map<Expr, () => Spread>();
-  const variable = (scalar: Scalar, meaning: () => Spread): Expr => {
+  const meanings = new Map<Expr, () => HloSpread>();
+  const variable = (scalar: Scalar, meaning: () => HloSpread): Expr => {
     const made = e.variable('value', scalar);
     meanings.set(made, meaning);
     return made;
@@ -24,7 +24,7 @@ export function writePoint(
   const index = shape.map((_, axis) =>
     variable('i32', () => ({ value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] })),
   );
-  const expressions = new Expressions(hlo, shape, (read) => meanings.get(read)!());
+  const expressions = new HloExpressions(hlo, shape, (read) => meanings.get(read)!());
   const context: ReadContext = { hlo, space: shape, index, expressions };
   const sizes = (extents: readonly number[]): readonly Expr[] => extents.map(e.i32);
   const element = lowering.point({

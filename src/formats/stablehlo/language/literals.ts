@@ -1,5 +1,5 @@
-import { bytesOf, type DType, type HostArray, isFloat } from '../../base/dtype.js';
-import { readElement } from '../../base/element.js';
+import { bytesOf, type DType, type HostArray, isFloat } from '../../../base/dtype.js';
+import { readElement } from '../../../base/element.js';
 import { countOf } from './types.js';
 
 /** Up to this many elements are written one by one; more as the bytes of their memory. */

@@ -1,7 +1,7 @@
-import type { Expr } from '../../loop/language/nodes.js';
-import type { Expressions, Spread } from './expressions.js';
-import { type HloValue, upTo } from './types.js';
-import { type HloWriter, integers } from './writer.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+import type { HloExpressions, HloSpread } from './expressions.js';
+import { type HloValue, upTo } from '../language/types.js';
+import { type HloWriter, integerList } from '../language/writer.js';
 
 /** `offset + scale * index` along an axis of the result; a constant has scale 0. */
 interface Affine {
@@ -17,7 +17,7 @@ export interface ReadContext {
   readonly space: readonly number[];
   /** The index of the result element. */
   readonly index: readonly Expr[];
-  readonly expressions: Expressions;
+  readonly expressions: HloExpressions;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface ReadContext {
  * where the index is linear, else as a gather along the axes where it is not. Axes that are read at the result's own
  * index stay axes, so that arrays divided along them stay divided.
  */
-export function readAt(context: ReadContext, x: HloValue, at: readonly Expr[]): Spread {
+export function readAt(context: ReadContext, x: HloValue, at: readonly Expr[]): HloSpread {
   const { hlo, space } = context;
   const forms = at.map((expr) => affineOf(expr, context.index));
   const used = new Map<number, number>();
@@ -59,7 +59,7 @@ export function readAt(context: ReadContext, x: HloValue, at: readonly Expr[]): 
 }
 
 /** Axes in ascending order. */
-function ordered(hlo: HloWriter, x: HloValue, axes: readonly number[]): Spread {
+function ordered(hlo: HloWriter, x: HloValue, axes: readonly number[]): HloSpread {
   const order = upTo(axes.length).toSorted((a, b) => axes[a] - axes[b]);
   return { value: hlo.transpose(x, order), axes: order.map((k) => axes[k]) };
 }
@@ -69,7 +69,7 @@ function gathered(
   { hlo, space, expressions }: ReadContext,
   x: HloValue,
   targets: readonly (number | Expr)[],
-): Spread {
+): HloSpread {
   const indices = targets.map((target) =>
     typeof target === 'number' ? null : expressions.write(target),
   );
@@ -106,7 +106,7 @@ function gathered(
         start_index_map: searched,
         index_vector_dim: along.length,
       }),
-      slice_sizes: integers(sizes),
+      slice_sizes: integerList(sizes),
       indices_are_sorted: 'false',
     },
   );
