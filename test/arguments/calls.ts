@@ -104,6 +104,7 @@ const functions: Readonly<Record<string, Maker>> = {
     },
   }),
   compute: ({ x }) => [kn.deferredCompute(() => x.add(1))],
+  check: ({ x }) => [x.greater(-100), 'no element is so small'],
   deferredCompute: ({ x }) => [() => x.add(1)],
   isDeferred: unary,
   sizeOf: ({ x }) => [x, 1],
