@@ -9,7 +9,7 @@ import {
 } from '../front/options/hybridize-options.js';
 import type { Explanation } from '../front/caches/explain.js';
 import { setOriginal } from '../front/options/originals.js';
-import { refuseUnconverted } from '../front/converted/unconverted.js';
+import { refuseUnconverted } from '../front/hybrid/unconverted.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 
 import { type ArrayRecord, arraysOf, type FileSource } from './array-files.js';

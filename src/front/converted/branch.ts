@@ -227,3 +227,10 @@ function isEqual(value: unknown, expected: unknown, site: string): unknown {
   }
   return operator('===', subject(value, site), subject(expected, site));
 }
+
+/** Goes on after a loop: normal ends do, jumps that lead further out stay. */
+export function after(completion: Completion, next: Next, site: string): Completion {
+  if (completion === undefined) return end(next);
+  if (completion.kind !== 'mixed') return completion;
+  return proceed(completion, (code) => code === normal, () => end(next), next?.changes ?? [], site); // prettier-ignore
+}

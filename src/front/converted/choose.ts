@@ -14,6 +14,8 @@ import {
 } from './completion.js';
 import { siteSource, useGraph } from './host.js';
 import { decided, isDecided } from './path.js';
+import { addPushed } from './row-list.js';
+import { BranchRows, type PushedRows } from './rows.js';
 import { deadPath } from './throws.js';
 import {
   type Entry,
@@ -99,11 +101,14 @@ function attempt(
 ): Completion {
   const isSwapped = orders.get(wanted)?.isSwapped === true;
   const saved = variables.map(saveVariables);
-  const run = (path: () => Completion): { completion: Completion; entries: readonly Entry[] } => {
+  const run = (
+    path: () => Completion,
+  ): { completion: Completion; entries: readonly Entry[]; pushed: PushedRows } => {
     variables.forEach((each, i) => restore(each, saved[i]));
-    const completion = decided<Completion>(path, () => ({ kind: 'dead' }));
-    return { completion, entries: variables.flatMap(entriesOf) };
+    const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }));
+    return { completion: result, entries: variables.flatMap(entriesOf), pushed: traced.pushed };
   };
+  const rows = new BranchRows(wanted);
   /** A path that returns does not have to give variables of what follows. */
   const lacks = (completion: Completion, entries: readonly Entry[]): boolean =>
     mayLack && completion?.kind === 'return' && entries.some(({ value }) => value === undefined);
@@ -115,7 +120,7 @@ function attempt(
   const results = cond(
     test,
     () => {
-      const { completion, entries } = run(paths[0]);
+      const { completion, entries, pushed } = run(paths[0]);
       if (completion?.kind === 'dead') swapOrder(wanted, 'dead');
       else if (lacks(completion, entries)) swapOrder(wanted, 'lacking');
       if (completion?.kind === 'dead') {
@@ -132,15 +137,15 @@ function attempt(
       } else if (returnLayouts !== null) values = placeholders(returnLayouts, { mayDiffer: true });
       const packed = pack(entries, wanted);
       layouts = packed.layouts;
-      return [codeOf(completion), ...values, ...packed.leaves];
+      return [codeOf(completion), ...values, ...packed.leaves, ...rows.outputs(pushed, true)];
     },
     () => {
-      const { completion, entries } = run(paths[1]);
+      const { completion, entries, pushed } = run(paths[1]);
       if (isFirstDead) return [codeOf(undefined)];
       for (const code of codesOf(completion)) codes.add(code);
       if (completion?.kind === 'dead') {
         const all = [...(returnLayouts ?? []), ...layouts];
-        return [codeOf(undefined), ...placeholders(all, { mayDiffer: true })];
+        return [codeOf(undefined), ...placeholders(all, { mayDiffer: true }), ...rows.outputs(pushed, false)]; // prettier-ignore
       }
       const returned = returnedBy(completion);
       const agreement = {
@@ -163,7 +168,7 @@ function attempt(
               : packLike([entry], [layouts[i]], wanted, agreement),
           )
         : packLike(entries, layouts, wanted, agreement);
-      return [codeOf(completion), ...values, ...given];
+      return [codeOf(completion), ...values, ...given, ...rows.outputs(pushed, false)];
     },
   ) as unknown as readonly NDArray[];
   if (isFirstDead) throw noPathLeft(site);
@@ -178,6 +183,7 @@ function attempt(
     assignVariables(each, saved[i], values.slice(at, next));
     at = next;
   });
+  addPushed(rows.pushed(leaves.slice(count + layouts.flatMap(({ types }) => types).length)));
   return completionOf(codes, code, returned);
 }
 

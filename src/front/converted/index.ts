@@ -6,7 +6,8 @@ export { before, beforeMember, hostOnly, op, step, stepMember, unary, update } f
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
 export { and, branch, labeled, not, or, pick, select } from './branch.js';
-export { collection, made, target, thrown, undecided } from './path.js';
+export { target, thrown, undecided } from './path.js';
+export { collection, made } from './row-list.js';
 export { each, loop } from './loops.js';
 export { caught, guard } from './guarded.js';
 export { reads } from './reads.js';

@@ -23,9 +23,13 @@ import {
   type Next,
   normal,
   returnedBy,
+  without,
+  withoutBreak,
 } from './completion.js';
-import { proceed } from './branch.js';
+import { after, proceed } from './branch.js';
 import { decided } from './path.js';
+import { addPushed, checkUnread } from './row-list.js';
+import { LoopRows } from './rows.js';
 import { useGraph } from './host.js';
 import {
   type PackedLayout,
@@ -37,7 +41,6 @@ import {
   type Wanted,
 } from './values.js';
 import { assignVariables, entriesOf, saveVariables, type Variables } from './variables.js';
-import { after, without, withoutBreak } from './loop-ends.js';
 
 /** The state of a loop after an iteration: its next test, and how the iteration ended. */
 interface Going {
@@ -159,6 +162,7 @@ class CapturedLoop {
   readonly #saved: readonly ReturnType<typeof saveVariables>[];
   readonly #layouts: readonly PackedLayout[];
   readonly #initial: readonly NDArray[];
+  readonly #rows: LoopRows = new LoopRows();
 
   constructor(variables: readonly Variables[], wanted: Wanted, known: Known, start: Completion) {
     this.#variables = variables;
@@ -185,26 +189,29 @@ class CapturedLoop {
   }
 
   run(test: NDArray, iteration: () => Going): Completion {
-    const [, states] = whileLoop(
+    const [stacked, states] = whileLoop(
       (goesOn: NDArray) => goesOn,
       (_: NDArray, ...before: NDArray[]) => {
         const going = this.iterate(before, iteration);
-        return [[], [asTest(going.test, ''), ...going.states]];
+        return [going.rows, [asTest(going.test, ''), ...going.states]];
       },
       [test, ...this.#initial] as [NDArray, ...NDArray[]],
     );
-    return this.leave(states.slice(1));
+    return this.leave(states.slice(1), stacked);
   }
 
   /** One iteration on the states of the one before. */
   iterate(
     before: readonly NDArray[],
     iteration: () => Going,
-  ): { readonly test: unknown; readonly states: readonly NDArray[] } {
+  ): { readonly test: unknown; readonly states: readonly NDArray[]; readonly rows: NDArray[] } {
     this.#give(before);
     const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
-    const { test, completion, mayBreak } = decided(iteration, dead);
-    if (completion?.kind === 'dead') return { test, states: before };
+    const { result, traced } = decided(iteration, dead);
+    const { test, completion, mayBreak } = result;
+    checkUnread(traced);
+    const rows = [...this.#rows.outputs(traced.pushed)];
+    if (completion?.kind === 'dead') return { test, states: before, rows };
     if (mayBreak) this.#known.mayEnd = true;
     for (const code of codesOf(completion)) this.#known.codes.add(code);
     const agreement = {
@@ -230,7 +237,7 @@ class CapturedLoop {
     }
     const entries = this.#variables.flatMap(entriesOf);
     const own = packLike(entries, this.#layouts, this.#wanted, agreement);
-    return { test, states: [codeOf(completion), ...values, ...own] };
+    return { test, states: [codeOf(completion), ...values, ...own], rows };
   }
 
   get #returnCount(): number {
@@ -247,9 +254,10 @@ class CapturedLoop {
     });
   }
 
-  /** Gives the variables their last values. */
-  leave(states: readonly NDArray[]): Completion {
+  /** Gives the variables their last values, and lists the rows of all iterations. */
+  leave(states: readonly NDArray[], stacked: readonly NDArray[]): Completion {
     this.#give(states);
+    addPushed(this.#rows.pushed(stacked));
     const { codes } = this.#known;
     const value = this.returnedIn(states);
     // The loop may not run at all, or its last test may not hold: both are normal ends.
@@ -357,7 +365,7 @@ function capturedRows(
     }
     const traced = new CapturedLoop(variables, wanted, known, undefined);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);
-    const [, states] = foreach(
+    const [stacked, states] = foreach(
       (row: NDArray, before: NDArray[]) => {
         const run = (): Going => ({
           test: true,
@@ -376,16 +384,16 @@ function capturedRows(
               ),
             })
           : run;
-        const { states: after } = traced.iterate(before, iterate);
+        const { states: after, rows: outputs } = traced.iterate(before, iterate);
         if (!mayLeave && [...known.codes].some((code) => code !== normal)) {
           wanted.set('the loop is left early', 'bool');
           throw new Retrace();
         }
-        return [[], [...after]];
+        return [outputs, [...after]];
       },
       rows,
       [...traced.initial],
-    ) as unknown as [unknown, NDArray[]];
-    return withoutBreak(traced.leave(states), number);
+    ) as unknown as [NDArray[], NDArray[]];
+    return withoutBreak(traced.leave(states, stacked), number);
   });
 }

@@ -2,6 +2,7 @@ import { TraceError } from '../../base/errors.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import { useGraph, undecidable } from './host.js';
+import type { Rows } from './rows.js';
 import { endsPath, noteThrown } from './throws.js';
 
 /* The path that is traced now: what may be done on it, and how it ends where a statement throws. */
@@ -9,16 +10,24 @@ import { endsPath, noteThrown } from './throws.js';
 /** The number of branches and loops that arrays decide around the code that runs now. */
 let depth = 0;
 
-/** Stands for the innermost path or iteration that is traced now. */
-let path: object = {};
+/** A path or an iteration that is traced. */
+export interface TracedPath {
+  readonly around: TracedPath | null;
+  /** Rows that it pushes to lists made outside of it. */
+  readonly pushed: Map<object, readonly Rows[]>;
+  /** Such lists that it reads. */
+  readonly read: Set<object>;
+}
 
-/** Lists, maps and sets by the path they were made on, which may fill them. */
-const makers = new WeakMap<object, object>();
+function pathIn(around: TracedPath | null): TracedPath {
+  return { around, pushed: new Map(), read: new Set() };
+}
 
-/** Notes where a list, map or set was made. */
-export function made(value: object): object {
-  if (depth > 0) makers.set(value, path);
-  return value;
+/** The innermost one around the code that runs now. */
+let path: TracedPath = pathIn(null);
+
+export function currentPath(): TracedPath {
+  return path;
 }
 
 /** Deeper ones are a recursion that only an array would end. */
@@ -31,7 +40,10 @@ let pathCapture: Capture | null = null;
  * Runs code that an array decides about. @param dead The result where a statement of the code throws: the program
  * throws that where it comes there.
  */
-export function decided<R>(run: () => R, dead: () => R): R {
+export function decided<R>(
+  run: () => R,
+  dead: () => R,
+): { readonly result: R; readonly traced: TracedPath } {
   if (depth >= deepest) {
     throw new TraceError('branches that arrays decide are nested without end', {
       op: useGraph,
@@ -42,13 +54,13 @@ export function decided<R>(run: () => R, dead: () => R): R {
   }
   const around = { path, pathCapture };
   depth++;
-  path = {};
+  path = pathIn(path);
   pathCapture = mode.capture;
   try {
-    return run();
+    return { result: run(), traced: path };
   } catch (error) {
     if (!endsPath(error)) throw error;
-    return dead();
+    return { result: dead(), traced: pathIn(null) };
   } finally {
     depth--;
     ({ path, pathCapture } = around);
@@ -82,17 +94,5 @@ export function thrown(value: unknown, site: string): unknown {
 /** An object whose members are about to change, and which no variable holds. */
 export function target(object: unknown, site: string): unknown {
   undecided('a change of an object', site);
-  return object;
-}
-
-/** The receiver of a method that changes lists, maps and sets. */
-export function collection(object: unknown, site: string): unknown {
-  const isCollection =
-    Array.isArray(object) ||
-    object instanceof Map ||
-    object instanceof Set ||
-    ArrayBuffer.isView(object);
-  if (isCollection && makers.get(object) !== path)
-    undecided('a change of a list, map or set', site);
   return object;
 }

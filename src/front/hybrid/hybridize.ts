@@ -5,7 +5,7 @@ import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { checkHybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import { setOriginal } from '../options/originals.js';
-import { refuseUnconverted } from '../converted/unconverted.js';
+import { refuseUnconverted } from './unconverted.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
 install();

@@ -4,7 +4,7 @@ import { callable, checkArgument, valueRule } from '../../base/attributes/option
 import { isCapturable } from '../options/capturable.js';
 import { noteFields } from '../core/capture.js';
 import { setOriginal } from '../options/originals.js';
-import { refuseUnconverted } from '../converted/unconverted.js';
+import { refuseUnconverted } from './unconverted.js';
 import { Captured } from './captured.js';
 import { config } from '../arrays/config.js';
 import { type Explanation, mergeExplanations } from '../caches/explain.js';

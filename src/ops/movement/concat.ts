@@ -20,6 +20,7 @@ import { example } from '../declare/law.js';
 import { overAll } from '../loops.js';
 import { mostOperands } from '../declare/lowering.js';
 import { broadcastTo } from '../reduction/sum.js';
+import { type Join, joiningLists } from './list-join.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
 import { expandDims, reshape } from './reshape.js';
@@ -30,121 +31,122 @@ import { slice, sliceAdjoint } from './slice.js';
 /** Limit up to which gradients are slices; for more arrays they are one split. */
 const fewArrays = 8;
 
-type Join = <T extends Tensor = DefaultTensor>(arrays: readonly Input<T>[], axis?: number) => T;
-
 /**
  * Concatenates arrays along an axis, 0 by default. Their dtypes are promoted; their shapes must agree on
  * every other axis.
  */
-export const concat: OperatorFunction<Join> = operator({
-  name: 'concat',
-  family: 'movement',
-  attributes: { axis: attr.int },
-  method: false,
-  call: (arrays, axis = 0) => ({ inputs: arrayList('concat', arrays), attributes: { axis } }),
-  infer: ({ inputs, attributes, require }) => {
-    const [first] = inputs;
-    const axis = normalizeAxis('concat', attributes.axis, first.shape.length);
-    for (const { shape } of inputs) {
-      const different = (): Refusal => ({
-        error: 'shape',
-        op: 'concat',
-        problem: words`the shapes differ on other axes than ${axis}`,
-        expected: words`${first.shape} except on axis ${axis}`,
-        actual: words`${shape}`,
-      });
-      require(shape.length === first.shape.length, different);
-      shape.forEach((dim, at) => {
-        if (at !== axis) require(equalSizes(first.shape[at], dim), different);
-      });
-    }
-    const total = inputs.map(({ shape }) => shape[axis]).reduce(addDim);
-    return [{ dtype: first.dtype, shape: first.shape.with(axis, total) }];
-  },
-  gradient: ({ inputs, grads: [g], attributes, needs }) => {
-    const axis = normalizeAxis('concat', attributes.axis, g!.type.shape.length);
-    if (inputs.length > fewArrays) {
-      let stop: Dim = 0;
-      const cuts = inputs.slice(0, -1).map(({ type }) => (stop = addDim(stop, type.shape[axis])));
-      return split(g!, cuts, axis).map((part, i) =>
-        needs[i] ? reshaped(part, inputs[i].type.shape) : null,
-      );
-    }
-    let end: Dim = 0;
-    return inputs.map(({ type }, i) => {
-      const start = end;
-      end = addDim(start, type.shape[axis]);
-      return needs[i] ? reshaped(slice(g!, ...along(axis, [start, end])), type.shape) : null;
-    });
-  },
-  known: ({ inputs, attributes: { axis } }) =>
-    joined(inputs, normalizeAxis('concat', axis, inputs[0].shape.length)),
-  lowering: {
-    kind: 'kernel',
-    kernel: ({ inputs, outputs: [sink], inputTypes, extent, attributes }) => {
-      const axis = normalizeAxis('concat', attributes.axis, sink.shape.length);
-      let end: Dim = 0;
-      const copies = inputs.map((input, i) => {
-        const offset = extent(end);
-        end = addDim(end, inputTypes[i].shape[axis]);
-        return overAll(input.shape, (index) =>
-          sink.store(index.with(axis, e.add(index[axis], offset)), input.at(index)),
+export const concat: OperatorFunction<Join> = joiningLists(
+  'along an axis',
+  operator({
+    name: 'concat',
+    family: 'movement',
+    attributes: { axis: attr.int },
+    method: false,
+    call: (arrays, axis = 0) => ({ inputs: arrayList('concat', arrays), attributes: { axis } }),
+    infer: ({ inputs, attributes, require }) => {
+      const [first] = inputs;
+      const axis = normalizeAxis('concat', attributes.axis, first.shape.length);
+      for (const { shape } of inputs) {
+        const different = (): Refusal => ({
+          error: 'shape',
+          op: 'concat',
+          problem: words`the shapes differ on other axes than ${axis}`,
+          expected: words`${first.shape} except on axis ${axis}`,
+          actual: words`${shape}`,
+        });
+        require(shape.length === first.shape.length, different);
+        shape.forEach((dim, at) => {
+          if (at !== axis) require(equalSizes(first.shape[at], dim), different);
+        });
+      }
+      const total = inputs.map(({ shape }) => shape[axis]).reduce(addDim);
+      return [{ dtype: first.dtype, shape: first.shape.with(axis, total) }];
+    },
+    gradient: ({ inputs, grads: [g], attributes, needs }) => {
+      const axis = normalizeAxis('concat', attributes.axis, g!.type.shape.length);
+      if (inputs.length > fewArrays) {
+        let stop: Dim = 0;
+        const cuts = inputs.slice(0, -1).map(({ type }) => (stop = addDim(stop, type.shape[axis])));
+        return split(g!, cuts, axis).map((part, i) =>
+          needs[i] ? reshaped(part, inputs[i].type.shape) : null,
         );
+      }
+      let end: Dim = 0;
+      return inputs.map(({ type }, i) => {
+        const start = end;
+        end = addDim(start, type.shape[axis]);
+        return needs[i] ? reshaped(slice(g!, ...along(axis, [start, end])), type.shape) : null;
       });
-      return e.block(...copies);
     },
-    // Splits a call into about as many parts as each has arrays: all but the last are alike, and share one
-    // kernel.
-    divided: ({ inputs, outputTypes: [{ shape }], attributes }) => {
-      const axis = normalizeAxis('concat', attributes.axis, shape.length);
-      const size = Math.min(mostOperands, Math.ceil(Math.sqrt(inputs.length)));
-      const parts = Array.from({ length: Math.ceil(inputs.length / size) }, (_, part) =>
-        concat(inputs.slice(part * size, (part + 1) * size), axis),
-      );
-      return [concat(parts, axis)];
-    },
-  },
-  onnx: ({ onnx, inputs, outputTypes: [{ shape }], attributes }) =>
-    onnx.node('Concat', inputs, { axis: normalizeAxis('concat', attributes.axis, shape.length) }),
-  batch: {
-    rows: (context) => {
-      const { inputs, isBatched, length, attributes } = context;
-      const axis = normalizeAxis('concat', attributes.axis, rowShape(context, 0).length);
-      const stretched = inputs.map((x, k) =>
-        isBatched[k] ? x : broadcastTo(x, [length, ...x.type.shape]),
-      );
-      return [concat(stretched, axis + 1)];
-    },
-  },
-  simplify: [
-    {
-      name: 'one-array',
-      law: 'concat([x]) = x',
-      cases: [example([tensor(['n', 2])], (x) => concat([x]))],
-      apply: ({ inputs }) => (inputs.length === 1 ? inputs[0] : null),
-    },
-    {
-      name: 'empty-arrays',
-      law: 'concat([x, empty, y]) = concat([x, y])',
-      cases: [
-        example([tensor(['n', 2]), tensor([0, 2])], (x, none) => concat([x, none, x])),
-        example([tensor([3, 0]), tensor([3, 'n'])], (none, x) => concat([none, x], 1)),
-        example([tensor([0, 2])], (none) => concat([none, none])),
-      ],
-      apply: ({ inputs, attributes, type }) => {
-        const axis = normalizeAxis('concat', attributes.axis, type.shape.length);
-        const filled = inputs.filter(({ type: { shape } }) => shape[axis] !== 0);
-        if (filled.length === inputs.length) return null;
-        return filled.length === 0 ? inputs[0] : concat(filled, axis);
+    known: ({ inputs, attributes: { axis } }) =>
+      joined(inputs, normalizeAxis('concat', axis, inputs[0].shape.length)),
+    lowering: {
+      kind: 'kernel',
+      kernel: ({ inputs, outputs: [sink], inputTypes, extent, attributes }) => {
+        const axis = normalizeAxis('concat', attributes.axis, sink.shape.length);
+        let end: Dim = 0;
+        const copies = inputs.map((input, i) => {
+          const offset = extent(end);
+          end = addDim(end, inputTypes[i].shape[axis]);
+          return overAll(input.shape, (index) =>
+            sink.store(index.with(axis, e.add(index[axis], offset)), input.at(index)),
+          );
+        });
+        return e.block(...copies);
+      },
+      // Splits a call into about as many parts as each has arrays: all but the last are alike, and share one
+      // kernel.
+      divided: ({ inputs, outputTypes: [{ shape }], attributes }) => {
+        const axis = normalizeAxis('concat', attributes.axis, shape.length);
+        const size = Math.min(mostOperands, Math.ceil(Math.sqrt(inputs.length)));
+        const parts = Array.from({ length: Math.ceil(inputs.length / size) }, (_, part) =>
+          concat(inputs.slice(part * size, (part + 1) * size), axis),
+        );
+        return [concat(parts, axis)];
       },
     },
-  ],
-  samples: [
-    { args: [[tensor(['n', 2]), tensor([1, 2]), tensor(['n', 2])]] },
-    { args: [[tensor([2, 'n']), tensor([2, 'm'])], -1] },
-    { args: [[tensor(['n'], { dtype: 'int32' }), tensor(['n'])]] },
-  ],
-});
+    onnx: ({ onnx, inputs, outputTypes: [{ shape }], attributes }) =>
+      onnx.node('Concat', inputs, { axis: normalizeAxis('concat', attributes.axis, shape.length) }),
+    batch: {
+      rows: (context) => {
+        const { inputs, isBatched, length, attributes } = context;
+        const axis = normalizeAxis('concat', attributes.axis, rowShape(context, 0).length);
+        const stretched = inputs.map((x, k) =>
+          isBatched[k] ? x : broadcastTo(x, [length, ...x.type.shape]),
+        );
+        return [concat(stretched, axis + 1)];
+      },
+    },
+    simplify: [
+      {
+        name: 'one-array',
+        law: 'concat([x]) = x',
+        cases: [example([tensor(['n', 2])], (x) => concat([x]))],
+        apply: ({ inputs }) => (inputs.length === 1 ? inputs[0] : null),
+      },
+      {
+        name: 'empty-arrays',
+        law: 'concat([x, empty, y]) = concat([x, y])',
+        cases: [
+          example([tensor(['n', 2]), tensor([0, 2])], (x, none) => concat([x, none, x])),
+          example([tensor([3, 0]), tensor([3, 'n'])], (none, x) => concat([none, x], 1)),
+          example([tensor([0, 2])], (none) => concat([none, none])),
+        ],
+        apply: ({ inputs, attributes, type }) => {
+          const axis = normalizeAxis('concat', attributes.axis, type.shape.length);
+          const filled = inputs.filter(({ type: { shape } }) => shape[axis] !== 0);
+          if (filled.length === inputs.length) return null;
+          return filled.length === 0 ? inputs[0] : concat(filled, axis);
+        },
+      },
+    ],
+    samples: [
+      { args: [[tensor(['n', 2]), tensor([1, 2]), tensor(['n', 2])]] },
+      { args: [[tensor([2, 'n']), tensor([2, 'm'])], -1] },
+      { args: [[tensor(['n'], { dtype: 'int32' }), tensor(['n'])]] },
+    ],
+  }),
+);
 
 /** The elements of arrays concatenated along an axis, or along a new one before it. */
 function joined(arrays: readonly KnownArray[], axis: number): KnownArray['elements'] {
@@ -158,60 +160,63 @@ function joined(arrays: readonly KnownArray[], axis: number): KnownArray['elemen
 }
 
 /** Stacks arrays of one shape along a new axis, which is `axis` of the result. */
-export const stack: OperatorFunction<Join> = operator({
-  name: 'stack',
-  family: 'movement',
-  attributes: { axis: attr.int },
-  method: false,
-  call: (arrays, axis = 0) => ({ inputs: arrayList('stack', arrays), attributes: { axis } }),
-  infer: ({ inputs, attributes, require }) => {
-    const [first] = inputs;
-    const axis = normalizeAxis('stack', attributes.axis, first.shape.length + 1);
-    for (const { shape } of inputs) {
-      const different = (): Refusal => ({
-        error: 'shape',
-        op: 'stack',
-        problem: words`the shapes differ`,
-        expected: words`${first.shape}`,
-        actual: words`${shape}`,
-        advice: 'use concat to join arrays along an axis they have',
-      });
-      require(shape.length === first.shape.length, different);
-      shape.forEach((dim, at) => require(equalSizes(first.shape[at], dim), different));
-    }
-    return [{ dtype: first.dtype, shape: first.shape.toSpliced(axis, 0, inputs.length) }];
-  },
-  gradient: ({ inputs, grads: [g], attributes, needs }) => {
-    const axis = normalizeAxis('stack', attributes.axis, g!.type.shape.length);
-    if (inputs.length > fewArrays) {
-      return split(g!, inputs.length, axis).map((part, i) =>
-        needs[i] ? reshape(part, inputs[i].type.shape) : null,
-      );
-    }
-    return inputs.map(({ type }, i) =>
-      needs[i] ? reshaped(slice(g!, ...along(axis, i)), type.shape) : null,
-    );
-  },
-  known: ({ inputs, attributes: { axis } }) =>
-    joined(inputs, normalizeAxis('stack', axis, inputs[0].shape.length + 1)),
-  lowering: {
-    kind: 'decompose',
-    decompose: ({ inputs, outputTypes: [{ shape }], attributes }) => {
-      const axis = normalizeAxis('stack', attributes.axis, shape.length);
-      return [
-        concat(
-          inputs.map((input) => expandDims(input, axis)),
-          axis,
-        ),
-      ];
+export const stack: OperatorFunction<Join> = joiningLists(
+  'along a new axis',
+  operator({
+    name: 'stack',
+    family: 'movement',
+    attributes: { axis: attr.int },
+    method: false,
+    call: (arrays, axis = 0) => ({ inputs: arrayList('stack', arrays), attributes: { axis } }),
+    infer: ({ inputs, attributes, require }) => {
+      const [first] = inputs;
+      const axis = normalizeAxis('stack', attributes.axis, first.shape.length + 1);
+      for (const { shape } of inputs) {
+        const different = (): Refusal => ({
+          error: 'shape',
+          op: 'stack',
+          problem: words`the shapes differ`,
+          expected: words`${first.shape}`,
+          actual: words`${shape}`,
+          advice: 'use concat to join arrays along an axis they have',
+        });
+        require(shape.length === first.shape.length, different);
+        shape.forEach((dim, at) => require(equalSizes(first.shape[at], dim), different));
+      }
+      return [{ dtype: first.dtype, shape: first.shape.toSpliced(axis, 0, inputs.length) }];
     },
-  },
-  samples: [
-    { args: [[tensor(['n', 2]), tensor(['n', 2]), tensor(['n', 2])], 1] },
-    { args: [[tensor([]), tensor([])]] },
-    { args: [[tensor(['n']), tensor(['n'])], -1] },
-  ],
-});
+    gradient: ({ inputs, grads: [g], attributes, needs }) => {
+      const axis = normalizeAxis('stack', attributes.axis, g!.type.shape.length);
+      if (inputs.length > fewArrays) {
+        return split(g!, inputs.length, axis).map((part, i) =>
+          needs[i] ? reshape(part, inputs[i].type.shape) : null,
+        );
+      }
+      return inputs.map(({ type }, i) =>
+        needs[i] ? reshaped(slice(g!, ...along(axis, i)), type.shape) : null,
+      );
+    },
+    known: ({ inputs, attributes: { axis } }) =>
+      joined(inputs, normalizeAxis('stack', axis, inputs[0].shape.length + 1)),
+    lowering: {
+      kind: 'decompose',
+      decompose: ({ inputs, outputTypes: [{ shape }], attributes }) => {
+        const axis = normalizeAxis('stack', attributes.axis, shape.length);
+        return [
+          concat(
+            inputs.map((input) => expandDims(input, axis)),
+            axis,
+          ),
+        ];
+      },
+    },
+    samples: [
+      { args: [[tensor(['n', 2]), tensor(['n', 2]), tensor(['n', 2])], 1] },
+      { args: [[tensor([]), tensor([])]] },
+      { args: [[tensor(['n']), tensor(['n'])], -1] },
+    ],
+  }),
+);
 
 /**
  * `x` in parts along an axis, 0 by default. A number asks for that many equal parts (a `ShapeError` when it

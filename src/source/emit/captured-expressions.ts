@@ -89,7 +89,7 @@ export abstract class CapturedExpressions extends Form {
           this.#changedBy(node, [node.consequent, node.alternate]),
         );
       case 'LogicalExpression':
-        return this.#logical(node);
+        return this.#logical(node, use);
       case 'UnaryExpression':
         return this.#unary(node);
       case 'BinaryExpression':
@@ -118,7 +118,7 @@ export abstract class CapturedExpressions extends Form {
           child === node.left ? this.#target(child) : this.expression(child),
         );
       case 'CallExpression':
-        return this.#mutatingCall(node) ?? this.copy(node);
+        return this.#mutatingCall(node, use) ?? this.copy(node);
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>
@@ -178,9 +178,16 @@ export abstract class CapturedExpressions extends Form {
     return this.variables(parts, this.facts.scopeAround(node), [this.facts.flow.after.get(node)]);
   }
 
-  #logical(node: t.LogicalExpression): readonly Piece[] {
+  #logical(node: t.LogicalExpression, use: Use): readonly Piece[] {
     const { operator, left, right } = node;
     if (operator === '??') return this.copy(node);
+    if (use === 'none') {
+      // Without its value it is an `if`, whose paths give no values that would have to agree.
+      const arm = [added('() => { '), ...this.expression(right, 'none'), added('; }')];
+      const arms = operator === '&&' ? [arm, 'undefined'] : ['() => {}', arm];
+      const changes = this.#changedBy(node, [right]);
+      return this.call('branch', node, this.site(node), this.argument(left), ...arms, changes);
+    }
     return this.call(
       operator === '&&' ? 'and' : 'or',
       node,
@@ -337,18 +344,19 @@ export abstract class CapturedExpressions extends Form {
   }
 
   /** A call of a method that changes lists, maps and sets on one that was there before. */
-  #mutatingCall(node: t.CallExpression): readonly Piece[] | null {
+  #mutatingCall(node: t.CallExpression, use: Use): readonly Piece[] | null {
     const { callee } = node;
     if (callee.type !== 'MemberExpression' || callee.computed) return null;
     if (callee.property.type !== 'Identifier' || !mutators.has(callee.property.name)) return null;
     if (callee.object.type === 'Super') return null;
     const { object } = callee;
+    const isUsed = callee.property.name === 'push' && use !== 'none' ? ['true'] : [];
     return this.copy(node, (child) =>
       child !== callee
         ? this.expression(child)
         : this.copy(callee, (part) =>
             contains(part, object) && contains(object, part)
-              ? this.call('collection', object, this.argument(object), this.site(node))
+              ? this.call('collection', object, this.argument(object), this.site(node), ...isUsed)
               : this.expression(part),
           ),
     );

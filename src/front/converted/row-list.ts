@@ -1,0 +1,248 @@
+import { currentSource, TraceError } from '../../base/errors.js';
+import { mulDim } from '../../base/dim/index.js';
+import * as operators from '../../ops/index.js';
+import { installListJoin } from '../../ops/movement/list-join.js';
+import { array } from '../arrays/creation.js';
+import { mode } from '../core/mode.js';
+import { NDArray } from '../core/ndarray.js';
+import { siteSource, undecidable, useGraph } from './host.js';
+import { asNumber, isNumberArray } from './numbers.js';
+import { currentPath, isDecided, type TracedPath, undecided } from './path.js';
+import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
+
+/*
+ * Lists, maps and sets that captured code changes. A list to which a path or loop pushes that a captured array
+ * decides about collects rows: it can be stacked, and its length is an array.
+ */
+
+/** Lists, maps and sets by the path they were made on, which may fill them. */
+const makers = new WeakMap<object, TracedPath>();
+
+/** A list that is made in captured code, behind the proxy that the user's code has. */
+interface RowList {
+  /** The path that made the list. */
+  readonly home: TracedPath;
+  /** Entries from before the first rows that an array decided about. */
+  readonly entries: unknown[];
+  /** Rows from then on, as far as they are known on the path that made the list. */
+  readonly rows: Rows[];
+  /** The place of the latest push. */
+  site: string | null;
+  /** True if the value of the call of `push` that is about to run is used. */
+  isLengthUsed: boolean;
+}
+
+/** By their proxies. */
+const rowLists = new WeakMap<object, RowList>();
+
+/** Notes where a list, map or set was made; a plain list may collect rows. */
+export function made(value: object): object {
+  const home = currentPath();
+  const isPlain = Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype;
+  const kept = isPlain && mode.capture !== null ? rowListOf(value, home) : value;
+  makers.set(kept, home);
+  return kept;
+}
+
+/** The receiver of a method that changes lists, maps and sets. `isUsed`: the result of the method is used. */
+export function collection(object: unknown, site: string, isUsed: boolean = false): unknown {
+  const list = typeof object === 'object' && object !== null ? rowLists.get(object) : undefined;
+  if (list !== undefined) {
+    list.site = site;
+    list.isLengthUsed = isUsed;
+    return object;
+  }
+  const isCollection =
+    Array.isArray(object) ||
+    object instanceof Map ||
+    object instanceof Set ||
+    ArrayBuffer.isView(object);
+  if (isCollection && makers.get(object) !== currentPath())
+    undecided('a change of a list, map or set', site);
+  return object;
+}
+
+function rowListOf(entries: unknown[], home: TracedPath): object {
+  const list: RowList = { home, entries, rows: [], site: null, isLengthUsed: false };
+  const proxy = new Proxy(entries, {
+    get: (target, key, receiver) => {
+      if (key === 'push') return pushTo(list);
+      noteRead(list);
+      if (isMutator(key) && isForeign(list)) {
+        throw undecidable('a change of a list, map or set', list.site ?? '');
+      }
+      if (collectsRows(list)) {
+        if (key === 'length') return asNumber(countRows(rowsIn(list)));
+        if (!isHarmless(key)) throw usedAsList(list, key);
+      }
+      return Reflect.get(target, key, receiver);
+    },
+    ...refusals(list),
+  });
+  rowLists.set(proxy, list);
+  return proxy;
+}
+
+/** Traps for what cannot be known of a list that collects rows. */
+function refusals(list: RowList): ProxyHandler<unknown[]> {
+  const refuse = (key: PropertyKey): void => {
+    noteRead(list);
+    if (collectsRows(list)) throw usedAsList(list, key);
+  };
+  return {
+    set: (target, key, value, receiver) => {
+      refuse(key);
+      return Reflect.set(target, key, value, receiver);
+    },
+    defineProperty: (target, key, descriptor) => {
+      refuse(key);
+      return Reflect.defineProperty(target, key, descriptor);
+    },
+    deleteProperty: (target, key) => {
+      refuse(key);
+      return Reflect.deleteProperty(target, key);
+    },
+    has: (target, key) => {
+      refuse(key);
+      return Reflect.has(target, key);
+    },
+    ownKeys: (target) => {
+      refuse('its keys');
+      return Reflect.ownKeys(target);
+    },
+    getOwnPropertyDescriptor: (target, key) => {
+      refuse(key);
+      return Reflect.getOwnPropertyDescriptor(target, key);
+    },
+  };
+}
+
+const mutators: ReadonlySet<PropertyKey> = new Set(
+  'pop shift unshift splice fill copyWithin sort reverse'.split(' '),
+);
+
+function isMutator(key: PropertyKey): boolean {
+  return mutators.has(key);
+}
+
+/** True for a key whose value says nothing about the entries. */
+function isHarmless(key: PropertyKey): boolean {
+  if (typeof key === 'symbol') return key !== Symbol.iterator && key !== Symbol.isConcatSpreadable;
+  return key === 'constructor';
+}
+
+function usedAsList(list: RowList, key: PropertyKey): TraceError {
+  return new TraceError('captured code pushes to a list, whose entries are then unknown', {
+    op: useGraph,
+    expected: 'kn.stack(list), kn.concat(list), list.length or list.push(row)',
+    actual: `a use of ${String(key)}`,
+    advice: 'stack the list first',
+    ...placeOfPush(list),
+  });
+}
+
+function placeOfPush({ site }: RowList): { readonly source?: string } {
+  return site === null ? {} : siteSource(site, currentSource());
+}
+
+/** True on a path that an array decides about, other than the one that made the list. */
+function isForeign({ home }: RowList): boolean {
+  return currentPath() !== home && isDecided();
+}
+
+/** The paths from the current one to that which made a list, without it. */
+function* pathsFrom({ home }: RowList): Iterable<TracedPath> {
+  for (let path: TracedPath | null = currentPath(); path !== null && path !== home;) {
+    yield path;
+    path = path.around;
+  }
+}
+
+function collectsRows(list: RowList): boolean {
+  return list.rows.length > 0 || [...pathsFrom(list)].some(({ pushed }) => pushed.has(list));
+}
+
+function noteRead(list: RowList): void {
+  for (const { read } of pathsFrom(list)) read.add(list);
+}
+
+/** All rows of a list, in order. */
+function rowsIn(list: RowList): Rows {
+  const later = [...pathsFrom(list)].reverse().flatMap(({ pushed }) => pushed.get(list) ?? []);
+  return joinRows([...list.entries.map((entry) => rowOf(list, entry)), ...list.rows, ...later]);
+}
+
+function rowOf(list: RowList, value: unknown): Rows {
+  // An array in the place of a number is float32 among the rows, as the number would be.
+  if (isNumberArray(value)) return singleRow(value.dtype === 'bool' ? value : value.astype('float32')); // prettier-ignore
+  if (value instanceof NDArray) return singleRow(value);
+  if (typeof value === 'number' || typeof value === 'boolean') return singleRow(array(value));
+  throw new TraceError('captured code pushes a value that is no array', {
+    op: useGraph,
+    expected: 'an array or a number',
+    actual: typeof value,
+    ...placeOfPush(list),
+  });
+}
+
+/** The method `push` of a list. */
+function pushTo(list: RowList): (...values: readonly unknown[]) => unknown {
+  const isUsed = list.isLengthUsed;
+  list.isLengthUsed = false;
+  return (...values) => {
+    const isPlain = !isForeign(list) && list.rows.length === 0;
+    if (isPlain) return list.entries.push(...values);
+    for (const value of values) addRows(list, rowOf(list, value));
+    if (!isUsed) return undefined;
+    noteRead(list);
+    return asNumber(countRows(rowsIn(list)));
+  };
+}
+
+function addRows(list: RowList, rows: Rows): void {
+  if (!isForeign(list)) list.rows.push(rows);
+  else {
+    const { pushed } = currentPath();
+    pushed.set(list, [...(pushed.get(list) ?? []), rows]);
+  }
+}
+
+/** Adds the rows that paths have pushed to their lists, on the path around. */
+export function addPushed(pushed: Iterable<readonly [list: object, rows: Rows]>): void {
+  // Only lists of rows are keys of what a path has pushed.
+  for (const [list, rows] of pushed) addRows(list as RowList, rows);
+}
+
+/** Refuses an iteration that reads a list to which it pushes: the rows of those before it are unknown. */
+export function checkUnread({ pushed, read }: TracedPath): void {
+  for (const list of pushed.keys()) {
+    if (!read.has(list)) continue;
+    throw new TraceError('a captured loop reads a list to which it pushes', {
+      op: useGraph,
+      expected: 'uses of the list after the loop',
+      actual: 'a use by an iteration, which does not know the rows of those before it',
+      advice:
+        'leave the loop by break and use the list after it, or keep what an iteration needs in variables',
+      ...placeOfPush(list as RowList), // Only lists of rows are keys.
+    });
+  }
+}
+
+installListJoin((given, place, axis) => {
+  const list = rowLists.get(given);
+  if (list === undefined) return undefined;
+  noteRead(list);
+  if (!collectsRows(list)) return undefined;
+  const rows = maskRows(rowsIn(list));
+  if (place === 'along a new axis')
+    return axis === 0 ? rows : operators.moveaxis<NDArray>(rows, 0, axis);
+  const [count, size, ...rest] = rows.type.shape;
+  if (axis === 0 && size !== undefined) return rows.reshape([mulDim(count, size), ...rest]);
+  throw new TraceError('arrays that captured code pushes to a list are joined along a later axis', {
+    op: useGraph,
+    expected: 'axis 0 of arrays that have one',
+    actual: `axis ${axis}`,
+    advice: 'use stack, then transpose and reshape',
+    ...placeOfPush(list),
+  });
+});

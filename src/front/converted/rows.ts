@@ -1,0 +1,155 @@
+import { isStatic, mulDim, type Dim } from '../../base/dim/index.js';
+import type { TensorType } from '../../ir/types.js';
+import * as operators from '../../ops/index.js';
+import type { NDArray } from '../core/ndarray.js';
+import { placeholders, Retrace, type Wanted } from './values.js';
+
+/*
+ * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have
+ * been pushed have a flag, and the mask is applied where the list is stacked.
+ */
+
+/** Rows along a first axis. */
+export interface Rows {
+  readonly rows: NDArray;
+  /** One bool a row: true if it was pushed. Null where all were. */
+  readonly flags: NDArray | null;
+}
+
+/** Rows by the list that they were pushed to. */
+export type PushedRows = ReadonlyMap<object, readonly Rows[]>;
+
+export function singleRow(row: NDArray): Rows {
+  return { rows: row.expandDims(0), flags: null };
+}
+
+/** One after the other. */
+export function joinRows(parts: readonly Rows[]): Rows {
+  if (parts.length === 1) return parts[0];
+  const rows = operators.concat<NDArray>(parts.map((part) => part.rows));
+  if (parts.every(({ flags }) => flags === null)) return { rows, flags: null };
+  return { rows, flags: operators.concat<NDArray>(parts.map(flagsOf)) };
+}
+
+/** Rows without those that were not pushed. */
+export function maskRows({ rows, flags }: Rows): NDArray {
+  return flags === null ? rows : operators.booleanMask<NDArray>(rows, flags);
+}
+
+/** The number of rows that were pushed, as an int32 array of rank 0. */
+export function countRows({ rows, flags }: Rows): NDArray {
+  if (flags !== null) return flags.astype('int32').sum();
+  return operators.dimLike<NDArray>(rows, rows.type.shape[0], { dtype: 'int32' });
+}
+
+function flagsOf({ rows, flags }: Rows): NDArray {
+  return flags ?? operators.onesLike<NDArray>(rows, { dtype: 'bool', shape: [rows.type.shape[0]] });
+}
+
+/** The rows of one iteration of a loop as its outputs, and those of all iterations. */
+export class LoopRows {
+  #lists: readonly { readonly list: object; readonly isMasked: boolean }[] = [];
+
+  outputs(pushed: PushedRows): readonly NDArray[] {
+    const joined = [...pushed].map(([list, parts]) => ({ list, ...joinRows(parts) }));
+    this.#lists = joined.map(({ list, flags }) => ({ list, isMasked: flags !== null }));
+    return joined.flatMap(({ rows, flags }) => (flags === null ? [rows] : [rows, flags]));
+  }
+
+  /** The rows of each list, from the stacked outputs. */
+  pushed(stacked: readonly NDArray[]): readonly (readonly [list: object, rows: Rows])[] {
+    let next = 0;
+    return this.#lists.map(({ list, isMasked }) => {
+      const rows = withoutIterations(stacked[next++]);
+      return [list, { rows, flags: isMasked ? withoutIterations(stacked[next++]) : null }] as const;
+    });
+  }
+}
+
+/** Rows of iterations as rows one after the other. */
+function withoutIterations(stacked: NDArray): NDArray {
+  const [iterations, count, ...row] = stacked.type.shape;
+  return stacked.reshape([mulDim(iterations, count), ...row]);
+}
+
+/** Rows that both paths of a branch give for a list. */
+interface BranchSlots {
+  /** The number of rows; null where only the data decides it. */
+  readonly count: number | null;
+  /** The type of a row. */
+  readonly type: TensorType;
+}
+
+const knownSlots = new WeakMap<Wanted, Map<object, BranchSlots>>();
+
+/** The rows of two paths of which an array chooses one: both give arrays of one type, with flags. */
+export class BranchRows {
+  readonly #wanted: Wanted;
+  readonly #known: Map<object, BranchSlots>;
+
+  constructor(wanted: Wanted) {
+    this.#wanted = wanted;
+    this.#known = knownSlots.get(wanted) ?? new Map<object, BranchSlots>();
+    knownSlots.set(wanted, this.#known);
+  }
+
+  /**
+   * The rows of a path as arrays.
+   * @throws Retrace where the other path, traced before, has to give more.
+   */
+  outputs(pushed: PushedRows, isFirst: boolean): readonly NDArray[] {
+    const joined = new Map([...pushed].map(([list, parts]) => [list, joinRows(parts)]));
+    let isChanged = false;
+    for (const [list, { rows }] of joined) {
+      const [size, ...row] = rows.type.shape;
+      const known = this.#known.get(list);
+      const count = mostRows(known?.count, size);
+      if (known !== undefined && known.count === count) continue;
+      isChanged = true;
+      this.#known.set(list, { count, type: { dtype: rows.type.dtype, shape: row } });
+    }
+    if (isChanged && !isFirst) {
+      const counts = [...this.#known.values()].map(({ count }) => count);
+      this.#wanted.set(`the rows of lists, ${counts.join(', ')}`, 'bool');
+      throw new Retrace();
+    }
+    return [...this.#known].flatMap(([list, slots]) => filled(joined.get(list), slots));
+  }
+
+  /** The rows of each list, from the results of the branch. */
+  pushed(results: readonly NDArray[]): readonly (readonly [list: object, rows: Rows])[] {
+    return [...this.#known.keys()].map(
+      (list, i) => [list, { rows: results[2 * i], flags: results[2 * i + 1] }] as const,
+    );
+  }
+}
+
+function mostRows(known: number | null | undefined, size: Dim): number | null {
+  if (known === null || !isStatic(size)) return null;
+  return Math.max(known ?? 0, size);
+}
+
+/** As many rows as a branch gives, with zeros where a path has pushed fewer. */
+function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonly NDArray[] {
+  if (joined === undefined) {
+    const { dtype, shape } = type;
+    const types: readonly TensorType[] = [
+      { dtype, shape: [count ?? 0, ...shape] },
+      { dtype: 'bool', shape: [count ?? 0] },
+    ];
+    const layout = { what: 'a pushed row', structure: null, value: null, types, isNumber: false };
+    return placeholders([layout], { mayDiffer: true });
+  }
+  const { rows } = joined;
+  const flags = flagsOf(joined);
+  const [size, ...row] = rows.type.shape;
+  if (count === null || size === count) return [rows, flags];
+  const missing = count - (size as number); // A path has no more rows than the branch, whose count is static.
+  return [
+    operators.concat<NDArray>([
+      rows,
+      operators.zerosLike<NDArray>(rows, { shape: [missing, ...row] }),
+    ]),
+    operators.concat<NDArray>([flags, operators.zerosLike<NDArray>(flags, { shape: [missing] })]),
+  ];
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { converted } from '../../source/convert.js';
+
+/* Lists to which captured code pushes: the rows, their number and gradients are those of eager code. */
+
+Object.assign(globalThis, { kn });
+
+type Fn = (...args: kn.NDArray[]) => kn.NDArray;
+const fn = (text: string): Fn =>
+  converted(`function main(a, rows) { 'use graph';\n${text} }`) as unknown as Fn;
+
+/** Programs that give an array of `a`, a number, and `rows`, of two columns. */
+const programs: Readonly<Record<string, string>> = {
+  'a while loop':
+    'const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return kn.stack(l).mul(2);',
+  'rows before and after':
+    'const l = [a.mul(3)]; l.push(a); while (a.greater(1)) { a = a.div(2); l.push(a.mul(a)); } l.push(a.add(7)); return kn.stack(l);',
+  'rows of an array': 'const l = []; for (const r of rows) l.push(r.mul(a)); return kn.stack(l);',
+  'two rows an iteration':
+    'const l = []; for (const r of rows) { l.push(r); l.push(r.mul(2), a.mul(r)); } return kn.stack(l);',
+  'two lists':
+    'const l = [], m = [a]; for (const r of rows) { l.push(r); m.push(r.sum()); } return kn.concat([kn.stack(l).sum(1).mul(2), kn.stack(m)]);',
+  'a condition':
+    'const l = [a]; for (const r of rows) { if (r.sum().less(4)) l.push(r.prod()); } return kn.stack(l);',
+  'another condition':
+    'const l = [a]; for (const r of rows) { if (r.sum().less(4)) a = a.add(1); else l.push(a.mul(r.sum())); } return kn.stack(l);',
+  'conditions in conditions':
+    'const l = [a]; for (const r of rows) { const s = r.sum(); if (s.less(4)) { l.push(s); if (s.less(2)) l.push(a, s); else { a = a.mul(2); l.push(a); } } else if (s.greater(5)) l.push(s.mul(a)); } return kn.stack(l);',
+  continue:
+    'const l = [a]; for (const r of rows) { if (r.sum().less(2)) continue; l.push(r.sum().mul(a)); } return kn.stack(l);',
+  'break in a while loop':
+    'const l = []; while (true) { l.push(a); a = a.div(2); if (a.less(1)) break; l.push(a.mul(3)); } return kn.stack(l);',
+  'break in rows':
+    'const l = [a]; for (const r of rows) { if (r.slice(0).less(0)) break; l.push(r.sum()); if (r.sum().greater(8)) break; l.push(a.mul(2)); } return kn.stack(l);',
+  return:
+    'const l = []; for (const r of rows) { l.push(r.mul(a)); if (r.slice(0).less(0)) return r.sum(); } return kn.stack(l).sum();',
+  'a return before':
+    'const l = [a]; if (a.greater(20)) return kn.stack(l); for (const r of rows) l.push(r.sum()); l.push(a); return kn.stack(l);',
+  'a branch':
+    'const l = [a]; if (a.greater(5)) l.push(a.mul(2)); l.push(a.mul(3)); return kn.stack(l);',
+  'both arms of a branch':
+    'const l = []; if (a.greater(5)) l.push(a.mul(2)); else { l.push(a.mul(3)); l.push(a); } return kn.stack(l);',
+  'a loop in a branch':
+    'const l = [a]; if (a.greater(5)) { for (const r of rows) l.push(r.sum()); } else l.push(a.mul(2)); return kn.stack(l);',
+  'a while loop in a branch':
+    'const l = [a]; if (a.greater(5)) { while (a.greater(1)) { a = a.div(2); l.push(a); } } else l.push(a.mul(2)); return kn.stack(l);',
+  'a host loop with break':
+    'const l = []; for (let i = 0; i < 4; i++) { l.push(a.add(i)); if (a.add(i).greater(9)) break; l.push(a.mul(i)); } return kn.stack(l);',
+  'nested loops over rows':
+    'const l = []; for (const r of rows) for (const q of rows) { l.push(r.mul(q).sum()); } return kn.stack(l).mul(a);',
+  'nested loops with conditions':
+    'const l = [a]; for (const r of rows) { for (const q of rows) { if (r.mul(q).sum().greater(2)) l.push(r.mul(q).sum().mul(a)); if (q.sum().greater(8)) break; } } return kn.stack(l);',
+  'a list of the iteration':
+    'const l = []; for (const r of rows) { const m = []; for (const q of rows) m.push(q.mul(r)); l.push(kn.stack(m).sum(0)); } return kn.stack(l).mul(a);',
+  'its length':
+    'const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return kn.stack(l).mul(a).sum().div(l.length + 1);',
+  'the length with a condition':
+    'const l = [a]; for (const r of rows) { if (r.sum().less(4)) l.push(r.sum()); } return kn.stack(l).mean().mul(l.length).add(l.length);',
+  'another axis':
+    'const l = []; for (const r of rows) l.push(r.mul(a)); return kn.stack(l, 1).add(kn.stack(l, -1));',
+  concat:
+    'const l = []; for (const r of rows) { if (r.slice(0).greater(-20)) l.push(r.mul(a)); } return kn.concat(l);',
+  'a counter':
+    'const l = []; let i = 0; while (a.greater(1)) { a = a.div(2); i++; l.push(i); } return kn.stack(l).mul(a);',
+  'a logical operator':
+    'const l = [a]; for (const r of rows) { const isPushed = r.sum().less(4); isPushed && l.push(r.sum()); } return kn.stack(l);',
+  'a helper that pushes':
+    'const l = [a]; const keep = (x) => { l.push(x); }; for (const r of rows) { keep(r.sum()); if (r.sum().greater(8)) keep(a); } return kn.stack(l);',
+  'a list that is assigned too':
+    'const l = [a, a.mul(2)]; for (const r of rows) { l[0] = r.sum().add(l[1]); } l.push(a); while (a.greater(1)) { a = a.div(2); l.push(a); } return kn.stack(l);',
+  throw:
+    "const l = [a]; for (const r of rows) { if (r.slice(0).greater(50)) throw new Error('large'); l.push(r.sum()); } return kn.stack(l);",
+};
+
+const sevenths = kn.array([
+  [1, 2],
+  [3, -4],
+  [-5, 6],
+  [0.5, 8],
+  [2, 2],
+]);
+
+function outcome(f: Fn, value: number, rows: kn.NDArray): unknown {
+  const [a, r] = [kn.array(value), rows.mul(1)];
+  a.attachGrad();
+  r.attachGrad();
+  const y = f(a, r);
+  const weights = kn
+    .arange(y.size)
+    .reshape(y.shape as number[])
+    .add(1);
+  const x = kn.autograd.record(() => f(a, r).mul(weights).sum());
+  x.backward();
+  return { shape: y.shape, y: y.tolist(), a: a.grad!.tolist(), rows: r.grad!.tolist() };
+}
+
+for (const [name, text] of Object.entries(programs)) {
+  test(`${name}: rows and gradients are those of eager code`, () => {
+    const f = fn(text);
+    const captured = kn.hybridize(f);
+    for (const value of [9, 3, 40]) {
+      for (const count of [5, 1, 3]) {
+        const rows = sevenths.slice([0, count]);
+        assert.deepEqual(
+          outcome(captured, value, rows),
+          outcome(f, value, rows),
+          `${value}, ${count}`,
+        );
+      }
+    }
+  });
+}
