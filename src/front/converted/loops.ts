@@ -28,7 +28,7 @@ import {
 } from './completion.js';
 import { after, proceed } from './branch.js';
 import { decided } from './path.js';
-import { addPushed, checkUnread } from './row-list.js';
+import { addPushed, checkIteration } from './row-list.js';
 import { LoopRows } from './rows.js';
 import { useGraph } from './host.js';
 import {
@@ -209,7 +209,7 @@ class CapturedLoop {
     const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
     const { result, traced } = decided(iteration, dead);
     const { test, completion, mayBreak } = result;
-    checkUnread(traced);
+    checkIteration(traced);
     const rows = [...this.#rows.outputs(traced.pushed)];
     if (completion?.kind === 'dead') return { test, states: before, rows };
     if (mayBreak) this.#known.mayEnd = true;

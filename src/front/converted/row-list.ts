@@ -1,5 +1,5 @@
 import { currentSource, TraceError } from '../../base/errors.js';
-import { mulDim } from '../../base/dim/index.js';
+import { type Dim, mulDim, symbolsOf } from '../../base/dim/index.js';
 import * as operators from '../../ops/index.js';
 import { installListJoin } from '../../ops/movement/list-join.js';
 import { array } from '../arrays/creation.js';
@@ -213,19 +213,37 @@ export function addPushed(pushed: Iterable<readonly [list: object, rows: Rows]>)
   for (const [list, rows] of pushed) addRows(list as RowList, rows);
 }
 
-/** Refuses an iteration that reads a list to which it pushes: the rows of those before it are unknown. */
-export function checkUnread({ pushed, read }: TracedPath): void {
-  for (const list of pushed.keys()) {
-    if (!read.has(list)) continue;
-    throw new TraceError('a captured loop reads a list to which it pushes', {
+/**
+ * Refuses an iteration that reads a list to which it pushes, since the rows of those before it are unknown, and one
+ * whose data decides how many rows it has to give.
+ */
+export function checkIteration({ pushed, read }: TracedPath): void {
+  for (const [list, parts] of pushed) {
+    const place = placeOfPush(list as RowList); // Only lists of rows are keys.
+    if (read.has(list)) {
+      throw new TraceError('a captured loop reads a list to which it pushes', {
+        op: useGraph,
+        expected: 'uses of the list after the loop',
+        actual: 'a use by an iteration, which does not know the rows of those before it',
+        advice:
+          'leave the loop by break and use the list after it, or keep what an iteration needs in variables',
+        ...place,
+      });
+    }
+    if (!parts.some(({ rows }) => isDecidedInside(rows.type.shape[0]))) continue;
+    throw new TraceError('the data of an iteration decides how many rows it pushes to a list', {
       op: useGraph,
-      expected: 'uses of the list after the loop',
-      actual: 'a use by an iteration, which does not know the rows of those before it',
-      advice:
-        'leave the loop by break and use the list after it, or keep what an iteration needs in variables',
-      ...placeOfPush(list as RowList), // Only lists of rows are keys.
+      expected: 'as many calls of push in each iteration, with conditions or without',
+      actual: 'pushes by a loop inside of it, whose number of iterations the data decides',
+      advice: 'make a list in the iteration, and push what is computed from it',
+      ...place,
     });
   }
+}
+
+/** True for a size that only the data of the present iteration decides. */
+function isDecidedInside(size: Dim): boolean {
+  return [...symbolsOf(size)].some((name) => mode.capture?.sizes.decided.has(name) === true);
 }
 
 installListJoin((given, place, axis) => {

@@ -38,7 +38,7 @@ export function maskRows({ rows, flags }: Rows): NDArray {
 
 /** The number of rows that were pushed, as an int32 array of rank 0. */
 export function countRows({ rows, flags }: Rows): NDArray {
-  if (flags !== null) return flags.astype('int32').sum();
+  if (flags !== null) return flags.astype('int32').sum().astype('int32');
   return operators.dimLike<NDArray>(rows, rows.type.shape[0], { dtype: 'int32' });
 }
 

@@ -187,6 +187,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /joined along a later axis/,
     eager: 16,
   },
+  'rows of a loop inside whose number the data decides': {
+    code: `const l = []; for (const r of kn.stack([a, a])) { let s = r; while (s.greater(1)) { s = s.div(2); l.push(s); } } return kn.stack(l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /the data of an iteration decides how many rows it pushes/,
+    eager: 4.5,
+  },
   'a list that is no variable': {
     code: `const o = { l: [] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
     error: 'KAON_TRACE',

@@ -52,6 +52,8 @@ const programs: Readonly<Record<string, string>> = {
     'const l = []; for (const r of rows) for (const q of rows) { l.push(r.mul(q).sum()); } return kn.stack(l).mul(a);',
   'nested loops with conditions':
     'const l = [a]; for (const r of rows) { for (const q of rows) { if (r.mul(q).sum().greater(2)) l.push(r.mul(q).sum().mul(a)); if (q.sum().greater(8)) break; } } return kn.stack(l);',
+  'a while loop in rows with a list of its own':
+    'const l = []; for (const r of rows) { let s = r.sum().abs(); const m = [s]; while (s.greater(1)) { s = s.div(2); m.push(s.mul(a)); } l.push(kn.stack(m).sum()); } return kn.stack(l);',
   'a list of the iteration':
     'const l = []; for (const r of rows) { const m = []; for (const q of rows) m.push(q.mul(r)); l.push(kn.stack(m).sum(0)); } return kn.stack(l).mul(a);',
   'its length':
@@ -112,3 +114,47 @@ for (const [name, text] of Object.entries(programs)) {
     }
   });
 }
+
+test('no rows give a first dimension of 0', () => {
+  for (const text of [
+    'const l = []; while (a.greater(1)) { a = a.div(2); l.push(rows); } return kn.stack(l);',
+    'const l = []; for (const r of rows) { if (a.greater(1)) l.push(rows); } return kn.stack(l);',
+    'const l = []; if (a.greater(1)) l.push(rows); return kn.stack(l);',
+  ]) {
+    const captured = kn.hybridize(fn(text));
+    assert.deepEqual(captured(kn.array(0), sevenths).shape, [0, 5, 2], text);
+    assert.deepEqual(captured(kn.array(2), sevenths).shape.slice(1), [5, 2], text);
+  }
+  const none = kn.hybridize(fn('const l = []; for (const r of rows) l.push(r); return kn.stack(l).add(l.length);')); // prettier-ignore
+  assert.deepEqual(none(kn.array(0), kn.zeros([0, 2])).shape, [0, 2]);
+});
+
+test('the length of a list that collects rows is one int32', () => {
+  const of = (text: string): kn.NDArray => kn.hybridize(fn(text))(kn.array(5), sevenths);
+  const plain = of('const l = [a]; for (const r of rows) l.push(r.sum()); return l.length;');
+  assert.deepEqual([plain.dtype, plain.shape, plain.item()], ['int32', [], 6]);
+  const some = of('const l = [a]; for (const r of rows) { if (r.sum().less(4)) l.push(r.sum()); } return l.length;'); // prettier-ignore
+  assert.deepEqual([some.dtype, some.shape, some.item()], ['int32', [], 4]);
+});
+
+test('one graph serves any number of rows', () => {
+  const f = fn(programs['conditions in conditions']);
+  const captured = kn.hybridize(f, { dynamic: [null, ['n']] });
+  const traces: number[] = [];
+  for (const count of [5, 2, 4, 1]) {
+    const rows = sevenths.slice([0, count]);
+    assert.deepEqual(outcome(captured, 3, rows), outcome(f, 3, rows));
+    traces.push(captured.explain().traces.length);
+  }
+  // Recorded calls and others have a trace each.
+  assert.deepEqual(traces, [2, 2, 2, 2]);
+});
+
+test('a static graph collects rows', () => {
+  const f = fn(programs['break in rows']);
+  const graph = kn.staticGraph(f);
+  for (const count of [5, 3, 2]) {
+    const rows = sevenths.slice([0, count]);
+    assert.deepEqual(graph(kn.array(4), rows).tolist(), f(kn.array(4), rows).tolist());
+  }
+});
