@@ -1,3 +1,4 @@
+import type { DType } from '../../base/dtype.js';
 import { currentSource, TraceError } from '../../base/errors.js';
 import { type Dim, mulDim, symbolsOf } from '../../base/dim/index.js';
 import * as operators from '../../ops/index.js';
@@ -26,6 +27,8 @@ interface RowList {
   readonly entries: unknown[];
   /** Rows from then on, as far as they are known on the path that made the list. */
   readonly rows: Rows[];
+  /** Dtypes of the rows, and `number`. */
+  readonly dtypes: Set<DType | 'number'>;
   /** The place of the latest push. */
   site: string | null;
   /** True if the value of the call of `push` that is about to run is used. */
@@ -63,7 +66,14 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
 }
 
 function rowListOf(entries: unknown[], home: TracedPath): object {
-  const list: RowList = { home, entries, rows: [], site: null, isLengthUsed: false };
+  const list: RowList = {
+    home,
+    entries,
+    rows: [],
+    dtypes: new Set(),
+    site: null,
+    isLengthUsed: false,
+  };
   const proxy = new Proxy(entries, {
     get: (target, key, receiver) => {
       if (key === 'push') return pushTo(list);
@@ -173,14 +183,35 @@ function rowsIn(list: RowList): Rows {
 }
 
 function rowOf(list: RowList, value: unknown): Rows {
-  // An array in the place of a number is float32 among the rows, as the number would be.
-  if (isNumberArray(value)) return singleRow(value.dtype === 'bool' ? value : value.astype('float32')); // prettier-ignore
-  if (value instanceof NDArray) return singleRow(value);
-  if (typeof value === 'number' || typeof value === 'boolean') return singleRow(array(value));
-  throw new TraceError('captured code pushes a value that is no array', {
+  const row = typeof value === 'number' || typeof value === 'boolean' ? array(value) : value;
+  if (!(row instanceof NDArray)) {
+    throw new TraceError('captured code pushes a value that is no array', {
+      op: useGraph,
+      expected: 'an array or a number',
+      actual: typeof value,
+      ...placeOfPush(list),
+    });
+  }
+  const isNumber: boolean = (row !== value || isNumberArray(row)) && row.dtype !== 'bool';
+  list.dtypes.add(isNumber ? 'number' : row.dtype);
+  checkNumbers(list);
+  // Numbers alone are stacked as float32, also where arrays of int32 stand for them.
+  return singleRow(isNumber ? row.astype('float32') : row);
+}
+
+/** Dtypes that promotion takes from arrays of float32 as it takes them from numbers. */
+const besideNumbers: ReadonlySet<string> = new Set(['number', 'bool', 'float32', 'float64']);
+
+/** Refuses numbers among arrays whose dtype they would take on, since each is an array of its own. */
+function checkNumbers(list: RowList): void {
+  const { dtypes } = list;
+  const other = [...dtypes].find((dtype) => !besideNumbers.has(dtype));
+  if (other === undefined || !dtypes.has('number')) return;
+  throw new TraceError('captured code pushes numbers and arrays of another dtype to a list', {
     op: useGraph,
-    expected: 'an array or a number',
-    actual: typeof value,
+    expected: 'numbers, or arrays of one dtype',
+    actual: `numbers and ${other}`,
+    advice: `push kn.array(number, { dtype: '${other}' })`,
     ...placeOfPush(list),
   });
 }

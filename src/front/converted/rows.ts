@@ -1,3 +1,4 @@
+import { promote } from '../../base/dtype.js';
 import { isStatic, mulDim, type Dim } from '../../base/dim/index.js';
 import type { TensorType } from '../../ir/types.js';
 import * as operators from '../../ops/index.js';
@@ -104,13 +105,14 @@ export class BranchRows {
       const [size, ...row] = rows.type.shape;
       const known = this.#known.get(list);
       const count = mostRows(known?.count, size);
-      if (known !== undefined && known.count === count) continue;
+      const dtype = known === undefined ? rows.dtype : promote(known.type.dtype, rows.dtype);
+      if (known?.count === count && known.type.dtype === dtype) continue;
       isChanged = true;
-      this.#known.set(list, { count, type: { dtype: rows.type.dtype, shape: row } });
+      this.#known.set(list, { count, type: { dtype, shape: row } });
     }
     if (isChanged && !isFirst) {
-      const counts = [...this.#known.values()].map(({ count }) => count);
-      this.#wanted.set(`the rows of lists, ${counts.join(', ')}`, 'bool');
+      const slots = [...this.#known.values()].map(({ count, type }) => `${count} ${type.dtype}`);
+      this.#wanted.set(`the rows of lists, ${slots.join(', ')}`, 'bool');
       throw new Retrace();
     }
     return [...this.#known].flatMap(([list, slots]) => filled(joined.get(list), slots));
@@ -140,7 +142,7 @@ function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonl
     const layout = { what: 'a pushed row', structure: null, value: null, types, isNumber: false };
     return placeholders([layout], { mayDiffer: true });
   }
-  const { rows } = joined;
+  const rows = joined.rows.astype(type.dtype);
   const flags = flagsOf(joined);
   const [size, ...row] = rows.type.shape;
   if (count === null || size === count) return [rows, flags];

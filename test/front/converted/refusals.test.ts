@@ -193,6 +193,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /the data of an iteration decides how many rows it pushes/,
     eager: 4.5,
   },
+  'numbers among pushed integers': {
+    code: `const l = [1]; if (a.greater(1)) l.push(a.astype('int32')); return kn.stack(l).sum().astype('float32');`,
+    error: 'KAON_TRACE',
+    problem: /pushes numbers and arrays of another dtype/,
+    eager: 4,
+  },
   'a list that is no variable': {
     code: `const o = { l: [] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
     error: 'KAON_TRACE',

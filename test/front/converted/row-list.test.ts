@@ -54,6 +54,10 @@ const programs: Readonly<Record<string, string>> = {
     'const l = [a]; for (const r of rows) { for (const q of rows) { if (r.mul(q).sum().greater(2)) l.push(r.mul(q).sum().mul(a)); if (q.sum().greater(8)) break; } } return kn.stack(l);',
   'a while loop in rows with a list of its own':
     'const l = []; for (const r of rows) { let s = r.sum().abs(); const m = [s]; while (s.greater(1)) { s = s.div(2); m.push(s.mul(a)); } l.push(kn.stack(m).sum()); } return kn.stack(l);',
+  'dtypes that are promoted':
+    'const l = []; for (const r of rows) { if (r.sum().greater(4)) l.push(r.sum().greater(9)); else if (r.sum().less(0)) l.push(r.argmax()); else l.push(r.sum()); } return kn.stack(l).mul(a);',
+  'numbers and booleans':
+    'const l = [3, true]; let i = 0; for (const r of rows) { i += 2; if (r.sum().greater(4)) { l.push(i); l.push(0.5, a); } } return kn.stack(l).mul(a);',
   'a list of the iteration':
     'const l = []; for (const r of rows) { const m = []; for (const q of rows) m.push(q.mul(r)); l.push(kn.stack(m).sum(0)); } return kn.stack(l).mul(a);',
   'its length':
