@@ -16,6 +16,7 @@ const expected: readonly (readonly RegExp[])[] = [
     /^ {2}while at 8:3\n {4}reads x, a, steps\n {4}carries x, steps\n {4}returns x$/m,
   ],
   [/^\[ 3, 4 \] \[ 21, 3 \]$/m, /^1$/m],
+  [/^\[ 10, 5 \]$/m, /^\[ 0 \]$/m],
 ];
 
 test('the examples of the page about plain control flow compile, convert as Node loads them, and run', () => {

@@ -44,22 +44,32 @@ interface Scope {
   readonly flags: readonly string[];
   readonly loops: readonly string[];
   readonly blocks: readonly string[];
-  readonly isInLoop: boolean;
+  /** The number of loops around. */
+  readonly depth: number;
+}
+
+/** Statements that programs have besides. */
+interface ProgramOptions {
+  readonly refuses?: boolean;
+  readonly pushes?: boolean;
 }
 
 export class ArrayProgramWriter {
   readonly #random: () => number;
   /** True if programs throw and check. */
   readonly #refuses: boolean;
+  /** True if programs push to the lists `l` and `m`. */
+  readonly #pushes: boolean;
   #names = 0;
   #size = 0;
 
-  constructor(seed: number, refuses: boolean = false) {
+  constructor(seed: number, { refuses = false, pushes = false }: ProgramOptions = {}) {
     this.#random = randomFrom(seed * 7919);
     this.#refuses = refuses;
+    this.#pushes = pushes;
   }
 
-  /** The declaration of a function `main(a, b, rows, demand)`. */
+  /** The declaration of a function `main(a, b, rows, demand, total)`. */
   write(): string {
     const scope: Scope = {
       arrays: ['a', 'b', 'x'],
@@ -67,10 +77,12 @@ export class ArrayProgramWriter {
       flags: ['f'],
       loops: [],
       blocks: [],
-      isInLoop: false,
+      depth: 0,
     };
     const body = this.#block(scope, 0, 6);
-    return `function main(a, b, rows, demand) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125);\n}`;
+    const lists = this.#pushes ? 'const l = [a], m = [b, a];\n' : '';
+    const totals = this.#pushes ? '.add(total(l)).sub(total(m))' : '';
+    return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals};\n}`;
   }
 
   #below(n: number): number {
@@ -115,22 +127,22 @@ export class ArrayProgramWriter {
         return `if (${this.#test(scope, 2)}) ${inner()}${this.#chance(0.5) ? ` else ${inner()}` : ''}`;
       case 3: {
         const [c, label] = [this.#name('c'), this.#name('L')];
-        const body = inner({ isInLoop: true, loops: [...scope.loops, label] });
+        const body = inner({ depth: scope.depth + 1, loops: [...scope.loops, label] });
         const test = this.#chance(0.5) ? ` && ${this.#test(scope, 1)}` : '';
         return `let ${c} = a.mul(0);\n${label}: while (${c}.less(3)${test}) {\n${c} = ${c}.add(1);\n${body}\n}`;
       }
       case 4: {
         const c = this.#name('c');
-        return `let ${c} = a.mul(0);\ndo {\n${c} = ${c}.add(1);\n${inner({ isInLoop: true })}\n} while (${c}.less(2));`;
+        return `let ${c} = a.mul(0);\ndo {\n${c} = ${c}.add(1);\n${inner({ depth: scope.depth + 1 })}\n} while (${c}.less(2));`;
       }
       case 5: {
         const [i, label] = [this.#name('i'), this.#name('L')];
-        const body = inner({ isInLoop: true, loops: [...scope.loops, label] });
+        const body = inner({ depth: scope.depth + 1, loops: [...scope.loops, label] });
         return `${label}: for (let ${i} = 0; ${i} < 3; ${i}++) {\nx = x.add(${i} * 2);\n${body}\n}`;
       }
       case 6: {
         const r = this.#name('r');
-        const body = inner({ isInLoop: true, arrays: [...scope.arrays] });
+        const body = inner({ depth: scope.depth + 1, arrays: [...scope.arrays] });
         return `for (const ${r} of rows(${this.#array(scope, 1)}, ${this.#array(scope, 1)})) {\nx = x.add(${r});\n${body}\n}`;
       }
       default: {
@@ -152,9 +164,14 @@ export class ArrayProgramWriter {
   }
 
   #simple(scope: Scope, depth: number): string {
+    // The data of an iteration must not decide how many rows it pushes, as a loop inside of it would.
+    if (this.#pushes && scope.depth < 2 && this.#chance(0.3)) {
+      const push = `${this.#pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.#chance(0.2) ? ', x' : ''});`;
+      return this.#chance(0.3) ? `if (${this.#test(scope, 1)}) ${push}` : push;
+    }
     if (this.#refuses && this.#chance(0.3)) return this.#refusal(scope);
     const jumps = [
-      ...(scope.isInLoop ? ['break;', 'continue;'] : []),
+      ...(scope.depth > 0 ? ['break;', 'continue;'] : []),
       ...scope.loops.flatMap((label) => [`break ${label};`, `continue ${label};`]),
       ...scope.blocks.map((label) => `break ${label};`),
       ...(depth > 0 && this.#chance(0.4) ? [`return ${this.#array(scope, 2)};`] : []),

@@ -74,7 +74,7 @@ for (let part = 0; part < 2; part++) {
     const seen = { refusals: 0, results: 0 };
     for (let k = part; k < count; k += 2) {
       const seed = first + k;
-      const code = new ArrayProgramWriter(seed, true).write();
+      const code = new ArrayProgramWriter(seed, { refuses: true }).write();
       const f = converted(code) as unknown as Refusing;
       const hybrid = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => f(a, b, stacked, kn.check));
       for (const values of inputs) {
@@ -106,5 +106,44 @@ for (let part = 0; part < 2; part++) {
       }
     }
     assert.ok(seen.refusals > count / 12 && seen.results > count / 12, JSON.stringify(seen));
+  });
+}
+
+type Pushing = (
+  a: kn.NDArray,
+  b: kn.NDArray,
+  rows: (...all: kn.NDArray[]) => kn.NDArray,
+  demand: undefined,
+  total: (list: readonly kn.NDArray[]) => kn.NDArray,
+) => kn.NDArray;
+
+/** A number that the order of the rows decides, and how many they are. */
+const total = (list: readonly kn.NDArray[]): kn.NDArray =>
+  kn.cumsum(kn.stack(list), 0).sum().add(list.length);
+
+for (let part = 0; part < 2; part++) {
+  test(`random programs that push rows, part ${part + 1}`, () => {
+    for (let k = part; k < count; k += 2) {
+      const seed = first + k;
+      const code = new ArrayProgramWriter(seed, { pushes: true }).write();
+      const f = converted(code) as unknown as Pushing;
+      const hybrid = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => f(a, b, stacked, undefined, total)); // prettier-ignore
+      for (const values of inputs) {
+        const where = `program ${seed} on ${values}:\n${code}\n`;
+        const numbers = (run: (a: kn.NDArray, b: kn.NDArray) => kn.NDArray): readonly number[] => {
+          const [a, b] = values.map(scalar);
+          for (const each of [a, b]) each.attachGrad();
+          try {
+            const y = kn.autograd.record(() => run(a, b).add(a.mul(0)));
+            y.backward();
+            return [y, a.grad!, b.grad!, run(a, b)].map((each) => Number(each.item()));
+          } catch (error) {
+            throw new Error(where, { cause: error });
+          }
+        };
+        const expected = numbers((a, b) => f(a, b, stacked, undefined, total));
+        assertClose(numbers(hybrid), expected, 1e-6, where);
+      }
+    }
   });
 }

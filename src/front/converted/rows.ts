@@ -131,7 +131,7 @@ function mostRows(known: number | null | undefined, size: Dim): number | null {
   return Math.max(known ?? 0, size);
 }
 
-/** As many rows as a branch gives, with zeros where a path has pushed fewer. */
+/** As many rows as a branch gives, with zeros where a path has pushed fewer and their number is known. */
 function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonly NDArray[] {
   if (joined === undefined) {
     const { dtype, shape } = type;
@@ -145,6 +145,11 @@ function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonl
   const rows = joined.rows.astype(type.dtype);
   const flags = flagsOf(joined);
   const [size, ...row] = rows.type.shape;
+  if (count === null && !isStatic(size)) {
+    // Of rows that the data counts the size is a symbol, and no sum: gradients find it in those of the result.
+    const pushed = operators.booleanMask<NDArray>(rows, flags);
+    return [pushed, flagsOf({ rows: pushed, flags: null })];
+  }
   if (count === null || size === count) return [rows, flags];
   const missing = count - (size as number); // A path has no more rows than the branch, whose count is static.
   return [

@@ -58,6 +58,8 @@ const programs: Readonly<Record<string, string>> = {
     'const l = []; for (const r of rows) { if (r.sum().greater(4)) l.push(r.sum().greater(9)); else if (r.sum().less(0)) l.push(r.argmax()); else l.push(r.sum()); } return kn.stack(l).mul(a);',
   'numbers and booleans':
     'const l = [3, true]; let i = 0; for (const r of rows) { i += 2; if (r.sum().greater(4)) { l.push(i); l.push(0.5, a); } } return kn.stack(l).mul(a);',
+  'a while loop of two rows in a branch':
+    'const l = [a]; if (a.greater(5)) { while (a.greater(1)) { a = a.div(2); l.push(a); l.push(a.mul(a)); } l.push(a); } else l.push(a.mul(2)); return kn.stack(l);',
   'a list of the iteration':
     'const l = []; for (const r of rows) { const m = []; for (const q of rows) m.push(q.mul(r)); l.push(kn.stack(m).sum(0)); } return kn.stack(l).mul(a);',
   'its length':
