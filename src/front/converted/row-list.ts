@@ -1,6 +1,6 @@
 import type { DType } from '../../base/dtype.js';
 import { currentSource, TraceError } from '../../base/errors.js';
-import { type Dim, mulDim, symbolsOf } from '../../base/dim/index.js';
+import { mulDim } from '../../base/dim/index.js';
 import * as operators from '../../ops/index.js';
 import { installListJoin } from '../../ops/movement/list-join.js';
 import { array } from '../arrays/creation.js';
@@ -9,7 +9,7 @@ import { NDArray } from '../core/ndarray.js';
 import { siteSource, undecidable, useGraph } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
 import { currentPath, isDecided, type TracedPath, undecided } from './path.js';
-import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
+import { countRows, isDecidedInside, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
 /*
  * Lists, maps and sets that captured code changes. A list to which a path or loop pushes that a captured array
@@ -270,11 +270,6 @@ export function checkIteration({ pushed, read }: TracedPath): void {
       ...place,
     });
   }
-}
-
-/** True for a size that only the data of the present iteration decides. */
-function isDecidedInside(size: Dim): boolean {
-  return [...symbolsOf(size)].some((name) => mode.capture?.sizes.decided.has(name) === true);
 }
 
 installListJoin((given, place, axis) => {

@@ -1,7 +1,8 @@
 import { promote } from '../../base/dtype.js';
-import { isStatic, mulDim, type Dim } from '../../base/dim/index.js';
+import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../base/dim/index.js';
 import type { TensorType } from '../../ir/types.js';
 import * as operators from '../../ops/index.js';
+import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { placeholders, Retrace, type Wanted } from './values.js';
 
@@ -75,8 +76,8 @@ function withoutIterations(stacked: NDArray): NDArray {
 
 /** Rows that both paths of a branch give for a list. */
 interface BranchSlots {
-  /** The number of rows; null where only the data decides it. */
-  readonly count: number | null;
+  /** The number of rows; null where only the data of a path decides it. */
+  readonly count: Dim | null;
   /** The type of a row. */
   readonly type: TensorType;
 }
@@ -106,12 +107,14 @@ export class BranchRows {
       const known = this.#known.get(list);
       const count = mostRows(known?.count, size);
       const dtype = known === undefined ? rows.dtype : promote(known.type.dtype, rows.dtype);
-      if (known?.count === count && known.type.dtype === dtype) continue;
+      if (known?.type.dtype === dtype && isSameCount(known.count, count)) continue;
       isChanged = true;
       this.#known.set(list, { count, type: { dtype, shape: row } });
     }
     if (isChanged && !isFirst) {
-      const slots = [...this.#known.values()].map(({ count, type }) => `${count} ${type.dtype}`);
+      const slots = [...this.#known.values()].map(
+        ({ count, type }) => `${String(count)} ${type.dtype}`,
+      );
       this.#wanted.set(`the rows of lists, ${slots.join(', ')}`, 'bool');
       throw new Retrace();
     }
@@ -126,9 +129,19 @@ export class BranchRows {
   }
 }
 
-function mostRows(known: number | null | undefined, size: Dim): number | null {
-  if (known === null || !isStatic(size)) return null;
-  return Math.max(known ?? 0, size);
+function mostRows(known: Dim | null | undefined, size: Dim): Dim | null {
+  if (known === null || isDecidedInside(size)) return null;
+  if (known === undefined || sameDim(known, size)) return size;
+  return isStatic(known) && isStatic(size) ? Math.max(known, size) : null;
+}
+
+function isSameCount(a: Dim | null, b: Dim | null): boolean {
+  return a === null || b === null ? a === b : sameDim(a, b);
+}
+
+/** True for a size that only the data of the present path or iteration decides. */
+export function isDecidedInside(size: Dim): boolean {
+  return [...symbolsOf(size)].some((name) => mode.capture?.sizes.decided.has(name) === true);
 }
 
 /** As many rows as a branch gives, with zeros where a path has pushed fewer and their number is known. */
@@ -150,8 +163,8 @@ function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonl
     const pushed = operators.booleanMask<NDArray>(rows, flags);
     return [pushed, flagsOf({ rows: pushed, flags: null })];
   }
-  if (count === null || size === count) return [rows, flags];
-  const missing = count - (size as number); // A path has no more rows than the branch, whose count is static.
+  if (count === null || sameDim(size, count)) return [rows, flags];
+  const missing = subDim(count, size);
   return [
     operators.concat<NDArray>([
       rows,

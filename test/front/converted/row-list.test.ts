@@ -60,6 +60,8 @@ const programs: Readonly<Record<string, string>> = {
     'const l = [3, true]; let i = 0; for (const r of rows) { i += 2; if (r.sum().greater(4)) { l.push(i); l.push(0.5, a); } } return kn.stack(l).mul(a);',
   'a while loop of two rows in a branch':
     'const l = [a]; if (a.greater(5)) { while (a.greater(1)) { a = a.div(2); l.push(a); l.push(a.mul(a)); } l.push(a); } else l.push(a.mul(2)); return kn.stack(l);',
+  'a loop in a branch in a loop':
+    'const l = [a]; for (const r of rows) { if (r.sum().less(4)) { for (const q of rows) if (q.sum().less(r.sum())) l.push(q.sum().mul(r.sum())); } } return kn.stack(l).mul(a);',
   'a list of the iteration':
     'const l = []; for (const r of rows) { const m = []; for (const q of rows) m.push(q.mul(r)); l.push(kn.stack(m).sum(0)); } return kn.stack(l).mul(a);',
   'its length':
@@ -144,16 +146,22 @@ test('the length of a list that collects rows is one int32', () => {
 });
 
 test('one graph serves any number of rows', () => {
-  const f = fn(programs['conditions in conditions']);
-  const captured = kn.hybridize(f, { dynamic: [null, ['n']] });
-  const traces: number[] = [];
-  for (const count of [5, 2, 4, 1]) {
-    const rows = sevenths.slice([0, count]);
-    assert.deepEqual(outcome(captured, 3, rows), outcome(f, 3, rows));
-    traces.push(captured.explain().traces.length);
+  for (const name of [
+    'conditions in conditions',
+    'a loop in a branch in a loop',
+    'nested loops with conditions',
+  ]) {
+    const f = fn(programs[name]);
+    const captured = kn.hybridize(f, { dynamic: [null, ['n']] });
+    const traces: number[] = [];
+    for (const count of [5, 2, 4, 1]) {
+      const rows = sevenths.slice([0, count]);
+      assert.deepEqual(outcome(captured, 3, rows), outcome(f, 3, rows));
+      traces.push(captured.explain().traces.length);
+    }
+    // Recorded calls and others have a trace each.
+    assert.deepEqual(traces, [2, 2, 2, 2], name);
   }
-  // Recorded calls and others have a trace each.
-  assert.deepEqual(traces, [2, 2, 2, 2]);
 });
 
 test('a static graph collects rows', () => {
