@@ -105,6 +105,7 @@ const functions: Readonly<Record<string, Maker>> = {
   }),
   compute: ({ x }) => [kn.deferredCompute(() => x.add(1))],
   check: ({ x }) => [x.greater(-100), 'no element is so small'],
+  initDevice: () => ['cpu', { memoryBudget: 1000, worker: false }],
   deferredCompute: ({ x }) => [() => x.add(1)],
   isDeferred: unary,
   sizeOf: ({ x }) => [x, 1],
@@ -324,6 +325,8 @@ const methods: Readonly<Record<string, Maker>> = {
     writeFileSync('saved.safetensors', dense().toSafetensors());
     return { receiver: dense(), args: ['saved.safetensors'] };
   },
+  'nn.Block#to': on(dense, 'cpu'),
+  'nn.Block#cpu': on(dense),
   'nn.Block#toSafetensors': on(dense),
   'nn.Block#fromSafetensors': () => ({ receiver: dense(), args: [dense().toSafetensors()] }),
   'nn.Block#summary': classMethod(dense, ({ x }) => [x]),
@@ -382,6 +385,7 @@ const methods: Readonly<Record<string, Maker>> = {
   'optim.Optimizer#steps': on(() => optimizer(optim.Adam)),
   'optim.Optimizer#step': on((world) => stepped(optim.Adam, world)),
   'optim.Optimizer#zeroGrad': on(() => optimizer(optim.Adam)),
+  'optim.Optimizer#cpu': on(() => optimizer(optim.Adam)),
   'optim.Optimizer#state': on(() => optimizer(optim.Adam)),
   'optim.Optimizer#loadState': () => {
     const made = optimizer(optim.Adam);

@@ -267,6 +267,15 @@ export const corpus: Readonly<Record<string, () => Case>> = {
       [11, 4, 0, 1].map((n): [kn.NDArray] => [normal([n, 6])]),
       [['n', null]],
     ),
+  'a loop that returns its rows as they are': () =>
+    captured(
+      (x: kn.NDArray, y: kn.NDArray) => {
+        const [rows] = kn.foreach((row: kn.NDArray) => [row, []], x, []);
+        return { rows, sum: x.add(y), y };
+      },
+      [1, 0, 3].map((n): [kn.NDArray, kn.NDArray] => [normal([n, 2]), normal([2])]),
+      [['n', null], []],
+    ),
   'a padded loop whose body selects, long runs before short ones': () =>
     captured(
       (n: kn.NDArray, x: kn.NDArray) => {

@@ -32,6 +32,14 @@ function contents(result: unknown): unknown[] {
   return Object.values(result as object).map(contents);
 }
 
+/** Compares what programs write as several calls, which add in another order: up to a few roundings. */
+function sameButForOrder(actual: unknown, expected: unknown): void {
+  assert.ok(actual instanceof kn.NDArray && expected instanceof kn.NDArray);
+  assert.equal(actual.dtype, expected.dtype);
+  assert.deepEqual(actual.shape, expected.shape);
+  near(Array.from(actual.dataSync(), Number), Array.from(expected.dataSync(), Number), 1e-6);
+}
+
 /** The arguments of a sample, and the arrays among them. */
 function bind({ sample }: SampleCase, index: number): { args: unknown[]; arrays: kn.NDArray[] } {
   const random = generator(index);
@@ -69,10 +77,12 @@ for (const [index, one] of cases.entries()) {
   test(`${label} is the same eagerly, deferred and hybridized`, () => {
     const { args } = bind(one, index);
     const call = (): unknown => calls[declaration.name](...args);
-    const eager = contents(call());
-    assert.deepEqual(contents(kn.deferredCompute(call)), eager);
+    const eager = call();
     const captured = kn.hybridize(call);
-    assert.deepEqual([contents(captured()), contents(captured())], [eager, eager]);
+    for (const result of [kn.deferredCompute(call), captured(), captured()]) {
+      if (declaration.inPrograms === undefined) assert.deepEqual(contents(result), contents(eager));
+      else sameButForOrder(result, eager);
+    }
   });
 }
 

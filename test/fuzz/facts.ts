@@ -7,6 +7,7 @@ import { type FuzzProgram, refsOf, type Step } from './program.js';
 export const excluded: ReadonlyMap<string, string> = new Map([
   ['call', 'takes a program; hybridized functions inside others become it'],
   ['withGradient', 'takes programs; customGradient becomes it'],
+  ['check', 'gives nothing to go on with; the random programs of test/source call it'],
   ['stretchTo', 'captured code calls it, where sizes that data decides meet others'],
 ]);
 

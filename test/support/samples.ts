@@ -154,7 +154,9 @@ export function sampleOperands(
           : kindOf(dtype) === 'int'
             ? Math.floor(array.low + random() * (array.high - array.low + 1))
             : kindOf(dtype) === 'bool'
-              ? random() < 0.5
+              ? array.low === array.high
+                ? array.low !== 0
+                : random() < 0.5
               : array.low + random() * (array.high - array.low);
       writeElement(dtype, data, i, value);
     }

@@ -85,10 +85,12 @@ export class Placement {
     this.#place(this.#host.body);
   }
 
-  /** The code, where there is nothing else. */
+  /** The code, where there is nothing else, and no input is a result. */
   get onlyRun(): host.HostStatementOf<'run'> | null {
     const [first, ...rest] = this.#host.body.filter(({ kind }) => kind !== 'drop');
-    return rest.length === 0 && first?.kind === 'run' ? first : null;
+    if (rest.length > 0 || first?.kind !== 'run') return null;
+    const { outputs } = this.#plans.get(first.part)!;
+    return outputs.some(({ kind }) => kind === 'input') ? null : first;
   }
 
   /**

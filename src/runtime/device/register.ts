@@ -48,9 +48,10 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
   }
   let ready = pending.get(name);
   if (ready === undefined) {
-    ready = setup({ ...options }).then((backend) => void registerBackend(backend));
+    ready = setup({ ...options })
+      .then((backend) => void registerBackend(backend))
+      .finally(() => pending.delete(name));
     pending.set(name, ready);
-    void ready.catch(() => {}).then(() => pending.delete(name));
   }
   await ready;
 }

@@ -1,3 +1,4 @@
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, DeviceError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
 import type { BufferBackend } from '../memory/backend.js';
@@ -73,7 +74,7 @@ export function backendNamed(name: unknown, op: string): BufferBackend | null {
   throw new ArgumentError('there is no such device', {
     op,
     expected: ['cpu', ...registered.keys()].join(', '),
-    actual: String(name),
+    actual: describe(name),
     advice: 'devices are there once they have been set up: await initDevice(name)',
   });
 }
