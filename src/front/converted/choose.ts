@@ -14,7 +14,7 @@ import {
 } from './completion.js';
 import { siteSource, useGraph } from './host.js';
 import { decided, isDecided } from './path.js';
-import { addPushed } from './row-list.js';
+import { addPushed, checkEntries } from './row-list.js';
 import { BranchRows, type PushedRows } from './rows.js';
 import { deadPath } from './throws.js';
 import {
@@ -106,7 +106,9 @@ function attempt(
   ): { completion: Completion; entries: readonly Entry[]; pushed: PushedRows } => {
     variables.forEach((each, i) => restore(each, saved[i]));
     const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }));
-    return { completion: result, entries: variables.flatMap(entriesOf), pushed: traced.pushed };
+    const entries = variables.flatMap(entriesOf);
+    checkEntries(entries, traced);
+    return { completion: result, entries, pushed: traced.pushed };
   };
   const rows = new BranchRows(wanted);
   /** A path that returns does not have to give variables of what follows. */

@@ -9,6 +9,7 @@ import { NDArray } from '../core/ndarray.js';
 import { siteSource, undecidable, useGraph } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
 import { currentPath, isDecided, type TracedPath, undecided } from './path.js';
+import type { Entry } from './values.js';
 import { countRows, isDecidedInside, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
 /*
@@ -268,6 +269,21 @@ export function checkIteration({ pushed, read }: TracedPath): void {
       actual: 'pushes by a loop inside of it, whose number of iterations the data decides',
       advice: 'make a list in the iteration, and push what is computed from it',
       ...place,
+    });
+  }
+}
+
+/** Refuses variables that are given to what follows as new lists, without the rows that the path has pushed. */
+export function checkEntries(entries: readonly Entry[], { pushed }: TracedPath): void {
+  for (const { what, value } of entries) {
+    const list = typeof value === 'object' && value !== null ? rowLists.get(value) : undefined;
+    if (list === undefined || !pushed.has(list)) continue;
+    throw new TraceError(`captured code pushes to ${what}, and assigns it or its entries`, {
+      op: useGraph,
+      expected: 'a list that stays the same one',
+      actual: 'an assignment that a captured array decides about',
+      advice: 'declare it by const, and a list for the other rows',
+      ...placeOfPush(list),
     });
   }
 }

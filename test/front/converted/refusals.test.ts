@@ -199,6 +199,24 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /pushes numbers and arrays of another dtype/,
     eager: 4,
   },
+  'a list that one path assigns and the other makes longer': {
+    code: `let l = [a]; if (a.less(1)) l = [a.mul(2)]; else l.push(a.mul(3)); return kn.stack(l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /pushes to l, and assigns it/,
+    eager: 12,
+  },
+  'a list whose entries a path assigns and that it makes longer': {
+    code: `const l = [a]; if (a.greater(1)) { l[0] = a.mul(2); l.push(a.mul(3)); } return kn.stack(l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /pushes to l, and assigns it/,
+    eager: 15,
+  },
+  'a list that a loop assigns and makes longer': {
+    code: `let l = [a]; while (a.greater(1)) { a = a.div(2); if (a.less(1)) l = [a]; l.push(a); } return kn.stack(l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of a list/,
+    eager: 1.5,
+  },
   'a list that is no variable': {
     code: `const o = { l: [] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
     error: 'KAON_TRACE',
