@@ -72,7 +72,8 @@ export function isDecided(): boolean {
   return depth > 0 && outermost(mode.capture) === outermost(pathCapture);
 }
 
-function outermost(capture: Capture | null): Capture | null {
+/** The capture of the whole function that is captured. */
+export function outermost(capture: Capture | null): Capture | null {
   let found = capture;
   while (found !== null && found.parent !== null) found = found.parent;
   return found;

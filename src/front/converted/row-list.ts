@@ -4,11 +4,12 @@ import { mulDim } from '../../base/dim/index.js';
 import * as operators from '../../ops/index.js';
 import { installListJoin } from '../../ops/movement/list-join.js';
 import { array } from '../arrays/creation.js';
+import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { siteSource, undecidable, useGraph } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
-import { currentPath, isDecided, type TracedPath, undecided } from './path.js';
+import { currentPath, isDecided, outermost, type TracedPath, undecided } from './path.js';
 import type { Entry } from './values.js';
 import { countRows, isDecidedInside, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
@@ -24,6 +25,8 @@ const makers = new WeakMap<object, TracedPath>();
 interface RowList {
   /** The path that made the list. */
   readonly home: TracedPath;
+  /** The capture that made it: one of another function may not run for each call. */
+  readonly capture: Capture | null;
   /** Entries from before the first rows that an array decided about. */
   readonly entries: unknown[];
   /** Rows from then on, as far as they are known on the path that made the list. */
@@ -69,6 +72,7 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
 function rowListOf(entries: unknown[], home: TracedPath): object {
   const list: RowList = {
     home,
+    capture: outermost(mode.capture),
     entries,
     rows: [],
     dtypes: new Set(),
@@ -222,6 +226,9 @@ function pushTo(list: RowList): (...values: readonly unknown[]) => unknown {
   const isUsed = list.isLengthUsed;
   list.isLengthUsed = false;
   return (...values) => {
+    if (isDecided() && outermost(mode.capture) !== list.capture) {
+      throw undecidable('a change of a list, map or set', list.site ?? '');
+    }
     const isPlain = !isForeign(list) && list.rows.length === 0;
     if (isPlain) return list.entries.push(...values);
     for (const value of values) addRows(list, rowOf(list, value));

@@ -217,6 +217,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of a list/,
     eager: 1.5,
   },
+  'a list of the function around one that is captured for itself': {
+    code: `const l = [a]; const h = kn.hybridize((x) => { while (x.greater(1)) { x = x.div(2); l.push(x); } return x; }); h.graphFor(kn.array(3)); return kn.stack(l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of a list/,
+    eager: null,
+  },
   'a list that is no variable': {
     code: `const o = { l: [] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
     error: 'KAON_TRACE',
