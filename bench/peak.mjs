@@ -38,6 +38,6 @@ export async function wasmPeak({
   const home = scalar === 'f64' ? Float64Array : Float32Array;
   new home(memory.buffer).fill(0.5); // converges to 1: neither zero nor denormal
   const options = { relaxed: relaxed && wasm.supportsRelaxed() };
-  const { peak } = wasm.instantiate(e.moduleOf([kernel]), memory, options);
+  const { peak } = wasm.instantiateModule(e.moduleOf([kernel]), memory, options);
   return { run: (wanted) => peak(wasm.reservedBytes, Math.ceil(wanted / operations)) };
 }

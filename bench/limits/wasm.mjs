@@ -25,7 +25,10 @@ async function simdCopy(bytes) {
   );
   const half = Math.ceil(bytes / 2 / 64) * 64;
   const memory = new WebAssembly.Memory({ initial: Math.ceil((2 * half + 65536) / 65536) });
-  const { copy } = wasm.instantiate(e.moduleOf([e.kernel('copy', [from, to, n], body)]), memory);
+  const { copy } = wasm.instantiateModule(
+    e.moduleOf([e.kernel('copy', [from, to, n], body)]),
+    memory,
+  );
   new Float32Array(memory.buffer, wasm.reservedBytes, half / 4).fill(1.5);
   return { run: () => copy(wasm.reservedBytes, wasm.reservedBytes + half, half / 64) };
 }
