@@ -1,6 +1,6 @@
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
-import type { Buffer, Expr, Stmt, ElementKind } from '../loop/language/nodes.js';
+import type { Buffer, Expr, Scalar, Stmt, ElementKind } from '../loop/language/nodes.js';
 
 /*
  * How elements of a dtype lie in memory, and how they come to and from the compute type in which
@@ -17,6 +17,17 @@ const storages: Readonly<Record<DType, ElementKind>> = {
   float16: 'u16',
   float32: 'f32',
   float64: 'f64',
+};
+
+/** The dtype whose elements are the values of a scalar type. */
+export const scalarDTypes: Readonly<
+  Record<Scalar, 'float32' | 'float64' | 'int32' | 'int64' | 'bool'>
+> = {
+  f32: 'float32',
+  f64: 'float64',
+  i32: 'int32',
+  i64: 'int64',
+  bool: 'bool',
 };
 
 /** The element kind of a dtype in memory. */

@@ -1,11 +1,10 @@
 import { InternalError } from '../../base/errors.js';
 import { sameShape } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
-import { type CallNode, Program, type Value } from '../../ir/program.js';
-import type { Tensor } from '../../ir/types.js';
-import type { Attributes } from '../../base/attributes/schema.js';
+import { nodesBehind } from '../../ir/behind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import type { DecomposeContext } from '../../ops/declare/lowering.js';
+import { composedProgram, type Composition } from '../programs.js';
 import { type HloCall, typeOfKnownSizes } from './lowering/call.js';
 import { writeHloControl } from './lowering/control.js';
 import { writeHloPoint } from './lowering/points.js';
@@ -24,9 +23,10 @@ export function writeHloProgram(
   const outputs = kept === null ? program.outputs : kept.map((k) => program.outputs[k]);
   const values = new Map<Value, HloValue>();
   program.inputs.forEach((input, i) => values.set(input, operands[i]));
-  const wanted = nodesBehind(program, outputs);
-  for (const id of program.graph.nodes()) {
-    if (!wanted.has(id)) continue;
+  for (const id of nodesBehind(
+    program,
+    outputs.map(({ value }) => value),
+  )) {
     const node = program.node(id);
     const results = program.results(id);
     if (node.kind === 'constant') {
@@ -39,18 +39,6 @@ export function writeHloProgram(
     }
   }
   return outputs.map(({ value }) => values.get(value)!);
-}
-
-/** The nodes that outputs depend on. */
-function nodesBehind(program: Program, outputs: Program['outputs']): ReadonlySet<NodeId> {
-  const wanted = new Set<NodeId>();
-  const open = outputs.map(({ value }) => value.node);
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    if (wanted.has(id)) continue;
-    wanted.add(id);
-    for (const operand of program.operands(id)) open.push(operand.node);
-  }
-  return wanted;
 }
 
 function writeCall(
@@ -107,23 +95,17 @@ function writeByRule(call: HloCall, program: Program, node: CallNode): readonly 
   }
 }
 
-type Composition = <T extends Tensor>(context: DecomposeContext<T, Attributes>) => readonly T[];
-
 /** Writes a call as the operators it decomposes into. */
 function writeComposed(
-  { hlo, inputs, inputTypes, outputTypes, attributes }: HloCall,
+  call: HloCall,
   outer: Program,
   { op }: CallNode,
   compose: Composition,
 ): readonly HloValue[] {
-  const inner = Program.from(outer, (program) => {
-    const operands = inputTypes.map((type, i) => program.variable(`x${i}`, type));
-    const results = program.assuming(() => compose({ attributes, inputs: operands, outputTypes }));
-    program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  });
+  const inner = composedProgram(outer, call, compose);
   inner.outputs.forEach(({ value: { type } }, i) => {
-    if (sameShape(type.shape, outputTypes[i].shape)) return;
+    if (sameShape(type.shape, call.outputTypes[i].shape)) return;
     throw new InternalError('a composition has another shape than its operator', { op: op.name });
   });
-  return writeHloProgram(hlo, inner, inputs);
+  return writeHloProgram(call.hlo, inner, call.inputs);
 }

@@ -1,5 +1,5 @@
 import type { Program, Value } from '../../ir/program.js';
-import { nodesBehind } from './carve.js';
+import { nodesBehind } from '../../ir/behind.js';
 import { rowBytes, dependences, isDear } from './dependence.js';
 import { build, editLoops, type LoopOperand, type Loop, mayStoreRows } from './loop.js';
 import { type OutsideValue, BatchedRows } from './rows.js';

@@ -2,7 +2,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { Output, Program, Value } from '../../ir/program.js';
 import { valuesAtEntry } from './ahead.js';
 import { isBatchable } from './batching.js';
-import { nodesBehind } from './carve.js';
+import { nodesBehind } from '../../ir/behind.js';
 import {
   areStackable,
   rowBytes,

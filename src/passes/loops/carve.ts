@@ -1,5 +1,5 @@
 import { InternalError } from '../../base/errors.js';
-import type { NodeId } from '../../graph/graph.js';
+import { nodesBehind } from '../../ir/behind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { requireKnown } from '../rewrite/transform.js';
@@ -69,30 +69,6 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
     );
     requireKnown(from, into);
   });
-}
-
-/**
- * The nodes needed for some values, ascending, where others are given; including those that decide sizes in
- * the types of others.
- */
-export function nodesBehind(
-  program: Program,
-  ends: readonly Value[],
-  isGiven: (value: Value) => boolean = () => false,
-): readonly NodeId[] {
-  const needed = new Uint8Array(program.graph.nodeCount);
-  const mark = (value: Value): void => {
-    if (!isGiven(value)) needed[value.node] = 1;
-  };
-  ends.forEach(mark);
-  const found: NodeId[] = [];
-  for (let id = needed.length - 1; id >= 0; id--) {
-    if (needed[id] === 0) continue;
-    found.push(id as NodeId);
-    program.operands(id as NodeId).forEach(mark);
-    for (const { node } of program.sizeReads(id as NodeId)) needed[node] = 1;
-  }
-  return found.reverse();
 }
 
 function withOwnSymbols(into: Program, { dtype, shape }: TensorType): TensorType {

@@ -3,7 +3,7 @@ import { add } from '../../ops/elementwise/arithmetic.js';
 import { callOf } from '../../ops/declare/law.js';
 import { valuesAtEntry } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
-import { nodesBehind } from './carve.js';
+import { nodesBehind } from '../../ir/behind.js';
 import {
   areStackable,
   rowBytes,

@@ -5,7 +5,7 @@ import type { Output, Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
-import { nodesBehind } from './carve.js';
+import { nodesBehind } from '../../ir/behind.js';
 import { build, editLoopSites, type LoopOperand, type Loop, type CarriedValue } from './loop.js';
 import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
 

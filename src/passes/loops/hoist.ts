@@ -8,7 +8,8 @@ import { Costs } from '../fuse/cost.js';
 import { nominalBytes } from '../rewrite/nominal.js';
 import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
-import { carve, nodesBehind } from './carve.js';
+import { nodesBehind } from '../../ir/behind.js';
+import { carve } from './carve.js';
 import {
   carvedInput,
   editLoops,

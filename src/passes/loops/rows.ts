@@ -17,7 +17,7 @@ import {
   totalOfCall,
   totalOfRows,
 } from './batching.js';
-import { nodesBehind } from './carve.js';
+import { nodesBehind } from '../../ir/behind.js';
 
 /** A value of a loop's body in the enclosing program. */
 export interface OutsideValue {

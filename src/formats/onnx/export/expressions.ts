@@ -1,23 +1,8 @@
-import { InternalError } from '../../../base/errors.js';
-import type {
-  BinaryExpr,
-  CastExpr,
-  Expr,
-  Scalar,
-  UnaryExpr,
-} from '../../../loop/language/nodes.js';
-import { formOf } from '../../../ops/elementwise/known.js';
+import type { BinaryExpr, CastExpr, Expr, UnaryExpr } from '../../../loop/language/nodes.js';
 import type { OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { ExpressionWriter } from '../../expressions.js';
 import type { GraphWriter } from './writer.js';
-
-/** Dtypes in which expressions are computed. */
-export const dtypeOf: Readonly<Record<Scalar, OnnxDType>> = {
-  f32: 'float32',
-  f64: 'float64',
-  i32: 'int32',
-  i64: 'int64',
-  bool: 'bool',
-};
 
 /** A subexpression for all elements together, and the axes along which it varies. */
 export interface Written {
@@ -28,67 +13,35 @@ export interface Written {
   readonly rank: number;
 }
 
-/** Value of a variable of an expression in the model. */
-export type Meaning = (variable: Expr) => Written;
-
 /**
- * Writes loop IR expressions of one element as ONNX nodes on all elements. Only bit casts of floats are
+ * Writer of loop IR expressions of one element as ONNX nodes on all elements. Only bit casts of floats are
  * unsupported: ONNX has no operator for them.
+ *
+ * @param meaning Value of a variable of an expression in the model.
  */
-export class Expressions {
-  readonly #onnx: GraphWriter;
-  readonly #meaning: Meaning;
-  readonly #done: Map<Expr, Written> = new Map();
-
-  constructor(onnx: GraphWriter, meaning: Meaning) {
-    this.#onnx = onnx;
-    this.#meaning = meaning;
-  }
-
-  write(expr: Expr): Written {
-    let written = this.#done.get(expr);
-    if (written === undefined) this.#done.set(expr, (written = this.#new(expr)));
-    return written;
-  }
-
-  #new(expr: Expr): Written {
-    const form = formOf(expr);
-    if (typeof form === 'function') return this.write(form());
-    if (form !== undefined) return this.#of(form.operands, (parts) => this.#onnx.node(form.onnx, parts)); // prettier-ignore
-    switch (expr.kind) {
-      case 'const':
-        return {
-          value: this.#onnx.scalar(dtypeOf[expr.type.scalar], expr.value),
-          axes: new Set(),
-          rank: 0,
-        };
-      case 'var':
-        return this.#meaning(expr);
-      case 'unary':
-        return this.#of([expr.x], ([x]) => unary(this.#onnx, expr, x));
-      case 'binary':
-        return this.#of([expr.a, expr.b], ([a, b]) => binary(this.#onnx, expr, a, b));
-      case 'select':
-        return this.#of([expr.condition, expr.a, expr.b], (parts) =>
-          this.#onnx.node('Where', parts, {}, null),
-        );
-      case 'cast':
-        return this.#of([expr.x], ([x]) => converted(this.#onnx, expr, x));
-      case 'bitcast':
-        return this.#onnx.unsupported('it works on the bits of floats');
-      default:
-        throw new InternalError(`an element is computed with ${expr.kind}`);
-    }
-  }
-
-  #of(parts: readonly Expr[], combine: (values: readonly OnnxValue[]) => OnnxValue): Written {
-    const written = parts.map((part) => this.write(part));
-    return {
-      value: combine(written.map(({ value }) => value)),
-      axes: new Set(written.flatMap(({ axes }) => [...axes])),
-      rank: Math.max(...written.map(({ rank }) => rank)),
-    };
-  }
+export function onnxExpressions(
+  onnx: GraphWriter,
+  meaning: (variable: Expr) => Written,
+): ExpressionWriter<OnnxValue, Written> {
+  return new ExpressionWriter<OnnxValue, Written>({
+    constant: ({ type, value }) => ({
+      value: onnx.scalar(scalarDTypes[type.scalar], value),
+      axes: new Set(),
+      rank: 0,
+    }),
+    variable: meaning,
+    combine: (parts, compute) => ({
+      value: compute(parts.map(({ value }) => value)),
+      axes: new Set(parts.flatMap(({ axes }) => [...axes])),
+      rank: Math.max(...parts.map(({ rank }) => rank)),
+    }),
+    known: (name, values) => onnx.node(name, values),
+    unary: (expr, x) => unary(onnx, expr, x),
+    binary: (expr, a, b) => binary(onnx, expr, a, b),
+    select: (...parts) => onnx.node('Where', parts, {}, null),
+    cast: (expr, x) => converted(onnx, expr, x),
+    bitcast: () => onnx.unsupported('it works on the bits of floats'),
+  });
 }
 
 function unary(onnx: GraphWriter, { op, type }: UnaryExpr, x: OnnxValue): OnnxValue {
@@ -186,7 +139,7 @@ function shifted(onnx: GraphWriter, expr: BinaryExpr, x: OnnxValue, count: OnnxV
 
 /** Conversion of floats to integers by saturating truncation, with NaN as 0; ONNX guarantees less. */
 function converted(onnx: GraphWriter, expr: CastExpr, x: OnnxValue): OnnxValue {
-  const to = dtypeOf[expr.type.scalar];
+  const to = scalarDTypes[expr.type.scalar];
   const from = expr.x.type.scalar;
   const isToInteger = expr.type.scalar === 'i32' || expr.type.scalar === 'i64';
   if ((from !== 'f32' && from !== 'f64') || !isToInteger) return onnx.cast(x, to);

@@ -4,7 +4,9 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Scalar } from '../../../loop/language/nodes.js';
 import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
-import { dtypeOf, Expressions, type Written } from './expressions.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import type { ExpressionWriter } from '../../expressions.js';
+import { onnxExpressions, type Written } from './expressions.js';
 import type { GraphWriter } from './writer.js';
 
 /**
@@ -33,7 +35,7 @@ class Point {
   readonly #index: readonly Expr[];
   /** Values of the other variables of the expression. */
   readonly #meanings: Map<Expr, () => Written> = new Map();
-  readonly #expressions: Expressions;
+  readonly #expressions: ExpressionWriter<OnnxValue, Written>;
 
   constructor(onnx: GraphWriter, call: OnnxCall) {
     this.#onnx = onnx;
@@ -42,7 +44,7 @@ class Point {
     this.#index = this.#type.shape.map((_, axis) =>
       this.#variable('i32', () => this.#positions(axis)),
     );
-    this.#expressions = new Expressions(onnx, (variable) => this.#meanings.get(variable)!());
+    this.#expressions = onnxExpressions(onnx, (variable) => this.#meanings.get(variable)!());
   }
 
   write(lowering: PointLowering<OnnxCall['attributes']>): Written {
@@ -91,7 +93,7 @@ class Point {
   #read(type: TensorType, operand: number, index: readonly Expr[]): Written {
     const onnx = this.#onnx;
     const { shape, dtype } = type;
-    const compute = dtypeOf[computeScalar(dtype)];
+    const compute = scalarDTypes[computeScalar(dtype)];
     const x = this.#call.inputs[operand];
     const rank = shape.length;
     const offset = this.#index.length - rank;

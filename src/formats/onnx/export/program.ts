@@ -1,22 +1,20 @@
 import { type DType, isFloat } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import { sameDim, sameShape } from '../../../base/dim/index.js';
-import { type Attributes, symbolsOfAttributes } from '../../../base/attributes/schema.js';
+import { symbolsOfAttributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
+import { nodesBehind } from '../../../ir/behind.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
-import type { Operator } from '../../../ir/operator.js';
-import { type CallNode, Program, type Value } from '../../../ir/program.js';
-import type { Shape, Tensor, TensorType } from '../../../ir/types.js';
-import type { Declaration } from '../../../ops/declare/declare.js';
-import type { DecomposeContext } from '../../../ops/declare/lowering.js';
+import type { CallNode, Program, Value } from '../../../ir/program.js';
+import type { Shape, TensorType } from '../../../ir/types.js';
+import { declarationOf } from '../../../ops/declare/facets.js';
 import type { OnnxCall, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
+import { composedProgram, type Composition } from '../../programs.js';
 import { writeControl } from './control.js';
 import { carrierDType } from './carriers.js';
 import { writePoint } from './points.js';
 import { Sizes } from './sizes.js';
 import type { GraphWriter } from './writer.js';
-
-type Composition = <T extends Tensor>(context: DecomposeContext<T, Attributes>) => readonly T[];
 
 /** Writes a program as nodes of the current graph, and returns its outputs. Its symbols are those of `scope`. */
 export function writeProgram(
@@ -31,9 +29,10 @@ export function writeProgram(
       values.set(input, operands[i]);
       scope.learn(operands[i], input.type.shape);
     });
-    const wanted = nodesBehind(program);
-    for (const id of program.graph.nodes()) {
-      if (!wanted.has(id)) continue;
+    for (const id of nodesBehind(
+      program,
+      program.outputs.map(({ value }) => value),
+    )) {
       const node = program.node(id);
       const results = program.results(id);
       if (node.kind === 'constant') {
@@ -57,44 +56,6 @@ export function writeProgram(
     }
     return program.outputs.map(({ value }) => values.get(value)!);
   });
-}
-
-/** The nodes that outputs depend on, sizes included. */
-function nodesBehind(program: Program): ReadonlySet<NodeId> {
-  const deciders = decidersOf(program);
-  const wanted = new Set<NodeId>();
-  const open = program.outputs.map(({ value }) => value.node);
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    if (wanted.has(id)) continue;
-    wanted.add(id);
-    for (const operand of program.operands(id)) open.push(operand.node);
-    const node = program.node(id);
-    if (node.kind !== 'call' || deciders.size === 0) continue;
-    const mentioned = symbolsOfTypes(node.types);
-    for (const name of symbolsOfAttributes(node.op.attributes, node.attributes, mentioned).keys()) {
-      const decider = deciders.get(name);
-      if (decider !== undefined) open.push(decider);
-    }
-  }
-  return wanted;
-}
-
-/** The calls whose data decides sizes, by symbol. */
-function decidersOf(program: Program): ReadonlyMap<string, NodeId> {
-  const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
-  const deciders = new Map<string, NodeId>();
-  for (const id of program.graph.nodes()) {
-    const types = program.results(id).map(({ type }) => type);
-    for (const name of symbolsOfTypes(types).keys()) {
-      if (!given.has(name) && !deciders.has(name)) deciders.set(name, id);
-    }
-  }
-  return deciders;
-}
-
-function declarationOf(op: Operator): Declaration {
-  if ('lowering' in op) return op as Declaration;
-  throw new InternalError(`operator ${op.name} was not declared by operator()`);
 }
 
 /** Writes a call by its ONNX facet, or else by its lowering. */
@@ -184,16 +145,13 @@ function writeComposed(
   onnx: GraphWriter,
   outer: Program,
   { op }: CallNode,
-  { inputs, inputTypes, outputTypes, attributes }: OnnxCall,
+  call: OnnxCall,
   compose: Composition,
 ): readonly OnnxValue[] {
+  const { inputs, inputTypes, outputTypes, attributes } = call;
   // Symbols that the decomposition introduces are its own; those of the call belong to the enclosing program.
   const shown = symbolsOfTypes([...inputTypes, ...outputTypes]);
   symbolsOfAttributes(op.attributes, attributes, shown);
-  const inner = Program.from(outer, (program) => {
-    const operands = inputTypes.map((type, i) => program.variable(`x${i}`, type));
-    const results = program.assuming(() => compose({ attributes, inputs: operands, outputTypes }));
-    program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  });
+  const inner = composedProgram(outer, call, compose);
   return writeProgram(onnx, inner, inputs, new Sizes(onnx.scope, new Set(shown.keys())));
 }

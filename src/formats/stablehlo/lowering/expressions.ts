@@ -1,24 +1,10 @@
 import type { DType } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
-import type {
-  BinaryExpr,
-  CastExpr,
-  Expr,
-  Scalar,
-  UnaryExpr,
-} from '../../../loop/language/nodes.js';
-import { formOf } from '../../../ops/elementwise/known.js';
+import type { BinaryExpr, CastExpr, Expr, UnaryExpr } from '../../../loop/language/nodes.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { ExpressionWriter } from '../../expressions.js';
 import { type HloValue, sameNumbers, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
-
-/** Dtypes in which expressions are computed. */
-export const computeDType: Readonly<Record<Scalar, 'float32' | 'float64' | 'int32' | 'int64' | 'bool'>> = {
-  f32: 'float32',
-  f64: 'float64',
-  i32: 'int32',
-  i64: 'int64',
-  bool: 'bool',
-}; // prettier-ignore
 
 /** A subexpression for all elements together, and the axes of the result along which it varies, ascending. */
 export interface HloSpread {
@@ -33,20 +19,33 @@ export interface HloSpread {
 export class HloExpressions {
   readonly #hlo: HloWriter;
   readonly #space: readonly number[];
-  readonly #meaning: (variable: Expr) => HloSpread;
-  readonly #done: Map<Expr, HloSpread> = new Map();
+  readonly #writer: ExpressionWriter<HloValue, HloSpread>;
 
   constructor(hlo: HloWriter, space: readonly number[], meaning: (variable: Expr) => HloSpread) {
     this.#hlo = hlo;
     this.#space = space;
-    this.#meaning = meaning;
+    this.#writer = new ExpressionWriter<HloValue, HloSpread>({
+      constant: ({ type, value }) => ({
+        value: hlo.splat(scalarDTypes[type.scalar], value),
+        axes: [],
+      }),
+      variable: meaning,
+      combine: (parts, compute) => this.#combine(parts, compute),
+      known: (name, values) => knownFunction(hlo, name, values),
+      unary: (expr, x) => unary(hlo, expr, x),
+      binary: (expr, a, b) => binary(hlo, expr, a, b),
+      select: (condition, a, b) => hlo.map('select', [condition, a, b], a.dtype),
+      cast: (expr, x) => converted(hlo, expr, x),
+      bitcast: ({ x, type }, write) =>
+        this.#combine([write(x)], (values) =>
+          hlo.map('bitcast_convert', values, scalarDTypes[type.scalar]),
+        ),
+    });
   }
 
   /** The expression along the axes on which it depends. */
   write(expr: Expr): HloSpread {
-    let written = this.#done.get(expr);
-    if (written === undefined) this.#done.set(expr, (written = this.#new(expr)));
-    return written;
+    return this.#writer.write(expr);
   }
 
   /** The expression along all axes. */
@@ -61,40 +60,12 @@ export class HloExpressions {
     return this.#hlo.broadcast(value, shape, axes.map((axis) => wanted.indexOf(axis))); // prettier-ignore
   }
 
-  #new(expr: Expr): HloSpread {
-    const form = formOf(expr);
-    if (typeof form === 'function') return this.write(form());
-    if (form !== undefined) {
-      return this.#of(form.operands, (parts) => knownFunction(this.#hlo, form.onnx, parts));
-    }
-    switch (expr.kind) {
-      case 'const':
-        return { value: this.#hlo.splat(computeDType[expr.type.scalar], expr.value), axes: [] };
-      case 'var':
-        return this.#meaning(expr);
-      case 'unary':
-        return this.#of([expr.x], ([x]) => unary(this.#hlo, expr, x));
-      case 'binary':
-        return this.#of([expr.a, expr.b], ([a, b]) => binary(this.#hlo, expr, a, b));
-      case 'select':
-        return this.#of([expr.condition, expr.a, expr.b], (parts) =>
-          this.#hlo.map('select', parts, parts[1].dtype),
-        );
-      case 'cast':
-        return this.#of([expr.x], ([x]) => converted(this.#hlo, expr, x));
-      case 'bitcast':
-        return this.#of([expr.x], ([x]) =>
-          this.#hlo.map('bitcast_convert', [x], computeDType[expr.type.scalar]),
-        );
-      default:
-        throw new InternalError(`an element is computed with ${expr.kind}`);
-    }
-  }
-
-  #of(parts: readonly Expr[], combine: (values: readonly HloValue[]) => HloValue): HloSpread {
-    const written = parts.map((part) => this.write(part));
-    const axes = [...new Set(written.flatMap((part) => part.axes))].sort((a, b) => a - b);
-    return { value: combine(written.map((part) => this.along(part, axes))), axes };
+  #combine(
+    parts: readonly HloSpread[],
+    compute: (values: readonly HloValue[]) => HloValue,
+  ): HloSpread {
+    const axes = [...new Set(parts.flatMap((part) => part.axes))].sort((a, b) => a - b);
+    return { value: compute(parts.map((part) => this.along(part, axes))), axes };
   }
 }
 
@@ -175,7 +146,7 @@ function binary(
 
 /** Conversion of floats to integers by saturating truncation, with NaN as 0; StableHLO leaves that open. */
 function converted(hlo: HloWriter, expr: CastExpr, x: HloValue): HloValue {
-  const to = computeDType[expr.type.scalar];
+  const to = scalarDTypes[expr.type.scalar];
   const { scalar } = expr.x.type;
   if (to === 'bool') return hlo.compare('NE', x, hlo.splat(x.dtype, 0, x.shape));
   const isToInteger = to === 'int32' || to === 'int64';

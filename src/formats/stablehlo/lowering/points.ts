@@ -4,7 +4,8 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Scalar } from '../../../loop/language/nodes.js';
 import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
 import type { HloCall } from './call.js';
-import { computeDType, HloExpressions, type HloSpread } from './expressions.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { HloExpressions, type HloSpread } from './expressions.js';
 import { type ReadContext, readAt } from './reads.js';
 import { type HloValue, upTo } from '../language/types.js';
 
@@ -36,7 +37,7 @@ export function writeHloPoint(
       at: (at) =>
         variable(computeScalar(type.dtype), () => {
           const read = readAt(context, inputs[operand], at);
-          return { ...read, value: hlo.convert(read.value, computeDType[computeScalar(type.dtype)]) }; // prettier-ignore
+          return { ...read, value: hlo.convert(read.value, scalarDTypes[computeScalar(type.dtype)]) }; // prettier-ignore
         }),
     })),
     inputTypes,

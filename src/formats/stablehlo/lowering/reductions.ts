@@ -3,7 +3,8 @@ import * as e from '../../../loop/language/build.js';
 import type { BinaryExpr, Expr } from '../../../loop/language/nodes.js';
 import { computeScalar, type ReduceContext, type ReduceLowering } from '../../../ops/declare/lowering.js'; // prettier-ignore
 import type { HloCall } from './call.js';
-import { computeDType, HloExpressions, type HloSpread } from './expressions.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { HloExpressions, type HloSpread } from './expressions.js';
 import { countOf, type HloType, type HloValue, upTo } from '../language/types.js';
 import { type HloRegion, type HloWriter, integerList } from '../language/writer.js';
 
@@ -68,7 +69,7 @@ function mappedStates(
   );
   const before = initial.map((part) => e.variable('state', part.type.scalar));
   const expressions = new HloExpressions(hlo, shape, (variable) => {
-    if (variable === element) return { value: hlo.convert(x, computeDType[scalar]), axes: all };
+    if (variable === element) return { value: hlo.convert(x, scalarDTypes[scalar]), axes: all };
     const axis = index.find((each) => each.variable === variable)?.axis;
     if (axis === undefined) return hlo.unsupported('its state is read apart from its initial value'); // prettier-ignore
     return { value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] };
@@ -119,7 +120,7 @@ export function joining(
 ): HloRegion {
   const [a, b] = [0, 1].map(() => state.map(({ type: { scalar } }) => e.variable('state', scalar)));
   const variables: readonly Expr[] = [...a, ...b];
-  const types = variables.map(({ type: { scalar } }): HloType => ({ dtype: computeDType[scalar], shape: [] })); // prettier-ignore
+  const types = variables.map(({ type: { scalar } }): HloType => ({ dtype: scalarDTypes[scalar], shape: [] })); // prettier-ignore
   return hlo.region(types, true, (args) => {
     const expressions = new HloExpressions(hlo, [], (variable) => ({
       value: args[variables.indexOf(variable)],

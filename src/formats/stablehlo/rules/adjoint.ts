@@ -9,7 +9,8 @@ import { sliceAdjoint, slidingWindowsAdjoint, takeAdjoint } from '../../../ops/i
 import { type IndexMode, positionAt } from '../../../ops/indexing/position.js';
 import { resolveIndices, type SliceEntry } from '../../../ops/movement/range.js';
 import type { HloCall } from '../lowering/call.js';
-import { computeDType, HloExpressions } from '../lowering/expressions.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { HloExpressions } from '../lowering/expressions.js';
 import { dimensionNumbers } from '../lowering/reads.js';
 import { countOf, type HloValue, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
@@ -102,7 +103,7 @@ function writeTakeAdjoint({
   const axis = flat ? 0 : normalizeAxis(takeAdjoint.declaration.name, attributes.axis!, shape.length); // prettier-ignore
   const raw = e.variable('index', computeScalar(indices.dtype));
   const expressions = new HloExpressions(hlo, indices.shape, () => ({
-    value: hlo.convert(indices, computeDType[raw.type.scalar]),
+    value: hlo.convert(indices, scalarDTypes[raw.type.scalar]),
     axes: upTo(indices.shape.length),
   }));
   const at = expressions.whole(positionAt(raw, e.i32(target[axis]), attributes.mode));

@@ -4,7 +4,8 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import type { DType } from '../../../base/dtype.js';
 import { computeScalar } from '../../../ops/declare/lowering.js';
-import { computeDType, HloExpressions } from '../lowering/expressions.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { HloExpressions } from '../lowering/expressions.js';
 import { type HloValue, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
@@ -61,7 +62,7 @@ function order(
     const pairs = keys.map(() => [e.variable('a', scalar), e.variable('b', scalar)] as const);
     const variables: readonly Expr[] = pairs.flat();
     const expressions = new HloExpressions(hlo, [], (variable) => ({
-      value: hlo.convert(args[variables.indexOf(variable)], computeDType[scalar]),
+      value: hlo.convert(args[variables.indexOf(variable)], scalarDTypes[scalar]),
       axes: [],
     }));
     const isAhead = pairs.reduceRight<Expr | null>((rest, [a, b]) => {

@@ -15,7 +15,8 @@ import {
 import { better, worst } from '../../../ops/reduction/best.js';
 import type { HloCall } from '../lowering/call.js';
 import { writeLoop } from '../lowering/control.js';
-import { computeDType, HloExpressions } from '../lowering/expressions.js';
+import { scalarDTypes } from '../../../ops/elements.js';
+import { HloExpressions } from '../lowering/expressions.js';
 import { countOf, type HloValue, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
@@ -69,7 +70,7 @@ function scanned(
 function moved(hlo: HloWriter, x: HloValue, fill: Const, axis: number, by: number): HloValue {
   const widths = x.shape.map((_, k) => (k === axis ? by : 0));
   const back = widths.map((width) => (width === 0 ? 0 : -width));
-  return hlo.pad(x, hlo.splat(computeDType[fill.type.scalar], fill.value), widths, back);
+  return hlo.pad(x, hlo.splat(scalarDTypes[fill.type.scalar], fill.value), widths, back);
 }
 
 function cumulativeRule(
@@ -94,7 +95,7 @@ function cumulativeRule(
         const numbers = hlo.iota('int64', shape, axis);
         return exclusive ? numbers : hlo.map('add', [numbers, hlo.splat('int64', 1, shape)]);
       }
-      const elements = hlo.convert(hlo.reshape(x, shape), computeDType[scalar]);
+      const elements = hlo.convert(hlo.reshape(x, shape), scalarDTypes[scalar]);
       const [totals] = scanned(hlo, [elements], { axis, reverse }, {
       neutral: [start],
       combine: ([a], [b]) => [combine(a, b)],
@@ -115,7 +116,7 @@ function extremumRule(
     const axis = normalizeAxis(op.declaration.name, attributes.axis, shape.length);
     const along = { axis, reverse: attributes.reverse };
     const least = worst(side, dtype);
-    const elements = hlo.convert(x, computeDType[computeScalar(dtype)]);
+    const elements = hlo.convert(x, scalarDTypes[computeScalar(dtype)]);
     if (result === 'value') {
       const [found] = scanned(hlo, [elements], along, {
         neutral: [least],
@@ -151,7 +152,7 @@ export const scanRules: readonly RuleEntry[] = [
 function writeRecurrence(call: HloCall<Running>): HloValue {
   const { hlo, inputs, outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
   const axis = normalizeAxis(recurrence.declaration.name, attributes.axis, shape.length);
-  const wide: DType = computeDType[computeScalar(dtype)];
+  const wide: DType = scalarDTypes[computeScalar(dtype)];
   const order = [axis, ...upTo(shape.length).filter((k) => k !== axis)];
   const [a, b] = inputs.map((x) => hlo.convert(hlo.transpose(x, order), wide));
   const [length, ...rest] = b.shape;

@@ -3,7 +3,8 @@ import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
 import { blockEnd, isWithin, known, product } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
+import type { Contraction } from './spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 
 /*
  * Sums over a long inner index are added up in blocks (decision 46): a register sums the terms of one block, and the
@@ -63,7 +64,7 @@ export function blockSums(
   { context, scalar }: Pick<Contraction, 'context' | 'scalar'>,
   size: Expr,
 ): BlockSums {
-  const buffer = context.scratch('blockSums', sumDTypes[scalar], product(size, 2));
+  const buffer = context.scratch('blockSums', scalarDTypes[scalar], product(size, 2));
   return { buffer, carry: size };
 }
 

@@ -4,7 +4,8 @@ import { remainders, tiled } from './cover.js';
 import { packInterleaved, packRows } from './panels.js';
 import { registerLanes } from './shape.js';
 import { lesserSize, product } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
+import type { Contraction } from './spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 
 /** Rows `i0 <= i < i1` of one product of the batch. */
 export interface RowBlock {
@@ -43,7 +44,7 @@ export function leftOf(
   const distance = form === 'in rows' ? e.add(k, between) : k;
   const copy = context.scratch(
     'rows',
-    sumDTypes[scalar],
+    scalarDTypes[scalar],
     product(lesserSize(m, blockRows), distance),
   );
   const start = ({ i0 }: RowBlock, i: Expr): Expr => e.mul(e.sub(i, i0), distance);

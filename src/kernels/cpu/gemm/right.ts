@@ -4,7 +4,8 @@ import { type PackedMemory, type PackedSize, packedStates } from '../../../ops/d
 import { packInterleaved, packTurned } from './panels.js';
 import { registerLanes } from './shape.js';
 import { lesserSize, product } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
+import type { Contraction } from './spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 import { along } from './tile.js';
 
 /** Neighboring columns, as many as a tile has, in a range of `k`. */
@@ -52,7 +53,7 @@ export function rightOf(spec: Contraction, form: RightForm): RightOperand {
   const { n, k, scalar, context } = spec;
   const { isTurned, width, depth, isWhole, kept } = form;
   const size = isWhole ? product(k, n) : product(lesserSize(k, depth), width);
-  const copies = kept?.buffer ?? context.scratch('panels', sumDTypes[scalar], size);
+  const copies = kept?.buffer ?? context.scratch('panels', scalarDTypes[scalar], size);
   /** 1 where panels are kept, so that each has its own memory; 0 where all share the same. */
   const stays = e.variable('stays', 'i32');
   const place = ({ start, from, width }: Panel): Expr => {

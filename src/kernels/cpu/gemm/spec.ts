@@ -1,4 +1,3 @@
-import type { DType } from '../../../base/dtype.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
 import type { PackedAllocator, KernelContext } from '../../../ops/declare/lowering.js';
 
@@ -49,11 +48,3 @@ export function transposed(spec: Contraction): Contraction {
     store: (batch, i, j, value) => spec.store(batch, j, i, value),
   };
 }
-
-/** Dtypes of sums in scratch memory. */
-export const sumDTypes: Readonly<Record<Contraction['scalar'], DType>> = {
-  f32: 'float32',
-  f64: 'float64',
-  i32: 'int32',
-  i64: 'int64',
-};

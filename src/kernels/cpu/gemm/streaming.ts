@@ -12,7 +12,8 @@ import {
 } from './blocks.js';
 import { dividedOf, overKind } from './region.js';
 import { blockEnd, indices } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
+import type { Contraction } from './spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 
 /**
  * Few rows times a large row-major matrix. It is read once, in memory order, and the sums are kept in memory
@@ -22,7 +23,7 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
   const { scalar, context, m, k } = spec;
   const lanes = context.target.vectorBytes / e.scalarBytes(scalar);
   const room = e.i32(mostRows * blockColumns);
-  const sums = context.scratch('sums', sumDTypes[scalar], room);
+  const sums = context.scratch('sums', scalarDTypes[scalar], room);
   const memory = isLong(spec) ? blockSums(spec, room) : null;
   const vectorAt = (at: Expr, width: number): Expr => (width === 1 ? at : e.ramp(at, 1, width));
   const row = (i: Expr): Expr => e.mul(i, blockColumns);

@@ -6,7 +6,8 @@ import {
 import { tiled } from './cover.js';
 import { registerLanes, pieces, type TileShape } from './shape.js';
 import { indices } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
+import type { Contraction } from './spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 
 /** A range of `k` of one product of the batch. */
 export interface DepthRange {
@@ -52,7 +53,7 @@ export function memoryForSums(
 ): Pick<WaitingSums, 'buffer' | 'carry' | 'group'> {
   if (isLong(spec)) return { ...blockSums(spec, size), group: groupSums(spec, shape) };
   const { context, scalar } = spec;
-  const buffer = context.scratch('partialSums', sumDTypes[scalar], size);
+  const buffer = context.scratch('partialSums', scalarDTypes[scalar], size);
   return { buffer, carry: null, group: null };
 }
 
@@ -68,7 +69,7 @@ export function tileSums(spec: Contraction, shape: TileShape): TileSums | null {
 
 function groupSums(spec: Contraction, shape: TileShape): Buffer {
   const { context, scalar } = spec;
-  return context.scratch('groupSums', sumDTypes[scalar], e.i32(sumsOf(spec, shape)));
+  return context.scratch('groupSums', scalarDTypes[scalar], e.i32(sumsOf(spec, shape)));
 }
 
 function sumsOf(spec: Contraction, { rows, vectors }: TileShape): number {

@@ -15,7 +15,8 @@ import {
   type TileShape,
 } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
-import { type Contraction, sumDTypes, transposed } from '../gemm/spec.js';
+import { type Contraction, transposed } from '../gemm/spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 import { contractStreaming } from '../gemm/streaming.js';
 
 export type { Contraction } from '../gemm/spec.js';
@@ -81,7 +82,7 @@ function manyRows(spec: Contraction): Stmt {
   const form = packedForm(spec);
   const width = form.vectors * registerLanes(spec);
   const room = roomForPanels(known(spec.k)!, known(spec.n)!, { ...form, width, depth: form.blockDepth }); // prettier-ignore
-  const kept = spec.rightKeeper!.keep('panels', sumDTypes[spec.scalar], room);
+  const kept = spec.rightKeeper!.keep('panels', scalarDTypes[spec.scalar], room);
   const readingKept = contractPacked(spec, { ...form, kept });
   if (kept.isCertain || method === 'packed') return readingKept;
   return e.ifThen(e.gt(kept.state, packedStates.nothing), readingKept, ordinary());

@@ -2,7 +2,7 @@ import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { registerLanes } from '../gemm/shape.js';
-import { sumDTypes } from '../gemm/spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 import { type OutputBlock, fieldOf } from './field.js';
 import { depthOf, overTaps, productInPlace, roundedUp, tapTable } from './product.js';
 import type { Windowed } from './spec.js';
@@ -29,7 +29,7 @@ export function directBlocks(windows: Windowed, rows: number, columns: Dim): Blo
   const weights = flatWeights(windows, taps);
   const depth = extent(depthOf(windows, taps));
   const across = roundedUp(addDim(mulDim(rows - 1, field.pitch), columns), lanes);
-  const results = context.scratch('results', sumDTypes[scalar], extent(mulDim(outputs, across)));
+  const results = context.scratch('results', scalarDTypes[scalar], extent(mulDim(outputs, across)));
   const product = (group: Expr): Stmt => {
     const first = e.mul(group, extent(mulDim(inputs, field.channel)));
     const product = {
@@ -75,7 +75,7 @@ function flatWeights(
   const { extent } = context;
   const count = taps[0] * taps[1] * taps[2];
   const length = mulDim(mulDim(groups, outputs), mulDim(inputs, count));
-  const copy = context.scratch('weights', sumDTypes[scalar], extent(length));
+  const copy = context.scratch('weights', scalarDTypes[scalar], extent(length));
   const prepare = e.forLoop('group', 0, groups, (group) =>
     e.forLoop('output', 0, extent(outputs), (output) =>
       e.forLoop('input', 0, extent(inputs), (input) =>

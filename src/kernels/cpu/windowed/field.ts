@@ -4,7 +4,7 @@ import {
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { registerLanes } from '../gemm/shape.js';
-import { sumDTypes } from '../gemm/spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 import { type Layout, layoutOf, phasesOf } from './layout.js';
 import { type Axis, isPlainProduct, type SpatialIndex, type Windowed } from './spec.js';
 import { sweepAgain } from './sweep.js';
@@ -42,7 +42,7 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   // Vectors extend beyond the last result; they must read finite numbers there, which are cheap to compute
   // with.
   const length = extent(addDim(mulDim(channels, layout.channel), registerLanes(windows)));
-  const buffer = context.scratch('field', sumDTypes[scalar], length);
+  const buffer = context.scratch('field', scalarDTypes[scalar], length);
   const isCut = !sameDim(columns, x.count);
 
   const fillRow = (

@@ -3,7 +3,7 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { registerLanes } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
-import { sumDTypes } from '../gemm/spec.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 import type { BlockLoops } from './direct.js';
 import { type OutputBlock, fieldOf } from './field.js';
 import { layoutOf, phasesOf } from './layout.js';
@@ -67,7 +67,7 @@ export function winogradBlocks(windows: Windowed, steps: number, columns: Dim): 
   const { extent } = context;
   const [z, y, x] = windows.axes;
   const lanes = registerLanes(windows);
-  const memory = (name: string, length: Dim) => context.scratch(name, sumDTypes[scalar], extent(length)); // prettier-ignore
+  const memory = (name: string, length: Dim) => context.scratch(name, scalarDTypes[scalar], extent(length)); // prettier-ignore
   const field = fieldOf(windows, steps * tileRows, columns);
   const layout = layoutOf({ ...windows, axes: [z, { ...y, taps: 1 }, x] }, steps, columns);
   const taps = [z.taps, 1, x.taps] as const;

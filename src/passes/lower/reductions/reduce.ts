@@ -1,14 +1,14 @@
 import { InternalError } from '../../../base/errors.js';
-import type { DType } from '../../../base/dtype.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
-import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
 import { visitExprs } from '../../../loop/language/visit.js';
 import type { ReduceContext, ReduceLowering } from '../../../ops/declare/lowering.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
+import { scalarDTypes } from '../../../ops/elements.js';
 import { inOrder, mulIndex, one, zero } from '../nests/access.js';
 import type { Epilogue } from '../nests/epilogue.js';
 import type { PerElementWork, Fold, FoldPart } from './fold.js';
@@ -16,15 +16,6 @@ import { foldColumns } from './fold-columns.js';
 import { foldRows } from './fold-rows.js';
 import { planLoops, type Probe } from '../nests/nest.js';
 import type { KernelScope } from '../nests/scope.js';
-
-/** The dtypes of states in memory. */
-const stateTypes: Readonly<Record<Scalar, DType>> = {
-  f32: 'float32',
-  f64: 'float64',
-  i32: 'int32',
-  i64: 'int64',
-  bool: 'bool',
-};
 
 /**
  * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
@@ -70,7 +61,7 @@ export function reduceNest(
     );
   const { loops } = planLoops(scope.builder.extents, input.type.shape, probe, folded);
   const fold: Fold = {
-    scratch: (name, scalar, length) => scope.builder.scratch(name, stateTypes[scalar], length),
+    scratch: (name, scalar, length) => scope.builder.scratch(name, scalarDTypes[scalar], length),
     parts,
     beside,
     initial,

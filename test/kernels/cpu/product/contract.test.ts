@@ -13,7 +13,8 @@ import { contract } from '../../../../src/kernels/cpu/product/contract.js';
 import { contractDirect } from '../../../../src/kernels/cpu/gemm/direct.js';
 import { contractDot } from '../../../../src/kernels/cpu/gemm/dot.js';
 import { contractPacked } from '../../../../src/kernels/cpu/gemm/packed.js';
-import { type Contraction, sumDTypes } from '../../../../src/kernels/cpu/gemm/spec.js';
+import type { Contraction } from '../../../../src/kernels/cpu/gemm/spec.js';
+import { scalarDTypes } from '../../../../src/ops/elements.js';
 import { roomForPanels } from '../../../../src/kernels/cpu/gemm/right.js';
 import {
   type PackedAllocator,
@@ -281,7 +282,7 @@ test('panels that are there already are read in the place of `b`', () => {
       multiplies(problem, (spec) => {
         const width = form.vectors * (scalar === 'f32' ? 4 : 2);
         const room = roomForPanels(k, n, { ...form, width, depth: form.blockDepth });
-        const kept = spec.rightKeeper!.keep('panels', sumDTypes[scalar], room);
+        const kept = spec.rightKeeper!.keep('panels', scalarDTypes[scalar], room);
         return contractPacked(spec, { ...form, kept });
       });
     }
