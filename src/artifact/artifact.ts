@@ -14,7 +14,7 @@ import { withoutGradients } from '../front/graphs/graph-json.js';
 import { lowered } from '../front/graphs/lowered.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program } from '../ir/program.js';
-import { dimsOf, type Refusal, type Requirement } from '../ir/requirement.js';
+import { speaksOnlyOf, type Refusal, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/language/nodes.js';
 import type { Target } from '../loop/language/target.js';
@@ -144,7 +144,6 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
   });
   const returned = outputs.flatMap(({ address, shape }) => [address, ...shape]);
   const symbols = placement.givenSizes;
-  const isGiven = (dim: Dim): boolean => [...symbolsOf(dim)].every((name) => symbols.has(name));
   const found = new Set(
     outputs.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)])),
   );
@@ -165,7 +164,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     body: withoutUnused(substituteValues(placement.statements, frame), returned),
     outputs,
     residents: [...states, ...constants],
-    requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
+    requirements: program.requirements.filter((each) => speaksOnlyOf(each, symbols)),
     bytes: boundFrom([placement.memory.bytes], (bytes) => addDim(composer.end, bytes)),
   };
 }

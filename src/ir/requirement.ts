@@ -13,6 +13,7 @@ import {
   sameDim,
   subDim,
   substituteDim,
+  symbolsOf,
 } from '../base/dim/index.js';
 import { ArgumentError, InternalError, type KaonError, ShapeError } from '../base/errors.js';
 import type { JsonReader } from '../base/attributes/reader.js';
@@ -256,6 +257,14 @@ export function refusalFromJSON(json: JsonReader, dimOf: (json: JsonReader) => D
 export function dimsOf({ condition, problem, expected, actual }: Requirement): readonly Dim[] {
   const said = [problem, expected, actual].flatMap((parts) => parts.filter((_, i) => i % 2 === 1));
   return [condition.dim, ...(said as Dim[])];
+}
+
+/** True when all symbols of a requirement are among those of some names. */
+export function speaksOnlyOf(
+  requirement: Requirement,
+  names: { has(name: string): boolean },
+): boolean {
+  return dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => names.has(name)));
 }
 
 /** MessageTemplate with each dimension in them replaced; numbers become text. */

@@ -3,7 +3,13 @@ import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import { type Checks, checksOf } from '../../passes/simplify/checks.js';
 import { foreignInCapturedCode, refuseInCapturedCode } from '../../passes/host/elements.js';
-import { watching, type Watching, firstReport, presenceReport } from '../../passes/host/watch.js';
+import {
+  watching,
+  type Watching,
+  firstReport,
+  firstReported,
+  presenceReport,
+} from '../../passes/host/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -71,11 +77,8 @@ export class ElementChecks {
     const asking = watching(program, firstReport, (id) => !early.has(id))!;
     const answers = compile(asking.program).run(operands).slice(this.#given.outputs.length);
     const k = told.findIndex(({ storage }) => storage.host[0] !== 0);
-    const [position, element, limit, ...iterations] = Array.from(answers[k].storage.host, Number);
-    const { type, accepted } = watched[k];
-    const most = accepted.most === null ? null : limit;
-    const foreign = { element, at: position - 1, shape: type.shape, most };
-    throw foreignInCapturedCode(watched[k], foreign, iterations);
+    const { refused, iterations } = firstReported(watched[k], answers[k].storage.host);
+    throw foreignInCapturedCode(watched[k], refused, iterations);
   }
 }
 

@@ -3,7 +3,7 @@ import { isStatic, sameShape, substituteDim, symbolsOf } from '../../base/dim/in
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { Program, type Value } from '../../ir/program.js';
-import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
+import { requireAt, type Requirement, requireOrKeep, speaksOnlyOf } from '../../ir/requirement.js';
 import { sameType, type TensorType } from '../../ir/types.js';
 import { reshape } from '../../ops/index.js';
 import { stopGradient } from '../../ops/structure/identity.js';
@@ -192,10 +192,7 @@ class Demands {
    */
   addTo(program: Program, serial: number): void {
     const isDue = ({ serial: from, requirement }: Demand): boolean =>
-      from <= serial &&
-      dimsOf(requirement).every((dim) =>
-        [...symbolsOf(dim)].every((name) => this.#names.has(name)),
-      );
+      from <= serial && speaksOnlyOf(requirement, this.#names);
     const due = this.#pending.filter(isDue);
     if (due.length === 0) return;
     this.#pending = this.#pending.filter((demand) => !due.includes(demand));

@@ -3,7 +3,7 @@ import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/er
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import type { InferContext } from '../../ir/operator.js';
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
-import { dimsOf, equalSizes, type Refusal, refusalWithin, type Require, requireAt, words } from '../../ir/requirement.js'; // prettier-ignore
+import { equalSizes, type Refusal, refusalWithin, type Require, requireAt, speaksOnlyOf, words } from '../../ir/requirement.js'; // prettier-ignore
 import type { Shape, TensorType } from '../../ir/types.js';
 import type { Meeting } from '../declare/meeting.js';
 
@@ -50,11 +50,8 @@ export function bindRegion(
             refusalWithin(refusal(), [where], { op: { name: op }, source: undefined }));
   const dims: Map<string, Dim> = bindTypes(namedInputs(region), operands, op);
   for (const requirement of region.requirements) {
-    const isKnown = dimsOf(requirement).every((dim) =>
-      [...symbolsOf(dim)].every((name) => dims.has(name)),
-    );
     // Requirements on sizes that the region's own data decides are checked where these are known.
-    if (isKnown) requireAt(requirement, dims, within);
+    if (speaksOnlyOf(requirement, dims)) requireAt(requirement, dims, within);
   }
   const types = region.outputs.map(({ value }) => value.type);
   const own = ownSizes(types, dims, operands);

@@ -1,7 +1,7 @@
-import { type Dim, substituteDim, symbolsOf } from '../../base/dim/index.js';
-import { bindShapes } from '../../ir/bind.js';
+import { type Dim, substituteDim } from '../../base/dim/index.js';
+import { bindTypes } from '../../ir/bind.js';
 import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
-import { dimsOf, refusalAt } from '../../ir/requirement.js';
+import { refusalAt, speaksOnlyOf } from '../../ir/requirement.js';
 import type { RoutineBuilder } from './routine.js';
 import type { HostStatement, HostResult, Stretch } from './statements.js';
 
@@ -26,17 +26,11 @@ export function branch(
     return [...required(program), { kind: 'call', callee, operands, results, site }];
   };
   const required = (program: Program): readonly HostStatement[] => {
-    const dims = bindShapes<Dim>(
-      namedInputs(program).map(({ name, type }, k) => ({
-        name,
-        declared: type.shape,
-        actual: operands[k].shape,
-      })),
-    );
+    const types = operands.map(({ of: { dtype }, shape }) => ({ dtype, shape }));
+    const dims = bindTypes<Dim>(namedInputs(program), types);
     return program.requirements.flatMap((requirement): readonly HostStatement[] => {
       // A branch itself checks sizes that its data decides.
-      if (dimsOf(requirement).some((dim) => [...symbolsOf(dim)].some((name) => !dims.has(name))))
-        return [];
+      if (!speaksOnlyOf(requirement, dims)) return [];
       const { condition, ...refusal } = requirement;
       const test = { dim: substituteDim(condition.dim, dims), relation: condition.relation };
       return [{ kind: 'require', test, refusal: refusalAt(refusal, dims) }];

@@ -1,9 +1,9 @@
 import { boundsOf, subDim } from '../../base/dim/index.js';
-import { allocate, type DType } from '../../base/dtype.js';
+import { allocate, type DType, type HostArray } from '../../base/dtype.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { AcceptedElements } from '../../ops/declare/check.js';
+import type { AcceptedElements, RefusedElement } from '../../ops/declare/check.js';
 import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
@@ -85,6 +85,16 @@ export const firstReport: Report = {
   join: (before, now, iteration) =>
     ops.where(ops.greater(ops.slice(before, 0), 0), before, ops.concat<Value>([now, iteration()])),
 };
+
+/** The element that `firstReport` tells of a watched call, and its iterations, from the innermost. */
+export function firstReported(
+  { type, accepted }: Watched,
+  report: HostArray,
+): { readonly refused: RefusedElement; readonly iterations: readonly number[] } {
+  const [position, element, limit, ...iterations] = Array.from(report, Number);
+  const most = accepted.most === null ? null : limit;
+  return { refused: { element, at: position - 1, shape: type.shape, most }, iterations };
+}
 
 function foreign(elements: Value, { least, most, except }: AcceptedElements): Value {
   const isBelow = ops.less(elements, least);

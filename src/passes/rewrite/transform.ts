@@ -1,4 +1,4 @@
-import { type Dim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js';
+import { type Dim, substituteDim, symbol } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import { mapAttributeDims, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
@@ -10,7 +10,7 @@ import {
   typeToString,
   type Value,
 } from '../../ir/program.js';
-import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
+import { requireAt, type Requirement, requireOrKeep, speaksOnlyOf } from '../../ir/requirement.js';
 import { programRanges } from '../../ir/formats/text.js';
 import { sameType, type TensorType } from '../../ir/types.js';
 
@@ -190,8 +190,7 @@ export function requireKnown(from: Program, into: Program): void {
   if (from.requirements.length === 0) return;
   const known = programRanges(into);
   for (const requirement of from.requirements) {
-    const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
-    if (symbols.every((name) => known.has(name))) into.require(requirement);
+    if (speaksOnlyOf(requirement, known)) into.require(requirement);
   }
 }
 

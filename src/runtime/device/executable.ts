@@ -9,7 +9,13 @@ import { routineOf } from '../../passes/host/routine.js';
 import type { HostCallee, HostPart, HostRoutine } from '../../passes/host/statements.js';
 import { routineLines } from '../../passes/host/text.js';
 import { forEachStatement } from '../../passes/host/walk.js';
-import { firstReport, presenceReport, watching, type Watching } from '../../passes/host/watch.js';
+import {
+  firstReport,
+  firstReported,
+  presenceReport,
+  watching,
+  type Watching,
+} from '../../passes/host/watch.js';
 import { planSteps } from '../../passes/lower/main/stepwise.js';
 import { passes, runPipeline } from '../../passes/pipeline.js';
 import { checksOf } from '../../passes/simplify/checks.js';
@@ -269,13 +275,10 @@ export class DeviceExecutable implements DeviceProgramExecutable {
         operands.push({ storage, shape: inputs[i].shape });
       }
       const { storage } = asking.run(operands)[this.program.outputs.length + k];
-      const [position, element, limit, ...iterations] = Array.from(storage.host, Number);
       const watched = this.#watching!.watched[k];
-      const { call, type, accepted } = watched;
-      const most = accepted.most === null ? null : limit;
-      const foreign = { element, at: position - 1, shape: type.shape, most };
-      if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, foreign, iterations);
-      throw named(foreignElement(call, foreign), call.op.name);
+      const { refused, iterations } = firstReported(watched, storage.host);
+      if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, refused, iterations);
+      throw named(foreignElement(watched.call, refused), watched.call.op.name);
     }
   }
 
