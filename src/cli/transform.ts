@@ -1,5 +1,6 @@
 import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { convertedText, graphDirective } from '../base/directive.js';
 import { FormatError } from '../base/errors.js';
 import { constructLines } from '../source/explain/construct.js';
 import { explainFile, type ExplainedFunction } from '../source/explain-file.js';
@@ -63,12 +64,12 @@ export async function transformFile(request: TransformRequest): Promise<Transfor
 }
 
 function nothingToConvert(path: string, code: string): FormatError {
-  const isConverted = /(["'])use graph converted[^"'\n]*\1/.test(code);
+  const isConverted = convertedText(code) !== null;
   return new FormatError(
     isConverted ? `${path} is converted already` : `nothing in ${path} is to be converted`,
     {
       op: 'transform',
-      expected: "a function whose body starts with the directive 'use graph'",
+      expected: `a function whose body starts with the directive '${graphDirective}'`,
       actual: isConverted ? 'functions that have been converted' : 'no such function',
     },
   );

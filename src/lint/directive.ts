@@ -1,3 +1,4 @@
+import { graphDirective } from '../base/directive.js';
 import type { SyntaxNode } from './linter.js';
 
 /* Functions that are converted: their branches and loops may be decided by arrays. */
@@ -17,7 +18,9 @@ function isFunctionNode(node: SyntaxNode): node is FunctionNode {
 }
 
 function hasGraphDirective({ body }: FunctionNode): boolean {
-  return (body.body ?? []).some((each) => (each as DirectiveStatement).directive === 'use graph');
+  return (body.body ?? []).some(
+    (each) => (each as DirectiveStatement).directive === graphDirective,
+  );
 }
 
 /** The nodes around a node, the innermost first. */

@@ -1,7 +1,8 @@
 import type * as t from '@babel/types';
+import { graphDirective } from '../base/directive.js';
 import { FormatError } from '../base/errors.js';
 import type { FileContext } from './emit/form.js';
-import { directive, renderFunction } from './emit/functions.js';
+import { renderFunction } from './emit/functions.js';
 import { Places } from './emit/output.js';
 import { plainVariables } from './emit/plain-variables.js';
 import { encodeConstructs } from './explain/construct.js';
@@ -38,7 +39,7 @@ export function openFile(
   code: string,
   { filename, sourceType, inputMap }: SourceOptions,
 ): OpenedFile | null {
-  if (!code.includes(directive)) return null;
+  if (!code.includes(graphDirective)) return null;
   const parsed = parse(code, filename, sourceType);
   const { program } = parsed.file;
   const places = new Places(code, inputMap === undefined ? null : new InputMap(inputMap));
@@ -61,7 +62,7 @@ export function openFile(
 function convertedFunctions(program: t.Program): readonly t.Function[] {
   const found: t.Function[] = [];
   visitNodes(program, (node) => {
-    if (!isFunction(node) || !hasDirective(node.body, directive)) return true;
+    if (!isFunction(node) || !hasDirective(node.body, graphDirective)) return true;
     found.push(node);
     return false;
   });
@@ -74,10 +75,11 @@ function refuseMisplaced(program: t.Program, placeText: (node: t.Node) => string
     const isStatement =
       node.type === 'ExpressionStatement' &&
       node.expression.type === 'StringLiteral' &&
-      node.expression.value === directive;
-    if (!isStatement && !(node.type === 'Program' && hasDirective(node, directive))) return true;
-    const at = node.type === 'Program' ? node.directives.find(({ value }) => value.value === directive)! : node; // prettier-ignore
-    throw new FormatError(`'${directive}' is not at the start of a function's body`, {
+      node.expression.value === graphDirective;
+    if (!isStatement && !(node.type === 'Program' && hasDirective(node, graphDirective)))
+      return true;
+    const at = node.type === 'Program' ? node.directives.find(({ value }) => value.value === graphDirective)! : node; // prettier-ignore
+    throw new FormatError(`'${graphDirective}' is not at the start of a function's body`, {
       op: 'transform',
       expected: 'the directive as the first statement of each function that is to be converted',
       actual:

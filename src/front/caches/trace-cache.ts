@@ -83,7 +83,7 @@ export class TraceCache {
   #evicted = 0;
 
   readonly #mayRunCode: boolean;
-  readonly #isConverted: boolean;
+  readonly #fn: (...args: never[]) => unknown;
   #last: { readonly call: BareCall; readonly entry: CachedTrace } | null = null;
   /** True when the code ran in this call, and agreed with the trace that serves it. */
   #hasCompared = false;
@@ -101,7 +101,7 @@ export class TraceCache {
     this.#mayRunCode = mayRunCode;
     this.#options = options;
     this.#name = options.name ?? (fn.name || 'function');
-    this.#isConverted = constructText(fn) !== null;
+    this.#fn = fn;
     this.#specializer = new Specializer(fn, options, mayRunCode);
   }
 
@@ -256,7 +256,7 @@ export class TraceCache {
       })),
       forgotten: this.#made - this.#misses.length,
       advice: this.#failed.advice(),
-      isConverted: this.#isConverted,
+      isConverted: constructText(this.#fn) !== null,
     });
   }
 

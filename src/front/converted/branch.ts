@@ -1,3 +1,4 @@
+import { graphDirective } from '../../base/directive.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { NDArray } from '../core/ndarray.js';
 import { choose, isCapturedTest, trackedChanges, truth } from './choose.js';
@@ -12,7 +13,7 @@ import {
   normal,
   type PathContinuation,
 } from './completion.js';
-import { subject, useGraph } from './host.js';
+import { subject } from './host.js';
 import { op as operator } from './numbers.js';
 import { arePathsMeeting, type Variables, whilePathsMeet } from './variables.js';
 
@@ -34,7 +35,7 @@ export function branch(
   ];
   if (!isCapturedTest(test)) {
     const [first, second] = pathsTo(next);
-    return truth(test, site) ? first() : second();
+    return truth(test) ? first() : second();
   }
   return meeting(
     next,
@@ -74,10 +75,11 @@ function meeting(
   if (parted >= mostParted) {
     // Jumps further out run what follows there: its changes are put back on the other paths.
     const stop: PathContinuation = { run: () => undefined, changes: next.changes };
-    const completion = whilePathsMeet(() => together(merged, stop));
-    if (completion === undefined) return end(next);
-    if (completion.kind !== 'mixed') return completion;
-    return proceed(completion, (code) => code === normal, () => end(next), next.changes, site); // prettier-ignore
+    return after(
+      whilePathsMeet(() => together(merged, stop)),
+      next,
+      site,
+    );
   }
   const run = (): Completion => {
     parted += parts;
@@ -98,7 +100,7 @@ export function pick(
   alternate: () => unknown,
   variables?: Variables,
 ): unknown {
-  if (!isCapturedTest(test)) return truth(test, site) ? consequent() : alternate();
+  if (!isCapturedTest(test)) return truth(test) ? consequent() : alternate();
   const given = (value: () => unknown) => (): Completion => ({ kind: 'return', value: value() });
   return valueOf(
     choose(test, [given(consequent), given(alternate)], trackedChanges(variables, undefined), site),
@@ -117,7 +119,7 @@ export function and(
   variables?: Variables,
 ): unknown {
   if (isCapturedTest(left)) return pick(site, left, right, () => left, variables);
-  return truth(left, site) ? right() : left;
+  return truth(left) ? right() : left;
 }
 
 /** `a || b`: where `a` is an array, `b` runs where it does not hold. */
@@ -128,13 +130,13 @@ export function or(
   variables?: Variables,
 ): unknown {
   if (isCapturedTest(left)) return pick(site, left, () => left, right, variables);
-  return truth(left, site) ? left : right();
+  return truth(left) ? left : right();
 }
 
 /** `!a`. */
-export function not(value: unknown, site: string): unknown {
-  if (!isCapturedTest(value)) return !truth(value, site);
-  checkPredicate(useGraph, 'the test', value.type);
+export function not(value: unknown): unknown {
+  if (!isCapturedTest(value)) return !truth(value);
+  checkPredicate(graphDirective, 'the test', value.type);
   return value.logicalNot();
 }
 
@@ -212,7 +214,7 @@ export function select(
     if (isCapturedTest(equal)) {
       return choose(equal, [() => from(index), () => compare(index + 1)], changes, site, arePathsMeeting()); // prettier-ignore
     }
-    return truth(equal, site) ? from(index) : compare(index + 1);
+    return truth(equal) ? from(index) : compare(index + 1);
   };
   return compare(0);
 }

@@ -1,4 +1,5 @@
-import { currentSource, TraceError } from '../../base/errors.js';
+import { graphDirective } from '../../base/directive.js';
+import { TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { cond } from '../control/index.js';
@@ -12,7 +13,7 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
-import { siteSource, useGraph } from './host.js';
+import { placeOf } from './host.js';
 import { decided, isDecided } from './path.js';
 import { addPushed, checkEntries } from './row-list.js';
 import { BranchRows, type PushedRows } from './rows.js';
@@ -59,7 +60,7 @@ export function choose(
   site: string,
   mayLack: boolean = false,
 ): Completion {
-  checkPredicate(useGraph, 'the test', test.type);
+  checkPredicate(graphDirective, 'the test', test.type);
   return retracing(variables, (wanted) => {
     const [first, second] = paths;
     return orders.get(wanted)?.isSwapped === true
@@ -193,10 +194,10 @@ function attempt(
 function noPathLeft(site: string): unknown {
   if (isDecided()) return deadPath;
   return new TraceError('every path throws', {
-    op: useGraph,
+    op: graphDirective,
     expected: 'a path that ends, of those that captured arrays decide',
     actual: 'a statement that throws on each',
-    ...siteSource(site, currentSource()),
+    ...placeOf(site),
   });
 }
 
@@ -219,13 +220,8 @@ export function trackedChanges(variables: Variables | undefined, next: Next): re
 }
 
 /** The truth of a value that no captured array is. */
-export function truth(value: unknown, _site: string): boolean {
+export function truth(value: unknown): boolean {
   if (!(value instanceof NDArray)) return Boolean(value);
-  checkPredicate(useGraph, 'the test', value.type);
+  checkPredicate(graphDirective, 'the test', value.type);
   return value.item() === true;
-}
-
-/** The line that runs now, for errors that name a place in the source. */
-export function placeOf(site: string): { readonly source?: string } {
-  return siteSource(site, currentSource());
 }

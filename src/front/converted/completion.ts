@@ -1,6 +1,6 @@
+import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import type { NDArray } from '../core/ndarray.js';
-import { useGraph } from './host.js';
 import type { Variables } from './variables.js';
 
 /** The end of a closure over statements: normal (undefined), a jump out of it, or as an array decides. */
@@ -139,7 +139,7 @@ export function finish(completion: Completion): unknown {
     return completion?.kind === 'return' ? completion.value : undefined;
   if (completion.returned?.value === undefined) return undefined;
   throw new TraceError('one path returns a value and another one returns none', {
-    op: useGraph,
+    op: graphDirective,
     expected: 'a value on every path that an array decides, or on none',
     actual: 'a path that ends without return',
     advice: 'return a value there too',

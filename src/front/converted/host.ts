@@ -1,3 +1,4 @@
+import { graphDirective } from '../../base/directive.js';
 import { currentSource, TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { rowsOf } from '../arrays/iterate-rows.js';
@@ -7,16 +8,13 @@ import { refusedAnyway } from './guarded.js';
 
 /* Questions that converted code asks about host values and eager arrays. */
 
-/** The directive of converted functions, which errors name as the operator. */
-export const useGraph = 'use graph';
-
 /** The truth of a value: JavaScript's own, or the element of an eager array. */
 export function test(value: unknown, site: string): unknown {
   return typeof value === 'object' && value instanceof NDArray ? truthOf(value, site) : value;
 }
 
 function truthOf(array: NDArray, site: string): boolean {
-  checkPredicate(useGraph, 'the test', array.type);
+  checkPredicate(graphDirective, 'the test', array.type);
   if (mode.capture !== null) throw undecidable('a statement with this test', site);
   return array.item() === true;
 }
@@ -25,10 +23,10 @@ function truthOf(array: NDArray, site: string): boolean {
 export function undecidable(construct: string, site: string): TraceError {
   return refusedAnyway(
     new TraceError(`a captured array decides about ${construct}, which cannot become a graph`, {
-      op: useGraph,
+      op: graphDirective,
       advice:
         'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach',
-      ...siteSource(site, currentSource()),
+      ...placeOf(site),
     }),
   );
 }
@@ -37,7 +35,7 @@ export function undecidable(construct: string, site: string): TraceError {
 export function rows(value: unknown, site: string): unknown {
   if (!(value instanceof NDArray)) return value;
   if (mode.capture !== null) throw undecidable('a loop over rows', site);
-  return rowsOf(value, useGraph);
+  return rowsOf(value, graphDirective);
 }
 
 /** The value that a `switch` compares: the element of an eager array, and anything else as it is. */
@@ -83,10 +81,11 @@ export function assignPlace<T>(
 }
 
 /**
- * The place of a construct as an error tells it: the file of a frame, and the line and column as they were
- * written, which a frame has only where source maps are applied.
+ * The place of a construct as an error tells it: the file of the line that runs now, and the line and column as they
+ * were written, which a frame has only where source maps are applied. Empty where no frame is of a file.
  */
-export function siteSource(site: string, frame: string | undefined): { readonly source?: string } {
+export function placeOf(site: string): { readonly source?: string } {
+  const frame = currentSource();
   if (frame === undefined) return {};
   return { source: frame.replace(/(:\d+){1,2}$/, '') + `:${site}` };
 }

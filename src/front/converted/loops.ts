@@ -1,19 +1,11 @@
+import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach, whileLoop } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
-import {
-  trackedChanges,
-  choose,
-  codeOf,
-  isCapturedTest,
-  placeOf,
-  returnEntry,
-  retracing,
-  truth,
-} from './choose.js';
+import { choose, codeOf, isCapturedTest, returnEntry, retracing, trackedChanges, truth } from './choose.js'; // prettier-ignore
 import {
   breakOf,
   codesOf,
@@ -30,7 +22,7 @@ import { after, proceed } from './branch.js';
 import { decided } from './path.js';
 import { addPushed, checkIteration } from './row-list.js';
 import { LoopRows } from './rows.js';
-import { useGraph } from './host.js';
+import { placeOf } from './host.js';
 import {
   type PackedLayout,
   pack,
@@ -87,7 +79,7 @@ export function loop(
   const first = isTestFirst && test !== undefined ? test() : true;
   for (let going: Going = { test: first, completion: undefined, mayBreak: false }; ;) {
     if (isCapturedTest(going.test)) return after(capturedLoop(parts, going), next, site);
-    if (!truth(going.test, site)) return after(going.completion, next, site);
+    if (!truth(going.test)) return after(going.completion, next, site);
     going = iterate(parts);
   }
 }
@@ -111,19 +103,19 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
   const holds = going.map((code) => completion.code.equal(code)).reduce((a, b) => a.logicalOr(b));
   const answer = (value: () => unknown) => (): Completion => ({
     kind: 'return',
-    value: asTest(value(), site),
+    value: asTest(value()),
   });
   const decision = choose(holds, [answer(again), answer(() => false)], variables, site);
   const asked = decision?.kind === 'return' ? decision.value : false;
   return { test: asked, completion: left, mayBreak };
 }
 
-function asTest(value: unknown, site: string): NDArray {
+function asTest(value: unknown): NDArray {
   if (isCapturedTest(value)) {
-    checkPredicate(useGraph, 'the test', value.type);
+    checkPredicate(graphDirective, 'the test', value.type);
     return value.reshape([]);
   }
-  return array(truth(value, site), { dtype: 'bool' });
+  return array(truth(value), { dtype: 'bool' });
 }
 
 /** Facts about a loop that tracing its body finds out, for another time. */
@@ -139,7 +131,7 @@ const knownLoops = new WeakMap<Wanted, Known>();
 
 /** The rest of a loop as one operator, from a test on that has been evaluated. */
 function capturedLoop(parts: LoopParts, start: Going): Completion {
-  const { variables, site } = parts;
+  const { variables } = parts;
   return retracing(variables, (wanted) => {
     let known = knownLoops.get(wanted);
     if (known === undefined) {
@@ -148,7 +140,7 @@ function capturedLoop(parts: LoopParts, start: Going): Completion {
       knownLoops.set(wanted, known);
     }
     return new CapturedLoop(variables, wanted, known, start.completion).run(
-      asTest(start.test, site),
+      asTest(start.test),
       () => iterate(parts),
     );
   });
@@ -193,7 +185,7 @@ class CapturedLoop {
       (goesOn: NDArray) => goesOn,
       (_: NDArray, ...before: NDArray[]) => {
         const going = this.iterate(before, iteration);
-        return [going.rows, [asTest(going.test, ''), ...going.states]];
+        return [going.rows, [asTest(going.test), ...going.states]];
       },
       [test, ...this.#initial] as [NDArray, ...NDArray[]],
     );
@@ -277,7 +269,7 @@ function withoutValue(what: string): TraceError {
   return new TraceError(
     `${what} has no value where the loop does not run, and is used afterwards`,
     {
-      op: useGraph,
+      op: graphDirective,
       expected: 'a value on every path',
       actual: 'undefined before the loop',
       advice: 'give it a value before the loop',
@@ -296,11 +288,13 @@ export function each(
 ): Completion {
   const changes = trackedChanges(variables, undefined);
   if (isCapturedTest(iterable)) {
-    checkRows(iterable, useGraph);
+    checkRows(iterable, graphDirective);
     return after(capturedRows(site, number, iterable, body, changes), next, site);
   }
   const values =
-    iterable instanceof NDArray ? rowsOf(iterable, useGraph) : (iterable as Iterable<unknown>);
+    iterable instanceof NDArray
+      ? rowsOf(iterable, graphDirective)
+      : (iterable as Iterable<unknown>);
   let completion: Completion;
   for (const value of values) {
     if (completion?.kind === 'mixed') {
@@ -341,7 +335,7 @@ function isFinite(values: unknown): boolean {
 
 function endless(site: string): TraceError {
   return new TraceError('a captured array decides when a loop over an iterable ends', {
-    op: useGraph,
+    op: graphDirective,
     expected: 'a list, a map, a set or an array: they have an end',
     actual: 'an iterable that may have none',
     advice: 'make a list of it first',

@@ -1,9 +1,10 @@
-import { currentSource, InternalError, TraceError } from '../../base/errors.js';
+import { graphDirective } from '../../base/directive.js';
+import { InternalError, TraceError } from '../../base/errors.js';
 import { typeToString } from '../../ir/program.js';
 import * as operators from '../../ops/index.js';
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { siteSource } from './host.js';
+import { placeOf } from './host.js';
 
 /*
  * Numbers and booleans of the user's that captured branches and loops assignVariables are arrays of rank 0. To
@@ -115,11 +116,11 @@ function native(operator: string, left: unknown, right: unknown): unknown {
 export function hostOnly(value: unknown, site: string): unknown {
   if (!isNumberArray(value)) return value;
   throw new TraceError('a number that a captured array decides is an index or a part of a text', {
-    op: 'use graph',
+    op: graphDirective,
     expected: 'a number that is known while the code is captured',
     actual: typeToString(value.type),
     advice: 'index an array with it, by take or slice, or compute with it',
-    ...siteSource(site, currentSource()),
+    ...placeOf(site),
   });
 }
 

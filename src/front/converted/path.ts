@@ -1,7 +1,8 @@
+import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { useGraph, undecidable } from './host.js';
+import { undecidable } from './host.js';
 import type { Rows } from './rows.js';
 import { endsPath, noteThrown } from './throws.js';
 
@@ -46,7 +47,7 @@ export function decided<R>(
 ): { readonly result: R; readonly traced: TracedPath } {
   if (depth >= deepest) {
     throw new TraceError('branches that arrays decide are nested without end', {
-      op: useGraph,
+      op: graphDirective,
       expected: `at most ${deepest}, one in the other`,
       actual: 'a function that calls itself until an array says no',
       advice: 'write a loop',

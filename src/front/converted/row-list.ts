@@ -1,5 +1,6 @@
+import { graphDirective } from '../../base/directive.js';
 import type { DType } from '../../base/dtype.js';
-import { currentSource, TraceError } from '../../base/errors.js';
+import { TraceError } from '../../base/errors.js';
 import { mulDim } from '../../base/dim/index.js';
 import * as operators from '../../ops/index.js';
 import { installListJoin } from '../../ops/movement/list-join.js';
@@ -7,7 +8,7 @@ import { array } from '../arrays/creation.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { siteSource, undecidable, useGraph } from './host.js';
+import { placeOf, undecidable } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
 import { currentPath, isDecided, outermost, type TracedPath, undecided } from './path.js';
 import type { Entry } from './values.js';
@@ -148,7 +149,7 @@ function isHarmless(key: PropertyKey): boolean {
 
 function usedAsList(list: RowList, key: PropertyKey): TraceError {
   return new TraceError('captured code pushes to a list, whose entries are then unknown', {
-    op: useGraph,
+    op: graphDirective,
     expected: 'kn.stack(list), kn.concat(list), list.length or list.push(row)',
     actual: `a use of ${String(key)}`,
     advice: 'stack the list first',
@@ -157,7 +158,7 @@ function usedAsList(list: RowList, key: PropertyKey): TraceError {
 }
 
 function placeOfPush({ site }: RowList): { readonly source?: string } {
-  return site === null ? {} : siteSource(site, currentSource());
+  return site === null ? {} : placeOf(site);
 }
 
 /** True on a path that an array decides about, other than the one that made the list. */
@@ -191,7 +192,7 @@ function rowOf(list: RowList, value: unknown): Rows {
   const row = typeof value === 'number' || typeof value === 'boolean' ? array(value) : value;
   if (!(row instanceof NDArray)) {
     throw new TraceError('captured code pushes a value that is no array', {
-      op: useGraph,
+      op: graphDirective,
       expected: 'an array or a number',
       actual: typeof value,
       ...placeOfPush(list),
@@ -213,7 +214,7 @@ function checkNumbers(list: RowList): void {
   const other = [...dtypes].find((dtype) => !besideNumbers.has(dtype));
   if (other === undefined || !dtypes.has('number')) return;
   throw new TraceError('captured code pushes numbers and arrays of another dtype to a list', {
-    op: useGraph,
+    op: graphDirective,
     expected: 'numbers, or arrays of one dtype',
     actual: `numbers and ${other}`,
     advice: `push kn.array(number, { dtype: '${other}' })`,
@@ -261,7 +262,7 @@ export function checkIteration({ pushed, read }: TracedPath): void {
     const place = placeOfPush(list as RowList); // Only lists of rows are keys.
     if (read.has(list)) {
       throw new TraceError('a captured loop reads a list to which it pushes', {
-        op: useGraph,
+        op: graphDirective,
         expected: 'uses of the list after the loop',
         actual: 'a use by an iteration, which does not know the rows of those before it',
         advice:
@@ -271,7 +272,7 @@ export function checkIteration({ pushed, read }: TracedPath): void {
     }
     if (!parts.some(({ rows }) => isDecidedInside(rows.type.shape[0]))) continue;
     throw new TraceError('the data of an iteration decides how many rows it pushes to a list', {
-      op: useGraph,
+      op: graphDirective,
       expected: 'as many calls of push in each iteration, with conditions or without',
       actual: 'pushes by a loop inside of it, whose number of iterations the data decides',
       advice: 'make a list in the iteration, and push what is computed from it',
@@ -286,7 +287,7 @@ export function checkEntries(entries: readonly Entry[], { pushed }: TracedPath):
     const list = typeof value === 'object' && value !== null ? rowLists.get(value) : undefined;
     if (list === undefined || !pushed.has(list)) continue;
     throw new TraceError(`captured code pushes to ${what}, and assigns it or its entries`, {
-      op: useGraph,
+      op: graphDirective,
       expected: 'a list that stays the same one',
       actual: 'an assignment that a captured array decides about',
       advice: 'declare it by const, and a list for the other rows',
@@ -306,7 +307,7 @@ installListJoin((given, place, axis) => {
   const [count, size, ...rest] = rows.type.shape;
   if (axis === 0 && size !== undefined) return rows.reshape([mulDim(count, size), ...rest]);
   throw new TraceError('arrays that captured code pushes to a list are joined along a later axis', {
-    op: useGraph,
+    op: graphDirective,
     expected: 'axis 0 of arrays that have one',
     actual: `axis ${axis}`,
     advice: 'use stack, then transpose and reshape',

@@ -1,10 +1,9 @@
-import { currentSource } from '../../base/errors.js';
 import { check } from '../../ops/control/index.js';
 import { installThrownValues } from '../../ops/control/check.js';
 import { array } from '../arrays/creation.js';
 import { withMode } from '../core/mode.js';
 import { isGuarded } from './guarded.js';
-import { siteSource, undecidable } from './host.js';
+import { placeOf, undecidable } from './host.js';
 
 /*
  * A `throw` on a path that a captured array decides is a check in the program, and the rest of the path is dead:
@@ -62,7 +61,7 @@ export function endsPath(error: unknown): boolean {
   const message = isError ? value.message : String(value);
   values.set(keyOf(name, message), value);
   // Without a frame of a file, the place in the code is told alone.
-  const { source = site } = siteSource(site, currentSource());
+  const { source = site } = placeOf(site);
   withMode({ source }, check.declaration.name, () =>
     check(array(false, { dtype: 'bool' }), message, name),
   );

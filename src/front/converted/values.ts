@@ -1,3 +1,4 @@
+import { graphDirective } from '../../base/directive.js';
 import type { DType } from '../../base/dtype.js';
 import { DTypeError, ShapeError, TraceError } from '../../base/errors.js';
 import {
@@ -13,7 +14,6 @@ import { array, zeros } from '../arrays/creation.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
-import { useGraph } from './host.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
 
 /*
@@ -92,7 +92,7 @@ function flattened(
 ): { leaves: readonly NDArray[]; structure: TreeStructure } | null {
   if (typeof value !== 'object' || value === null) return null;
   try {
-    const flat = flattenTree(value, isArray, useGraph);
+    const flat = flattenTree(value, isArray, graphDirective);
     return flat.leaves.length === 0 && !isContainer(value) ? null : flat;
   } catch {
     // An object of a class, a map and the like: it is kept by identity, and compared.
@@ -158,7 +158,7 @@ function leavesLike(
         throw new Retrace();
       }
       throw new DTypeError(`${what} has another dtype ${path}`, {
-        op: useGraph,
+        op: graphDirective,
         expected: `${expected.dtype}, as ${other}`,
         actual: type.dtype,
         advice: 'cast one of them',
@@ -169,7 +169,7 @@ function leavesLike(
       : sameShape(type.shape, expected.shape);
     if (isAlike) return leaf;
     throw new ShapeError(`${what} has another shape ${path}`, {
-      op: useGraph,
+      op: graphDirective,
       expected: `${typeToString(expected)}, as ${other}`,
       actual: typeToString(type),
     });
@@ -206,7 +206,7 @@ function differing(
       ? `${what} has no value ${where}, and is used afterwards`
       : `${what} differs ${path}, and is no array`,
     {
-      op: useGraph,
+      op: graphDirective,
       expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
       actual: isMissing ? 'undefined' : shown(second),
       advice: isMissing
@@ -255,7 +255,7 @@ export function placeholders(
       const known = shape.map((dim) => ([...symbolsOf(dim)].every(isKnown) ? dim : null));
       if (mayDiffer || !known.includes(null)) return zeros(known.map((dim) => dim ?? 0), { dtype }); // prettier-ignore
       throw new TraceError(`${what} has sizes that only the data decides`, {
-        op: useGraph,
+        op: graphDirective,
         actual: typeToString({ dtype, shape }),
         advice: 'give it on every path',
       });

@@ -1,3 +1,4 @@
+import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 
 /** The directive at the start of a body, after other directives and comments. */
@@ -10,7 +11,7 @@ const asked =
  */
 export function refuseUnconverted(fn: (...args: never[]) => unknown, op: string): void {
   const text = Function.prototype.toString.call(fn);
-  if (!text.includes('use graph') || !asked.test(text)) return;
+  if (!text.includes(graphDirective) || !asked.test(text)) return;
   throw new TraceError("the function has the directive 'use graph', and was not converted", {
     op,
     expected: 'a converted function',

@@ -1,3 +1,5 @@
+import { convertedText } from '../../base/directive.js';
+
 type AnyFunction = (...args: never[]) => unknown;
 
 /** The functions that captured ones were made from. */
@@ -17,10 +19,7 @@ export function originalOf(fn: AnyFunction): AnyFunction {
   return original;
 }
 
-/** The directive of a function that was converted, with the constructs that conversion has noted. */
-const converted = /(["'])use graph converted ?([^"'\n]*)\1/;
-
 /** The text about the branches and loops of a function; null for one that was not converted. */
 export function constructText(fn: AnyFunction): string | null {
-  return converted.exec(Function.prototype.toString.call(originalOf(fn)))?.[2] ?? null;
+  return convertedText(Function.prototype.toString.call(originalOf(fn)));
 }

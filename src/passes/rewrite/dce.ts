@@ -21,8 +21,8 @@ export function eliminateDeadCode(program: Program, roots: 'keep' | 'drop' = 'ke
 }
 
 /**
- * A flag for every node: 1 for checks and root calls, for what an output is made of, and for what decides a size that either
- * speaks of. One backward sweep.
+ * A flag for every node: 1 for checks and root calls, for what an output is made of, and for what decides a size
+ * that either speaks of. One backward sweep.
  */
 function liveNodes(program: Program, keepsRoots: boolean): Uint8Array {
   const { graph } = program;

@@ -203,7 +203,7 @@ export abstract class CapturedExpressions extends Form {
     if (operator === '!') {
       return isPlainKind(argument, 'captured')
         ? this.copy(node)
-        : this.call('not', node, this.argument(argument), this.site(node));
+        : this.call('not', node, this.argument(argument));
     }
     if (operator === 'delete') {
       const member = unwrapped(argument);

@@ -1,4 +1,5 @@
 import type * as t from '@babel/types';
+import { graphDirective } from '../../base/directive.js';
 import { patternNames, type Scope } from '../syntax/scopes.js';
 import { CapturedForm } from './captured.js';
 import type { FileContext, Form } from './form.js';
@@ -13,9 +14,6 @@ import { outsideReads } from './outside-reads.js';
  * captured form, on one line before it, runs while code is captured. Functions inside the captured form have
  * that form only, which is right on host values too.
  */
-
-/** The directive of functions that are to be converted. */
-export const directive = 'use graph';
 
 /** A function as part of code in a form. */
 export function renderFunction(node: t.Function, form: Form): readonly Piece[] {
@@ -65,7 +63,7 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
   const pieces: Piece[] = [];
   let directiveEnd = body.start!;
   for (const { value } of body.directives) {
-    if (value.value !== directive) continue;
+    if (value.value !== graphDirective) continue;
     // Otherwise `hybridize` would take the function for one that nobody has converted.
     pieces.push(
       ...host.gap(directiveEnd, value.end! - 1),

@@ -78,15 +78,19 @@ export function labeledBy(node: t.LabeledStatement): t.Node {
   return isLoopStatement(inner) || inner.type === 'SwitchStatement' ? inner : node;
 }
 
-/** True if a jump in a statement leads out of it. */
-export function escapes(node: t.Node): boolean {
-  return jumpsIn(node).some(
-    ({ target, path }) => target === null || target === enclosing || !isInside(target, node, path),
-  );
+/** The jumps in a statement that lead out of it. */
+export function jumpsOutOf(node: t.Node): readonly Jump[] {
+  return jumpsIn(node)
+    .filter(
+      ({ target, path }) =>
+        target === null || target === enclosing || !(target === node || path.includes(target)),
+    )
+    .map(({ jump }) => jump);
 }
 
-function isInside(target: t.Node, root: t.Node, path: readonly t.Node[]): boolean {
-  return target === root || path.includes(target);
+/** True if a jump in a statement leads out of it. */
+export function escapes(node: t.Node): boolean {
+  return jumpsOutOf(node).length > 0;
 }
 
 /** True if some node of a kind is in a statement's own code. */
@@ -118,19 +122,11 @@ export function mayPart(node: t.Node): boolean {
 
 /** False for a statement after which control never goes on, by its syntax. */
 function completes(node: t.Node): boolean {
-  switch (node.type) {
-    case 'ReturnStatement':
-    case 'BreakStatement':
-    case 'ContinueStatement':
-    case 'ThrowStatement':
-      return false;
-    case 'BlockStatement':
-      return node.body.every(completes);
-    case 'IfStatement':
-      return completes(node.consequent) || !node.alternate || completes(node.alternate);
-    default:
-      return true;
+  if (node.type === 'BlockStatement') return node.body.every(completes);
+  if (node.type === 'IfStatement') {
+    return completes(node.consequent) || !node.alternate || completes(node.alternate);
   }
+  return !jumping.has(node.type);
 }
 
 /** Statements that do nothing but jump. */

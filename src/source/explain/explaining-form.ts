@@ -4,7 +4,7 @@ import type { FileContext } from '../emit/form.js';
 import { type CodeSpan, contains, FunctionFacts, suspends } from '../emit/function-facts.js';
 import { callsEval } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
-import { enclosing, isLoopStatement, jumpsIn } from '../emit/shape.js';
+import { isLoopStatement, jumpsOutOf } from '../emit/shape.js';
 import type { VariableBinding } from '../syntax/scopes.js';
 import { isFunction, visitNodes } from '../syntax/walk.js';
 import type { SourceConstruct, SourceRefusal } from './construct.js';
@@ -91,7 +91,7 @@ function describeConstruct(
     carries: namesOf(carries),
     returns: namesOf(outer.merged),
     local: namesOf([...kept, ...inside.filter((binding) => !carries.includes(binding))]),
-    leavesBy: jumpsOutOf(node),
+    leavesBy: jumpNames(node),
   };
 }
 
@@ -137,13 +137,8 @@ function readBy(node: t.Node, { scopes }: FileContext): readonly VariableBinding
   return [...found];
 }
 
-function jumpsOutOf(node: t.Node): readonly string[] {
-  const names = jumpsIn(node)
-    .filter(
-      ({ target, path }) =>
-        target === null || target === enclosing || !(target === node || path.includes(target)),
-    )
-    .map(({ jump }) => jump.type.replace('Statement', '').toLowerCase());
+function jumpNames(node: t.Node): readonly string[] {
+  const names = jumpsOutOf(node).map(({ type }) => type.replace('Statement', '').toLowerCase());
   return [...new Set(names)];
 }
 
