@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkout, sourceFiles } from '../support/sources.js';
 
 /** First words of comments that describe a thing by a clause instead of naming it. */
 const clauses = /^(?:What|Whether|Whom|Whose|Who|How|Those|Where|Which)\b/;
-
-/** Folders whose comments are still to be rewritten. The list may only shrink. */
-const unfinished: readonly string[] = ['src/runtime/execution', 'src/runtime/memory'];
 
 /** Doc comments of a text, without the decoration of their lines. */
 function docComments(text: string): readonly string[] {
@@ -23,20 +20,8 @@ const clausesIn = (path: string, text: string): readonly string[] =>
     .map((comment) => `${path}: ${comment}`);
 
 test('doc comments begin with a noun or a verb, not with a clause', () => {
-  const wrong = sourceFiles('src')
-    .filter(({ path }) => !unfinished.includes(dirname(path)))
-    .flatMap(({ path, text }) => clausesIn(path, text));
+  const wrong = sourceFiles('src').flatMap(({ path, text }) => clausesIn(path, text));
   assert.deepEqual(wrong, []);
-});
-
-test('folders that are listed as unfinished are', () => {
-  const files = sourceFiles('src');
-  const finished = unfinished.filter((folder) =>
-    files
-      .filter(({ path }) => dirname(path) === folder)
-      .every(({ path, text }) => clausesIn(path, text).length === 0),
-  );
-  assert.deepEqual(finished, [], 'remove these from the list');
 });
 
 /** Exported declarations of a file; text of generated code does not count, since it is indented or quoted. */

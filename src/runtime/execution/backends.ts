@@ -22,8 +22,8 @@ export interface DeviceInUse {
 export const newArrays: { backend: BufferBackend | null } = { backend: null };
 
 /**
- * Policy for calls that a device lacks: `islands` runs them on the CPU, in the middle of the program; `strict` refuses
- * them; `eager` refuses them, too, in a program that is one call of the user's.
+ * Policy for calls that a device lacks: `islands` runs them on the CPU, in the middle of the program;
+ * `strict` refuses them; `eager` refuses them, too, in a program that is one call of the user's.
  */
 export type IslandPolicy = 'eager' | 'islands' | 'strict';
 
@@ -42,10 +42,10 @@ export interface DeviceProgramExecutable extends Executable {
 
 const registered = new Map<string, DeviceInUse>();
 
-/** Those that have lost their names, too: there may be arrays on them. */
+/** Devices by their memory, those without a name any more included: there may be arrays on them. */
 const inUse = new WeakMap<BufferBackend, DeviceInUse>();
 
-/** Whether there is any device but the CPU, so that where there is none nobody has to look at operands. */
+/** True once there is a device but the CPU: until then nobody has to look at operands. */
 export const otherBackends: { exist: boolean } = { exist: false };
 
 /** Makes a device known by its name, in the place of the one that had the name before. */
@@ -79,7 +79,7 @@ export function backendNamed(name: unknown, op: string): BufferBackend | null {
   });
 }
 
-/** What runs a program on other devices than the CPU. */
+/** Executables of programs on other devices than the CPU. */
 const executables = new WeakMap<Program, Map<BufferBackend, DeviceProgramExecutable>>();
 const policies = new WeakMap<Program, IslandPolicy>();
 
@@ -115,7 +115,10 @@ export function runElsewhere(
   return backend === null ? null : executableOn(program, backend).run(inputs, into);
 }
 
-/** The device of new arrays, for a program whose results are new ones: none of its operands is anywhere in particular. */
+/**
+ * The device of new arrays, for a program whose results are new ones: none of its operands is anywhere in
+ * particular.
+ */
 function backendOfNew(
   program: Program,
   inputs: readonly Operand[],

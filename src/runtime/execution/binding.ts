@@ -22,16 +22,19 @@ import type { Storage } from '../memory/storage.js';
  */
 export interface Binding {
   readonly epoch: number;
-  /** Whether it is for native code, which reaches all memory. */
+  /** True if it is for native code, which reaches all memory. */
   readonly isNative: boolean;
-  /** What `main` reads: the values of sizes, then the addresses of places. */
+  /** Table that `main` reads: the values of sizes, then the addresses of places. */
   readonly table: Int32Array;
   readonly shapes: readonly (readonly number[])[];
   readonly dtypes: readonly DType[];
   readonly lengths: readonly number[];
   /** Addresses of pinned inputs; -1 where the input is staged. */
   readonly inputAddresses: readonly number[];
-  /** Where inputs are staged; null for those that are used in place or large, and those that no kernel reads. */
+  /**
+   * Elements to which inputs are copied; null for inputs that are used in place or large, and those that no
+   * kernel reads.
+   */
   readonly staging: readonly (HostArray | null)[];
   readonly outputShapes: readonly (readonly number[])[];
   /** Views on the results; null for those that are large, and for outputs that are inputs or constants. */
@@ -39,13 +42,13 @@ export interface Binding {
   readonly outputTypes: readonly { readonly dtype: DType; readonly length: number }[];
   /** For outputs, the address of the storage they go to, or one of `fresh` and `unpinned`. */
   readonly targets: readonly number[];
-  /** Whether kernels write an output where it is to be, so that nothing is copied. */
+  /** True for outputs that kernels write to their final place, so that nothing is copied. */
   readonly inPlace: readonly boolean[];
-  /** Whether all outputs get fresh storage. */
+  /** True if all outputs get fresh storage. */
   readonly isFresh: boolean;
-  /** What several threads would save in a run (`Plan.gain`). */
+  /** Time that several threads would save in a run (`Plan.gain`). */
   readonly gain: number;
-  /** Whether several outputs go to storages that have no address to tell them apart by. */
+  /** True if several outputs go to storages that have no address to tell them apart by. */
   readonly mayCollide: boolean;
   /** The names of inputs in whose memory a run writes: what they were is gone when it fails half-way. */
   readonly overwritten: readonly string[];
@@ -65,8 +68,9 @@ export function enterAddress(
 }
 
 /**
- * How large operands and results get into the memory of a device: in memory of their own if there is enough, or
- * certainly, because they are there already, or by copies in the arena, where there is room for nothing else.
+ * Placement of large operands and results in the memory of a device: in memory of their own if there is
+ * enough, or certainly, because they are there already, or by copies in the arena, where there is room for
+ * nothing else.
  */
 export type LargeMemory = 'if possible' | 'leased' | 'copied';
 
@@ -195,7 +199,7 @@ export function bind(
   };
 }
 
-/** Whether a binding serves these operands as it is. The hot path of every run. */
+/** True when a binding serves these operands as it is. The hot path of every run. */
 export function fits(
   binding: Binding,
   device: Device,
@@ -313,7 +317,7 @@ function directOutputs(
   return direct;
 }
 
-/** What is read of the pinned memory of operands, by address: one storage may be several operands. */
+/** Reads of the pinned memory of operands, by address: one storage may be several operands. */
 class PinnedReads {
   readonly #places: Map<number, { readonly place: number; readonly last: number }[]> = new Map();
   /** Addresses of operands that are themselves outputs. */
@@ -333,7 +337,7 @@ class PinnedReads {
   }
 
   /**
-   * Whether memory still holds something that is needed from a step on: an operand that is read then,
+   * True while memory holds something that is needed from a step on: an operand that is read then,
    * other than that of place `except`, or an operand that is itself an output.
    */
   isNeeded(address: number, step: number, except?: number): boolean {

@@ -18,7 +18,7 @@ export type EntryPoint = (table: number, gain: number) => void;
 
 /** A way to run modules on the CPU. */
 export interface ModuleRunner {
-  /** What programs are lowered for. */
+  /** Target of lowering. */
   readonly target: Target;
   /** Makes a module callable, for a number of threads. */
   entry(module: Module, device: Device, threads?: number): EntryPoint;
@@ -64,7 +64,7 @@ function wasm(target: Target): ModuleRunner {
 const strictWasm = wasm(wasmTarget);
 const relaxedWasm = wasm(relaxedWasmTarget);
 
-/** What runs a program. */
+/** Runner of a program. */
 export function runnerFor({ target = 'wasm', relaxed }: CompileOptions): ModuleRunner {
   if (target === 'interpreter') return interpreter;
   return (relaxed ?? wantsRelaxed()) && supportsRelaxed() ? relaxedWasm : strictWasm;

@@ -83,7 +83,7 @@ export class Executor implements Inspectable {
       : this.#resultsInto(binding, inputs, into, null);
   }
 
-  /** Whether there is memory for a run on these operands. */
+  /** True if there is memory for a run on these operands. */
   hasRoom(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): boolean {
     try {
       const [binding] = this.#bindings;
@@ -171,8 +171,8 @@ export class Executor implements Inspectable {
   }
 
   /**
-   * Makes another binding the current one: an earlier one that fits, or a new one. One that copies everything stays
-   * until something else changes.
+   * Makes another binding the current one: an earlier one that fits, or a new one. One that copies everything
+   * stays until something else changes.
    */
   #rebind(
     inputs: readonly Operand[],

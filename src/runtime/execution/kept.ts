@@ -13,11 +13,11 @@ interface Entry {
   readonly place: PackedBuffer;
   /** Of the inputs that it is made of, in the run before. */
   readonly versions: number[];
-  /** Whether these inputs are the same as in the run before. */
+  /** True if these inputs are the same as in the run before. */
   isSteady: boolean;
   /** Its memory, which has to go where others need it; null until the inputs have been steady once. */
   residence: Residence | null;
-  /** Whether it is there, made of these inputs. */
+  /** True if it has been made of these inputs. */
   isFull: boolean;
 }
 
@@ -25,9 +25,9 @@ interface Entry {
 export const runsUntilPacked = 3;
 
 /**
- * What the kernels of a plan keep from run to run, such as weights in the order in which products read them. It
- * gets memory once its inputs are the same in two runs in a row, so that inputs that change with every run, as
- * weights do in training, cost nothing.
+ * Buffers that the kernels of a plan keep from run to run, such as weights in the order in which products
+ * read them. It gets memory once its inputs are the same in two runs in a row, so that inputs that change
+ * with every run, as weights do in training, cost nothing.
  */
 export class PackedCache {
   readonly #plan: ProgramPlan;

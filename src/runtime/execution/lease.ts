@@ -10,9 +10,12 @@ import { Storage } from '../memory/storage.js';
 export class Lease {
   readonly #device: Device;
   readonly #large: LargePlaces;
-  /** What is given back at the end: operands that do not stay, and results that nobody takes over. */
+  /**
+   * Memory that is given back at the end: of operands that do not stay, and of results that nobody takes
+   * over.
+   */
   readonly #guests: number[] = [];
-  /** Where the operands, and then the results, lie. */
+  /** Addresses of the operands, then of the results. */
   readonly #addresses: number[] = [];
 
   constructor(device: Device, large: LargePlaces) {

@@ -16,7 +16,7 @@ export interface BufferPart {
   readonly offset: number;
 }
 
-/** What a device can hold. */
+/** Limits of a device. */
 export interface BackendLimits {
   readonly dtypes: ReadonlySet<DType>;
   /** The most bytes that one buffer may have. */
@@ -27,10 +27,10 @@ export interface BackendLimits {
 
 /** The memory of a device, as buffers. What it refuses is a `DeviceError`, and nothing is changed then. */
 export interface BufferBackend {
-  /** What users call the device. */
+  /** Name of the device for users. */
   readonly name: string;
   readonly limits: BackendLimits;
-  /** Whether `read` gives elements at once rather than a promise of them. */
+  /** True if `read` gives elements at once rather than a promise of them. */
   readonly answersAtOnce: boolean;
   /** The bytes of all buffers that have not been freed. */
   readonly bytesInUse: number;
@@ -40,14 +40,17 @@ export interface BufferBackend {
   /** Copies all elements into a buffer. */
   write(buffer: DeviceBuffer, elements: HostArray): void;
   /**
-   * A copy of all elements, or of a part, as they are once everything that was asked for before is done. Rejects when
-   * the device is lost before it has answered.
+   * A copy of all elements, or of a part, as they are once everything that was asked for before is done.
+   * Rejects when the device is lost before it has answered.
    */
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray>;
   /** A copy of all elements where they are known without waiting; null where they are not. */
   readNow?(buffer: DeviceBuffer): HostArray | null;
   /** Copies all elements of one buffer into another of the same dtype and length. */
   copy(from: DeviceBuffer, to: DeviceBuffer): void;
-  /** Settled when everything that was asked for so far is done. Rejects with what went wrong since the last time. */
+  /**
+   * Settled when everything that was asked for so far is done. Rejects with what went wrong since the last
+   * time.
+   */
   synchronize(): Promise<void>;
 }

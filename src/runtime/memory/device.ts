@@ -16,7 +16,7 @@ const mostPages = 65536;
 
 const arenaStep = 2 ** 24;
 
-/** What residents may take unless said: they give way to whatever else needs memory. */
+/** Part of memory that residents may take by default: they give way to whatever else needs memory. */
 const residentPart = 1 / 2;
 const mostResidentBytes = 2 ** 30;
 
@@ -46,7 +46,10 @@ export class Device {
   #pool: WorkerPool | null = null;
   readonly #grain: number | undefined;
   readonly #spawn: Spawn | undefined;
-  /** How long a run may wait for its workers, in milliseconds; undefined for as long as is worth it. */
+  /**
+   * Limit of the time that a run waits for its workers, in milliseconds; undefined for as long as is worth
+   * it.
+   */
   readonly workerTimeout: number | undefined;
   #epoch = 0;
   #arena = -1;
@@ -55,7 +58,7 @@ export class Device {
   /** The bytes of pinned regions in WebAssembly's memory, by address. */
   readonly #pinned: Map<number, number> = new Map();
   #pinnedBytes = 0;
-  /** How there is more memory, or why not; asked when it is needed first. */
+  /** Memory beyond that of WebAssembly, or why there is none; asked when it is needed first. */
   #beyond: () => ProcessMemory | string;
   #far: FarMemory | string | null = null;
   #farArena = -1;
@@ -72,13 +75,13 @@ export class Device {
       /** The instructions that are worth a thread of their own. */
       readonly grain?: number | undefined;
       readonly patience?: number | undefined;
-      /** How threads are started. Default: as this platform does. */
+      /** Start of threads. Default: as this platform does. */
       readonly spawn?: Spawn;
       /**
        * The bytes that arrays may take which are not pinned. Default: half of what there may be in all.
        */
       readonly residentBytes?: number;
-      /** How native code reaches memory outside that of WebAssembly, or why it does not. Default: not. */
+      /** Access of native code to memory outside that of WebAssembly, or why there is none. Default: none. */
       readonly beyond?: () => ProcessMemory | string;
     } = {},
   ) {
@@ -93,7 +96,7 @@ export class Device {
     this.#threads = threads;
   }
 
-  /** How many threads are wanted. */
+  /** Number of threads that is wanted. */
   get wantedThreads(): number {
     if (typeof this.#threads === 'function') this.#threads = this.#threads();
     return this.#threads;
@@ -116,7 +119,7 @@ export class Device {
     this.#threads = threads;
   }
 
-  /** How many threads programs are compiled for: one where memory cannot be shared. */
+  /** Number of threads that programs are compiled for: one where memory cannot be shared. */
   get threads(): number {
     const wanted = this.wantedThreads;
     if (wanted === 1) return 1;
@@ -134,7 +137,7 @@ export class Device {
       : this.#pool.notes.join('; ');
   }
 
-  /** What programs are compiled for. */
+  /** Division of work that programs are compiled for. */
   get division(): Division {
     return { threads: this.threads, grain: this.#grain };
   }
@@ -144,7 +147,7 @@ export class Device {
     return (this.#pool ??= new WorkerPool(this, this.#spawn));
   }
 
-  /** Whether the memory can be shared with other threads. */
+  /** True if the memory can be shared with other threads. */
   get isShared(): boolean {
     return typeof SharedArrayBuffer === 'function' && this.buffer instanceof SharedArrayBuffer;
   }
@@ -219,7 +222,7 @@ export class Device {
     return address;
   }
 
-  /** Whether memory for so many bytes could be made free for one run. */
+  /** True if memory for so many bytes could be made free for one run. */
   hasRoom(bytes: number): boolean {
     return bytes <= this.#free;
   }
@@ -240,7 +243,7 @@ export class Device {
     return this.#mostPages * pageBytes;
   }
 
-  /** What there is beside state that lives long. */
+  /** Bytes beside state that lives long. */
   get #free(): number {
     return (
       this.#mostPages * pageBytes -

@@ -2,7 +2,7 @@ import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { alignment } from '../../passes/plan/memory.js';
 import { exhausted } from './exhausted.js';
 
-/** How native code reaches memory of this process outside that of WebAssembly. */
+/** Access of native code to memory of this process outside that of WebAssembly. */
 export interface ProcessMemory {
   /** The address in this process of a buffer's first byte, which stays where it is. */
   pointer(buffer: ArrayBufferLike): number;
@@ -16,7 +16,7 @@ export interface ProcessMemory {
  */
 const farStart = 2 ** 48;
 
-/** Whether only native code reaches an address. */
+/** True if only native code reaches an address. */
 export function isFar(address: number): boolean {
   return address >= farStart;
 }

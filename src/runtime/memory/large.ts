@@ -4,7 +4,7 @@ import { type ProgramPlan, placeBytes, placeEntry } from '../../passes/lower/mai
 /** An operand or a result that is not copied at every run; its address is another one each time. */
 interface LargePlace {
   readonly place: number;
-  /** Where the table has its address. */
+  /** Entry of the table with its address. */
   readonly entry: number;
   readonly dtype: DType;
   readonly length: number;
@@ -23,11 +23,11 @@ export interface LargeResult extends LargePlace {
   readonly before: number;
 }
 
-/** What of a program's operands and results is too large to be copied at every run. */
+/** Operands and results of a program that are too large to be copied at every run. */
 export interface LargePlaces {
   readonly operands: readonly LargeOperand[];
   readonly results: readonly LargeResult[];
-  /** Where all of them lie. */
+  /** Places of all of them. */
   readonly places: ReadonlySet<number>;
 }
 
@@ -44,17 +44,17 @@ export function bytesOfLarge({ operands, results }: LargePlaces): number {
   return [...operands, ...results].reduce((sum, place) => sum + bytes(place), 0);
 }
 
-/** What is known of the places of a program before a run. */
+/** Facts about the places of a program before a run. */
 export interface KnownBuffers {
   /** The most bytes that one array may take. */
   readonly most: number;
-  /** Whether a place has an address. */
+  /** True for a place that has an address. */
   readonly isFixed: (place: number) => boolean;
-  /** Whether there is memory on the device that an output goes to. */
+  /** True for an output that goes to memory on the device. */
   readonly isGiven: (output: number) => boolean;
 }
 
-/** What has no address before a run, for places of these lengths; null for nothing. */
+/** Places without an address before a run, for these lengths; null for none. */
 export function largePlaces(
   plan: ProgramPlan,
   lengths: readonly number[],

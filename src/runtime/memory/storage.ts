@@ -13,7 +13,7 @@ import { isFar } from './far.js';
 import { type Claim, Residence } from './residents.js';
 import { returnCopy } from './slab.js';
 
-/** Where a pinned storage lies. */
+/** Location of a pinned storage. */
 class PinnedLocation {
   readonly device: Device;
   readonly address: number;
@@ -41,7 +41,7 @@ const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address })
   device.release(address),
 );
 
-/** Where the elements of an array are that are on another device than the CPU. */
+/** Elements of an array on another device than the CPU. */
 interface Elsewhere {
   readonly backend: BufferBackend;
   readonly buffer: DeviceBuffer;
@@ -67,7 +67,7 @@ export class Storage {
   #wasRead = false;
   /** 0 until somebody asks. */
   #version = 0;
-  /** Whether the elements are part of an array that others see, so that they have to stay there. */
+  /** True if the elements are part of an array that others see, so that they have to stay there. */
   readonly #isWindow: boolean;
 
   /** Takes the array over. */
@@ -187,7 +187,7 @@ export class Storage {
     this.#version = 0;
   }
 
-  /** Whether the elements lie in the memory of a device, for now, though they are not pinned. */
+  /** True if the elements lie in the memory of a device, for now, though they are not pinned. */
   get isResident(): boolean {
     return this.#claim !== null && this.#claim.residence.address >= 0;
   }
@@ -263,8 +263,8 @@ export class Storage {
   }
 
   /**
-   * Moves the elements into the memory of a device for good; nothing when they already are pinned there, or are on
-   * another device than the CPU.
+   * Moves the elements into the memory of a device for good; nothing when they already are pinned there, or
+   * are on another device than the CPU.
    */
   pin(device: Device = cpu): void {
     if (this.#elsewhere !== null) return;
@@ -351,5 +351,5 @@ function readAtOnce({ backend, buffer }: Elsewhere): HostArray {
   );
 }
 
-/** How many versions of elements there have been of which anybody wanted to know. */
+/** Number of versions of elements of which anybody wanted to know. */
 let versions = 0;
