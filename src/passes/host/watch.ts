@@ -200,7 +200,7 @@ function watchingRegions(
 ): Inside | null {
   const control = controlOf(call);
   if (control === null) return null;
-  const { op, attributes, regions, types, source } = call;
+  const { op, attributes, regions, types, decides, source } = call;
   const found = regions.map((region, k) =>
     control.kind === 'while' && k === 0 ? null : watching(region, report),
   );
@@ -218,6 +218,7 @@ function watchingRegions(
     );
     const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
       regions: branches,
+      decides,
       source,
     });
     const own = types.length;
@@ -251,6 +252,7 @@ function watchingRegions(
           ? accumulating(found[k]?.program ?? region, region.outputs.length, at, told, report)
           : stopping(region, at, told),
       ),
+      decides,
       source,
     },
   );
