@@ -104,6 +104,11 @@ export function determinedSymbols(types: readonly TensorType[]): Set<string> {
   return new Set(bindings.keys());
 }
 
+/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
+export function carrierOf(symbols: readonly DimExpr[]): TensorType {
+  return { dtype: 'bool', shape: [0, ...symbols] };
+}
+
 /** A type with its symbols replaced; the same object when nothing changes. */
 export function substituteType(
   type: TensorType,

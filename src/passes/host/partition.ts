@@ -2,7 +2,7 @@ import { type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
+import { carrierOf, determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { Requirement } from '../../ir/requirement.js';
@@ -311,9 +311,4 @@ export function undeterminedSymbols(
   return [...spoken]
     .filter(([name]) => !determined.has(name))
     .map(([name, bounds]) => symbol(name, bounds));
-}
-
-/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
-export function carrierOf(symbols: readonly DimExpr[]): TensorType {
-  return { dtype: 'bool', shape: [0, ...symbols] };
 }
