@@ -204,7 +204,7 @@ function watchingRegions(
     const isCall = declarationOf(call.op).lowering.kind === 'inline';
     return isCall ? watchingForward(call, operands, into, report) : null;
   }
-  const { op, attributes, regions, types, source } = call;
+  const { op, attributes, regions, types, decides, source } = call;
   const found = regions.map((region, k) =>
     control.kind === 'while' && k === 0 ? null : watching(region, report),
   );
@@ -222,6 +222,7 @@ function watchingRegions(
     );
     const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
       regions: branches,
+      decides,
       source,
     });
     const own = types.length;
@@ -255,6 +256,7 @@ function watchingRegions(
           ? accumulating(found[k]?.program ?? region, region.outputs.length, at, told, report)
           : stopping(region, at, told),
       ),
+      decides,
       source,
     },
   );
@@ -270,7 +272,7 @@ function watchingRegions(
  * since the program may be differentiated afterwards; the backward region ignores the reports and their gradients.
  */
 function watchingForward(
-  { op, attributes, regions: [forward, ...others], types, source }: CallNode,
+  { op, attributes, regions: [forward, ...others], types, decides, source }: CallNode,
   operands: readonly Value[],
   into: Program,
   report: Report,
@@ -281,7 +283,11 @@ function watchingForward(
   const told = watched.map(({ loops }) => report.type(loops.length));
   const behind = operands.length + types.length;
   const regions = [program, ...others.map((backward) => ignoring(backward, behind, told))];
-  const made = into.appendTyped(op, operands, attributes, [...types, ...told], { regions, source });
+  const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
+    regions,
+    decides,
+    source,
+  });
   return { results: made.slice(0, types.length), reports: made.slice(types.length), watched };
 }
 
