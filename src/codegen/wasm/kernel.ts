@@ -1,9 +1,9 @@
+import { unreachable } from '../../base/unreachable.js';
 import * as e from '../../loop/language/build.js';
-import { scalarBytes } from '../../loop/language/build.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type { Assign, Barrier, CallStmt, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
 import type { AddressScalar } from '../../loop/language/target.js';
-import { assignedVariables, refuseRange, unreachable } from '../../loop/language/visit.js';
+import { assignedVariables, refuseRange } from '../../loop/language/visit.js';
 import { writeBarrier } from './encoding/barrier.js';
 import { ByteWriter } from './encoding/bytes.js';
 import { type Instr, writeInstr, writeMemoryInstr } from './encoding/instr.js';
@@ -229,7 +229,7 @@ class KernelPrinter {
     }
     this.#get(this.#locals.buffer(arg.buffer).local);
     const op = arg.type.scalar === 'i64' ? 'i64.load' : 'i32.load';
-    writeMemoryInstr(this.#code, op, { offset: scalarBytes(arg.type.scalar) * Number(arg.index.value) }); // prettier-ignore
+    writeMemoryInstr(this.#code, op, { offset: e.scalarBytes(arg.type.scalar) * Number(arg.index.value) }); // prettier-ignore
   }
 
   /** Leaves the value of an expression on the stack. */
