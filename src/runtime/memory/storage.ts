@@ -10,19 +10,32 @@ import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js'
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
 import { isFar } from './far.js';
+import type { MemoryHolder } from './linear.js';
 import { type Claim, Residence } from './residents.js';
 import { returnCopy } from './slab.js';
 
 /** Location of a pinned storage. */
-class PinnedLocation {
+class PinnedLocation implements MemoryHolder {
   readonly device: Device;
   readonly address: number;
+  readonly #held: WeakRef<MemoryHolder> = new WeakRef(this);
   #view: HostArray | null = null;
   #epoch = 0;
 
   constructor(device: Device, address: number) {
     this.device = device;
     this.address = address;
+    device.linear.hold(this.#held);
+  }
+
+  /** Gives the memory back. */
+  release(): void {
+    this.device.linear.unhold(this.#held);
+    this.device.release(this.address);
+  }
+
+  memoryReplaced(): void {
+    this.#view = null;
   }
 
   /** The elements where they are, fresh as of `#epoch`. */
@@ -37,9 +50,7 @@ class PinnedLocation {
 }
 
 /** Gives back the memory of pinned storages that were dropped without `unpin`. */
-const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address }) =>
-  device.release(address),
-);
+const abandoned = new FinalizationRegistry<PinnedLocation>((location) => location.release());
 
 /** Elements of an array on another device than the CPU. */
 interface Elsewhere {
@@ -161,12 +172,12 @@ export class Storage {
 
   /**
    * The address in the memory of a device where the storage is pinned, -1 when it is not, or when it lies where
-   * only native code reaches it and `isNative` is false.
+   * only native code reaches it and addresses are not `isWide`.
    */
-  addressOn(device: Device, isNative: boolean = true): number {
+  addressOn(device: Device, isWide: boolean = true): number {
     const berth = this.#berth;
     if (berth === null || berth.device !== device) return -1;
-    return isNative || !isFar(berth.address) ? berth.address : -1;
+    return isWide || !isFar(berth.address) ? berth.address : -1;
   }
 
   get isPinned(): boolean {
@@ -288,7 +299,7 @@ export class Storage {
     this.#home = this.copy();
     this.#berth = null;
     abandoned.unregister(this);
-    berth.device.release(berth.address);
+    berth.release();
   }
 
   /**
