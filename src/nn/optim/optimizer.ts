@@ -258,6 +258,7 @@ export abstract class Optimizer {
     return (this.#rates[before] ??= {
       name: 'learning_rate',
       read: () => this.#rateAfter(before),
+      varies: () => typeof this.#learningRate === 'function',
     });
   }
 
