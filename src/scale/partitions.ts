@@ -28,7 +28,7 @@ export function checkMesh(mesh: unknown): asserts mesh is JobMesh {
 
 /**
  * Checks rules against the state of a job: each has to be the first that matches some name, and its partition has to
- * divide all state that it decides about.
+ * divide all state that it decides about. The state of an optimizer follows its parameter.
  */
 export function checkRules(
   rules: unknown,
@@ -36,18 +36,20 @@ export function checkRules(
   state: readonly StableHloInput[],
 ): asserts rules is readonly JobRule[] {
   if (!Array.isArray(rules)) throw notRule('rules', rules);
-  const left = new Set(state);
+  const names = new Set(state.map(({ name }) => name));
+  const owners = state.filter(({ name }) => !names.has(ownerOf(name)));
+  const left = new Set(owners);
   (rules as readonly unknown[]).forEach((rule, at) => {
     const [pattern, partition] = readRule(rule, at, mesh);
     const matched = [...left].filter(({ name }) => pattern.test(name));
     if (matched.length === 0) {
-      const hidden = state.find(({ name }) => pattern.test(name));
+      const hidden = owners.find(({ name }) => pattern.test(name));
       throw new ArgumentError(`rule ${at}, ${pattern.source}, matches nothing`, {
         op,
         expected: 'a regular expression that finds the name of a parameter or other state',
         actual:
           hidden === undefined
-            ? few(state.map(({ name }) => name))
+            ? few(owners.map(({ name }) => name))
             : `all that it matches an earlier rule has matched, such as ${hidden.name}`,
         advice: hidden === undefined ? 'correct or remove the rule' : 'put the rule first',
       });
@@ -59,6 +61,9 @@ export function checkRules(
   });
 }
 
+/** Name before the last `/`: state of an optimizer is named after its parameter, whose partition it has. */
+const ownerOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('/')));
+
 function readRule(
   rule: unknown,
   at: number,
@@ -67,7 +72,9 @@ function readRule(
   if (!Array.isArray(rule) || rule.length !== 2) throw notRule(`rule ${at}`, rule);
   const [pattern, partition] = rule as readonly unknown[];
   if (typeof pattern !== 'string') throw notRule(`rule ${at}`, pattern);
-  if (partition !== 'fsdp' && partition !== 'replicated') checkAxes(at, partition, mesh);
+  const axes = partition === 'replicated' ? [] : partition === 'fsdp' ? [dataAxis] : partition;
+  // Without a mesh all devices lie along the axis of the data.
+  checkAxes(at, axes, mesh ?? { [dataAxis]: 1 });
   try {
     return [new RegExp(pattern, 'u'), partition as JobPartition];
   } catch (cause) {
@@ -88,18 +95,18 @@ function notRule(name: string, value: unknown): ArgumentError {
   });
 }
 
-function checkAxes(at: number, partition: unknown, mesh: JobMesh | undefined): void {
+function checkAxes(at: number, partition: unknown, mesh: JobMesh): void {
   const isList = Array.isArray(partition);
   const axes = isList ? (partition as readonly unknown[]) : [];
   if (!isList || !axes.every((axis) => axis === null || typeof axis === 'string')) {
     throw notRule(`the partition of rule ${at}`, partition);
   }
   const named = axes.filter((axis) => axis !== null);
-  const unknown = named.find((axis) => !Object.hasOwn(mesh ?? {}, axis as string));
+  const unknown = named.find((axis) => !Object.hasOwn(mesh, axis as string));
   if (unknown !== undefined) {
     throw new ArgumentError(`the mesh has no axis ${String(unknown)}, which rule ${at} names`, {
       op,
-      expected: Object.keys(mesh ?? {}).join(', ') || 'no axes: there is no mesh',
+      expected: Object.keys(mesh).join(', '),
       actual: describe(partition),
     });
   }
@@ -126,10 +133,10 @@ function checkDivides(
     });
   }
   partition.forEach((axis, k) => {
-    if (axis === null || shape[k] % mesh![axis] === 0) return;
+    if (axis === null || shape[k] % (mesh?.[axis] ?? 1) === 0) return;
     throw new ShapeError(`rule ${at} does not divide ${name}`, {
       op,
-      expected: `an extent that is a multiple of ${mesh![axis]}, the extent of ${axis}`,
+      expected: `an extent that is a multiple of ${mesh?.[axis]}, the extent of ${axis}`,
       actual: `${shape[k]}, axis ${k} of [${shape.join(', ')}]`,
     });
   });

@@ -35,6 +35,8 @@ const refused: readonly (readonly [
   [{ rules: [['layers\\.0\\.weight', ['model', 'model']]], mesh: { model: 1 } }, kn.ArgumentError, /two axes/], // prettier-ignore
   [{ rules: [['bias', ['model', null]]], mesh: { model: 1 } }, kn.ShapeError, /more axes than layers\.0\.bias/], // prettier-ignore
   [{ rules: [['layers\\.2\\.weight', ['model', null]]], mesh: { model: 2 } }, kn.ShapeError, /does not divide layers\.2\.weight.*multiple of 2.*3, axis 0/s], // prettier-ignore
+  [{ rules: [['mean', 'fsdp']] }, kn.ArgumentError, /matches nothing/],
+  [{ rules: [['weight', 'fsdp']], mesh: { model: 2 } }, kn.ArgumentError, /no axis data/],
   [{ mesh: { data: 3 } }, kn.ShapeError, /does not divide the batch/],
   [{ mesh: { data: 0 } }, kn.ArgumentError, /not a mesh/],
   [{ mesh: { 0: 4 } }, kn.ArgumentError, /not a mesh/],
