@@ -1,4 +1,6 @@
 import { ArgumentError } from '../base/errors.js';
+import { array } from '../front/arrays/creation.js';
+import { generatorState } from '../front/dispatch/generator.js';
 import type { NDArray } from '../front/core/ndarray.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import {
@@ -7,6 +9,8 @@ import {
   type StableHloOutput,
   toStableHlo,
 } from '../stablehlo/to-stablehlo.js';
+
+import { drawProgram } from './draw.js';
 
 const op = 'writeJob';
 
@@ -52,18 +56,38 @@ export function writePrograms({ step, evaluate, init }: JobGraphs): JobPrograms 
     });
   }
   if (evaluate !== undefined) refuseChanges(programs.evaluate!.meta);
-  if (init === undefined) {
-    return { ...programs, arguments: state.arguments, state: state.values };
+  const drawn = init === undefined ? null : initProgram(init, state.arguments);
+  for (const { name } of drawn?.meta.outputs ?? []) {
+    state.values.delete(name);
+    state.absent.delete(name);
   }
-  const drawn = initProgram(init, state.arguments);
-  for (const { name } of drawn.meta.outputs) state.values.delete(name);
-  return { ...programs, init: drawn, arguments: state.arguments, state: state.values };
+  if (drawn !== null && state.absent.size > 0) {
+    throw new ArgumentError(
+      `init does not return ${[...state.absent.keys()][0]}, which has no elements`,
+      {
+        op,
+        expected: `all arrays of which only the shape is known: ${[...state.absent.keys()].join(', ')}`,
+        actual: drawn.meta.outputs.map(({ name }) => name).join(', '),
+        advice: 'leave init out: the initializers of the parameters are written then',
+      },
+    );
+  }
+  const first = drawn ?? (state.absent.size > 0 ? drawProgram(state.absent) : null);
+  if (first !== null && first.meta.inputs.length > 0) state.addRandom();
+  return {
+    ...programs,
+    ...(first !== null && { init: first }),
+    arguments: state.arguments,
+    state: state.values,
+  };
 }
 
 /** State of several programs, under the names of the first one that reads it. */
 class SharedState {
   readonly arguments: StableHloInput[] = [];
   readonly values: Map<string, NDArray> = new Map();
+  /** Arrays of which only the shape is known. */
+  readonly absent: Map<string, NDArray> = new Map();
   readonly #names: Map<unknown, string> = new Map();
 
   add(which: string, graph: StaticGraph): JobProgram {
@@ -80,14 +104,23 @@ class SharedState {
       this.#refuseTaken(which, input.name);
       this.#names.set(source, input.name);
       this.arguments.push(input);
-      this.values.set(input.name, state[input.name]);
+      if (Object.hasOwn(state, input.name)) this.values.set(input.name, state[input.name]);
+      // Only arrays are known by their shape alone.
+      else this.absent.set(input.name, source as NDArray);
       return input;
     });
     return { text, meta: { ...meta, inputs } };
   }
 
+  /** The state of the generator, for an init program that reads it alone. */
+  addRandom(): void {
+    if (this.values.has('random')) return;
+    const { seed, counter } = generatorState();
+    this.values.set('random', array(BigInt64Array.of(seed, counter)));
+  }
+
   #refuseTaken(which: string, name: string): void {
-    if (!this.values.has(name)) return;
+    if (!this.arguments.some((each) => each.name === name)) return;
     throw new ArgumentError(`${which} reads another ${name} than the step`, {
       op,
       expected: 'one array for each name of state',

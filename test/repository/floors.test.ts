@@ -22,7 +22,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
-  scale: ['stablehlo', 'nn', 'front', 'formats'],
+  scale: ['stablehlo', 'nn', 'front', 'formats', 'ops'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
   plugin: ['source'],
   register: ['source'],

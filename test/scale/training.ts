@@ -27,12 +27,15 @@ export interface Training {
 }
 
 /** A network with dropout, its optimizer, and captured steps over it. */
-export function training(rate: number | ((step: number) => number) = rates): Training {
+export function training(
+  rate: number | ((step: number) => number) = rates,
+  initialize: { readonly materialize?: boolean } = {},
+): Training {
   const net = new nn.Sequential(
     new nn.Dense(8, { activation: 'tanh' }),
     new nn.Dropout(0.25),
     new nn.Dense(3),
-  ).initialize();
+  ).initialize(initialize);
   const optimizer = new optim.Adam(net.parameters(), { learningRate: rate });
   const lossOf = ({ x, y }: Arrays): kn.NDArray =>
     nn.loss.softmaxCrossEntropy(net.call(x), y).mean();
