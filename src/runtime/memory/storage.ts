@@ -80,6 +80,8 @@ export class Storage {
   #version = 0;
   /** True if the elements are part of an array that others see, so that they have to stay there. */
   readonly #isWindow: boolean;
+  /** True if it was made without elements. */
+  #startsAbsent = false;
 
   /** Takes the array over. */
   constructor(dtype: DType, home: HostArray);
@@ -99,6 +101,13 @@ export class Storage {
 
   static zeros(dtype: DType, length: number): Storage {
     return new Storage(dtype, allocate(dtype, length));
+  }
+
+  /** A storage without elements, which may be written, and only then read. */
+  static absent(dtype: DType, length: number): Storage {
+    const storage = new Storage(dtype, null, length);
+    storage.#startsAbsent = true;
+    return storage;
   }
 
   /** Part of another array: what is written to the storage appears there. */
@@ -124,6 +133,12 @@ export class Storage {
   /** The device that has the elements; null for the CPU. */
   get backend(): BufferBackend | null {
     return this.#elsewhere === null ? null : this.#elsewhere.backend;
+  }
+
+  /** True while it has no elements. */
+  get isAbsent(): boolean {
+    if (!this.#startsAbsent) return false;
+    return [this.#home, this.#berth, this.#elsewhere, this.#claim].every((place) => place === null);
   }
 
   /** The buffer on the device that has the elements. */
@@ -323,6 +338,7 @@ export class Storage {
   #fetched(): HostArray {
     if (this.#berth !== null) return this.#berth.view(this);
     if (this.#elsewhere !== null) return readAtOnce(this.#elsewhere);
+    if (this.isAbsent) throw hasNoElements(this);
     const elements = this.#residence.fetch();
     if (!this.isResident) this.#leave();
     return (this.#home = elements);
@@ -345,6 +361,16 @@ export class Storage {
     this.#claim = null;
     claim.residence.residents.remove(claim.residence);
   }
+}
+
+function hasNoElements({ dtype, length }: Storage): ArgumentError {
+  return new ArgumentError('the elements of an array were needed that has a shape only', {
+    op: 'read',
+    expected: 'an array with elements',
+    actual: `${length} elements of ${dtype} that were never made`,
+    advice:
+      'call initialize() on the network to draw them here, or load them; writeJob has them drawn where the job runs',
+  });
 }
 
 /** Reads where nobody can wait. */
