@@ -1,0 +1,188 @@
+"""Processes of one run: how they meet, and how each notices that another one is gone.
+
+Each process keeps a file in `FOLDER/processes/RUN` fresh, and looks at those of the others: collective operations say
+that something failed, or wait for ever, but not who is missing.
+"""
+
+import json
+import os
+import secrets
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from shutil import rmtree
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from kaon_player.checkpoint import Process
+from kaon_player.errors import JobError, PeerError
+from kaon_player.tensors import replace_file
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How processes of a run find each other: an address, or the launcher of a cluster. One process without either."""
+
+    coordinator: str | None = None
+    processes: int | None = None
+    process: int | None = None
+    cluster: bool = False
+    timeout: float = 60.0
+
+
+def join(launch: Launch) -> Process:
+    """Joins the run, after which all devices are known.
+
+    Raises JobError when the processes do not find each other.
+    """
+    if launch.coordinator is None and not launch.cluster:
+        return Process(0, 1, secrets.token_hex(4))
+    if jax.config.jax_platforms == "cpu":  # type: ignore[attr-defined]
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # Longer than ours, which says more.
+    patience = {"heartbeat_timeout_seconds": max(100, int(launch.timeout * 3))}
+    known = signature(jax.distributed.initialize).parameters
+    try:
+        jax.distributed.initialize(
+            coordinator_address=launch.coordinator,
+            num_processes=launch.processes,
+            process_id=launch.process,
+            initialization_timeout=max(1, int(launch.timeout)),
+            **{name: value for name, value in patience.items() if name in known},  # type: ignore[arg-type]
+        )
+    except (RuntimeError, ValueError) as error:
+        raise JobError(f"the processes of the run do not find each other: {error}") from error
+    run = np.frombuffer(secrets.token_bytes(4), np.uint8)
+    agreed = multihost_utils.broadcast_one_to_all(run)
+    return Process(jax.process_index(), jax.process_count(), bytes(np.asarray(agreed, np.uint8)).hex())
+
+
+class Peers:
+    """The other processes of a run, watched by a thread."""
+
+    def __init__(self, folder: Path, process: Process, timeout: float, lost: Callable[[str], None]) -> None:
+        self._root = folder / "processes"
+        self._folder = self._root / process.run
+        self._process = process
+        self._timeout = timeout
+        self._lost = lost
+        self._done = threading.Event()
+        self._beats = 0
+        self._error: str | None = None
+        self._write_lock = threading.Lock()
+        # Monotonic times of this process, as clocks of hosts differ.
+        self._seen: dict[int, tuple[object, float]] = {}
+        self._described: dict[int, dict[str, object]] = {}
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Starts watching, where there are others."""
+        if self._process.count == 1:
+            return
+        if self._process.index == 0 and self._root.exists():
+            for old in self._root.iterdir():
+                if old != self._folder:
+                    rmtree(old, ignore_errors=True)  # its process may still write
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._beat()
+        self._thread = threading.Thread(target=self._watch, name="peers", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Says that this process has done its part: the others no longer wait for it."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._beat(state="finished")
+
+    def fail(self, error: str) -> None:
+        """Tells the others of an error of this process."""
+        self._done.set()
+        if self._thread is not None:
+            self._beat(state="failed", error=error)
+
+    def explain(self) -> PeerError | None:
+        """The error of the process that failed or is gone; waits until one is known to be, None where none is."""
+        if self._process.count == 1:
+            return None
+        deadline = time.monotonic() + self._timeout + 2 * self._interval
+        while time.monotonic() < deadline:
+            problem = self._problem()
+            if problem is not None:
+                return PeerError(problem)
+            time.sleep(self._interval)
+        return None
+
+    @property
+    def _interval(self) -> float:
+        return min(1.0, self._timeout / 10)
+
+    def _beat(self, state: str = "running", error: str | None = None) -> None:
+        with self._write_lock:
+            self._beats += 1
+            content = {
+                "beat": self._beats,
+                "state": state,
+                "error": error,
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+            }
+            replace_file(self._folder / f"{self._process.index}.json", json.dumps(content))
+
+    def _watch(self) -> None:
+        try:
+            while not self._done.wait(self._interval):
+                self._beat()
+                problem = self._problem()
+                if problem is not None:
+                    self._lost(problem)
+                    return
+        except OSError as error:
+            self._lost(f"the folder of the job cannot be used any more: {error}")
+
+    def _problem(self) -> str | None:
+        """A process that failed, or has not been heard of for too long."""
+        now = time.monotonic()
+        silent: list[int] = []
+        for index in range(self._process.count):
+            if index == self._process.index:
+                continue
+            file = self._folder / f"{index}.json"
+            content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"beat": 0, "state": "running"}
+            before = self._seen.get(index)
+            if before is None or before[0] != content["beat"]:
+                self._seen[index] = (content["beat"], now)
+            self._described[index] = content
+            if content["state"] == "failed":
+                return f"{self._name(index)} failed: {content['error']}"
+            if content["state"] == "running" and now - self._seen[index][1] > self._timeout:
+                silent.append(index)
+        if silent:
+            names = ", ".join(self._name(index) for index in silent)
+            return f"{names} is gone: not heard of for {self._timeout:g} seconds; run the job again to go on"
+        return None
+
+    def _name(self, index: int) -> str:
+        content = self._described[index]
+        where = f" (host {content['host']}, pid {content['pid']})" if "host" in content else ""
+        return f"process {index} of {self._process.count}{where}"
+
+
+def stops(process: Process, wanted: bool) -> bool:
+    """True when a process of the run wants it to stop: all get the same answer, and stop after the same step."""
+    if process.count == 1:
+        return wanted
+    return bool(np.any(multihost_utils.process_allgather(np.array([wanted]))))
+
+
+def end_process(message: str) -> None:
+    """Ends this process at once: collective operations that wait for others cannot be interrupted."""
+    print(message, file=sys.stderr, flush=True)
+    os._exit(1)
