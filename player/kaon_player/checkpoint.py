@@ -24,6 +24,7 @@ import numpy as np
 from kaon_player.dtypes import DTYPES
 from kaon_player.errors import CheckpointError, DataError
 from kaon_player.job import Job
+from kaon_player.peers import Process
 from kaon_player.tensors import Array, open_tensors, replace_file, write_tensors
 
 Index = tuple[slice, ...]
@@ -37,15 +38,6 @@ class Piece:
     stop: tuple[int, ...]
     checksum: int
     values: Array
-
-
-@dataclass(frozen=True)
-class Process:
-    """This process among those of a run."""
-
-    index: int
-    count: int
-    run: str
 
 
 def program_hash(job: Job) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kaon_player
+from kaon_player import guard
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     parser = _parser()
     options = parser.parse_args(arguments)
     if getattr(options, "simulate", None) is not None:
@@ -68,19 +70,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags = os.environ.get("XLA_FLAGS", "")
         os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={options.simulate}".strip()
         os.environ["JAX_PLATFORMS"] = "cpu"
+    if options.command == "run":
+        several = (options.coordinator, options.processes, options.process)
+        if any(each is None for each in several) and not all(each is None for each in several):
+            parser.error("--coordinator, --processes and --process are given together or not at all")
+    if getattr(options, "coordinator", None) is not None or getattr(options, "cluster", False):
+        if not guard.is_guarded():
+            return guard.run_guarded(arguments, options.folder, options.timeout)
+        guard.follow_guard()
     import jax
 
     jax.config.update("jax_enable_x64", True)
     from kaon_player import explain, run
+    from kaon_player.distributed import Launch
     from kaon_player.errors import PlayerError
-    from kaon_player.peers import Launch
 
     try:
         if options.command == "run":
-            several = (options.coordinator, options.processes, options.process)
-            if any(each is None for each in several) and not all(each is None for each in several):
-                parser.error("--coordinator, --processes and --process are given together or not at all")
-            launch = Launch(*several, cluster=options.cluster, timeout=options.timeout)
+            launch = Launch(
+                options.coordinator,
+                options.processes,
+                options.process,
+                cluster=options.cluster,
+                timeout=options.timeout,
+            )
             print(run.run(options.folder, launch))
         else:
             reports = {"explain": explain.explain, "check": explain.check, "gather": explain.gather}

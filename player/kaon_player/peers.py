@@ -1,4 +1,4 @@
-"""Processes of one run: how they meet, and how each notices that another one is gone.
+"""Processes of one run: how each notices that another one is gone.
 
 Each process keeps a file in `FOLDER/processes/RUN` fresh, and looks at those of the others: collective operations say
 that something failed, or wait for ever, but not who is missing.
@@ -6,62 +6,26 @@ that something failed, or wait for ever, but not who is missing.
 
 import json
 import os
-import secrets
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from shutil import rmtree
 
-import jax
-import numpy as np
-from jax.experimental import multihost_utils
-
-from kaon_player.checkpoint import Process
-from kaon_player.errors import JobError, PeerError
+from kaon_player.errors import PeerError
 from kaon_player.tensors import replace_file
 
 
 @dataclass(frozen=True)
-class Launch:
-    """How processes of a run find each other: an address, or the launcher of a cluster. One process without either."""
+class Process:
+    """This process among those of a run."""
 
-    coordinator: str | None = None
-    processes: int | None = None
-    process: int | None = None
-    cluster: bool = False
-    timeout: float = 60.0
-
-
-def join(launch: Launch) -> Process:
-    """Joins the run, after which all devices are known.
-
-    Raises JobError when the processes do not find each other.
-    """
-    if launch.coordinator is None and not launch.cluster:
-        return Process(0, 1, secrets.token_hex(4))
-    if jax.config.jax_platforms == "cpu":  # type: ignore[attr-defined]
-        jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    # Longer than ours, which says more.
-    patience = {"heartbeat_timeout_seconds": max(100, int(launch.timeout * 3))}
-    known = signature(jax.distributed.initialize).parameters
-    try:
-        jax.distributed.initialize(
-            coordinator_address=launch.coordinator,
-            num_processes=launch.processes,
-            process_id=launch.process,
-            initialization_timeout=max(1, int(launch.timeout)),
-            **{name: value for name, value in patience.items() if name in known},  # type: ignore[arg-type]
-        )
-    except (RuntimeError, ValueError) as error:
-        raise JobError(f"the processes of the run do not find each other: {error}") from error
-    run = np.frombuffer(secrets.token_bytes(4), np.uint8)
-    agreed = multihost_utils.broadcast_one_to_all(run)
-    return Process(jax.process_index(), jax.process_count(), bytes(np.asarray(agreed, np.uint8)).hex())
+    index: int
+    count: int
+    run: str
 
 
 class Peers:
@@ -75,7 +39,7 @@ class Peers:
         self._lost = lost
         self._done = threading.Event()
         self._beats = 0
-        self._error: str | None = None
+        self._has_ended = False
         self._write_lock = threading.Lock()
         # Monotonic times of this process, as clocks of hosts differ.
         self._seen: dict[int, tuple[object, float]] = {}
@@ -91,7 +55,7 @@ class Peers:
                 if old != self._folder:
                     rmtree(old, ignore_errors=True)  # its process may still write
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._beat()
+        self._beat(os.getpid())
         self._thread = threading.Thread(target=self._watch, name="peers", daemon=True)
         self._thread.start()
 
@@ -100,13 +64,13 @@ class Peers:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
-            self._beat(state="finished")
+            self._beat(os.getpid(), "finished")
 
-    def fail(self, error: str) -> None:
-        """Tells the others of an error of this process."""
+    def fail(self, error: str, pid: int | None = None) -> None:
+        """Tells the others of an error of this process, or of one of this host that cannot do it any more."""
         self._done.set()
-        if self._thread is not None:
-            self._beat(state="failed", error=error)
+        if self._process.count > 1:
+            self._beat(os.getpid() if pid is None else pid, "failed", error)
 
     def explain(self) -> PeerError | None:
         """The error of the process that failed or is gone; waits until one is known to be, None where none is."""
@@ -124,22 +88,26 @@ class Peers:
     def _interval(self) -> float:
         return min(1.0, self._timeout / 10)
 
-    def _beat(self, state: str = "running", error: str | None = None) -> None:
+    def _beat(self, pid: int, state: str = "running", error: str | None = None) -> None:
         with self._write_lock:
+            if self._has_ended:  # the thread may be late
+                return
+            self._has_ended = state != "running"
             self._beats += 1
             content = {
                 "beat": self._beats,
                 "state": state,
                 "error": error,
                 "host": socket.gethostname(),
-                "pid": os.getpid(),
+                "pid": pid,
+                "count": self._process.count,
             }
             replace_file(self._folder / f"{self._process.index}.json", json.dumps(content))
 
     def _watch(self) -> None:
         try:
             while not self._done.wait(self._interval):
-                self._beat()
+                self._beat(os.getpid())
                 problem = self._problem()
                 if problem is not None:
                     self._lost(problem)
@@ -173,13 +141,6 @@ class Peers:
         content = self._described[index]
         where = f" (host {content['host']}, pid {content['pid']})" if "host" in content else ""
         return f"process {index} of {self._process.count}{where}"
-
-
-def stops(process: Process, wanted: bool) -> bool:
-    """True when a process of the run wants it to stop: all get the same answer, and stop after the same step."""
-    if process.count == 1:
-        return wanted
-    return bool(np.any(multihost_utils.process_allgather(np.array([wanted]))))
 
 
 def end_process(message: str) -> None:

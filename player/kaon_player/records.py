@@ -45,8 +45,10 @@ class Records:
 
     def failed(self, error: str) -> None:
         """Replaces the status by an error; any process of a run may be the one that is left to do it."""
-        content = {"state": "failed", "step": self._step, "error": error}
-        replace_file(self._folder / "status.json", json.dumps(content))
+        file = self._folder / "status.json"
+        before = int(json.loads(file.read_text(encoding="utf-8"))["step"]) if file.exists() else 0
+        content = {"state": "failed", "step": max(before, self._step), "error": error}
+        replace_file(file, json.dumps(content))
 
 
 def _end_line(file: Path) -> None:

@@ -8,16 +8,16 @@ from contextlib import closing
 from pathlib import Path
 from types import FrameType, TracebackType
 
-import jax
 import numpy as np
 
-from kaon_player import checkpoint, feeds, peers
-from kaon_player.checkpoint import Process, Writer
+from kaon_player import checkpoint, distributed, feeds, peers
+from kaon_player.checkpoint import Writer
+from kaon_player.distributed import Launch
 from kaon_player.dtypes import DTYPES
 from kaon_player.errors import DataError, PlayerError
 from kaon_player.feeds import Feeds
 from kaon_player.job import Job, read_job
-from kaon_player.peers import Launch, Peers
+from kaon_player.peers import Peers, Process
 from kaon_player.plan import Plan, first_state, make_plan, restored_state, stored_state
 from kaon_player.program import State, place
 from kaon_player.records import Records
@@ -26,7 +26,7 @@ from kaon_player.records import Records
 def run(folder: Path, launch: Launch) -> str:
     """Runs a job to its end, or until it is told to stop: gives `finished` or `stopped`."""
     job = read_job(folder)
-    process = peers.join(launch)
+    process = distributed.join(launch)
     records = Records(folder, process.index == 0)
 
     def lost(problem: str) -> None:
@@ -100,7 +100,7 @@ def _steps(
     done = first
     pending: tuple[int, State] | None = None
     with closing(_Prefetched(training.start(first, rows), job.steps - first)) as batches:
-        while done < job.steps and not peers.stops(process, stop.wanted):
+        while done < job.steps and not distributed.stops(process, stop.wanted):
             for name, table in job.schedule.items():
                 value = np.array(np.float32(table[done]), DTYPES[arguments[name].dtype])
                 state[name] = place(value, plan.sharding(arguments[name]))
@@ -125,8 +125,7 @@ def _steps(
         records.metrics(pending[0], "step", pending[1])
         writer.save(done, state)
     writer.wait()
-    if process.count > 1:  # the others' part of the checkpoint, and its name
-        jax.experimental.multihost_utils.sync_global_devices("the last checkpoint")
+    distributed.wait_for_all(process, "the last checkpoint")  # their parts of it, and its name
     return done
 
 

@@ -14,7 +14,7 @@ from conftest import change_job, copy_job, needs_jobs, start, write_small_job
 from safetensors.numpy import load_file
 from test_parity import FSDP, run_processes, start_processes
 
-from kaon_player.peers import Launch
+from kaon_player.distributed import Launch
 from kaon_player.run import run
 
 
@@ -139,6 +139,19 @@ def test_processes_say_which_one_is_gone_and_the_job_goes_on(tmp_path: Path, vic
     assert f"process {victim} of 2" in errors[1 - victim]
     assert run_processes(folder, 2, 1) == ["finished\n"] * 2
     assert_same(folder, whole)
+
+
+def test_process_that_the_system_ends_is_known_at_once(tmp_path: Path) -> None:
+    folder = slow_job(tmp_path / "job")
+    started = start_processes(folder, 2, 1, "--timeout", "60")
+    wait_for_step(folder, 5)
+    (file,) = (folder / "processes").glob("*/1.json")
+    os.kill(json.loads(file.read_text())["pid"], signal.SIGKILL)
+    begin = time.monotonic()
+    errors = wait_for_end(started)
+    assert time.monotonic() - begin < 30
+    assert all(each.returncode == 1 for each in started)
+    assert all("process 1 of 2" in each and "SIGKILL" in each for each in errors), errors
 
 
 def test_all_processes_stop_after_the_same_step(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from conftest import write_small_job
 from safetensors.numpy import load_file
 
+from kaon_player.distributed import Launch
 from kaon_player.order import batch_rows
-from kaon_player.peers import Launch
 from kaon_player.run import run
 
 
