@@ -73,12 +73,7 @@ class ParquetColumn:
         file, group = self._groups[index]
         table = self._open[file].read_row_group(group, columns=[self._name])
         column = table.column(0)
-        if column.null_count > 0:
-            raise DataError(f"the column {self._name} has missing values")
-        values = column.combine_chunks()
-        while hasattr(values, "flatten") and hasattr(values.type, "value_type"):
-            values = values.flatten()
-        flat = values.to_numpy(zero_copy_only=False)
+        flat = self._flatten(column.combine_chunks())
         if flat.dtype != self._dtype:
             raise DataError(f"the column {self._name} is {flat.dtype}, not {self._dtype}")
         try:
@@ -88,6 +83,18 @@ class ParquetColumn:
             raise DataError(
                 f"the column {self._name} does not have {self._shape} numbers in each row: {error}"
             ) from None
+
+    def _flatten(self, values: Any) -> Array:
+        """Numbers of a column, whose rows may be lists of lists; all of one length."""
+        while True:
+            if values.null_count > 0:
+                raise DataError(f"the column {self._name} has missing values")
+            if not hasattr(values.type, "value_type"):
+                flat: Array = values.to_numpy(zero_copy_only=False)
+                return flat
+            if hasattr(values, "value_lengths") and len(np.unique(values.value_lengths().to_numpy())) > 1:
+                raise DataError(f"the column {self._name} has lists of different lengths")
+            values = values.flatten()
 
     def read(self, rows: Rows) -> Array:
         """Some of the examples."""

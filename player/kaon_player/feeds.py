@@ -79,7 +79,11 @@ def training_feeds(job: Job) -> Source:
     count = table.count
     if any(each.name in job.batch_axes for each in job.step.feeds) and count < job.batch:
         job.root.require("batch").fail(f"is {job.batch}, but there are only {count} examples")
-    return TableFeeds(table, job.step, job.batch_axes, lambda step: batch_rows(count, job.batch, job.seed, step))
+
+    def order(step: int) -> Rows:
+        return batch_rows(count, job.batch, job.seed, step) if count > 0 else np.empty(0, np.int64)
+
+    return TableFeeds(table, job.step, job.batch_axes, order)
 
 
 def evaluation_feeds(job: Job) -> tuple[Source, int | None, int] | None:
@@ -93,7 +97,10 @@ def evaluation_feeds(job: Job) -> tuple[Source, int | None, int] | None:
     table = Table(job.folder, source, program.feeds, job.batch_axes)
     if table.count < batch:
         source.field.fail(f"has {table.count} examples, a batch of evaluate has {batch}")
-    order: Callable[[int], Rows] = lambda number: np.arange(number * batch, (number + 1) * batch)
+
+    def order(number: int) -> Rows:
+        return np.arange(number * batch, (number + 1) * batch)
+
     return TableFeeds(table, program, job.batch_axes, order), table.count // batch, batch
 
 

@@ -72,6 +72,7 @@ def with_constraints(text: str, mesh: Mesh | None) -> str:
         known = [name if mesh is not None and name in mesh.shape else None for name in names]
         if mesh is None or not any(known):
             return f'{head}"stablehlo.optimization_barrier"({operand}){kind}{tail}'
+        _check_extents(kind, known, mesh)
         if jax.config.jax_use_shardy_partitioner:  # type: ignore[attr-defined]
             sizes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape.items())
             parts = ", ".join("{?}" if name is None else f'{{"{name}"}}' for name in known)
@@ -86,6 +87,16 @@ def with_constraints(text: str, mesh: Mesh | None) -> str:
         )
 
     return _constraint.sub(constrain, text)
+
+
+def _check_extents(kind: str, axes: Sequence[str | None], mesh: Mesh) -> None:
+    sizes = [int(each) for each in re.findall(r"(\d+)x", kind[: kind.index("->")])]
+    for axis, (size, name) in enumerate(zip(sizes, axes, strict=True)):
+        if name is not None and size % mesh.shape[name] != 0:
+            raise JobError(
+                f"{size}, axis {axis} of a shard(), does not divide by {mesh.shape[name]}, "
+                f'the axis "{name}" of the mesh'
+            )
 
 
 def load_module(text: str, mesh: Mesh | None = None) -> Callable[..., list[jax.Array]]:
