@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kaon_player
-from kaon_player import guard
+from kaon_player.runs import guard
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -81,9 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from kaon_player import explain, run
-    from kaon_player.distributed import Launch
+    from kaon_player import explain
     from kaon_player.errors import PlayerError
+    from kaon_player.runs import running
+    from kaon_player.runs.distributed import Launch
 
     try:
         if options.command == "run":
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 cluster=options.cluster,
                 timeout=options.timeout,
             )
-            print(run.run(options.folder, launch))
+            print(running.run(options.folder, launch))
         else:
             reports = {"explain": explain.explain, "check": explain.check, "gather": explain.gather}
             print(reports[options.command](options.folder))

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import jax
 
-from kaon_player import checkpoint, feeds
-from kaon_player.dtypes import DTYPES
+from kaon_player.data import feeds
+from kaon_player.data.dtypes import DTYPES
 from kaon_player.errors import JobError
-from kaon_player.job import Argument, Job, read_job
-from kaon_player.module import check_signature
-from kaon_player.partition import partitions
-from kaon_player.plan import Plan, make_plan, stored_state
-from kaon_player.program import MeshProgram
+from kaon_player.jobs.job import Argument, Job, read_job
+from kaon_player.jobs.partition import partitions
+from kaon_player.programs.module import check_signature
+from kaon_player.programs.program import MeshProgram
+from kaon_player.runs import checkpoint
+from kaon_player.runs.plan import Plan, make_plan, stored_state
 
 
 def check(folder: Path) -> str:

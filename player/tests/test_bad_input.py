@@ -12,10 +12,10 @@ from conftest import change_job, write_small_job
 from safetensors.numpy import save_file
 
 from kaon_player.cli import main
-from kaon_player.distributed import Launch
 from kaon_player.errors import CheckpointError, DataError, JobError
 from kaon_player.explain import check
-from kaon_player.run import run
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.running import run
 
 
 def set_at(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:

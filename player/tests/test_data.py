@@ -10,12 +10,12 @@ from conftest import change_job, write_small_job
 from pyarrow import parquet
 from safetensors.numpy import load_file, save_file
 
-from kaon_player.distributed import Launch
+from kaon_player.data.feeds import training_feeds
+from kaon_player.data.order import batch_rows
 from kaon_player.errors import DataError, JobError
-from kaon_player.feeds import training_feeds
-from kaon_player.job import read_job
-from kaon_player.order import batch_rows
-from kaon_player.run import run
+from kaon_player.jobs.job import read_job
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.running import run
 
 X = np.arange(20, dtype=np.float32).reshape(10, 2)
 
@@ -35,7 +35,7 @@ def write_parquet(folder: Path) -> None:
 MODULE = """
 import numpy as np
 from pathlib import Path
-from kaon_player.order import batch_rows
+from kaon_player.data.order import batch_rows
 
 def batches(start, rows):
     x = np.arange(20, dtype=np.float32).reshape(10, 2)

@@ -14,8 +14,8 @@ from conftest import change_job, copy_job, needs_jobs, start, write_small_job
 from safetensors.numpy import load_file
 from test_parity import FSDP, run_processes, start_processes
 
-from kaon_player.distributed import Launch
-from kaon_player.run import run
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.running import run
 
 
 def lines_of(folder: Path) -> dict[int, Any]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kaon_player.order import batch_rows, permutation
+from kaon_player.data.order import batch_rows, permutation
 
 
 def splitmix(state: int) -> "list[int]":

@@ -13,10 +13,10 @@ import pytest
 from conftest import change_job, copy_job, needs_jobs, start
 from safetensors.numpy import load_file
 
-from kaon_player.distributed import Launch
-from kaon_player.job import read_job
-from kaon_player.plan import make_plan
-from kaon_player.run import run
+from kaon_player.jobs.job import read_job
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.plan import make_plan
+from kaon_player.runs.running import run
 
 pytestmark = needs_jobs
 

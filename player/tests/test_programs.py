@@ -11,14 +11,14 @@ from conftest import STEP, change_job, write_small_job
 from safetensors.numpy import load_file, save_file
 
 from kaon_player.cli import main
-from kaon_player.distributed import Launch
 from kaon_player.errors import JobError
 from kaon_player.explain import explain, gather
-from kaon_player.job import Argument, Program, Result, read_job
-from kaon_player.module import with_constraints
-from kaon_player.plan import make_plan
-from kaon_player.program import MeshProgram, make_mesh, place
-from kaon_player.run import run
+from kaon_player.jobs.job import Argument, Program, Result, read_job
+from kaon_player.programs.module import with_constraints
+from kaon_player.programs.program import MeshProgram, make_mesh, place
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.plan import make_plan
+from kaon_player.runs.running import run
 
 X = np.arange(20, dtype=np.float32).reshape(10, 2)
 

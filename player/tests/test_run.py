@@ -7,9 +7,9 @@ import numpy as np
 from conftest import write_small_job
 from safetensors.numpy import load_file
 
-from kaon_player.distributed import Launch
-from kaon_player.order import batch_rows
-from kaon_player.run import run
+from kaon_player.data.order import batch_rows
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.running import run
 
 
 def test_run_computes_what_the_text_says_in_the_order_of_the_seed(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ jax.config.update("jax_enable_x64", True)
 
 import numpy as np
 from jax.sharding import Mesh
-from kaon_player.job import Argument, Program, Result
-from kaon_player.partition import fully_sharded
-from kaon_player.program import MeshProgram, place
+from kaon_player.jobs.job import Argument, Program, Result
+from kaon_player.jobs.partition import fully_sharded
+from kaon_player.programs.program import MeshProgram, place
 
 folder = pathlib.Path(sys.argv[1])
 job = json.loads((folder / "job.json").read_text())

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kaon_player.data import Batches, Rows, Table, open_module, row_shape
-from kaon_player.dtypes import DTYPES
+from kaon_player.data.dtypes import DTYPES
+from kaon_player.data.order import batch_rows
+from kaon_player.data.sources import Batches, Rows, Table, open_module, row_shape
+from kaon_player.data.tensors import Array
 from kaon_player.errors import DataError
-from kaon_player.job import DataSource, Job, Program
-from kaon_player.order import batch_rows
-from kaon_player.tensors import Array
+from kaon_player.jobs.job import DataSource, Job, Program
 
 Feeds = Mapping[str, Array]
 """Values by input. Along the axis of examples only the rows that this process asked for."""

@@ -12,9 +12,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
-from kaon_player.dtypes import DTYPES, MLIR
+from kaon_player.data.dtypes import DTYPES, MLIR
 from kaon_player.errors import JobError
-from kaon_player.job import Argument, Program, Result
+from kaon_player.jobs.job import Argument, Program, Result
 
 Types = list[tuple[str, tuple[int, ...]]]
 

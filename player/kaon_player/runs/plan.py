@@ -7,14 +7,14 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from kaon_player.checkpoint import Checkpoint
-from kaon_player.dtypes import DTYPES
+from kaon_player.data.dtypes import DTYPES
+from kaon_player.data.tensors import Array, open_tensors
 from kaon_player.errors import DataError
-from kaon_player.job import Argument, Job
-from kaon_player.module import check_signature
-from kaon_player.partition import Axes, mesh_of, partitions
-from kaon_player.program import MeshProgram, State, make_mesh, place
-from kaon_player.tensors import Array, open_tensors
+from kaon_player.jobs.job import Argument, Job
+from kaon_player.jobs.partition import Axes, mesh_of, partitions
+from kaon_player.programs.module import check_signature
+from kaon_player.programs.program import MeshProgram, State, make_mesh, place
+from kaon_player.runs.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def first_state(plan: Plan) -> State:
 
 
 def _drawn(plan: Plan, stored: Mapping[str, Array]) -> State:
-    from kaon_player.module import load_module
+    from kaon_player.programs.module import load_module
 
     init = plan.job.programs.get("init")
     if init is None:

@@ -10,12 +10,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from kaon_player.dtypes import DTYPES
+from kaon_player.data.dtypes import DTYPES
+from kaon_player.data.tensors import Array
 from kaon_player.errors import JobError
-from kaon_player.job import DATA_AXIS, Argument, Program
-from kaon_player.module import load_module
-from kaon_player.partition import Axes
-from kaon_player.tensors import Array
+from kaon_player.jobs.job import DATA_AXIS, Argument, Program
+from kaon_player.jobs.partition import Axes
+from kaon_player.programs.module import load_module
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 

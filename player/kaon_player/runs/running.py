@@ -10,17 +10,18 @@ from types import FrameType, TracebackType
 
 import numpy as np
 
-from kaon_player import checkpoint, distributed, feeds, peers
-from kaon_player.checkpoint import Writer
-from kaon_player.distributed import Launch
-from kaon_player.dtypes import DTYPES
+from kaon_player.data import feeds
+from kaon_player.data.dtypes import DTYPES
+from kaon_player.data.feeds import Feeds
 from kaon_player.errors import DataError, PlayerError
-from kaon_player.feeds import Feeds
-from kaon_player.job import Job, read_job
-from kaon_player.peers import Peers, Process
-from kaon_player.plan import Plan, first_state, make_plan, restored_state, stored_state
-from kaon_player.program import State, place
-from kaon_player.records import Records
+from kaon_player.jobs.job import Job, read_job
+from kaon_player.programs.program import State, place
+from kaon_player.runs import checkpoint, distributed, peers
+from kaon_player.runs.checkpoint import Writer
+from kaon_player.runs.distributed import Launch
+from kaon_player.runs.peers import Peers, Process
+from kaon_player.runs.plan import Plan, first_state, make_plan, restored_state, stored_state
+from kaon_player.runs.records import Records
 
 
 def run(folder: Path, launch: Launch) -> str:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
+from kaon_player.data.tensors import replace_file
 from kaon_player.errors import PeerError
-from kaon_player.tensors import replace_file
 
 
 @dataclass(frozen=True)

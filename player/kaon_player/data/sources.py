@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kaon_player.dtypes import DTYPES
+from kaon_player.data.dtypes import DTYPES
+from kaon_player.data.tensors import Array, open_tensors
 from kaon_player.errors import DataError
-from kaon_player.job import Argument, DataSource
-from kaon_player.tensors import Array, open_tensors
+from kaon_player.jobs.job import Argument, DataSource
 
 Rows = npt.NDArray[np.int64]
 

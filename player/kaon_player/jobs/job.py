@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from kaon_player.fields import Field, read_fields
+from kaon_player.jobs.fields import Field, read_fields
 
 DATA_AXIS = "data"
 """Axis of the mesh along which batches are divided."""

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from kaon_player.peers import Peers, Process
-from kaon_player.records import Records
+from kaon_player.runs.peers import Peers, Process
+from kaon_player.runs.records import Records
 
 _VARIABLE = "KAON_PLAYER_GUARD"
 

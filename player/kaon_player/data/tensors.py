@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kaon_player.dtypes import DTYPES, SAFETENSORS
+from kaon_player.data.dtypes import DTYPES, SAFETENSORS
 from kaon_player.errors import DataError
 
 Array = npt.NDArray[Any]

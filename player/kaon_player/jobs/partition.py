@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from kaon_player.errors import JobError
-from kaon_player.job import DATA_AXIS, Argument, Job, Rule
+from kaon_player.jobs.job import DATA_AXIS, Argument, Job, Rule
 
 Axes = tuple[str | None, ...]
 """Axis of the mesh for each axis of an array; missing ones at the end are not divided."""

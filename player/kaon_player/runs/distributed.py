@@ -9,7 +9,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from kaon_player.errors import JobError
-from kaon_player.peers import Process
+from kaon_player.runs.peers import Process
 
 
 @dataclass(frozen=True)

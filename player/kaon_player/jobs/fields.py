@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from kaon_player.errors import JobError
-from kaon_player.places import Key, Places, describe
+from kaon_player.jobs.places import Key, Places, describe
 
 T = TypeVar("T")
 

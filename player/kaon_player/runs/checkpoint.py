@@ -21,11 +21,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from kaon_player.dtypes import DTYPES
+from kaon_player.data.dtypes import DTYPES
+from kaon_player.data.tensors import Array, open_tensors, replace_file, write_tensors
 from kaon_player.errors import CheckpointError, DataError
-from kaon_player.job import Job
-from kaon_player.peers import Process
-from kaon_player.tensors import Array, open_tensors, replace_file, write_tensors
+from kaon_player.jobs.job import Job
+from kaon_player.runs.peers import Process
 
 Index = tuple[slice, ...]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kaon_player.tensors import replace_file
+from kaon_player.data.tensors import replace_file
 
 
 class Records:
