@@ -103,18 +103,23 @@ def change_job(folder: Path, **entries: object) -> Path:
     return folder
 
 
-def command(*arguments: str, devices: int = DEVICES) -> list[str]:
-    return [sys.executable, "-m", "kaon_player", *arguments]
-
-
 def environment(devices: int) -> dict[str, str]:
-    return {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", "JAX_PLATFORMS": "cpu"}
+    return {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "JAX_PLATFORMS": "cpu",
+    }
 
 
 def start(*arguments: str, devices: int = DEVICES) -> subprocess.Popen[str]:
     """The command in a process of its own."""
     return subprocess.Popen(
-        command(*arguments), env=environment(devices), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "kaon_player", *arguments],
+        env=environment(devices),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

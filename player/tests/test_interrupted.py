@@ -175,3 +175,25 @@ def test_error_of_one_process_ends_the_others(tmp_path: Path) -> None:
     assert "the data ends before step 9" in errors[1]
     assert "process 1 of 2" in errors[0] and "the data ends before step 9" in errors[0]
     assert "the data ends before step 9" in json.loads((folder / "status.json").read_text())["error"]
+
+
+def test_step_that_was_evaluated_is_saved_when_told_to_end(tmp_path: Path) -> None:
+    folder = slow_job(tmp_path / "job")
+    job = json.loads((folder / "job.json").read_text())
+    meta = json.loads(json.dumps(job["programs"]["step"]["meta"]))
+    for each in meta["inputs"]:
+        each["next"] = None
+    job["programs"]["evaluate"] = {"file": "step.mlir", "meta": meta}
+    (folder / "few.py").write_text(
+        "import os, signal\nimport numpy as np\n\n\n"
+        "def batches(start, rows):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    yield {'x': np.zeros((4, 2), np.float32)[rows]}\n"
+    )
+    job["evaluateData"] = {"kind": "module", "module": "few:batches", "feeds": {"x": "x"}}
+    change_job(folder, **job, evaluateEvery=3)
+    change_job(folder, checkpoint={"every": 60, "keep": 1})
+    process = start("run", str(folder))
+    output, errors = process.communicate(timeout=60)
+    assert output == "stopped\n", errors
+    assert (folder / "checkpoints/latest").read_text() == "3\n"

@@ -86,25 +86,26 @@ def training_feeds(job: Job) -> Source:
     return TableFeeds(table, job.step, job.batch_axes, order)
 
 
-def evaluation_feeds(job: Job) -> tuple[Source, int | None, int] | None:
-    """Feeds of the program that evaluates, the number of batches (None for a module: until it ends) and their size."""
+def evaluation_feeds(job: Job) -> tuple[Source, int | None] | None:
+    """Feeds of the program that evaluates, and the number of batches: None for a module, until it ends."""
     program, source = job.evaluate, job.evaluate_data
     if program is None or source is None:
         return None
-    batch = evaluation_batch(job, program)
     if source.kind == "module":
-        return ModuleFeeds(job.folder, source, program, job.batch_axes), None, batch
+        return ModuleFeeds(job.folder, source, program, job.batch_axes), None
     table = Table(job.folder, source, program.feeds, job.batch_axes)
-    if table.count < batch:
+    batch = evaluation_batch(job, program)
+    if batch is not None and table.count < batch:
         source.field.fail(f"has {table.count} examples, a batch of evaluate has {batch}")
 
     def order(number: int) -> Rows:
-        return np.arange(number * batch, (number + 1) * batch)
+        return np.arange(number * (batch or 0), (number + 1) * (batch or 0))
 
-    return TableFeeds(table, program, job.batch_axes, order), table.count // batch, batch
+    count = 1 if batch is None else table.count // batch
+    return TableFeeds(table, program, job.batch_axes, order), count
 
 
-def evaluation_batch(job: Job, program: Program) -> int:
-    """Examples in a batch of a program; 1 where no input has an axis of examples."""
+def evaluation_batch(job: Job, program: Program) -> int | None:
+    """Examples in a batch of a program; None where no input has an axis of examples."""
     sizes = (each.shape[job.batch_axes[each.name]] for each in program.feeds if each.name in job.batch_axes)
-    return next(sizes, 1)
+    return next(sizes, None)

@@ -58,6 +58,11 @@ def _fail(error: Exception, process: Process, records: Records, watched: Peers) 
 
 
 def _run(job: Job, process: Process, records: Records) -> str:
+    with _Stop() as stop:
+        return _run_until(job, process, records, stop)
+
+
+def _run_until(job: Job, process: Process, records: Records, stop: "_Stop") -> str:
     plan = make_plan(job)
     training = feeds.training_feeds(job)
     evaluation = feeds.evaluation_feeds(job)
@@ -70,8 +75,7 @@ def _run(job: Job, process: Process, records: Records) -> str:
         writer.clean()
     records.status("running", first)
     state = first_state(plan) if found is None else restored_state(plan, found)
-    with _Stop() as stop:
-        done = _steps(plan, state, first, training, evaluation, writer, records, process, stop)
+    done = _steps(plan, state, first, training, evaluation, writer, records, process, stop)
     if done < job.steps:
         records.status("stopped", done)
         return "stopped"
@@ -88,7 +92,7 @@ def _steps(
     state: State,
     first: int,
     training: feeds.Source,
-    evaluation: tuple[feeds.Source, int | None, int] | None,
+    evaluation: tuple[feeds.Source, int | None] | None,
     writer: Writer,
     records: Records,
     process: Process,
@@ -98,7 +102,7 @@ def _steps(
     job, step = plan.job, plan.step
     rows = step.rows()
     arguments = {each.name: each for each in job.step.state}
-    done = first
+    done, saved = first, first
     pending: tuple[int, State] | None = None
     with closing(_Prefetched(training.start(first, rows), job.steps - first)) as batches:
         while done < job.steps and not distributed.stops(process, stop.wanted):
@@ -121,20 +125,22 @@ def _steps(
                 records.metrics(done, "evaluate", _evaluate(plan, state, *evaluation))
             if saves:
                 writer.save(done, state)
+                saved = done
                 records.status("running", done)
     if pending is not None:
         records.metrics(pending[0], "step", pending[1])
+    if saved < done:
         writer.save(done, state)
     writer.wait()
     distributed.wait_for_all(process, "the last checkpoint")  # their parts of it, and its name
     return done
 
 
-def _evaluate(plan: Plan, state: State, source: feeds.Source, count: int | None, batch: int) -> dict[str, float]:
+def _evaluate(plan: Plan, state: State, source: feeds.Source, count: int | None) -> dict[str, float]:
     """Means of the metrics over all batches."""
     program = plan.evaluate
     assert program is not None  # there are feeds for it
-    rows = program.rows() if batch > 1 or program.program.feeds else np.arange(1)
+    rows = program.rows()
     sums: dict[str, float] = {}
     number = 0
     for number, values in enumerate(source.start(0, rows), 1):
@@ -184,9 +190,9 @@ class _Prefetched:
         return item
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends the thread, unless the data makes it wait: then it ends with the process."""
         self._closed.set()
-        self._thread.join()
+        self._thread.join(1.0)
 
 
 class _Stop:
