@@ -8,6 +8,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compile, root } from './setup.mjs';
+import { softwareGpu } from './software-gpu.mjs';
 
 /** Random programs; what else is in that folder makes them smaller, and is the same everywhere. */
 const programs = ['first', 'second', 'third'].map((part) => `test/fuzz/${part}`);
@@ -37,6 +38,8 @@ const variants = {
     { tests: programs, env: { ...compiled, ...divided } },
   ],
   device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
+  // On the software driver where it has been unpacked, else on what the machine has.
+  webgpu: [{ tests: ['test/runtime/webgpu/'], env: softwareGpu() ?? {} }],
 };
 
 /** Native code that is found to be wrong is not used, and a warning says so: here that is a failure. */
