@@ -10,10 +10,10 @@ import { byDefinition } from '../../src/ops/declare/kernels.js';
 import { WebGpuBackend } from '../../src/runtime/webgpu/backend.js';
 import type { GpuEncoder } from '../../src/runtime/webgpu/encoder.js';
 
-/** Dtypes of arrays that hold elements of a kind; int64 travels as pairs of int32. */
+/** Dtypes of arrays that hold elements of a kind; those of 64 bits travel as pairs of int32. */
 const dtypeOf: Readonly<Record<ElementKind, DType>> = {
   f32: 'float32',
-  f64: 'float64',
+  f64: 'int32',
   i32: 'int32',
   i64: 'int32',
   i8: 'int8',
@@ -70,9 +70,10 @@ export class KernelsOnGpu {
       const { storage } = kernel.params[k] as Buffer;
       const bytes = arg.byteLength;
       const dtype = dtypeOf[storage];
-      const words = storage === 'i64' ? bytes / 4 : bytes / storageBytes(storage);
+      const isWide = storageBytes(storage) === 8;
+      const words = bytes / Math.min(storageBytes(storage), 4);
       const buffer = backend.allocate(dtype, words);
-      backend.write(buffer, storage === 'i64' ? new Int32Array(arg.buffer) : arg);
+      backend.write(buffer, isWide ? new Int32Array(arg.buffer) : arg);
       arrays.push({ buffer, of: arg });
       return { buffer, offset: 0 };
     });

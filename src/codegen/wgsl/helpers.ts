@@ -1,4 +1,5 @@
 import { InternalError } from '../../base/errors.js';
+import { float64Functions } from './float64.js';
 import { int64Functions } from './int64.js';
 
 /**
@@ -47,6 +48,7 @@ const functions: Readonly<Record<string, string>> = {
   return select(above, 0i, k_nan(x));
 }`,
   ...int64Functions,
+  ...float64Functions,
 };
 
 /** The functions that a shader uses, each with those that it uses itself. */

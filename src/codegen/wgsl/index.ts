@@ -12,7 +12,7 @@ const usualSize = 64;
 /**
  * A kernel as a shader, for arguments that share buffers as `pattern` says. Each invocation does the steps of parallel
  * ranges that are its own; a kernel without ranges is run by one invocation.
- * @throws UnsupportedError for float64, and for more buffers than a shader may use.
+ * @throws UnsupportedError for more buffers than a shader may use.
  */
 export function shaderOf(
   kernel: Kernel,

@@ -79,6 +79,7 @@ class KernelPrinter {
           f32: `bitcast<f32>(${word})`,
           bool: `(${word} != 0u)`,
           i64: `vec2<u32>(${word}, ${this.#memory.number(place.word + 1)})`,
+          f64: `vec2<u32>(${word}, ${this.#memory.number(place.word + 1)})`,
         };
         if (place.kind !== 'number') throw new InternalError('a number is no buffer');
         return this.#line(`let ${this.#name(param)} = ${texts[place.scalar]};`);
@@ -219,6 +220,8 @@ class KernelPrinter {
       case 'cast':
         return castText(expr.x.type.scalar, scalar, this.#runtime(expr.x), this.#helpers);
       case 'bitcast':
+        // Both of 64 bits are pairs of words.
+        if (scalar === 'i64' || scalar === 'f64') return this.#text(expr.x);
         return `bitcast<${scalar}>(${this.#runtime(expr.x)})`;
       case 'load': {
         const { buffer, index } = expr;

@@ -1,4 +1,3 @@
-import { UnsupportedError } from '../../base/errors.js';
 import { InternalError } from '../../base/errors.js';
 import type { Buffer, ElementKind, Kernel } from '../../loop/language/nodes.js';
 import { visitStmts } from '../../loop/language/visit.js';
@@ -30,12 +29,10 @@ export function layoutOf(kernel: Kernel, pattern: BindingPattern): Layout {
     const word = words;
     if (param.kind === 'var') {
       const { scalar } = param.type;
-      if (scalar === 'f64') refuseFloat64(kernel.name);
-      words += scalar === 'i64' ? 2 : 1;
+      words += scalar === 'i64' || scalar === 'f64' ? 2 : 1;
       return { kind: 'number', scalar, word };
     }
     const { storage } = param;
-    if (storage === 'f64') refuseFloat64(kernel.name);
     const binding = param.isPrivate ? shared : pattern[buffers++];
     if (binding === undefined) {
       throw new InternalError(`kernel ${kernel.name} has more buffers than its pattern`);
@@ -58,13 +55,6 @@ export function layoutOf(kernel: Kernel, pattern: BindingPattern): Layout {
 /** True for elements of which several share a word. */
 export function isNarrow(storage: ElementKind): boolean {
   return storage === 'i8' || storage === 'u8' || storage === 'u16';
-}
-
-export function refuseFloat64(kernel: string): never {
-  throw new UnsupportedError('WebGPU has no float64', {
-    op: kernel,
-    advice: 'cast to float32, or compute on the CPU',
-  });
 }
 
 function storedBuffers({ body }: Kernel): ReadonlySet<Buffer> {

@@ -46,6 +46,7 @@ export class MemoryText {
     const word = (index: string): string => this.#word(binding, index);
     switch (storage) {
       case 'i64':
+      case 'f64':
         return ['vec2<u32>', `vec2<u32>(${word('2u * i')}, ${word('2u * i + 1u')})`];
       case 'i8':
         return ['i32', `bitcast<i32>(${word('i >> 2u')} << (24u - (i & 3u) * 8u)) >> 24u`];
@@ -62,8 +63,9 @@ export class MemoryText {
       case 'i32':
       case 'f32':
         return this.#write(binding, index, `bitcast<u32>(${value})`);
-      case 'i64': {
-        const name = `k_store_i64_${binding}`;
+      case 'i64':
+      case 'f64': {
+        const name = `k_store_${storage}_${binding}`;
         const [low, high] = ['2u * i', '2u * i + 1u'].map((at, k) => this.#write(binding, at, `x.${'xy'[k]}`)); // prettier-ignore
         const define = `fn ${name}(i: u32, x: vec2<u32>) {\n  ${low}\n  ${high}\n}`;
         return `${this.#helpers.define(name, define)}(${index}, ${value});`;

@@ -1,13 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
-import { refuseFloat64 } from './layout.js';
 import type { Helpers } from './helpers.js';
-
-/** Type of a value in WGSL: an int64 is two words. */
-export function typeText(scalar: Scalar): string {
-  if (scalar === 'f64') return refuseFloat64('WGSL');
-  return scalar === 'i64' ? 'vec2<u32>' : scalar;
-}
 
 const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
   add: '+', sub: '-', mul: '*', div: '/', rem: '%', and: '&', or: '|', xor: '^',
@@ -49,6 +42,20 @@ export function binaryText(
         return call(`k_i64_${op}`, a, b);
     }
   }
+  if (scalar === 'f64') {
+    switch (op) {
+      case 'ne':
+        return `!${call('k_f64_eq', a, b)}`;
+      case 'gt':
+        return call('k_f64_lt', b, a);
+      case 'le':
+        return `(${call('k_f64_lt', a, b)} || ${call('k_f64_eq', a, b)})`;
+      case 'ge':
+        return `(${call('k_f64_lt', b, a)} || ${call('k_f64_eq', a, b)})`;
+      default:
+        return call(`k_f64_${op}`, a, b);
+    }
+  }
   if (scalar === 'f32') {
     if (op === 'min' || op === 'max') return call(`k_${op}`, a, b);
     if (op === 'ne') return call('k_ne', a, b);
@@ -78,6 +85,7 @@ export function unaryText(op: UnaryOp, scalar: Scalar, x: string, helpers: Helpe
   if (scalar === 'i64') {
     return op === 'not' ? `(~${x})` : `${helpers.use(`k_i64_${op}`)}(${x})`;
   }
+  if (scalar === 'f64') return `${helpers.use(`k_f64_${op}`)}(${x})`;
   switch (op) {
     case 'neg':
       return `(-${x})`;
@@ -95,15 +103,17 @@ export function unaryText(op: UnaryOp, scalar: Scalar, x: string, helpers: Helpe
 }
 
 export function castText(from: Scalar, to: Scalar, x: string, helpers: Helpers): string {
-  if (from === 'f64' || to === 'f64') return refuseFloat64('WGSL');
   if (to === 'bool') {
     if (from === 'i32') return `(${x} != 0i)`;
     if (from === 'i64') return `any(${x} != vec2<u32>(0u))`;
+    if (from === 'f64') return `!${helpers.use('k_f64_zero')}(${x})`;
     return `((bitcast<u32>(${x}) & 0x7fffffffu) != 0u)`;
   }
   if (from === 'bool') {
+    if (to === 'f64') return `vec2<u32>(0u, select(0u, 0x3ff00000u, ${x}))`;
     return to === 'i64' ? `vec2<u32>(select(0u, 1u, ${x}), 0u)` : `${to}(${x})`;
   }
+  if (from === 'f64' || to === 'f64') return `${helpers.use(`k_${from}_to_${to}`)}(${x})`;
   if (from === 'i64') {
     return to === 'i32' ? `bitcast<i32>(${x}.x)` : `${helpers.use('k_i64_to_f32')}(${x})`;
   }
@@ -141,6 +151,7 @@ export function constantText(scalar: Scalar, value: number | bigint, helpers: He
       return float < 0 ? `(${float}f)` : `${float}f`;
     }
     case 'f64':
-      return refuseFloat64('WGSL');
+      scratch.setFloat64(0, Number(value));
+      return `vec2<u32>(${scratch.getUint32(4)}u, ${scratch.getUint32(0)}u)`;
   }
 }
