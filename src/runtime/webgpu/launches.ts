@@ -102,5 +102,9 @@ function storeNumber(
     const wide = BigInt.asUintN(64, BigInt(value));
     uniforms[word] = Number(wide & 0xffffffffn);
     uniforms[word + 1] = Number(wide >> 32n);
+  } else if (scalar === 'f64') {
+    const [low, high] = new Uint32Array(Float64Array.of(value).buffer);
+    uniforms[word] = low;
+    uniforms[word + 1] = high;
   } else uniforms[word] = Number(value);
 }

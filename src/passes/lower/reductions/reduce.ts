@@ -108,7 +108,7 @@ export function partsOf(
   });
 }
 
-/** Lanes of a vector register for the widest scalar of the nest. */
+/** Lanes of a vector register for the widest scalar of the nest; 1 where registers are no wider than that. */
 export function lanesOf(
   parts: readonly FoldPart[],
   { values }: Probe,
@@ -121,7 +121,7 @@ export function lanesOf(
   visitExprs([...values, ...steps], ({ type }) => {
     widest = Math.max(widest, e.scalarBytes(type.scalar));
   });
-  return vectorBytes / widest;
+  return Math.max(vectorBytes / widest, 1);
 }
 
 /**
