@@ -80,7 +80,7 @@ export class WebGpuBackend implements Backend {
     return this.#commands.counts;
   }
 
-  get life(): number {
+  get losses(): number {
     return this.#pool.life;
   }
 
