@@ -1,6 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import type { BinaryExpr, Buffer, Expr, For, Kernel, Select, Stmt, UnaryExpr, Var } from '../../loop/language/nodes.js'; // prettier-ignore
-import { assignedVariables, children, refuseRange, unreachable, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
+import { unreachable } from '../../base/unreachable.js';
+import { assignedVariables, children, refuseRange, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
 import { Exactness } from './exact.js';
 import type { GridKernel } from './grid.js';
 import { Helpers } from './helpers.js';

@@ -1,6 +1,7 @@
 import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
 import { bytesOf, type DType } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
+import { unreachable } from '../../base/unreachable.js';
 import type { Var } from '../../loop/language/nodes.js';
 import type { KernelArgument } from '../../passes/lower/nests/builder.js';
 import type { StepPlan } from '../../passes/lower/main/stepwise.js';
@@ -49,6 +50,8 @@ export class StepRunner {
   readonly #queue: DeviceQueue;
   /** By place; made at the first run. */
   #constants: ReadonlyMap<number, Storage> | null = null;
+  /** Losses of the device before the constants were made. */
+  #losses = 0;
   #layout: ArenaLayout | null = null;
 
   constructor(plan: StepPlan, queue: DeviceQueue) {
@@ -140,8 +143,10 @@ export class StepRunner {
   }
 
   #constant(place: number): DeviceBuffer {
-    if (this.#constants === null) {
-      const { backend } = this.#queue;
+    const { backend, losses } = this.#queue;
+    if (this.#constants === null || this.#losses !== losses) {
+      this.release();
+      this.#losses = losses;
       const made = new Map<number, Storage>();
       this.#constants = made;
       this.plan.memory.places.forEach(({ role, dtype }, id) => {
@@ -199,6 +204,8 @@ export class StepRunner {
         case 'branch':
           yield* this.#branch(step, run);
           break;
+        default:
+          unreachable(step);
       }
     }
   }

@@ -52,8 +52,14 @@ export class WebGpuBackend implements Backend {
     this.#options = options;
     this.target = options.target;
     const { bufferBytes } = commands.properties;
-    this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
-    this.#pool = new BufferPool(commands, options.memoryBudget ?? Infinity);
+    const { memoryBudget: budget } = options;
+    this.limits = {
+      dtypes: new Set(held),
+      bufferBytes,
+      alignment: 256,
+      ...(budget !== undefined && { budget }),
+    };
+    this.#pool = new BufferPool(commands, budget ?? Infinity);
     commands.onLost((reason) => this.#lose(reason));
   }
 
@@ -74,7 +80,7 @@ export class WebGpuBackend implements Backend {
     return this.#commands.counts;
   }
 
-  get life(): number {
+  get losses(): number {
     return this.#pool.life;
   }
 

@@ -4,6 +4,10 @@ import type { CommandCounts, Dispatch, GpuCommands, GpuProperties, PipelineDescr
 /** Dispatches in one submit: the more, the cheaper; the fewer, the sooner the GPU starts. */
 const mostDispatches = 32;
 
+/** Bytes of the buffer that small writes between dispatches come from, and the most bytes of one of them. */
+const uploadBytes = 2 ** 16;
+const mostUploaded = 2 ** 12;
+
 /** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
 const uniformBytes = 2 ** 16;
 
@@ -47,6 +51,9 @@ export class GpuEncoder implements GpuCommands {
   readonly #uniforms: Uint32Array<ArrayBuffer> = new Uint32Array(uniformBytes / 4);
   readonly #uniformAlignment: number;
   #uniformEnd = 0;
+  readonly #uploadBuffer: GPUBuffer;
+  readonly #uploads: Uint8Array<ArrayBuffer> = new Uint8Array(uploadBytes);
+  #uploadEnd = 0;
   #encoder: GPUCommandEncoder | null = null;
   #pass: GPUComputePassEncoder | null = null;
   #dispatches = 0;
@@ -65,6 +72,11 @@ export class GpuEncoder implements GpuCommands {
       label: 'uniforms',
       size: uniformBytes,
       usage: usages.uniform | usages.copyTarget,
+    });
+    this.#uploadBuffer = device.createBuffer({
+      label: 'uploads',
+      size: uploadBytes,
+      usage: usages.copySource | usages.copyTarget,
     });
     device.addEventListener('uncapturederror', ({ error }) => {
       this.#fail('a command was refused', error.message);
@@ -131,12 +143,26 @@ export class GpuEncoder implements GpuCommands {
   write(buffer: number, bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const own = this.#buffers.get(buffer)!;
-    // The queue writes at once, that is before what has not been submitted.
-    if (own.batch === this.#batch) this.#submit();
+    this.counts.bytesWritten += bytes.length;
+    if (own.batch === this.#batch) {
+      // The queue writes at once, that is before what has not been submitted.
+      if (bytes.length <= mostUploaded && this.#uploadEnd + bytes.length <= uploadBytes) {
+        return this.#upload(buffer, bytes);
+      }
+      this.#submit();
+    }
     const { buffer: memory } = bytes;
     const source = memory instanceof ArrayBuffer ? new Uint8Array(memory, bytes.byteOffset, bytes.length) : new Uint8Array(bytes); // prettier-ignore
     this.#device.queue.writeBuffer(own.buffer, 0, source);
-    this.counts.bytesWritten += bytes.length;
+  }
+
+  /** Writes to a buffer in the middle of a batch. */
+  #upload(buffer: number, bytes: Uint8Array): void {
+    this.#endPass();
+    this.#uploads.set(bytes, this.#uploadEnd);
+    const target = this.#used(buffer);
+    this.#commands.copyBufferToBuffer(this.#uploadBuffer, this.#uploadEnd, target, 0, bytes.length);
+    this.#uploadEnd += bytes.length;
   }
 
   copy(from: number, to: number, bytes: number): void {
@@ -211,6 +237,10 @@ export class GpuEncoder implements GpuCommands {
     const { queue } = this.#device;
     if (this.#uniformEnd > 0) {
       queue.writeBuffer(this.#uniformBuffer, 0, this.#uniforms, 0, this.#uniformEnd);
+    }
+    if (this.#uploadEnd > 0) {
+      queue.writeBuffer(this.#uploadBuffer, 0, this.#uploads, 0, this.#uploadEnd);
+      this.#uploadEnd = 0;
     }
     queue.submit([this.#encoder.finish()]);
     this.#encoder = null;

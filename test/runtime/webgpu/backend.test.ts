@@ -150,7 +150,8 @@ test('what is written, computed, freed and used again keeps its order', { skip }
     await backend.read(sum),
     floats(4, () => 20100),
   );
-  assert.ok(backend.counts.submits - submits <= 201);
+  // Writes between dispatches need no submits of their own.
+  assert.equal(backend.counts.submits - submits, 7);
   assert.equal(backend.bytesInUse, 16);
   // One buffer serves all terms.
   assert.ok(backend.bytesTaken <= 512);
