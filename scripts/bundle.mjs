@@ -69,7 +69,7 @@ export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
     input: entries,
     // Nothing but what ships is in the bundle: Node's modules, and libraries that only ONNX and the
     // conversion of source code need, are imported when they are needed.
-    external: [/^node:/, /^@bufbuild\/protobuf/, /^@babel\/parser/, /^unplugin$/],
+    external: [/^node:/, /^@bufbuild\/protobuf/, /^@babel\/parser/, /^unplugin$/, /^webgpu$/],
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
     plugins: [withoutSamples],

@@ -8,6 +8,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compile, root } from './setup.mjs';
+import { softwareGpu } from './software-gpu.mjs';
 
 /** Random programs; what else is in that folder makes them smaller, and is the same everywhere. */
 const programs = ['first', 'second', 'third'].map((part) => `test/fuzz/${part}`);
@@ -38,6 +39,8 @@ const variants = {
   ],
   device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
   memory64: [{ tests: conformance, env: { KAON_ADDRESSES: '64' }, lacks: memory64Lacks() }],
+  // On the software driver where it has been unpacked, else on what the machine has.
+  webgpu: [{ tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/'], env: softwareGpu() ?? {} }],
 };
 
 /** Why WebAssembly has no memory of 64-bit addresses here; undefined where it has. */

@@ -31,8 +31,8 @@ function scanLoops(context: KernelContext<unknown>, scan: Scan): Stmt {
     );
   };
   // Stores are in a range that is divided, even where there is one row only.
-  if (others.length === 0) return overAll([e.i32(1)], () => row([]), 'serial', context.isDivided);
-  return overAll(others, row, 'serial', context.isDivided);
+  if (others.length === 0) return overAll([e.i32(1)], () => row([]), 'serial', context);
+  return overAll(others, row, 'serial', context);
 }
 
 /** Index along the axis after some iterations. */

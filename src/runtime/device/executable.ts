@@ -24,6 +24,7 @@ import { checkDistinct, checkInto } from '../execution/binding.js';
 import type { DeviceProgramExecutable, IslandPolicy, IslandReport } from '../execution/backends.js';
 import type { Executable, Operand, TierReport } from '../execution/executable.js';
 import type { DeviceBuffer } from '../memory/backend.js';
+import { freeDropped } from '../memory/elsewhere.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { lackedCalls, lackedText, placementOn, refuseLacking } from './lacks.js';
@@ -179,6 +180,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   run(inputs: readonly Operand[], into: readonly (Storage | null)[] = []): readonly Operand[] {
     const { program } = this;
     const queue = this.#queue;
+    freeDropped(queue);
     checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const names = new Map(bindTypes(namedInputs(program), actual));

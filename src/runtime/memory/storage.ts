@@ -9,6 +9,7 @@ import {
 import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
+import { Elsewhere, freeDropped } from './elsewhere.js';
 import { isFar } from './far.js';
 import type { MemoryHolder } from './linear.js';
 import { type Claim, Residence } from './residents.js';
@@ -51,15 +52,6 @@ class PinnedLocation implements MemoryHolder {
 
 /** Gives back the memory of pinned storages that were dropped without `unpin`. */
 const abandoned = new FinalizationRegistry<PinnedLocation>((location) => location.release());
-
-/** Elements of an array on another device than the CPU. */
-interface Elsewhere {
-  readonly backend: BufferBackend;
-  readonly buffer: DeviceBuffer;
-}
-
-/** Frees the buffers of arrays that nobody holds any more. */
-const dropped = new FinalizationRegistry<Elsewhere>(({ backend, buffer }) => backend.free(buffer));
 
 /**
  * The elements of an array, row-major. They are where they are needed: in an ordinary typed array that the
@@ -125,8 +117,7 @@ export class Storage {
   /** Takes over a buffer of another device than the CPU. */
   static ofBuffer(backend: BufferBackend, buffer: DeviceBuffer): Storage {
     const storage = new Storage(buffer.dtype, null, buffer.length);
-    storage.#elsewhere = { backend, buffer };
-    dropped.register(storage, storage.#elsewhere, storage);
+    storage.#elsewhere = new Elsewhere(backend, buffer, storage);
     return storage;
   }
 
@@ -152,9 +143,9 @@ export class Storage {
    * @throws DeviceError when the device has no room for it, or not this dtype.
    */
   onBackend(backend: BufferBackend): Storage {
-    const { elements } = this;
+    freeDropped(backend);
     const buffer = backend.allocate(this.dtype, this.length);
-    backend.write(buffer, elements);
+    backend.write(buffer, this.elements);
     return Storage.ofBuffer(backend, buffer);
   }
 
@@ -323,10 +314,9 @@ export class Storage {
    */
   release(): void {
     if (this.#elsewhere !== null) {
-      const { backend, buffer } = this.#elsewhere;
+      this.#elsewhere.free();
       this.#elsewhere = null;
-      dropped.unregister(this);
-      return backend.free(buffer);
+      return;
     }
     if (this.#berth !== null || this.#isWindow) return;
     this.#leave();
