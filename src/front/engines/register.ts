@@ -4,6 +4,7 @@ import type { DType } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { type CallNode, Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 import { type EngineRun, registerEngine } from '../../runtime/engine/engine.js';
 import { StaticGraph } from '../graphs/static-graph.js';
 
@@ -18,6 +19,8 @@ export interface EngineType {
 export interface EngineCall {
   /** Name of the operator, such as `matmul`. */
   readonly op: string;
+  /** Family of the operator, such as `elementwise`, or `contraction` for products and convolutions. */
+  readonly family: string;
   /** Attributes of the operator, such as `axis`, with all defaults. */
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly inputs: readonly EngineType[];
@@ -111,6 +114,7 @@ function engineCall(call: CallNode, operands: readonly TensorType[]): EngineCall
   const { op, attributes, types, regions, source } = call;
   return {
     op: op.name,
+    family: declarationOf(op).family,
     attributes,
     inputs: operands.map(engineType),
     outputs: types.map(engineType),

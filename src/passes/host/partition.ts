@@ -139,6 +139,7 @@ class Partitioner {
       if (node.kind === 'call') this.#place(id, node);
       else if (node.kind === 'check') this.#require(id, node.requirement);
     }
+    if (this.#elsewhere.size > 0) this.#delay();
     for (const { value } of program.outputs) this.#want(value);
     for (const { extents, calls } of this.#drafts) {
       for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
@@ -185,6 +186,45 @@ class Partitioner {
     this.#draft(ready + 1);
     this.#stageOf[id] = ready + 1;
     this.#besideOf[id] = this.#elsewhere.has(id) ? ready : ready + 1;
+  }
+
+  /**
+   * Has calls that run elsewhere run with the first of their readers there, if nothing else needs them before: what
+   * only prepares operands then needs no run of its own.
+   */
+  #delay(): void {
+    const program = this.#program;
+    const never = this.#drafts.length;
+    /** By node: the last stage in which it may run elsewhere, for all readers, and for those that run there. */
+    const [latest, beside] = [0, 1].map(() => new Int32Array(program.graph.nodeCount).fill(never));
+    const ids = [...program.graph.nodes()];
+    for (const id of ids.toReversed()) {
+      const isElsewhere = this.#elsewhere.has(id);
+      const isRepeated = this.#repeated.has(id);
+      if (isElsewhere && beside[id] < never && beside[id] === latest[id]) {
+        this.#stageOf[id] = beside[id] + 1;
+        this.#besideOf[id] = beside[id];
+      }
+      // A stage of the island comes before the host's calls, and both behind all that ran elsewhere before.
+      const own = this.#stageOf[id] - (this.#isPlain(id) ? 1 : 2);
+      const before = isElsewhere ? this.#besideOf[id] : isRepeated ? latest[id] : own;
+      const there = isElsewhere ? before : isRepeated ? beside[id] : never;
+      program.graph.forEachPredecessor(id, (source) => {
+        latest[source] = Math.min(latest[source], before);
+        beside[source] = Math.min(beside[source], there);
+      });
+    }
+    for (const id of ids) {
+      if (!this.#repeated.has(id)) continue;
+      this.#stageOf[id] = this.#readyFor(id);
+      this.#besideOf[id] = this.#readyFor(id, this.#besideOf);
+    }
+  }
+
+  /** True for a call of an island: results of the others are there in the next stage. */
+  #isPlain(id: NodeId): boolean {
+    const node = this.#program.node(id);
+    return node.kind !== 'call' || !(this.#hostRun.has(id) || isExtents(node));
   }
 
   #draft(stage: number): Draft {
