@@ -1,6 +1,7 @@
 import { addDim, type Bounds, type Dim, type DimExpr, maxDim, mulDim, elementCount, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
+import { unreachable } from '../../base/unreachable.js';
 import { bindTypes, symbolsOfTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
@@ -212,6 +213,8 @@ export class Placement {
       case 'trim': // Memory ends behind all rows that there was room for.
       case 'check': // Programs tell of such elements by results of their own.
         return;
+      default:
+        unreachable(statement);
     }
   }
 

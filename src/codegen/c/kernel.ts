@@ -1,8 +1,9 @@
+import { unreachable } from '../../base/unreachable.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type {
   Assign, BinaryExpr, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
 } from '../../loop/language/nodes.js'; // prettier-ignore
-import { children, refuseRange, unreachable, visitExprs } from '../../loop/language/visit.js';
+import { children, refuseRange, visitExprs } from '../../loop/language/visit.js';
 import type { Helpers } from './helpers.js';
 import { usedVariables } from './read.js';
 import { constantText } from './scalar.js';

@@ -1,7 +1,8 @@
+import { unreachable } from '../../base/unreachable.js';
 import * as e from '../../loop/language/build.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type { Assign, Barrier, CallStmt, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
-import { assignedVariables, refuseRange, unreachable } from '../../loop/language/visit.js';
+import { assignedVariables, refuseRange } from '../../loop/language/visit.js';
 import { writeBarrier } from './encoding/barrier.js';
 import { ByteWriter } from './encoding/bytes.js';
 import { type Instr, writeInstr, writeMemoryInstr } from './encoding/instr.js';

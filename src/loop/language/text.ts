@@ -1,3 +1,4 @@
+import { unreachable } from '../../base/unreachable.js';
 import type { BinaryOp, Buffer, Const, Expr, ExprType, For, Kernel, Module, Stmt, Var } from './nodes.js'; // prettier-ignore
 import { children, ownExprs, visitExprs } from './visit.js';
 
@@ -142,6 +143,9 @@ class Printer {
       }
       case 'barrier':
         this.line(`barrier(${this.name(stmt.meeting)}, ${x}, ${y})`);
+        break;
+      default:
+        unreachable(stmt);
     }
   }
 

@@ -1,4 +1,5 @@
 import { InternalError } from '../../base/errors.js';
+import { unreachable } from '../../base/unreachable.js';
 import type { Buffer, Expr, ExprType, For, Kernel, Module, Parallel, Stmt, Var } from './nodes.js';
 import { problemOfRanges } from './verify-ranges.js';
 import { children, ownExprs, visitExprs, withChildren } from './visit.js';
@@ -123,6 +124,9 @@ class Verifier {
         this.#buffer(stmt.meeting);
         this.#typed('a number of threads', stmt.thread.type, { scalar: 'i32', lanes: 1 });
         this.#typed('a number of threads', stmt.threads.type, { scalar: 'i32', lanes: 1 });
+        break;
+      default:
+        unreachable(stmt);
     }
   }
 

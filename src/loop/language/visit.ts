@@ -1,4 +1,5 @@
 import { InternalError } from '../../base/errors.js';
+import { unreachable } from '../../base/unreachable.js';
 import * as e from './build.js';
 import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Parallel, Stmt, UnaryExpr, Var } from './nodes.js'; // prettier-ignore
 
@@ -372,9 +373,4 @@ export function withBody(kernel: Kernel, body: Stmt): Kernel {
 /** For code that is made for one thread: ranges have been divided by then (`optimize/divide.ts`). */
 export function refuseRange({ from, to }: Parallel): never {
   throw new InternalError(`loop IR: the range ${from.name}..${to.name} has not been divided`);
-}
-
-/** For the end of a `switch` over kinds: a kind that is missing does not compile. */
-export function unreachable(value: never): never {
-  throw new InternalError(`loop IR: unknown node ${String(value)}`);
 }

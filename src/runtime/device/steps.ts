@@ -1,6 +1,7 @@
 import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
 import { bytesOf, type DType } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
+import { unreachable } from '../../base/unreachable.js';
 import type { Var } from '../../loop/language/nodes.js';
 import type { KernelArgument } from '../../passes/lower/nests/builder.js';
 import type { StepPlan } from '../../passes/lower/main/stepwise.js';
@@ -199,6 +200,8 @@ export class StepRunner {
         case 'branch':
           yield* this.#branch(step, run);
           break;
+        default:
+          unreachable(step);
       }
     }
   }

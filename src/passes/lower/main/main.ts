@@ -1,3 +1,4 @@
+import { unreachable } from '../../../base/unreachable.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { KernelArgument } from '../nests/builder.js';
@@ -109,6 +110,8 @@ class MainPrinter {
         return this.#while(step, into, hasStates);
       case 'branch':
         return this.#branch(step, into);
+      default:
+        return unreachable(step);
     }
   }
 
