@@ -155,8 +155,10 @@ test('a static graph has parts there between the code with side effects', () => 
     },
     { backend: own.name },
   );
-  assert.equal(step(x).item(), x.exp().sum().mul(0.5).exp().item());
-  assert.equal(own.runs, 2);
+  const expected = x.exp().sum().mul(0.5).exp().item();
+  // The first call traces the code, and runs it as it does.
+  for (let k = 0; k < 3; k++) assert.equal(step(x).item(), expected);
+  assert.equal(own.runs, 4);
   assert.equal(seen[0], x.exp().sum().item());
 });
 
@@ -263,7 +265,7 @@ test('elements that an operator refuses are refused, wherever it runs', () => {
   const own = engine({ supports: only('take') });
   const captured = kn.hybridize((i: kn.NDArray) => w.take(i), { backend: own.name });
   assert.deepEqual(captured(kn.array([1, 2], { dtype: 'int32' })).tolist(), w.take(kn.array([1, 2], { dtype: 'int32' })).tolist()); // prettier-ignore
-  assert.throws(() => captured(kn.array([1, 7], { dtype: 'int32' })), /7/);
+  assert.throws(() => captured(kn.array([1, 70], { dtype: 'int32' })), /70/);
 });
 
 test('arrays on a device do not go to an engine', () => {
