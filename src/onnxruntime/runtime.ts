@@ -35,7 +35,10 @@ export async function platformRuntime(): Promise<OnnxRuntime> {
   let loaded: unknown;
   try {
     // By a variable, so that no bundler looks for the package of the other platform.
-    loaded = isNode ? await import(/* @vite-ignore */ name) : await import('onnxruntime-web');
+    loaded = isNode
+      ? await import(/* @vite-ignore */ name)
+      : // @ts-expect-error: an optional peer dependency, which is not installed here
+        await import('onnxruntime-web');
   } catch (cause) {
     throw new UnsupportedError(`the backend onnxruntime needs the package ${name}`, {
       op: 'onnxruntime',

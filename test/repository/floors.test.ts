@@ -70,6 +70,7 @@ test('the page about the architecture names every room', () => {
 const optional: readonly (readonly [string, RegExp])[] = [
   ['src/formats/npz.ts', /^fflate$/],
   ['src/formats/onnx/proto/', /^@bufbuild\/protobuf(\/|$)/],
+  ['src/onnxruntime/', /^onnxruntime-web$/],
   ['src/plugin/', /^unplugin$/],
   ['src/source/', /^@babel\/(parser|types)$/],
 ];

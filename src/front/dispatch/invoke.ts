@@ -3,7 +3,7 @@ import { isFloat } from '../../base/dtype.js';
 import { call } from '../../ops/structure/call.js';
 import { type JointProgram, jointProgram } from '../../passes/gradient/joint.js';
 import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
-import { type IslandPolicy, type IslandReport, islandsOf, type PartReport, partsOf, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
+import { type IslandPolicy, type IslandReport, islandsOf, type PartReport, divisionsOf, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import type { TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import { tiersOf, wantTier } from './plan.js';
@@ -93,7 +93,7 @@ export class Callable {
 
   /** Parts of the programs that an engine runs parts of. */
   parts(): readonly PartReport[] {
-    return this.#programs().flatMap(partsOf);
+    return this.#programs().flatMap(divisionsOf);
   }
 
   #programs(): readonly Program[] {

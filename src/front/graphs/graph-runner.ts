@@ -3,9 +3,9 @@ import type { Program } from '../../ir/program.js';
 import { zerosLike } from '../../ops/index.js';
 import { rematerialize, type SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { compile } from '../../runtime/compile/compile.js';
-import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, type PartReport, partsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
-import { divide } from '../../runtime/engine/divide.js';
+import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, type PartReport, divisionsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import { engineNamed } from '../../runtime/engine/engine.js';
+import { useEngine } from '../../runtime/engine/use.js';
 import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import type { Storage } from '../../runtime/memory/storage.js';
@@ -73,7 +73,7 @@ export class GraphRunner {
     const { save = 'all', tier, strict = false, backend, fallback = false } = options;
     this.parts = parts;
     const engine = backend === undefined ? null : engineNamed(backend, 'hybridize');
-    this.#divide = engine === null ? null : (program) => divide(program, engine, fallback);
+    this.#divide = engine === null ? null : (program) => useEngine(program, engine, fallback);
     this.#islands = strict ? 'strict' : 'islands';
     this.#save = save;
     this.#tier = tier;
@@ -125,7 +125,7 @@ export class GraphRunner {
   /** Parts of the programs of which an engine runs some. */
   divisions(): readonly PartReport[] {
     const kept = this.#elsewhere;
-    const own = kept === undefined || kept === this.parts.program ? [] : partsOf(kept);
+    const own = kept === undefined || kept === this.parts.program ? [] : divisionsOf(kept);
     return [...own, ...this.#callable.parts(), ...(this.#telling?.parts() ?? [])];
   }
 

@@ -124,7 +124,7 @@ export function islandsOf(program: Program): readonly IslandReport[] {
 }
 
 /** The parts of a program of which an engine runs some, once it has been compiled. */
-export function partsOf(program: Program): readonly PartReport[] {
+export function divisionsOf(program: Program): readonly PartReport[] {
   return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.parts());
 }
 

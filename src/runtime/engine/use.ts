@@ -18,7 +18,7 @@ const queues = new WeakMap<ExternalEngine, DeviceQueue>();
 const divided = new WeakMap<Program, { readonly fallsBack: boolean }>();
 
 /** Has an engine run the parts of a program that it supports, before the program first runs. */
-export function divide(program: Program, engine: ExternalEngine, fallsBack: boolean): void {
+export function useEngine(program: Program, engine: ExternalEngine, fallsBack: boolean): void {
   divided.set(program, { fallsBack });
   wantHome(program, queueOf(engine));
 }
