@@ -1,6 +1,6 @@
 // The second process of `npm start`: it knows the saved files and the test data, not the networks' source.
 import { batchesOf, loadNames } from './names/data.js';
-import { loadDigits } from './digits/data.js';
+import { loadDigits } from './digits/load.js';
 import { accuracyOf, countRight } from './support/accuracy.js';
 import { loadGraph } from './support/graph-files.js';
 

@@ -1,9 +1,12 @@
 import * as kn from '../../src/index.js';
 import { accuracyOf } from '../support/accuracy.js';
 import { compareForms, type Form } from '../support/forms.js';
-import { train, type Training, type TrainingReport } from '../support/training.js';
-import { type Digits, loadDigits } from './data.js';
-import { DigitNet } from './model.js';
+import { train, type TrainingReport } from '../support/training.js';
+import { type Digits, shuffledBatches } from './data.js';
+import { loadDigits } from './load.js';
+import { makeDigits } from './training.js';
+
+export { makeDigits } from './training.js';
 
 export interface DigitsResult extends TrainingReport {
   /** The share of the 360 held-out images that were told right. */
@@ -15,20 +18,6 @@ export interface DigitsResult extends TrainingReport {
 export interface DigitsOptions {
   readonly epochs?: number;
   readonly batchSize?: number;
-}
-
-/** A fresh network with its optimizer, the same each time. */
-export function makeDigits(
-  learningRate: kn.optim.LearningRate = 0.005,
-): Training<Digits, DigitNet> {
-  kn.random.seed(1);
-  const net = new DigitNet().initialize();
-  net.call(kn.zeros([1, 1, 8, 8])); // sizes become known
-  return {
-    net,
-    optimizer: new kn.optim.Adam(net.parameters(), { learningRate }),
-    loss: ({ images, labels }) => kn.nn.loss.softmaxCrossEntropy(net.call(images), labels),
-  };
 }
 
 /** The first images. */
@@ -46,24 +35,13 @@ export function compareDigits(): Readonly<Record<Form, number>> {
 export function runDigits(options: DigitsOptions = {}): DigitsResult {
   const { epochs = 22, batchSize = 64 } = options;
   const data = loadDigits();
-  const rows = data.train.images.shape[0];
-  const steps = Math.floor(rows / batchSize) * epochs;
+  const steps = Math.floor(data.train.images.shape[0] / batchSize) * epochs;
   const training = makeDigits(kn.optim.schedule.cosine(0.005, { steps }));
   const report = train({
     ...training,
     label: 'digits',
     epochs,
-    epoch: () => {
-      const order = kn.random.permutation(rows);
-      return Array.from({ length: Math.floor(rows / batchSize) }, (_, i) => {
-        const picked = order.slice([i * batchSize, (i + 1) * batchSize]);
-        const { images, labels } = data.train;
-        return {
-          images: images.take(picked, { axis: 0 }),
-          labels: labels.take(picked, { axis: 0 }),
-        };
-      });
-    },
+    epoch: () => shuffledBatches(data.train, batchSize),
   });
   const net = training.net.hybridize();
   return {

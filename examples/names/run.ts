@@ -1,18 +1,19 @@
 import * as kn from '../../src/index.js';
 import { countRight } from '../support/accuracy.js';
 import { compareForms, type Form } from '../support/forms.js';
-import { shuffledNumbers } from '../support/lists.js';
-import { train, type Training, type TrainingReport } from '../support/training.js';
+import { train, type TrainingReport } from '../support/training.js';
 import {
   alphabetOf,
   batchesOf,
   letterFrequencyAccuracy,
   loadNames,
-  type Name,
   type NameBatch,
 } from './data.js';
 import type { Shipped } from '../shipping/shipped.js';
-import { NameReader } from './model.js';
+import type { NameReader } from './model.js';
+import { anySizes, makeNames, shuffledNames } from './training.js';
+
+export { makeNames } from './training.js';
 
 export interface NamesResult extends TrainingReport {
   readonly accuracy: number;
@@ -34,23 +35,6 @@ export interface NamesOptions {
   readonly batchSize?: number;
   /** Leave out longer names. Default 24. */
   readonly longest?: number;
-}
-
-/** A fresh network with its optimizer, the same each time. */
-export function makeNames(
-  alphabet: ReadonlyMap<string, number>,
-  learningRate: kn.optim.LearningRate = 0.006,
-): Training<NameBatch, NameReader> {
-  kn.random.seed(2);
-  const net = new NameReader(alphabet.size + 1, 96).initialize();
-  const integers = { dtype: 'int32' } as const;
-  net.call(kn.zeros([1, 1], integers), kn.ones([1], integers)); // sizes become known
-  return {
-    net,
-    optimizer: new kn.optim.Adam(net.parameters(), { learningRate }),
-    loss: ({ characters, lengths, languages }) =>
-      kn.nn.loss.softmaxCrossEntropy(net.call(characters, lengths), languages),
-  };
 }
 
 /** The first `count` training names, and the characters in all training names. */
@@ -83,10 +67,8 @@ export function runNames(options: NamesOptions = {}): NamesResult {
     ...training,
     label: 'names ',
     epochs,
-    options: {
-      dynamic: [{ characters: ['batch', 'time'], lengths: ['batch'], languages: ['batch'] }],
-    },
-    epoch: () => batchesOf(shuffled(trainNames), alphabet, batchSize),
+    options: anySizes,
+    epoch: () => batchesOf(shuffledNames(trainNames), alphabet, batchSize),
   });
   const net = training.net.hybridize({ dynamic: [['batch', 'time'], ['batch']] });
   const batches = batchesOf(test, alphabet, batchSize);
@@ -103,10 +85,6 @@ export function runNames(options: NamesOptions = {}): NamesResult {
     graph: net.graphFor(batches[0].characters, batches[0].lengths),
     alphabet: [...alphabet.keys()],
   };
-}
-
-function shuffled(names: readonly Name[]): Name[] {
-  return shuffledNumbers(names.length).map((i) => names[i]);
 }
 
 /** The trained network with batches of names that it has not seen, and what it makes of them uncaptured. */

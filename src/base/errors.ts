@@ -1,3 +1,5 @@
+import { messageText } from './message-text.js';
+
 /** Details of an error. All fields are optional except the message. */
 export interface ErrorDetails {
   /** The operator or function that refused, as the user spells it. */
@@ -17,9 +19,6 @@ export interface ErrorDetails {
 /** Frames of the stack that are searched for user frames, and user frames that are shown. */
 const deepest = 40;
 const mostShown = 12;
-
-/** Characters of one detail that a message shows at most. The fields have all of it. */
-const mostCharacters = 1000;
 
 /**
  * Base class of every error that Kaon throws on purpose. Its stack has the user's frames only, unless
@@ -41,7 +40,7 @@ export abstract class KaonError extends Error {
     Error.stackTraceLimit = Math.max(limit, deepest);
     super('', cause === undefined ? undefined : { cause });
     Error.stackTraceLimit = limit;
-    this.name = new.target.name;
+    this.name = new.target.name; // every class states its own: minifiers change those of classes
     this.#problem = textOf(problem) ?? 'an unknown problem';
     this.#details = { ...facts, source: facts.source ?? userFrame(this.stack) };
     if (cause instanceof KaonError) {
@@ -96,7 +95,7 @@ export abstract class KaonError extends Error {
   }
 
   #tell(frames: string): void {
-    this.message = render(this);
+    this.message = messageText(this);
     this.stack = `${this.name}: ${this.message}${frames}`;
   }
 
@@ -166,51 +165,61 @@ function showsWholeStacks(): boolean {
 
 /** Wrong size or rank. */
 export class ShapeError extends KaonError {
+  static override readonly name: string = 'ShapeError';
   readonly code = 'KAON_SHAPE';
 }
 
 /** Wrong dtype. */
 export class DTypeError extends KaonError {
+  static override readonly name: string = 'DTypeError';
   readonly code = 'KAON_DTYPE';
 }
 
 /** Any other fault in the arguments of a call. */
 export class ArgumentError extends KaonError {
+  static override readonly name: string = 'ArgumentError';
   readonly code = 'KAON_ARGUMENT';
 }
 
 /** Code that cannot be captured, or whose captures differ. */
 export class TraceError extends KaonError {
+  static override readonly name: string = 'TraceError';
   readonly code = 'KAON_TRACE';
 }
 
 /** Ill-formed graph, or ill-formed file of one. */
 export class GraphError extends KaonError {
+  static override readonly name: string = 'GraphError';
   readonly code = 'KAON_GRAPH';
 }
 
 /** Damaged or foreign file. */
 export class FormatError extends KaonError {
+  static override readonly name: string = 'FormatError';
   readonly code = 'KAON_FORMAT';
 }
 
 /** Valid request that is not available here; the message names what would be needed. */
 export class UnsupportedError extends KaonError {
+  static override readonly name: string = 'UnsupportedError';
   readonly code = 'KAON_UNSUPPORTED';
 }
 
 /** A condition that the user's code states with `check` does not hold. */
 export class CheckError extends KaonError {
+  static override readonly name: string = 'CheckError';
   readonly code = 'KAON_CHECK';
 }
 
 /** Failure while a program runs on a device. */
 export class DeviceError extends KaonError {
+  static override readonly name: string = 'DeviceError';
   readonly code = 'KAON_DEVICE';
 }
 
 /** Broken invariant: a bug in Kaon, never the user's mistake. */
 export class InternalError extends KaonError {
+  static override readonly name: string = 'InternalError';
   readonly code = 'KAON_INTERNAL';
 }
 
@@ -256,21 +265,6 @@ function again(error: KaonError, problem: string, details: ErrorDetails): KaonEr
     ...details,
     cause: error,
   });
-}
-
-function render({ problem, op, expected, actual, advice, source, block }: KaonError): string {
-  const lines = [op === undefined ? clip(problem) : `${clip(op)}: ${clip(problem)}`];
-  if (expected !== undefined) lines.push(`  expected: ${clip(expected)}`);
-  if (actual !== undefined) lines.push(`  actual:   ${clip(actual)}`);
-  if (advice !== undefined) lines.push(`  advice:   ${clip(advice)}`);
-  if (block !== undefined) lines.push(`  in:       ${clip(block)}`);
-  if (source !== undefined) lines.push(`  at:       ${source}`);
-  return lines.join('\n');
-}
-
-function clip(text: string): string {
-  if (text.length <= mostCharacters) return text;
-  return `${text.slice(0, mostCharacters)}... (${text.length} characters)`;
 }
 
 /** Prefixes of file names other than the runtime's own. */

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadDigits } from '../../examples/digits/data.js';
+import { loadDigits } from '../../examples/digits/load.js';
 import { DigitNet } from '../../examples/digits/model.js';
 import { firstDigits, makeDigits, runDigits } from '../../examples/digits/run.js';
 import { alphabetOf, batchesOf, languages, loadNames } from '../../examples/names/data.js';

@@ -29,6 +29,7 @@ const rules: OptionRules<AdamOptions> = {
 
 /** Adam. Source: Kingma and Ba, ICLR 2015. Weight decay is added to the gradient. */
 export class Adam extends Optimizer {
+  static override readonly name: string = 'Adam';
   protected readonly slotNames: readonly string[] = ['mean', 'variance'];
   readonly #beta1: number;
   readonly #beta2: number;
@@ -64,6 +65,7 @@ export class Adam extends Optimizer {
 
 /** Adam with decoupled weight decay. Source: Loshchilov and Hutter, ICLR 2019. Default decay 0.01. */
 export class AdamW extends Adam {
+  static override readonly name: string = 'AdamW';
   constructor(parameters: ReadonlyMap<string, Parameter>, options: AdamOptions) {
     super(parameters, withDecay(options));
   }

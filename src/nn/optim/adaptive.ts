@@ -25,6 +25,7 @@ const rmsPropRules: OptionRules<RMSPropOptions> = {
 
 /** Divides by a running root mean square of the gradients. Source: Tieleman and Hinton, 2012. */
 export class RMSProp extends Optimizer {
+  static override readonly name: string = 'RMSProp';
   protected readonly slotNames: readonly string[] = ['square'];
   readonly #decay: number;
   readonly #epsilon: number;
@@ -57,6 +58,7 @@ const adagradRules: OptionRules<AdagradOptions> = { ...optimizerRules, epsilon: 
 
 /** Divides by the root of the sum of all squared gradients. Source: Duchi, Hazan and Singer, JMLR 2011. */
 export class Adagrad extends Optimizer {
+  static override readonly name: string = 'Adagrad';
   protected readonly slotNames: readonly string[] = ['sum'];
   readonly #epsilon: number;
 
@@ -93,6 +95,7 @@ const lionRules: OptionRules<LionOptions> = {
 
 /** Steps by the sign of a momentum; weight decay is decoupled. Source: Chen et al., NeurIPS 2023. */
 export class Lion extends Optimizer {
+  static override readonly name: string = 'Lion';
   protected readonly slotNames: readonly string[] = ['momentum'];
   readonly #beta1: number;
   readonly #beta2: number;

@@ -21,6 +21,7 @@ const rules: OptionRules<SGDOptions> = { ...optimizerRules, momentum: fraction, 
 
 /** Stochastic gradient descent with momentum, as PyTorch defines it: v = m v + g; w -= rate v. */
 export class SGD extends Optimizer {
+  static override readonly name: string = 'SGD';
   protected readonly slotNames: readonly string[];
   readonly #momentum: number;
   readonly #nesterov: boolean;
