@@ -18,6 +18,7 @@ const entries = {
   onnx: 'src/onnx.ts',
   plugin: 'src/plugin/index.ts',
   register: 'src/register/index.ts',
+  scale: 'src/scale.ts',
   source: 'src/source/index.ts',
   stablehlo: 'src/stablehlo.ts',
 };

@@ -22,12 +22,14 @@ const below: Readonly<Record<string, readonly string[]>> = {
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
+  scale: ['stablehlo', 'nn', 'front', 'formats', 'ops'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
   plugin: ['source'],
   register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
   'stablehlo.ts': ['stablehlo'],
+  'scale.ts': ['scale'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
 };
 

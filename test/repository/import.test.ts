@@ -10,6 +10,7 @@ const entries = [
   'artifact/index',
   'lint/index',
   'source/index',
+  'scale',
   'stablehlo',
   'front/converted/index',
 ] as const;
