@@ -86,6 +86,31 @@ export const firstReport: Report = {
     ops.where(ops.greater(ops.slice(before, 0), 0), before, ops.concat<Value>([now, iteration()])),
 };
 
+/**
+ * Index of the report that the program comes to first, of those of `firstReport`. Watched calls are in program order,
+ * which is the order of execution only within one iteration of the loops around both.
+ */
+export function earliestReport(watched: readonly Watched[], reports: readonly HostArray[]): number {
+  let found = -1;
+  reports.forEach((report, k) => {
+    if (Number(report[0]) === 0) return;
+    if (found < 0 || isBefore(watched[k], report, watched[found], reports[found])) found = k;
+  });
+  return found;
+}
+
+/** True if a call reports in an earlier iteration than one that stands before it, of a loop around both. */
+function isBefore(later: Watched, report: HostArray, other: Watched, first: HostArray): boolean {
+  const [a, b] = [later.loops.length, other.loops.length];
+  for (let depth = 1; depth <= Math.min(a, b); depth++) {
+    // The outermost loop comes last.
+    if (later.loops[a - depth] !== other.loops[b - depth]) return false;
+    const [own, known] = [report[3 + a - depth], first[3 + b - depth]];
+    if (own !== known) return own < known;
+  }
+  return false;
+}
+
 /** The element that `firstReport` tells of a watched call, and its iterations, from the innermost. */
 export function firstReported(
   { type, accepted }: Watched,
