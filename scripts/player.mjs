@@ -19,7 +19,13 @@ if (!existsSync(python)) {
 compile();
 const { status } = spawnSync(
   process.execPath,
-  ['scripts/test.mjs', 'test/formats/stablehlo', 'test/stablehlo', ...process.argv.slice(2)],
+  [
+    'scripts/test.mjs',
+    'test/formats/stablehlo',
+    'test/stablehlo',
+    'test/scale',
+    ...process.argv.slice(2),
+  ],
   { cwd: root, stdio: 'inherit', env: { ...process.env, KAON_PLAYER_PYTHON: python } },
 );
 process.exitCode = status ?? 1;
