@@ -1,4 +1,3 @@
-import { DeviceError } from '../../base/errors.js';
 import { backendNamed, isInUse, useDevice } from '../execution/backends.js';
 import type { Backend } from './backend.js';
 import { DeviceExecutable } from './executable.js';
@@ -10,7 +9,7 @@ import { DeviceQueue } from './queue.js';
  *
  * @returns The queue through which all work for the device goes.
  */
-export function registerBackend(backend: Backend): DeviceQueue {
+export function registerDevice(backend: Backend): DeviceQueue {
   const queue = new DeviceQueue(backend);
   useDevice({
     memory: queue,
@@ -42,25 +41,15 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
   if (name === 'cpu' || isInUse(name)) return;
   const setup = setups.get(name);
   if (setup === undefined) {
-    if (name === 'webgpu') throw noWebGpu();
     backendNamed(name, 'initDevice');
     return;
   }
   let ready = pending.get(name);
   if (ready === undefined) {
     ready = setup({ ...options })
-      .then((backend) => void registerBackend(backend))
+      .then((backend) => void registerDevice(backend))
       .finally(() => pending.delete(name));
     pending.set(name, ready);
   }
   await ready;
-}
-
-function noWebGpu(): DeviceError {
-  return new DeviceError('this package has no backend for WebGPU', {
-    op: 'initDevice',
-    expected: 'a module that provides the device webgpu',
-    actual: 'none',
-    advice: 'compute on the CPU: config.device = "cpu"',
-  });
 }
