@@ -31,6 +31,7 @@ const expected: readonly (readonly RegExp[])[] = [
   ],
   [/^\[ 4 \] \[ 3 \]$/m, /^1\.4142\d* 0\.3535\d*$/m, /^2\.5 -3$/m],
   [/^\[ 3, 2 \] 0$/m, /^true$/m],
+  [/^\[ 'data', 'job\.json', 'state\.safetensors', 'step\.mlir' \]$/m],
 ];
 
 test('the examples of the README compile against the package as published and print what they say', () => {
