@@ -7,6 +7,7 @@ import { test } from 'node:test';
 const entries = [
   'index',
   'onnx',
+  'onnxruntime',
   'artifact/index',
   'lint/index',
   'source/index',
