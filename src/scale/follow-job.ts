@@ -20,6 +20,7 @@ export interface JobMetrics {
   readonly kind: 'step' | 'evaluate';
   /** Seconds since the start. */
   readonly time: number;
+  /** By name; NaN for those that are not finite. */
   readonly metrics: Readonly<Record<string, number>>;
 }
 
@@ -105,10 +106,27 @@ function readEntry(line: string): JobMetrics {
     const kind = root.field('kind');
     const name = kind.string();
     if (name !== 'step' && name !== 'evaluate') kind.fail('step or evaluate');
-    root.field('step').natural();
-    root.field('metrics');
-    return value as JobMetrics;
+    return {
+      step: root.field('step').natural(),
+      kind: name === 'evaluate' ? name : 'step',
+      time: numberIn(root.field('time')),
+      metrics: numbersIn(root.field('metrics')),
+    };
   });
+}
+
+function numberIn(field: JsonReader): number {
+  const value = field.raw();
+  return typeof value === 'number' ? value : field.fail('a number');
+}
+
+/** Metrics by name. JSON has no NaN and no infinities: the player writes null for them. */
+function numbersIn(field: JsonReader): Readonly<Record<string, number>> {
+  const entries = Object.keys(field.record()).map((name): [string, number] => {
+    const metric = field.field(name);
+    return [name, metric.isNull() ? NaN : numberIn(metric)];
+  });
+  return Object.fromEntries(entries);
 }
 
 interface JobStatus {

@@ -50,6 +50,23 @@ test('metrics come as the file grows, in whole lines, until the job ends', async
   assert.deepEqual(found.at(-1), 'step 4');
 });
 
+test('metrics that are not finite come as NaN, and others that are no numbers are refused', async (t) => {
+  const { folder, metrics, status } = playedJob(t);
+  metrics('{"step": 1, "kind": "step", "time": 0, "metrics": {"loss": null, "norm": 2}}\n');
+  status({ state: 'finished', step: 1 });
+  const found: unknown[] = [];
+  for await (const entry of followJob(folder)) found.push(entry);
+  const loss = { step: 1, kind: 'step', time: 0, metrics: { loss: NaN, norm: 2 } };
+  assert.deepEqual(found, [loss]);
+  writeFileSync(join(folder, 'metrics.jsonl'), '{"step": 1, "kind": "step", "time": 0, "metrics": {"loss": "low"}}\n'); // prettier-ignore
+  await assert.rejects(
+    async () => {
+      for await (const entry of followJob(folder)) assert.fail(`it gave ${JSON.stringify(entry)}`);
+    },
+    { name: 'FormatError', message: /loss.*a number/s },
+  );
+});
+
 test('steps that a resumed run repeats come once, whether it appends or begins the file anew', async (t) => {
   const { folder, metrics, status } = playedJob(t);
   metrics(line(1) + line(2) + line(2, 'evaluate') + line(3) + line(2) + line(2, 'evaluate'));
