@@ -19,6 +19,7 @@ const entries = {
   onnxruntime: 'src/onnxruntime.ts',
   plugin: 'src/plugin/index.ts',
   register: 'src/register/index.ts',
+  scale: 'src/scale.ts',
   source: 'src/source/index.ts',
   stablehlo: 'src/stablehlo.ts',
 };
@@ -69,7 +70,14 @@ export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
     input: entries,
     // Nothing but what ships is in the bundle: Node's modules, and libraries that only ONNX and the
     // conversion of source code need, are imported when they are needed.
-    external: [/^node:/, /^@bufbuild\/protobuf/, /^@babel\/parser/, /^onnxruntime-web$/, /^unplugin$/],
+    external: [
+      /^node:/,
+      /^@bufbuild\/protobuf/,
+      /^@babel\/parser/,
+      /^onnxruntime-web$/,
+      /^unplugin$/,
+      /^webgpu$/,
+    ],
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
     plugins: [withoutSamples],

@@ -17,6 +17,8 @@ const m = e.variable('m', 'i32');
 
 /** Inputs first, then outputs, then two sizes from 0 to 9. */
 export const params: readonly (Buffer | Var)[] = [x, k, bytes, d, l, out, count, wide, n, m];
+/** Those of kernels without float64. */
+export const narrowParams: readonly (Buffer | Var)[] = params.filter((param) => param.kind === 'var' || param.storage !== 'f64'); // prettier-ignore
 const inputs: readonly Buffer[] = [x, k, bytes, d, l];
 const outputs: readonly Buffer[] = [out, count, wide];
 
@@ -36,16 +38,25 @@ interface Scope {
 
 /** A kernel made from a list of numbers, so that a shorter list with smaller numbers is simpler. */
 export function randomKernel(entropy: readonly number[]): Kernel {
-  return e.kernel('random', params, new Maker(entropy).kernelBody());
+  return e.kernel('random', params, new Maker(entropy, true).kernelBody());
+}
+
+/** The same without float64. */
+export function narrowRandomKernel(entropy: readonly number[]): Kernel {
+  return e.kernel('random', narrowParams, new Maker(entropy, false).kernelBody());
 }
 
 class Maker {
   readonly #entropy: readonly number[];
   #at = 0;
   #names = 0;
+  readonly #scalars: readonly Scalar[];
+  readonly #outputs: readonly Buffer[];
 
-  constructor(entropy: readonly number[]) {
+  constructor(entropy: readonly number[], hasFloat64: boolean) {
     this.#entropy = entropy;
+    this.#scalars = hasFloat64 ? ['f32', 'f64', 'i32', 'i64', 'bool'] : ['f32', 'i32', 'i64', 'bool']; // prettier-ignore
+    this.#outputs = outputs.filter(({ storage }) => hasFloat64 || storage !== 'f64');
   }
 
   kernelBody(): Stmt {
@@ -67,11 +78,7 @@ class Maker {
     for (let left = 1 + this.#pick(most); left > 0; left--) {
       const kind = this.#pick(scope.depth < 3 ? 9 : 5);
       if (kind === 1 || kind === 2) {
-        const value = this.#expr(
-          inside,
-          this.#one<Scalar>(['f32', 'i32', 'bool', 'f64', 'i64']),
-          3,
-        );
+        const value = this.#expr(inside, this.#one(this.#scalars), 3);
         const local = e.variable(`v${this.#names++}`, value.type.scalar);
         body.push(e.declare(local, value));
         inside =
@@ -144,7 +151,7 @@ class Maker {
   }
 
   #store(scope: Scope): Stmt {
-    const to = this.#one(outputs);
+    const to = this.#one(this.#outputs);
     const index = scope.place === null ? this.#index(scope, 2) : scope.place(to);
     return e.store(to, index, this.#expr(scope, e.loadedScalar(to.storage), 4));
   }
@@ -184,7 +191,7 @@ class Maker {
   }
 
   #load(scope: Scope, scalar: Scalar): Expr | null {
-    const readable = scope.place === null ? [...inputs, ...outputs] : inputs;
+    const readable = scope.place === null ? [...inputs, ...this.#outputs] : inputs;
     const fitting = readable.filter((from) => e.loadedScalar(from.storage) === scalar);
     if (fitting.length === 0) return null;
     return e.load(this.#one(fitting), this.#index(scope, 2));
@@ -206,7 +213,7 @@ class Maker {
       case 5:
         return e.select(deeper('bool'), deeper(), deeper());
       case 6:
-        return e.cast(scalar, deeper(this.#one<Scalar>(['f32', 'f64', 'i32', 'i64', 'bool'])));
+        return e.cast(scalar, deeper(this.#one(this.#scalars)));
       case 7: {
         if (scalar === 'bool') return e.not(deeper());
         const float = scalar === 'f32' || scalar === 'f64';

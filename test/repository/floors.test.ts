@@ -23,6 +23,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   onnxruntime: ['onnx', 'front', 'runtime', 'formats', 'ir'],
   stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
+  scale: ['stablehlo', 'nn', 'front', 'formats', 'ops'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
   plugin: ['source'],
   register: ['source'],
@@ -30,6 +31,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   'onnx.ts': ['onnx'],
   'onnxruntime.ts': ['onnxruntime'],
   'stablehlo.ts': ['stablehlo'],
+  'scale.ts': ['scale'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
 };
 

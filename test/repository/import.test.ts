@@ -11,6 +11,7 @@ const entries = [
   'artifact/index',
   'lint/index',
   'source/index',
+  'scale',
   'stablehlo',
   'front/converted/index',
 ] as const;

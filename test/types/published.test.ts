@@ -180,6 +180,7 @@ const entries = [
   'onnxruntime',
   'artifact/index',
   'lint/index',
+  'scale',
   'stablehlo',
 ] as const;
 

@@ -25,8 +25,8 @@ export interface ShaderFeatures {
 
 /** Place of an argument in the uniform block of a shader, which is an array of 32-bit words. */
 export type ShaderParameter =
-  /** A number: one word, or two for an int64, of which the low one comes first. */
-  | { readonly kind: 'number'; readonly scalar: 'i32' | 'i64' | 'f32' | 'bool'; readonly word: number }
+  /** A number: one word, or two for 64 bits, of which the low one comes first. */
+  | { readonly kind: 'number'; readonly scalar: 'i32' | 'i64' | 'f32' | 'f64' | 'bool'; readonly word: number }
   /** Elements of a buffer, from the element that the word says on. */
   | {
       readonly kind: 'elements';

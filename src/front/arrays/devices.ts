@@ -6,7 +6,7 @@ import {
   valueRule,
 } from '../../base/attributes/options.js';
 import { type DType, dtypes } from '../../base/dtype.js';
-import { setUpDevice } from '../../runtime/device/register.js';
+import { provideDevice, setUpDevice } from '../../runtime/device/register.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
 import { cpu } from '../../runtime/memory/device.js';
 import { config } from './config.js';
@@ -26,6 +26,12 @@ const optionRules: OptionRules<InitDeviceOptions> = {
   worker: oneOfValues(true, false),
   adapter: valueRule('an adapter', (value): value is unknown => value !== undefined),
 };
+
+// Loaded when it is asked for: most programs run without it.
+provideDevice('webgpu', async (options) => {
+  const { setUpWebGpu } = await import('../../runtime/webgpu/setup.js');
+  return setUpWebGpu(options);
+});
 
 /**
  * Sets up a device, so that arrays can live on it: `x.to(name)`, `config.device = name`. Once it is set up it stays

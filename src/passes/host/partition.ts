@@ -2,8 +2,9 @@ import { type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
+import { carrierOf, determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
+import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { Requirement } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { isFree } from '../gradient/effort.js';
@@ -79,6 +80,8 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
+    const unknown = [...symbolsOfCall(node)].filter((name) => !program.knowsSize(name));
+    if (unknown.length > 0) throw unplanned(node, unknown);
     if (runsOnHost(node, id, own)) hostRun.add(id);
     else if (!isExtents(node) && runsElsewhere(node, id)) elsewhere.add(id);
     else if (isFree(program, id) && mayRepeatElsewhere(node, id)) repeated.add(id);
@@ -367,9 +370,4 @@ export function undeterminedSymbols(
   return [...spoken]
     .filter(([name]) => !determined.has(name))
     .map(([name, bounds]) => symbol(name, bounds));
-}
-
-/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
-export function carrierOf(symbols: readonly DimExpr[]): TensorType {
-  return { dtype: 'bool', shape: [0, ...symbols] };
 }

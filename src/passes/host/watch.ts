@@ -86,6 +86,31 @@ export const firstReport: Report = {
     ops.where(ops.greater(ops.slice(before, 0), 0), before, ops.concat<Value>([now, iteration()])),
 };
 
+/**
+ * Index of the report that the program comes to first, of those of `firstReport`. Watched calls are in program order,
+ * which is the order of execution only within one iteration of the loops around both.
+ */
+export function earliestReport(watched: readonly Watched[], reports: readonly HostArray[]): number {
+  let found = -1;
+  reports.forEach((report, k) => {
+    if (Number(report[0]) === 0) return;
+    if (found < 0 || isBefore(watched[k], report, watched[found], reports[found])) found = k;
+  });
+  return found;
+}
+
+/** True if a call reports in an earlier iteration than one that stands before it, of a loop around both. */
+function isBefore(later: Watched, report: HostArray, other: Watched, first: HostArray): boolean {
+  const [a, b] = [later.loops.length, other.loops.length];
+  for (let depth = 1; depth <= Math.min(a, b); depth++) {
+    // The outermost loop comes last.
+    if (later.loops[a - depth] !== other.loops[b - depth]) return false;
+    const [own, known] = [report[3 + a - depth], first[3 + b - depth]];
+    if (own !== known) return own < known;
+  }
+  return false;
+}
+
 /** The element that `firstReport` tells of a watched call, and its iterations, from the innermost. */
 export function firstReported(
   { type, accepted }: Watched,
@@ -107,7 +132,8 @@ export type IsWatched = (id: NodeId) => boolean;
 
 /**
  * A program that reports invalid elements, without roots that are reported or checked before it runs; null where
- * there are none. For inlined programs.
+ * there are none. Of calls it watches the bodies of those only that have a gradient of their own: others are to be
+ * inlined before.
  * Operands inside loop conditions are not watched: captured loops whose conditions check are rotated.
  */
 export function watching(
@@ -199,8 +225,11 @@ function watchingRegions(
   earlier: readonly Value[],
 ): Inside | null {
   const control = controlOf(call);
-  if (control === null) return null;
-  const { op, attributes, regions, types, source } = call;
+  if (control === null) {
+    const isCall = declarationOf(call.op).lowering.kind === 'inline';
+    return isCall ? watchingForward(call, operands, into, report) : null;
+  }
+  const { op, attributes, regions, types, decides, source } = call;
   const found = regions.map((region, k) =>
     control.kind === 'while' && k === 0 ? null : watching(region, report),
   );
@@ -218,6 +247,7 @@ function watchingRegions(
     );
     const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
       regions: branches,
+      decides,
       source,
     });
     const own = types.length;
@@ -251,6 +281,7 @@ function watchingRegions(
           ? accumulating(found[k]?.program ?? region, region.outputs.length, at, told, report)
           : stopping(region, at, told),
       ),
+      decides,
       source,
     },
   );
@@ -259,6 +290,41 @@ function watchingRegions(
     reports: made.slice(own, own + watched.length),
     watched,
   };
+}
+
+/**
+ * A call with a gradient of its own whose forward region reports; null where it has nothing to report. It stays a call,
+ * since the program may be differentiated afterwards; the backward region ignores the reports and their gradients.
+ */
+function watchingForward(
+  { op, attributes, regions: [forward, ...others], types, decides, source }: CallNode,
+  operands: readonly Value[],
+  into: Program,
+  report: Report,
+): Inside | null {
+  const found = watching(forward, report);
+  if (found === null || found.watched.length === 0) return null;
+  const { program, watched } = found;
+  const told = watched.map(({ loops }) => report.type(loops.length));
+  const behind = operands.length + types.length;
+  const regions = [program, ...others.map((backward) => ignoring(backward, behind, told))];
+  const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
+    regions,
+    decides,
+    source,
+  });
+  return { results: made.slice(0, types.length), reports: made.slice(types.length), watched };
+}
+
+/** A backward program with inputs for reports behind those of the results, and for their gradients, which come last. */
+function ignoring(backward: Program, at: number, told: readonly ReportType[]): Program {
+  return Program.from(backward, (into) => {
+    const { inputs } = withInputs(backward, into, at, told);
+    const taken = namedInputs(into).map(({ name }) => name);
+    told.forEach((type, k) => void into.variable(unused(`told_grad_${k}`, taken), type));
+    const values = instantiate(backward, into, inputs);
+    into.setOutputs(backward.outputs.map(({ name }, k) => ({ name, value: values[k] })));
+  });
 }
 
 /** The type of the number of iterations so far, which follows the reports of a loop. */

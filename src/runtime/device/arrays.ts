@@ -82,6 +82,14 @@ export class RunArray {
 
   /** Elements for the device to read, from one on: they are copied there if they are not there yet. */
   slot(from: number): BufferSlot {
+    const { dtype, length } = this;
+    if (this.#buffer === null && length === 1) {
+      return { buffer: this.#queue.scalar(dtype, this.#host!), offset: bytesOf(dtype) * from };
+    }
+    return this.#ownSlot(from);
+  }
+
+  #ownSlot(from: number): BufferSlot {
     if (this.#buffer === null) {
       const { backend } = this.#queue;
       const buffer = backend.allocate(this.dtype, this.length);
@@ -94,7 +102,7 @@ export class RunArray {
 
   /** Elements for the device to write, from one on: the host's copy is dropped. */
   target(from: number): BufferSlot {
-    const slot = this.slot(from);
+    const slot = this.#ownSlot(from);
     this.#host = null;
     return slot;
   }
@@ -141,7 +149,7 @@ export class RunArray {
       this.#queue.keep(kept, this.#host!.slice());
       return kept;
     }
-    const { buffer } = this.slot(0);
+    const { buffer } = this.#ownSlot(0);
     if (this.#isOwn) {
       this.#isOwn = false;
       return buffer;

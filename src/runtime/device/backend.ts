@@ -22,6 +22,8 @@ export type Launch = (args: readonly LaunchArgument[]) => void;
 export interface Backend extends BufferBackend {
   /** Target of lowering, with the kernels that are written for this kind of device. */
   readonly target: DeviceTarget;
+  /** Number of times that the device was lost: buffers from before have no elements. Default: never. */
+  readonly losses?: number;
   /** Makes a kernel callable. Each is asked for once. */
   prepare(kernel: Kernel): Launch;
   /**

@@ -7,6 +7,7 @@ import { foreignElement, foreignInCapturedCode } from '../../passes/host/element
 import { routineLines } from '../../passes/host/text.js';
 import {
   firstReport,
+  earliestReport,
   firstReported,
   presenceReport,
   watching,
@@ -24,6 +25,7 @@ import {
 } from '../execution/backends.js';
 import type { Operand, TierReport } from '../execution/executable.js';
 import type { DeviceBuffer } from '../memory/backend.js';
+import { freeDropped } from '../memory/elsewhere.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
@@ -88,6 +90,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   run(inputs: readonly Operand[], into: readonly (Storage | null)[] = []): readonly Operand[] {
     const { program } = this;
     const queue = this.#queue;
+    freeDropped(queue);
     checkDistinct(program, into);
     for (const { storage } of inputs) {
       const { backend } = storage;
@@ -185,20 +188,22 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     arrays: readonly RunArray[],
     inputs: readonly Operand[],
   ): Waiting<void> {
-    for (const [k, { array }] of told.entries()) {
-      if ((yield* array.element(0)) === 0) continue;
-      const asking = compile(watching(this.#inlined, firstReport)!.program);
-      const operands: Operand[] = [];
-      for (const [i, each] of arrays.entries()) {
-        const storage = new Storage(each.dtype, yield* each.elements());
-        operands.push({ storage, shape: inputs[i].shape });
-      }
-      const { storage } = asking.run(operands)[this.program.outputs.length + k];
-      const watched = this.#watching!.watched[k];
-      const { refused, iterations } = firstReported(watched, storage.host);
-      if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, refused, iterations);
-      throw named(foreignElement(watched.call, refused), watched.call.op.name);
+    let isTold = false;
+    for (const { array } of told) isTold ||= (yield* array.element(0)) !== 0;
+    if (!isTold) return;
+    const asking = compile(watching(this.#inlined, firstReport)!.program);
+    const operands: Operand[] = [];
+    for (const [i, each] of arrays.entries()) {
+      const storage = new Storage(each.dtype, yield* each.elements());
+      operands.push({ storage, shape: inputs[i].shape });
     }
+    const answers = asking.run(operands).slice(this.program.outputs.length);
+    const reports = answers.map(({ storage }) => storage.host);
+    const k = earliestReport(this.#watching!.watched, reports);
+    const watched = this.#watching!.watched[k];
+    const { refused, iterations } = firstReported(watched, reports[k]);
+    if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, refused, iterations);
+    throw named(foreignElement(watched.call, refused), watched.call.op.name);
   }
 
   #onHost(array: RunArray, target: Storage | null): Storage {

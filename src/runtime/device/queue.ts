@@ -7,6 +7,9 @@ import type { Backend, Launch } from './backend.js';
 /** Work that may have to wait for elements of the device: it yields promises, and is given what they answer. */
 export type Waiting<T> = Generator<Promise<HostArray>, T, HostArray>;
 
+/** Single elements that are kept on a device. */
+const mostScalars = 256;
+
 /** Elements of a dtype that a device lacks, kept by the host in the place of a buffer. */
 class HostBuffer implements DeviceBuffer {
   readonly dtype: DType;
@@ -37,6 +40,9 @@ export class DeviceQueue implements BufferBackend {
   readonly #untold: Set<unknown> = new Set();
   readonly #launches: WeakMap<Kernel, Launch> = new WeakMap();
   #arena: DeviceBuffer | null = null;
+  /** Single elements that the host has given, by dtype and bits: the same ones come again and again. */
+  readonly #scalars: Map<string, DeviceBuffer> = new Map();
+  #losses = 0;
 
   constructor(backend: Backend) {
     this.backend = backend;
@@ -52,6 +58,11 @@ export class DeviceQueue implements BufferBackend {
 
   get answersAtOnce(): boolean {
     return this.backend.answersAtOnce;
+  }
+
+  /** Number of times that the device was lost. */
+  get losses(): number {
+    return this.backend.losses ?? 0;
   }
 
   get bytesInUse(): number {
@@ -142,6 +153,7 @@ export class DeviceQueue implements BufferBackend {
    * @throws What it throws before it has to wait.
    */
   submit<T>(work: Waiting<T>): T | Promise<T> {
+    if (this.#scalars.size > mostScalars) this.#dropScalars();
     if (this.#tail !== null) return this.#wait(this.#tail.then(() => finish(work, work.next())));
     const first = work.next();
     return first.done === true ? first.value : this.#wait(finish(work, first));
@@ -157,6 +169,7 @@ export class DeviceQueue implements BufferBackend {
   /** Memory for what programs compute in between: one of them at a time. Null where one buffer cannot be so large. */
   arena(bytes: number): DeviceBuffer | null {
     if (bytes > this.limits.bufferBytes) return null;
+    this.#noticeLoss();
     if (this.#arena !== null && this.#arena.length >= bytes) return this.#arena;
     // Not through the queue: it is work of the queue that asks.
     if (this.#arena !== null) this.backend.free(this.#arena);
@@ -164,8 +177,24 @@ export class DeviceQueue implements BufferBackend {
     return (this.#arena = this.backend.allocate('uint8', bytes));
   }
 
+  /** One element of the host's in a buffer that others share: it must not be written to. */
+  scalar(dtype: DType, element: HostArray): DeviceBuffer {
+    this.#noticeLoss();
+    const bits = new Uint8Array(element.buffer, element.byteOffset, element.byteLength);
+    const key = `${dtype} ${bits.join()}`;
+    let buffer = this.#scalars.get(key);
+    if (buffer === undefined) {
+      // Not through the queue: it is work of the queue that asks.
+      buffer = this.backend.allocate(dtype, 1);
+      this.backend.write(buffer, element);
+      this.#scalars.set(key, buffer);
+    }
+    return buffer;
+  }
+
   /** Gives back the memory that programs compute in. */
   trim(): void {
+    this.#dropScalars();
     const arena = this.#arena;
     this.#arena = null;
     if (arena !== null) this.free(arena);
@@ -183,6 +212,20 @@ export class DeviceQueue implements BufferBackend {
     if (failure === undefined) return;
     this.#untold.delete(failure.error);
     throw failure.error;
+  }
+
+  #dropScalars(): void {
+    const scalars = [...this.#scalars.values()];
+    this.#scalars.clear();
+    for (const scalar of scalars) this.free(scalar);
+  }
+
+  /** What was kept on the device is gone with it. */
+  #noticeLoss(): void {
+    const { losses } = this;
+    if (losses === this.#losses) return;
+    this.#losses = losses;
+    this.trim();
   }
 
   #change(buffer: DeviceBuffer, act: () => void): void {

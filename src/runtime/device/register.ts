@@ -1,4 +1,3 @@
-import { DeviceError } from '../../base/errors.js';
 import { backendNamed, isInUse, useDevice } from '../execution/backends.js';
 import type { Backend } from './backend.js';
 import { DeviceExecutable } from './executable.js';
@@ -42,7 +41,6 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
   if (name === 'cpu' || isInUse(name)) return;
   const setup = setups.get(name);
   if (setup === undefined) {
-    if (name === 'webgpu') throw noWebGpu();
     backendNamed(name, 'initDevice');
     return;
   }
@@ -54,13 +52,4 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
     pending.set(name, ready);
   }
   await ready;
-}
-
-function noWebGpu(): DeviceError {
-  return new DeviceError('this package has no backend for WebGPU', {
-    op: 'initDevice',
-    expected: 'a module that provides the device webgpu',
-    actual: 'none',
-    advice: 'compute on the CPU: config.device = "cpu"',
-  });
 }

@@ -50,6 +50,8 @@ export class StepRunner {
   readonly #queue: DeviceQueue;
   /** By place; made at the first run. */
   #constants: ReadonlyMap<number, Storage> | null = null;
+  /** Losses of the device before the constants were made. */
+  #losses = 0;
   #layout: ArenaLayout | null = null;
 
   constructor(plan: StepPlan, queue: DeviceQueue) {
@@ -141,8 +143,10 @@ export class StepRunner {
   }
 
   #constant(place: number): DeviceBuffer {
-    if (this.#constants === null) {
-      const { backend } = this.#queue;
+    const { backend, losses } = this.#queue;
+    if (this.#constants === null || this.#losses !== losses) {
+      this.release();
+      this.#losses = losses;
       const made = new Map<number, Storage>();
       this.#constants = made;
       this.plan.memory.places.forEach(({ role, dtype }, id) => {

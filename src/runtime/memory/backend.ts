@@ -21,6 +21,8 @@ export interface BackendLimits {
   readonly dtypes: ReadonlySet<DType>;
   /** The most bytes that one buffer may have. */
   readonly bufferBytes: number;
+  /** The most bytes of all buffers; not there where nobody knows. */
+  readonly budget?: number;
   /** Arrays that share a buffer begin at multiples of so many bytes. */
   readonly alignment: number;
 }

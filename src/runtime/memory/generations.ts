@@ -1,5 +1,3 @@
-import type { Residence } from './residents.js';
-
 /** Bytes of results that share a witness: the fewer, the sooner a surviving array is alone. */
 const generationBytes = 2 ** 23;
 
@@ -23,9 +21,17 @@ const ballastBytes = 2 * weighedBytes;
 /** Results that were made consecutively. */
 export interface Generation {
   readonly number: number;
-  readonly members: Set<Residence>;
+  readonly members: Set<Mortal>;
   readonly witness: WeakRef<object>;
   bytes: number;
+}
+
+/** Memory of a result, which ends with it. */
+export interface Mortal {
+  readonly bytes: number;
+  generation: Generation | null;
+  /** Gives the memory back: nobody can request the result any more. */
+  die(): void;
 }
 
 /** An unused object and a reference to it. */
@@ -47,7 +53,6 @@ interface Stocked {
  */
 export class Generations {
   budget: number;
-  readonly #discard: (residence: Residence) => void;
   /** Generations that may have died, oldest first. */
   readonly #closed: Set<Generation> = new Set();
   #current: Generation | null = null;
@@ -69,9 +74,8 @@ export class Generations {
   /** For code that returns to the event loop. */
   readonly #ended: FinalizationRegistry<Generation>;
 
-  constructor(budget: number, discard: (residence: Residence) => void) {
+  constructor(budget: number) {
     this.budget = budget;
-    this.#discard = discard;
     this.#ended = new FinalizationRegistry((generation) => this.#end(generation));
   }
 
@@ -80,32 +84,36 @@ export class Generations {
     return this.#silence < mostSilence;
   }
 
-  /** Adds a result. Its owner must hold the returned witness. */
-  enroll(residence: Residence): object {
-    const { bytes } = residence;
-    this.#bytesSinceLook += bytes;
+  /** Ends dead results if enough has been made since the last time. Results in use have to be held by the caller. */
+  lookIfDue(): void {
     if (this.#bytesSinceLook >= Math.min(weighedBytes, this.budget / 8)) this.#look();
+  }
+
+  /** Adds a result. Its owner must hold the returned witness. */
+  enroll(result: Mortal): object {
+    const { bytes } = result;
+    this.#bytesSinceLook += bytes;
     let current = this.#current;
     if (current === null || current.bytes + bytes > generationBytes) current = this.#open();
     current.bytes += bytes;
-    current.members.add(residence);
-    residence.generation = current;
+    current.members.add(result);
+    result.generation = current;
     return this.#witness!;
   }
 
   /** Removes a result that has ended otherwise. */
-  leave(residence: Residence): void {
-    const { generation } = residence;
+  leave(result: Mortal): void {
+    const { generation } = result;
     if (generation === null) return;
-    residence.generation = null;
-    generation.members.delete(residence);
+    result.generation = null;
+    generation.members.delete(result);
     if (generation.members.size === 0) this.#closed.delete(generation);
   }
 
   #open(): Generation {
     if (this.#current !== null && this.#current.members.size > 0) this.#closed.add(this.#current);
     const { object, reference } = this.#take();
-    const generation = { number: this.#count++, members: new Set<Residence>(), witness: reference, bytes: 0 }; // prettier-ignore
+    const generation = { number: this.#count++, members: new Set<Mortal>(), witness: reference, bytes: 0 }; // prettier-ignore
     this.#ended.register(object, generation);
     this.#witness = object;
     return (this.#current = generation);
@@ -131,13 +139,13 @@ export class Generations {
 
   #end(generation: Generation): void {
     this.#closed.delete(generation);
-    for (const residence of generation.members) this.#discard(residence);
+    for (const member of generation.members) member.die();
   }
 
   /** Reports device memory to the engine, so that it looks for dead objects. */
   #weigh(): void {
     this.#bytesSinceBallast += this.#bytesSinceLook;
-    if (this.#bytesSinceBallast < weighedBytes) return;
+    if (this.#bytesSinceBallast < Math.min(weighedBytes, this.budget / 4)) return;
     this.#bytesSinceBallast = 0;
     this.#ballast.length = 0;
     try {

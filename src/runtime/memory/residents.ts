@@ -1,5 +1,5 @@
 import { bytesOf, copyOfElements, type DType, type HostArray } from '../../base/dtype.js';
-import { type Generation, Generations } from './generations.js';
+import { type Generation, Generations, type Mortal } from './generations.js';
 import { type Linked, Recency } from './recency.js';
 import { ReuseWindow } from './reuse-window.js';
 
@@ -17,7 +17,7 @@ const leastResults = 2;
 const mostAtOnce = 4;
 
 /** The elements of one array in device memory, until they are evicted. */
-export class Residence implements Linked<Residence> {
+export class Residence implements Linked<Residence>, Mortal {
   readonly residents: Residents;
   readonly dtype: DType;
   readonly length: number;
@@ -51,6 +51,10 @@ export class Residence implements Linked<Residence> {
 
   get bytes(): number {
     return bytesOf(this.dtype) * this.length;
+  }
+
+  die(): void {
+    this.residents.remove(this);
   }
 
   /** The elements: a view that is valid until memory grows, or the saved ones. */
@@ -95,7 +99,7 @@ export class Residents {
   constructor(memory: ResidentMemory, budget: number) {
     this.#memory = memory;
     this.#budget = budget;
-    this.#generations = new Generations(budget, (residence) => this.remove(residence));
+    this.#generations = new Generations(budget);
   }
 
   /** Bytes in use. */
@@ -137,8 +141,9 @@ export class Residents {
   add(residence: Residence): Claim {
     this.#window.advance(residence.bytes);
     this.#enter(residence);
-    const witness = residence.isOnly ? this.#generations.enroll(residence) : null;
-    return { residence, witness };
+    if (!residence.isOnly) return { residence, witness: null };
+    this.#generations.lookIfDue();
+    return { residence, witness: this.#generations.enroll(residence) };
   }
 
   /** Records a use by a run. */

@@ -9,20 +9,34 @@ import {
 import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
+import { Elsewhere, freeDropped } from './elsewhere.js';
 import { isFar } from './far.js';
+import type { MemoryHolder } from './linear.js';
 import { type Claim, Residence } from './residents.js';
 import { returnCopy } from './slab.js';
 
 /** Location of a pinned storage. */
-class PinnedLocation {
+class PinnedLocation implements MemoryHolder {
   readonly device: Device;
   readonly address: number;
+  readonly #held: WeakRef<MemoryHolder> = new WeakRef(this);
   #view: HostArray | null = null;
   #epoch = 0;
 
   constructor(device: Device, address: number) {
     this.device = device;
     this.address = address;
+    device.linear.hold(this.#held);
+  }
+
+  /** Gives the memory back. */
+  release(): void {
+    this.device.linear.unhold(this.#held);
+    this.device.release(this.address);
+  }
+
+  memoryReplaced(): void {
+    this.#view = null;
   }
 
   /** The elements where they are, fresh as of `#epoch`. */
@@ -37,18 +51,7 @@ class PinnedLocation {
 }
 
 /** Gives back the memory of pinned storages that were dropped without `unpin`. */
-const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address }) =>
-  device.release(address),
-);
-
-/** Elements of an array on another device than the CPU. */
-interface Elsewhere {
-  readonly backend: BufferBackend;
-  readonly buffer: DeviceBuffer;
-}
-
-/** Frees the buffers of arrays that nobody holds any more. */
-const dropped = new FinalizationRegistry<Elsewhere>(({ backend, buffer }) => backend.free(buffer));
+const abandoned = new FinalizationRegistry<PinnedLocation>((location) => location.release());
 
 /**
  * The elements of an array, row-major. They are where they are needed: in an ordinary typed array that the
@@ -69,6 +72,8 @@ export class Storage {
   #version = 0;
   /** True if the elements are part of an array that others see, so that they have to stay there. */
   readonly #isWindow: boolean;
+  /** True if it was made without elements. */
+  #startsAbsent = false;
 
   /** Takes the array over. */
   constructor(dtype: DType, home: HostArray);
@@ -90,6 +95,13 @@ export class Storage {
     return new Storage(dtype, allocate(dtype, length));
   }
 
+  /** A storage without elements, which may be written, and only then read. */
+  static absent(dtype: DType, length: number): Storage {
+    const storage = new Storage(dtype, null, length);
+    storage.#startsAbsent = true;
+    return storage;
+  }
+
   /** Part of another array: what is written to the storage appears there. */
   static window(dtype: DType, part: HostArray): Storage {
     return new Storage(dtype, part, part.length, true);
@@ -105,14 +117,19 @@ export class Storage {
   /** Takes over a buffer of another device than the CPU. */
   static ofBuffer(backend: BufferBackend, buffer: DeviceBuffer): Storage {
     const storage = new Storage(buffer.dtype, null, buffer.length);
-    storage.#elsewhere = { backend, buffer };
-    dropped.register(storage, storage.#elsewhere, storage);
+    storage.#elsewhere = new Elsewhere(backend, buffer, storage);
     return storage;
   }
 
   /** The device that has the elements; null for the CPU. */
   get backend(): BufferBackend | null {
     return this.#elsewhere === null ? null : this.#elsewhere.backend;
+  }
+
+  /** True while it has no elements. */
+  get isAbsent(): boolean {
+    if (!this.#startsAbsent) return false;
+    return [this.#home, this.#berth, this.#elsewhere, this.#claim].every((place) => place === null);
   }
 
   /** The buffer on the device that has the elements. */
@@ -126,9 +143,9 @@ export class Storage {
    * @throws DeviceError when the device has no room for it, or not this dtype.
    */
   onBackend(backend: BufferBackend): Storage {
-    const { elements } = this;
+    freeDropped(backend);
     const buffer = backend.allocate(this.dtype, this.length);
-    backend.write(buffer, elements);
+    backend.write(buffer, this.elements);
     return Storage.ofBuffer(backend, buffer);
   }
 
@@ -161,12 +178,12 @@ export class Storage {
 
   /**
    * The address in the memory of a device where the storage is pinned, -1 when it is not, or when it lies where
-   * only native code reaches it and `isNative` is false.
+   * only native code reaches it and addresses are not `isWide`.
    */
-  addressOn(device: Device, isNative: boolean = true): number {
+  addressOn(device: Device, isWide: boolean = true): number {
     const berth = this.#berth;
     if (berth === null || berth.device !== device) return -1;
-    return isNative || !isFar(berth.address) ? berth.address : -1;
+    return isWide || !isFar(berth.address) ? berth.address : -1;
   }
 
   get isPinned(): boolean {
@@ -288,7 +305,7 @@ export class Storage {
     this.#home = this.copy();
     this.#berth = null;
     abandoned.unregister(this);
-    berth.device.release(berth.address);
+    berth.release();
   }
 
   /**
@@ -297,10 +314,9 @@ export class Storage {
    */
   release(): void {
     if (this.#elsewhere !== null) {
-      const { backend, buffer } = this.#elsewhere;
+      this.#elsewhere.free();
       this.#elsewhere = null;
-      dropped.unregister(this);
-      return backend.free(buffer);
+      return;
     }
     if (this.#berth !== null || this.#isWindow) return;
     this.#leave();
@@ -312,6 +328,7 @@ export class Storage {
   #fetched(): HostArray {
     if (this.#berth !== null) return this.#berth.view(this);
     if (this.#elsewhere !== null) return readAtOnce(this.#elsewhere);
+    if (this.isAbsent) throw hasNoElements(this);
     const elements = this.#residence.fetch();
     if (!this.isResident) this.#leave();
     return (this.#home = elements);
@@ -334,6 +351,16 @@ export class Storage {
     this.#claim = null;
     claim.residence.residents.remove(claim.residence);
   }
+}
+
+function hasNoElements({ dtype, length }: Storage): ArgumentError {
+  return new ArgumentError('the elements of an array were needed that has a shape only', {
+    op: 'read',
+    expected: 'an array with elements',
+    actual: `${length} elements of ${dtype} that were never made`,
+    advice:
+      'call initialize() on the network to draw them here, or load them; writeJob has them drawn where the job runs',
+  });
 }
 
 /** Reads where nobody can wait. */

@@ -1,0 +1,72 @@
+import type { BinaryExpr, Expr, Kernel, Var } from '../../loop/language/nodes.js';
+import { assignedVariables, visitStmts } from '../../loop/language/visit.js';
+
+/**
+ * Knowledge of what drivers may rewrite. They take float arithmetic for that of real numbers: `(x + c) - c` becomes `x`,
+ * `x * 0` becomes 0, `x - x` becomes 0, and a choice between two floats by their order becomes a minimum that loses NaN.
+ * An operand that they cannot see through (`k_exact`) prevents all of these.
+ */
+export class Exactness {
+  /** Values of locals that are never assigned. */
+  readonly #values: Map<Var, Expr> = new Map();
+
+  constructor({ body }: Kernel) {
+    const assigned = assignedVariables(body);
+    visitStmts(body, (stmt) => {
+      if (stmt.kind === 'declare' && !assigned.has(stmt.variable)) {
+        this.#values.set(stmt.variable, stmt.value);
+      }
+    });
+  }
+
+  /** The value of a local, as long as that is the value of another one. */
+  resolve(expr: Expr): Expr {
+    let value = expr;
+    for (;;) {
+      const known = value.kind === 'var' ? this.#values.get(value) : undefined;
+      if (known === undefined) return value;
+      value = known;
+    }
+  }
+
+  /** True where drivers must not see how an operand of float arithmetic has been computed. */
+  hidesOperand({ op, a, b }: BinaryExpr, which: 'a' | 'b'): boolean {
+    const operand = this.resolve(which === 'a' ? a : b);
+    const other = this.resolve(which === 'a' ? b : a);
+    // One of two equal ones: both would still be equal.
+    if (other === operand) return which === 'b';
+    if (op === 'add' || op === 'sub') return isSum(operand) || isZero(operand);
+    if (op === 'mul' || op === 'div') {
+      if (isZero(operand)) return true;
+      // Constants of two products would become one, which may be out of range.
+      return other.kind === 'const' && this.#isScaled(operand);
+    }
+    return false;
+  }
+
+  #isScaled(expr: Expr): boolean {
+    if (expr.kind !== 'binary' || (expr.op !== 'mul' && expr.op !== 'div')) return false;
+    return this.resolve(expr.a).kind === 'const' || this.resolve(expr.b).kind === 'const';
+  }
+
+  /** True where an arm of a choice between floats is an operand of the comparison that decides. */
+  hidesArm(condition: Expr, arm: Expr): boolean {
+    const decided = this.resolve(condition);
+    if (decided.kind !== 'binary' || decided.a.type.scalar !== 'f32') return false;
+    const value = this.resolve(arm);
+    return [decided.a, decided.b].some((operand) => isSame(this.resolve(operand), value));
+  }
+}
+
+function isSame(a: Expr, b: Expr): boolean {
+  return a === b || (a.kind === 'const' && b.kind === 'const' && Object.is(a.value, b.value));
+}
+
+function isSum(expr: Expr): boolean {
+  if (expr.kind === 'unary') return expr.op === 'neg' && isSum(expr.x);
+  return expr.kind === 'binary' && (expr.op === 'add' || expr.op === 'sub');
+}
+
+function isZero(expr: Expr): boolean {
+  return expr.kind === 'const' && Number(expr.value) === 0;
+}

@@ -1,0 +1,48 @@
+import { UnsupportedError } from '../../base/errors.js';
+import type { Kernel } from '../../loop/language/nodes.js';
+import { gridKernel } from './grid.js';
+import { shaderText } from './kernel.js';
+import { layoutOf } from './layout.js';
+import type { BindingPattern, Shader, ShaderFeatures } from './shader.js';
+import { stepsOf } from './workgroups.js';
+
+/** Invocations of a workgroup of kernels that need no workgroup: what all GPUs run at once. */
+const usualSize = 64;
+
+/**
+ * A kernel as a shader, for arguments that share buffers as `pattern` says. Each invocation does the steps of parallel
+ * ranges that are its own; a kernel without ranges is run by one invocation.
+ * @throws UnsupportedError for more buffers than a shader may use.
+ */
+export function shaderOf(
+  kernel: Kernel,
+  pattern: BindingPattern,
+  { maxStorageBuffers, maxWorkgroupsPerDimension, maxWorkgroupInvocations }: ShaderFeatures,
+): Shader {
+  const layout = layoutOf(kernel, pattern);
+  if (layout.bindings.length > maxStorageBuffers) {
+    throw new UnsupportedError('a kernel uses more buffers than the device lets a shader use', {
+      op: kernel.name,
+      expected: `at most ${maxStorageBuffers}`,
+      actual: String(layout.bindings.length),
+    });
+  }
+  const grid = gridKernel(kernel);
+  const isDivided = grid.ranges.length > 0;
+  const workgroupSize = isDivided ? Math.min(usualSize, maxWorkgroupInvocations) : 1;
+  const { parameters, bindings, uniformWords, zeroWord, groupsWord } = layout;
+  return {
+    text: shaderText(grid, layout, workgroupSize),
+    parameters,
+    bindings,
+    uniformWords,
+    zeroWord,
+    groupsWord,
+    workgroupSize,
+    workgroups: (numbers, most) => {
+      if (!isDivided) return 1;
+      const wanted = Math.ceil(stepsOf(kernel, grid.ranges, numbers) / workgroupSize);
+      return Math.max(1, Math.min(wanted, most, maxWorkgroupsPerDimension));
+    },
+  };
+}

@@ -1,0 +1,352 @@
+import { InternalError } from '../../base/errors.js';
+import type { BinaryExpr, Buffer, Expr, For, Kernel, Select, Stmt, UnaryExpr, Var } from '../../loop/language/nodes.js'; // prettier-ignore
+import { unreachable } from '../../base/unreachable.js';
+import { assignedVariables, children, refuseRange, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
+import { Exactness } from './exact.js';
+import type { GridKernel } from './grid.js';
+import { Helpers } from './helpers.js';
+import type { Layout } from './layout.js';
+import { MemoryText } from './memory.js';
+import { binaryText, bitsText, castText, constantText, unaryText } from './operations.js';
+
+/** Prints a kernel of scalars, whose ranges have become loops, as a shader. */
+export function shaderText(grid: GridKernel, layout: Layout, workgroupSize: number): string {
+  return new KernelPrinter(grid, layout, workgroupSize).print();
+}
+
+/** Operations in one expression: compilers of shaders recurse over them. */
+const deepest = 24;
+
+/** An element of a buffer: its binding, and the variable with the first element. */
+interface BufferName {
+  readonly binding: number;
+  readonly first: string;
+}
+
+class KernelPrinter {
+  readonly #kernel: Kernel;
+  readonly #layout: Layout;
+  readonly #workgroupSize: number;
+  readonly #helpers: Helpers = new Helpers();
+  readonly #memory: MemoryText;
+  readonly #exact: Exactness;
+  readonly #assigned: ReadonlySet<Var>;
+  /** Variables that hold the number of the invocation. */
+  readonly #invocations: Set<Var>;
+  readonly #lines: string[] = [];
+  readonly #names: Map<Var, string> = new Map();
+  readonly #buffers: Map<Buffer, BufferName> = new Map();
+  readonly #taken: Set<string> = new Set();
+  #depth = 1;
+  #temporaries = 0;
+  /** Subexpressions of the present statement that have names. */
+  #shared: Map<Expr, string> = new Map();
+
+  constructor({ kernel, invocation }: GridKernel, layout: Layout, workgroupSize: number) {
+    this.#kernel = kernel;
+    this.#layout = layout;
+    this.#workgroupSize = workgroupSize;
+    this.#memory = new MemoryText(this.#helpers, layout);
+    this.#exact = new Exactness(kernel);
+    this.#assigned = assignedVariables(kernel.body);
+    this.#invocations = new Set([invocation]);
+    this.#names.set(invocation, 'invocation');
+  }
+
+  print(): string {
+    this.#parameters();
+    this.#statement(this.#kernel.body);
+    const main = [
+      `@compute @workgroup_size(${this.#workgroupSize})`,
+      'fn main(@builtin(global_invocation_id) id: vec3<u32>) {',
+      ...this.#lines,
+      '}',
+    ];
+    const zero = `fn k_zero() -> u32 {\n  return ${this.#memory.number(this.#layout.zeroWord)};\n}`;
+    const parts = [this.#memory.declarations().join('\n'), zero, this.#helpers.text, main.join('\n')]; // prettier-ignore
+    return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+  }
+
+  #parameters(): void {
+    const { groupsWord, parameters } = this.#layout;
+    this.#line('let invocation = i32(id.x);');
+    this.#line(`let invocations = i32(${this.#memory.number(groupsWord)}) * ${this.#workgroupSize}i;`); // prettier-ignore
+    this.#kernel.params.forEach((param, k) => {
+      const place = parameters[k];
+      const word = this.#memory.number(place.word);
+      if (param.kind === 'var') {
+        const texts = {
+          i32: `bitcast<i32>(${word})`,
+          f32: `bitcast<f32>(${word})`,
+          bool: `(${word} != 0u)`,
+          i64: `vec2<u32>(${word}, ${this.#memory.number(place.word + 1)})`,
+          f64: `vec2<u32>(${word}, ${this.#memory.number(place.word + 1)})`,
+        };
+        if (place.kind !== 'number') throw new InternalError('a number is no buffer');
+        return this.#line(`let ${this.#name(param)} = ${texts[place.scalar]};`);
+      }
+      if (place.kind === 'number') throw new InternalError('a buffer is no number');
+      const first = this.#fresh(`${identifier(param.name)}at`);
+      this.#buffers.set(param, { binding: place.binding, first });
+      if (place.kind === 'elements') return this.#line(`let ${first} = ${word};`);
+      return this.#line(`let ${first} = ${word} + id.x * ${this.#memory.number(place.lengthWord)};`); // prettier-ignore
+    });
+  }
+
+  #line(text: string): void {
+    this.#lines.push('  '.repeat(this.#depth) + text);
+  }
+
+  #braced(head: string, inside: () => void, tail = '}'): void {
+    this.#line(`${head} {`);
+    this.#depth++;
+    inside();
+    this.#depth--;
+    this.#line(tail);
+  }
+
+  #statement(stmt: Stmt): void {
+    switch (stmt.kind) {
+      case 'block':
+        for (const inner of stmt.body) {
+          // Nested blocks exist for their scopes.
+          if (inner.kind === 'block') this.#braced('', () => this.#statement(inner));
+          else this.#statement(inner);
+        }
+        return;
+      case 'for':
+        return this.#loop(stmt);
+      case 'while':
+        return this.#braced('loop', () => {
+          const [condition] = this.#values(stmt.condition);
+          this.#line(`if (!${condition}) { break; }`);
+          this.#statement(stmt.body);
+        });
+      case 'if': {
+        const [condition] = this.#values(stmt.condition);
+        const { consequent, alternate } = stmt;
+        if (alternate === null) {
+          return this.#braced(`if (${condition})`, () => this.#statement(consequent));
+        }
+        this.#braced(`if (${condition})`, () => this.#statement(consequent), '} else {');
+        this.#depth++;
+        this.#statement(alternate);
+        this.#depth--;
+        return this.#line('}');
+      }
+      case 'declare': {
+        const { variable, value } = stmt;
+        const [text] = this.#values(value);
+        if (variablesIn(value, this.#invocations)) this.#invocations.add(variable);
+        const kind = this.#assigned.has(variable) ? 'var' : 'let';
+        return this.#line(`${kind} ${this.#name(variable)} = ${text};`);
+      }
+      case 'assign': {
+        const [text] = this.#values(stmt.value);
+        return this.#line(`${this.#name(stmt.variable)} = ${text};`);
+      }
+      case 'store': {
+        const { buffer, index, value } = stmt;
+        this.#share(index, value);
+        const { binding } = this.#buffers.get(buffer)!;
+        return this.#line(
+          this.#memory.store(buffer.storage, binding, this.#element(buffer, index), this.#text(value)),
+        ); // prettier-ignore
+      }
+      case 'call':
+      case 'barrier':
+        throw new InternalError(`a shader has no ${stmt.kind} among threads`);
+      case 'parallel':
+        return refuseRange(stmt);
+      default:
+        return unreachable(stmt);
+    }
+  }
+
+  #loop({ variable, begin, end, step, body }: For): void {
+    const [from, to] = this.#values(begin, end);
+    const index = this.#name(variable);
+    let limit = to;
+    if (end.kind !== 'const') {
+      limit = this.#temporary();
+      this.#line(`let ${limit} = ${to};`);
+    }
+    const isShared = variablesIn(begin, this.#invocations);
+    const stride = isShared ? 'invocations' : `${step}i`;
+    const head = `for (var ${index} = ${from}; ${index} < ${limit}; ${index} += ${stride})`;
+    this.#braced(head, () => this.#statement(body));
+  }
+
+  /** Prints expressions, after declaring those that are used several times. */
+  #values(...roots: readonly Expr[]): readonly string[] {
+    this.#share(...roots);
+    return roots.map((root) => this.#text(root));
+  }
+
+  #share(...roots: readonly Expr[]): void {
+    this.#shared = new Map();
+    const uses = new Map<Expr, number>();
+    const count = (expr: Expr): void => void uses.set(expr, (uses.get(expr) ?? 0) + 1);
+    visitExprs(roots, (expr) => children(expr).forEach(count));
+    roots.forEach(count);
+    const depths = new Map<Expr, number>();
+    visitExprs(roots, (expr) => {
+      if (expr.kind === 'const' || expr.kind === 'var') return;
+      const depth = 1 + Math.max(0, ...children(expr).map((child) => depths.get(child) ?? 0));
+      depths.set(expr, depth);
+      if (uses.get(expr)! < 2 && depth < deepest) return;
+      const text = this.#text(expr);
+      const name = this.#temporary();
+      this.#line(`let ${name} = ${text};`);
+      this.#shared.set(expr, name);
+      depths.set(expr, 0);
+    });
+  }
+
+  #text(expr: Expr): string {
+    const shared = this.#shared.get(expr);
+    if (shared !== undefined) return shared;
+    const { scalar } = expr.type;
+    switch (expr.kind) {
+      case 'const':
+        return constantText(scalar, expr.value, this.#helpers);
+      case 'var':
+        return this.#name(expr);
+      case 'unary':
+        return this.#unary(expr);
+      case 'binary':
+        return this.#binary(expr);
+      case 'select':
+        return this.#select(expr);
+      case 'cast':
+        return castText(expr.x.type.scalar, scalar, this.#runtime(expr.x), this.#helpers);
+      case 'bitcast':
+        // Both of 64 bits are pairs of words.
+        if (scalar === 'i64' || scalar === 'f64') return this.#text(expr.x);
+        return `bitcast<${scalar}>(${this.#runtime(expr.x)})`;
+      case 'load': {
+        const { buffer, index } = expr;
+        const { binding } = this.#buffers.get(buffer)!;
+        return this.#memory.load(buffer.storage, binding, this.#element(buffer, index));
+      }
+      case 'ramp':
+      case 'broadcast':
+      case 'extract':
+        throw new InternalError(`a ${expr.kind} in a kernel of scalars`);
+    }
+  }
+
+  #unary({ op, x }: UnaryExpr): string {
+    const operand = this.#exact.resolve(x);
+    if (op === 'not' && operand.kind === 'binary' && operand.a.type.scalar === 'f32') {
+      const isLocal = x.kind !== 'var' && !this.#shared.has(x);
+      const negated = isLocal ? this.#negated(operand) : null;
+      if (negated !== null) return negated;
+    }
+    return unaryText(op, x.type.scalar, this.#runtime(x), this.#helpers);
+  }
+
+  /** The contrary of a comparison of floats, of which drivers know that NaN makes it true; null for others. */
+  #negated({ op, a, b }: BinaryExpr): string | null {
+    const call = (name: string, x: Expr, y: Expr): string =>
+      `${this.#helpers.use(name)}(${this.#text(x)}, ${this.#text(y)})`;
+    switch (op) {
+      case 'eq':
+        return call('k_ne', a, b);
+      case 'lt':
+        return call('k_not_lt', a, b);
+      case 'le':
+        return call('k_not_le', a, b);
+      case 'gt':
+        return call('k_not_lt', b, a);
+      case 'ge':
+        return call('k_not_le', b, a);
+      default:
+        return null;
+    }
+  }
+
+  #binary(expr: BinaryExpr): string {
+    const { op, a, b } = expr;
+    const { scalar } = a.type;
+    if (scalar === 'f32') {
+      const isSame = this.#exact.resolve(a) === this.#exact.resolve(b);
+      if (isSame && (op === 'ne' || op === 'eq')) {
+        const isNan = `${this.#helpers.use('k_nan')}(${this.#text(a)})`;
+        return op === 'ne' ? isNan : `!${isNan}`;
+      }
+      const [left, right] = (['a', 'b'] as const).map((which) => {
+        const operand = expr[which];
+        return this.#exact.hidesOperand(expr, which) ? this.#hidden(operand) : this.#text(operand);
+      });
+      if (a.kind === 'const' && b.kind === 'const') {
+        return binaryText(op, scalar, this.#hidden(a), right, this.#helpers);
+      }
+      return binaryText(op, scalar, left, right, this.#helpers);
+    }
+    const left = b.kind === 'const' ? this.#runtime(a) : this.#text(a);
+    return binaryText(op, scalar, left, this.#text(b), this.#helpers);
+  }
+
+  #select({ condition, a, b, type }: Select): string {
+    const [yes, no] = [a, b].map((arm) =>
+      type.scalar === 'f32' && this.#exact.hidesArm(condition, arm)
+        ? this.#hidden(arm)
+        : this.#text(arm),
+    );
+    return `select(${no}, ${yes}, ${this.#text(condition)})`;
+  }
+
+  /** A float of which drivers do not know where it comes from. */
+  #hidden(expr: Expr): string {
+    if (expr.kind === 'const') {
+      return `${this.#helpers.use('k_float')}(${bitsText(Number(expr.value))})`;
+    }
+    return `${this.#helpers.use('k_exact')}(${this.#text(expr)})`;
+  }
+
+  /** A value that compilers do not compute beforehand: they refuse results that are out of range. */
+  #runtime(expr: Expr): string {
+    if (expr.kind !== 'const') return this.#text(expr);
+    if (expr.type.scalar === 'f32') return this.#hidden(expr);
+    if (expr.type.scalar !== 'i32') return this.#text(expr);
+    return `${this.#helpers.use('k_opaque')}(${this.#text(expr)})`;
+  }
+
+  /** Number of an element in its binding, in elements of its kind. */
+  #element(buffer: Buffer, index: Expr): string {
+    const { first } = this.#buffers.get(buffer)!;
+    if (index.type.scalar === 'i64') return `${first} + ${this.#text(index)}.x`;
+    if (index.kind === 'const') return index.value === 0 ? first : `${first} + ${index.value}u`;
+    return `${first} + u32(${this.#text(index)})`;
+  }
+
+  #temporary(): string {
+    return this.#fresh(`t${this.#temporaries++}`);
+  }
+
+  #name(of: Var): string {
+    let name = this.#names.get(of);
+    if (name === undefined) this.#names.set(of, (name = this.#fresh(identifier(of.name))));
+    return name;
+  }
+
+  /** A fresh name. Words of WGSL and names of helpers do not end in an underscore, and are no temporaries. */
+  #fresh(wanted: string): string {
+    let name = wanted;
+    for (let count = 1; this.#taken.has(name); count++) name = `${wanted}${count}`;
+    this.#taken.add(name);
+    return name;
+  }
+}
+
+function variablesIn(expr: Expr, wanted: ReadonlySet<Var>): boolean {
+  for (const variable of variablesOf([expr])) if (wanted.has(variable)) return true;
+  return false;
+}
+
+/** Turns a name of the loop IR, which may contain a size such as `2*n`, into an identifier. */
+function identifier(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_+/, '');
+  return `${/^[A-Za-z]/.test(plain) ? '' : 'x'}${plain}_`;
+}

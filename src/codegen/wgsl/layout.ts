@@ -1,0 +1,66 @@
+import { InternalError } from '../../base/errors.js';
+import type { Buffer, ElementKind, Kernel } from '../../loop/language/nodes.js';
+import { visitStmts } from '../../loop/language/visit.js';
+import type { BindingPattern, ShaderBinding, ShaderParameter } from './shader.js';
+
+/** Places of a kernel's arguments: words of the uniform block, and bindings. */
+export interface Layout {
+  readonly parameters: readonly ShaderParameter[];
+  readonly bindings: readonly ShaderBinding[];
+  /** Bindings whose words several invocations store parts of. */
+  readonly atomic: ReadonlySet<number>;
+  readonly zeroWord: number;
+  readonly groupsWord: number;
+  readonly uniformWords: number;
+}
+
+/**
+ * Every binding is an array of 32-bit words, since buffers of several kinds may share one. Memory of members is a
+ * binding of its own behind all others.
+ */
+export function layoutOf(kernel: Kernel, pattern: BindingPattern): Layout {
+  const stored = storedBuffers(kernel);
+  const shared = 1 + Math.max(-1, ...pattern);
+  let words = 0;
+  let buffers = 0;
+  const written = new Set<number>();
+  const atomic = new Set<number>();
+  const parameters = kernel.params.map((param): ShaderParameter => {
+    const word = words;
+    if (param.kind === 'var') {
+      const { scalar } = param.type;
+      words += scalar === 'i64' || scalar === 'f64' ? 2 : 1;
+      return { kind: 'number', scalar, word };
+    }
+    const { storage } = param;
+    const binding = param.isPrivate ? shared : pattern[buffers++];
+    if (binding === undefined) {
+      throw new InternalError(`kernel ${kernel.name} has more buffers than its pattern`);
+    }
+    if (stored.has(param)) written.add(binding);
+    if (stored.has(param) && isNarrow(storage)) atomic.add(binding);
+    words += param.isPrivate ? 2 : 1;
+    if (!param.isPrivate) return { kind: 'elements', storage, binding, word };
+    return { kind: 'private', storage, binding, word, lengthWord: word + 1 };
+  });
+  const hasPrivate = parameters.some(({ kind }) => kind === 'private');
+  const bindings = Array.from({ length: shared + Number(hasPrivate) }, (_, binding) => ({
+    access: written.has(binding) ? ('read_write' as const) : ('read' as const),
+  }));
+  const [zeroWord, groupsWord] = [words, words + 1];
+  const uniformWords = Math.ceil((words + 2) / 4) * 4;
+  return { parameters, bindings, atomic, zeroWord, groupsWord, uniformWords };
+}
+
+/** True for elements of which several share a word. */
+export function isNarrow(storage: ElementKind): boolean {
+  return storage === 'i8' || storage === 'u8' || storage === 'u16';
+}
+
+function storedBuffers({ body }: Kernel): ReadonlySet<Buffer> {
+  const stored = new Set<Buffer>();
+  visitStmts(body, (stmt) => {
+    if (stmt.kind === 'store') stored.add(stmt.buffer);
+  });
+  return stored;
+}

@@ -1,0 +1,157 @@
+import { InternalError } from '../../base/errors.js';
+import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
+import type { Helpers } from './helpers.js';
+
+const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
+  add: '+', sub: '-', mul: '*', div: '/', rem: '%', and: '&', or: '|', xor: '^',
+  eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=',
+}; // prettier-ignore
+
+const wrapped = (a: string, op: string, b: string): string => `(${a} ${op} ${b})`;
+
+/** A binary operation on operands of a scalar type. */
+export function binaryText(
+  op: BinaryOp,
+  scalar: Scalar,
+  a: string,
+  b: string,
+  helpers: Helpers,
+): string {
+  const call = (name: string, ...args: readonly string[]): string =>
+    `${helpers.use(name)}(${args.join(', ')})`;
+  if (scalar === 'i64') {
+    const isEqual = `all(${a} == ${b})`;
+    switch (op) {
+      case 'and':
+      case 'or':
+      case 'xor':
+        return wrapped(a, infix[op]!, b);
+      case 'eq':
+        return isEqual;
+      case 'ne':
+        return `!${isEqual}`;
+      case 'lt':
+        return call('k_i64_lt', a, b);
+      case 'gt':
+        return call('k_i64_lt', b, a);
+      case 'le':
+        return `!${call('k_i64_lt', b, a)}`;
+      case 'ge':
+        return `!${call('k_i64_lt', a, b)}`;
+      default:
+        return call(`k_i64_${op}`, a, b);
+    }
+  }
+  if (scalar === 'f64') {
+    switch (op) {
+      case 'ne':
+        return `!${call('k_f64_eq', a, b)}`;
+      case 'gt':
+        return call('k_f64_lt', b, a);
+      case 'le':
+        return `(${call('k_f64_lt', a, b)} || ${call('k_f64_eq', a, b)})`;
+      case 'ge':
+        return `(${call('k_f64_lt', b, a)} || ${call('k_f64_eq', a, b)})`;
+      default:
+        return call(`k_f64_${op}`, a, b);
+    }
+  }
+  if (scalar === 'f32') {
+    if (op === 'min' || op === 'max') return call(`k_${op}`, a, b);
+    if (op === 'ne') return call('k_ne', a, b);
+  }
+  if (scalar === 'bool' && op === 'xor') return wrapped(a, '!=', b);
+  switch (op) {
+    case 'min':
+    case 'max':
+      return `${op}(${a}, ${b})`;
+    case 'shl':
+      return wrapped(a, '<<', shiftCount(b));
+    case 'shr':
+      return wrapped(a, '>>', shiftCount(b));
+    case 'shrU':
+      return `bitcast<i32>(bitcast<u32>(${a}) >> ${shiftCount(b)})`;
+    default:
+      return wrapped(a, infix[op]!, b);
+  }
+}
+
+function shiftCount(count: string): string {
+  const constant = /^\(?(-?\d+)i\)?$/.exec(count);
+  return constant === null ? `(u32(${count}) & 31u)` : `${Number(constant[1]) & 31}u`;
+}
+
+export function unaryText(op: UnaryOp, scalar: Scalar, x: string, helpers: Helpers): string {
+  if (scalar === 'i64') {
+    return op === 'not' ? `(~${x})` : `${helpers.use(`k_i64_${op}`)}(${x})`;
+  }
+  if (scalar === 'f64') return `${helpers.use(`k_f64_${op}`)}(${x})`;
+  switch (op) {
+    case 'neg':
+      return `(-${x})`;
+    case 'not':
+      return scalar === 'bool' ? `(!${x})` : `(~${x})`;
+    case 'nearest':
+      return `round(${x})`;
+    case 'abs':
+    case 'sqrt':
+    case 'floor':
+    case 'ceil':
+    case 'trunc':
+      return `${op}(${x})`;
+  }
+}
+
+export function castText(from: Scalar, to: Scalar, x: string, helpers: Helpers): string {
+  if (to === 'bool') {
+    if (from === 'i32') return `(${x} != 0i)`;
+    if (from === 'i64') return `any(${x} != vec2<u32>(0u))`;
+    if (from === 'f64') return `!${helpers.use('k_f64_zero')}(${x})`;
+    return `((bitcast<u32>(${x}) & 0x7fffffffu) != 0u)`;
+  }
+  if (from === 'bool') {
+    if (to === 'f64') return `vec2<u32>(0u, select(0u, 0x3ff00000u, ${x}))`;
+    return to === 'i64' ? `vec2<u32>(select(0u, 1u, ${x}), 0u)` : `${to}(${x})`;
+  }
+  if (from === 'f64' || to === 'f64') return `${helpers.use(`k_${from}_to_${to}`)}(${x})`;
+  if (from === 'i64') {
+    return to === 'i32' ? `bitcast<i32>(${x}.x)` : `${helpers.use('k_i64_to_f32')}(${x})`;
+  }
+  if (to === 'i64') return `${helpers.use(`k_${from}_to_i64`)}(${x})`;
+  if (from === 'i32' && to === 'f32') return `f32(${x})`;
+  if (from === 'f32' && to === 'i32') return `${helpers.use('k_f32_to_i32')}(${x})`;
+  throw new InternalError(`no WGSL for a cast of ${from} to ${to}`);
+}
+
+const scratch = new DataView(new ArrayBuffer(8));
+
+/** Bits of a float. */
+export function bitsText(value: number): string {
+  scratch.setFloat32(0, value);
+  return `0x${scratch.getUint32(0).toString(16)}u`;
+}
+
+/** A constant; floats that are not finite, and -0, are made of bits, since WGSL has no literals of them. */
+export function constantText(scalar: Scalar, value: number | bigint, helpers: Helpers): string {
+  switch (scalar) {
+    case 'bool':
+      return value === 0 ? 'false' : 'true';
+    case 'i32':
+      if (value === -(2 ** 31)) return 'i32(-2147483648)';
+      return Number(value) < 0 ? `(${value}i)` : `${value}i`;
+    case 'i64': {
+      scratch.setBigInt64(0, BigInt(value));
+      return `vec2<u32>(${scratch.getUint32(4)}u, ${scratch.getUint32(0)}u)`;
+    }
+    case 'f32': {
+      const float = Number(value);
+      if (!Number.isFinite(float) || Object.is(float, -0)) {
+        return `${helpers.use('k_float')}(${bitsText(float)})`;
+      }
+      return float < 0 ? `(${float}f)` : `${float}f`;
+    }
+    case 'f64':
+      scratch.setFloat64(0, Number(value));
+      return `vec2<u32>(${scratch.getUint32(4)}u, ${scratch.getUint32(0)}u)`;
+  }
+}

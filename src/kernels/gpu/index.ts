@@ -1,0 +1,19 @@
+import type { DeviceTarget, KernelTable } from '../../ops/declare/kernels.js';
+
+/** The kernels of devices whose threads are many and weak, and share memory in groups. */
+const gpuKernels: KernelTable = new Map();
+
+/** A GPU: its threads are the lanes, so that none has vectors of its own. */
+export const gpuTarget: DeviceTarget = {
+  name: 'gpu',
+  vectorBytes: 4,
+  vectorRegisters: 64,
+  fusesMultiplyAdd: false,
+  productSteps: 1,
+  firstCache: 2 ** 14,
+  secondCache: 2 ** 20,
+  inPlace: 2 ** 30,
+  isGrid: true,
+  addresses: 'i32',
+  kernels: gpuKernels,
+};

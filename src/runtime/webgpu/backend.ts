@@ -1,0 +1,223 @@
+import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../../base/dtype.js';
+import { DeviceError, InternalError } from '../../base/errors.js';
+import type { Shader } from '../../codegen/wgsl/shader.js';
+import type { Kernel } from '../../loop/language/nodes.js';
+import type { DeviceTarget } from '../../ops/declare/kernels.js';
+import type { Backend, Launch } from '../device/backend.js';
+import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
+import type { CommandCounts, GpuCommands } from './commands.js';
+import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
+
+/** Dtypes that shaders compute with, or pack. */
+const held = dtypes.filter((dtype) => dtype !== 'int64' && dtype !== 'float64');
+
+/** Configuration of a GPU as a device. */
+export interface WebGpuOptions {
+  readonly target: DeviceTarget;
+  readonly print: ShaderPrinter;
+  /** The most bytes of its memory that arrays may take. Default: no limit but the GPU's own. */
+  readonly memoryBudget?: number;
+  /** Finds a GPU again after one was lost. */
+  reopen(): Promise<GpuCommands>;
+}
+
+/** A shader and the number of its pipeline. */
+interface PreparedShader {
+  readonly shader: Shader;
+  readonly pipeline: number;
+}
+
+/** Bytes of whole words. */
+const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
+
+/** A GPU that is reached by WebGPU. */
+export class WebGpuBackend implements Backend {
+  readonly name = 'webgpu';
+  readonly limits: BackendLimits;
+  readonly target: DeviceTarget;
+  readonly #options: WebGpuOptions;
+  readonly #pool: BufferPool;
+  #commands: GpuCommands;
+  /** Numbers of pipelines by the text of their shaders. */
+  readonly #pipelines: Map<string, number> = new Map();
+  /** Since the device was last set up. */
+  #made: Set<number> = new Set();
+  /** Why the device cannot be used, while it is set up again and when that fails. */
+  #absence: DeviceError | null = null;
+  #recovery: Promise<void> = Promise.resolve();
+
+  constructor(commands: GpuCommands, options: WebGpuOptions) {
+    this.#commands = commands;
+    this.#options = options;
+    this.target = options.target;
+    const { bufferBytes } = commands.properties;
+    const { memoryBudget: budget } = options;
+    this.limits = {
+      dtypes: new Set(held),
+      bufferBytes,
+      alignment: 256,
+      ...(budget !== undefined && { budget }),
+    };
+    this.#pool = new BufferPool(commands, budget ?? Infinity);
+    commands.onLost((reason) => this.#lose(reason));
+  }
+
+  get answersAtOnce(): boolean {
+    return this.#commands.answersAtOnce;
+  }
+
+  get bytesInUse(): number {
+    return this.#pool.bytesInUse;
+  }
+
+  /** Bytes of the device's memory that are taken, those that are kept for later included. */
+  get bytesTaken(): number {
+    return this.#pool.bytesTaken;
+  }
+
+  get counts(): CommandCounts {
+    return this.#commands.counts;
+  }
+
+  get losses(): number {
+    return this.#pool.life;
+  }
+
+  allocate(dtype: DType, length: number): DeviceBuffer {
+    this.#refuseAbsent();
+    if (!this.limits.dtypes.has(dtype)) throw new InternalError(`the device has no ${dtype}`);
+    return this.#pool.allocate(dtype, length);
+  }
+
+  free(buffer: DeviceBuffer): void {
+    this.#pool.free(owned(buffer));
+  }
+
+  write(buffer: DeviceBuffer, elements: HostArray): void {
+    this.#refuseAbsent();
+    const own = owned(buffer);
+    this.#pool.revive(own);
+    const bytes = new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength);
+    if (bytes.length % 4 === 0) return this.#commands.write(own.id, own.base, bytes);
+    const whole = new Uint8Array(padded(bytes.length));
+    whole.set(bytes);
+    this.#commands.write(own.id, own.base, whole);
+  }
+
+  read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
+    const own = this.#present(buffer);
+    const { dtype, length, offset } = part ?? { dtype: own.dtype, length: own.length, offset: 0 };
+    const begin = Math.floor(offset / 4) * 4;
+    const end = padded(offset + bytesOf(dtype) * length);
+    const elements = (bytes: Uint8Array): HostArray => {
+      const first = bytes.byteOffset + offset - begin;
+      const own = bytes.buffer.slice(first, first + bytesOf(dtype) * length);
+      return viewOf(dtype, own, 0, length);
+    };
+    const answer = this.#commands.read(own.id, own.base + begin, end - begin);
+    return answer instanceof Promise ? answer.then(elements) : elements(answer);
+  }
+
+  copy(from: DeviceBuffer, to: DeviceBuffer): void {
+    const source = this.#present(from);
+    const target = owned(to);
+    this.#pool.revive(target);
+    this.#commands.copy(source, target, padded(source.bytes));
+  }
+
+  async synchronize(): Promise<void> {
+    await this.#recovery;
+    this.#refuseAbsent();
+    await this.#commands.synchronize();
+  }
+
+  prepare(kernel: Kernel): Launch {
+    const prepared = new Map<string, PreparedShader>();
+    return (args) => {
+      const { given, pattern } = bindingPattern(args);
+      const key = pattern.join();
+      let known = prepared.get(key);
+      if (known === undefined) {
+        const { features } = this.#commands.properties;
+        const shader = this.#options.print(kernel, pattern, features);
+        prepared.set(key, (known = { shader, pipeline: this.#numberOf(shader.text) }));
+      }
+      for (const buffer of given) this.#present(buffer);
+      this.#launch(kernel.name, known, args);
+    };
+  }
+
+  /** Gives the GPU back; no array on it can be used any more. */
+  close(): void {
+    this.#commands.close();
+  }
+
+  #launch(label: string, { shader, pipeline }: PreparedShader, args: Parameters<Launch>[0]): void {
+    const { text, bindings, uniformWords } = shader;
+    if (!this.#made.has(pipeline)) {
+      this.#commands.createPipeline(pipeline, { label, text, bindings, uniformWords });
+      this.#made.add(pipeline);
+    }
+    const { groups, uniforms, bindings: bound } = encodeLaunch(shader, args, this.#commands.properties.features); // prettier-ignore
+    const lent: GpuBuffer[] = [];
+    const buffers = bound.map((each) => {
+      if (typeof each !== 'number') return each.id;
+      const memory = this.#pool.allocate('uint8', Math.max(each, leastOwnBytes));
+      lent.push(memory);
+      return memory.id;
+    });
+    this.#commands.dispatch({ pipeline, buffers, uniforms, groups });
+    for (const memory of lent) this.#pool.free(memory);
+  }
+
+  #numberOf(text: string): number {
+    let number = this.#pipelines.get(text);
+    if (number === undefined) this.#pipelines.set(text, (number = this.#pipelines.size));
+    return number;
+  }
+
+  /** A buffer whose elements are there. */
+  #present(buffer: DeviceBuffer): GpuBuffer {
+    this.#refuseAbsent();
+    const own = owned(buffer);
+    if (own.life === this.#pool.life) return own;
+    throw new DeviceError('the elements of an array were lost with the device', {
+      op: 'webgpu',
+      advice: 'make the array again from what the host has',
+    });
+  }
+
+  #refuseAbsent(): void {
+    if (this.#absence === null) return;
+    const { problem, actual } = this.#absence;
+    throw new DeviceError(problem, {
+      op: 'webgpu',
+      actual,
+      advice: 'the device is set up again by itself: await deviceReady("webgpu")',
+      cause: this.#absence,
+    });
+  }
+
+  #lose(reason: DeviceError): void {
+    this.#absence = reason;
+    this.#recovery = this.#options.reopen().then(
+      (commands) => {
+        this.#commands = commands;
+        this.#pool.restart(commands);
+        this.#made = new Set();
+        this.#absence = null;
+        commands.onLost((again) => this.#lose(again));
+      },
+      (cause: unknown) => {
+        const actual = String(cause);
+        this.#absence = new DeviceError('the device was lost', { op: 'webgpu', actual, cause });
+      },
+    );
+  }
+}
+
+function owned(buffer: DeviceBuffer): GpuBuffer {
+  if (buffer instanceof GpuBuffer && buffer.id >= 0) return buffer;
+  throw new InternalError('this is no buffer of the GPU, or it has been freed');
+}

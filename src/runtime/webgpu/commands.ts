@@ -1,0 +1,71 @@
+import type { ShaderBinding, ShaderFeatures } from '../../codegen/wgsl/shader.js';
+import type { DeviceError } from '../../base/errors.js';
+
+/** Properties of a GPU that do not change. */
+export interface GpuProperties {
+  /** The most bytes that one buffer may have and be bound with. */
+  readonly bufferBytes: number;
+  readonly features: ShaderFeatures;
+}
+
+/** A compute pipeline to be made. */
+export interface PipelineDescription {
+  /** For error messages. */
+  readonly label: string;
+  readonly text: string;
+  readonly bindings: readonly ShaderBinding[];
+  readonly uniformWords: number;
+}
+
+/** A place in a buffer. */
+export interface BufferPosition {
+  readonly id: number;
+  /** In bytes: a multiple of 4. */
+  readonly base: number;
+}
+
+/** One dispatch of a pipeline, along one dimension. */
+export interface Dispatch {
+  readonly pipeline: number;
+  /** Buffers of the bindings, in order. */
+  readonly buffers: readonly number[];
+  readonly uniforms: Uint32Array;
+  readonly groups: number;
+}
+
+/** Counts of commands since the start. */
+export interface CommandCounts {
+  readonly dispatches: number;
+  readonly submits: number;
+  readonly reads: number;
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+}
+
+/**
+ * Commands to a GPU, carried out in order. Buffers and pipelines have numbers that the caller chooses, so that the
+ * commands can go to another thread. What goes wrong later rejects the next wait, and all others after it.
+ */
+export interface GpuCommands {
+  readonly properties: GpuProperties;
+  /** True if `read` gives bytes rather than a promise of them. */
+  readonly answersAtOnce: boolean;
+  readonly counts: CommandCounts;
+  /** A new buffer. Its size is a multiple of 4. */
+  createBuffer(buffer: number, bytes: number): void;
+  destroyBuffer(buffer: number): void;
+  createPipeline(pipeline: number, description: PipelineDescription): void;
+  dispatch(dispatch: Dispatch): void;
+  /** Copies whole words into a buffer. The bytes may be changed afterwards. */
+  write(buffer: number, offset: number, bytes: Uint8Array): void;
+  /** Copies whole words between buffers, or between parts of one that do not overlap. */
+  copy(from: BufferPosition, to: BufferPosition, bytes: number): void;
+  /** A copy of whole words. */
+  read(buffer: number, offset: number, bytes: number): Uint8Array | Promise<Uint8Array>;
+  /** Settled when everything so far is done. */
+  synchronize(): Promise<void>;
+  /** Calls back with the reason when the GPU is gone. It is not called for `close`. */
+  onLost(callback: (reason: DeviceError) => void): void;
+  /** Gives the GPU back with all of its memory. */
+  close(): void;
+}

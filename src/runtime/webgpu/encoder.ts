@@ -1,0 +1,360 @@
+import { DeviceError } from '../../base/errors.js';
+import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
+
+/** Dispatches in one submit: the more, the cheaper; the fewer, the sooner the GPU starts. */
+const mostDispatches = 32;
+
+/** Bytes of the buffer that small writes between dispatches come from, and the most bytes of one of them. */
+const uploadBytes = 2 ** 16;
+const mostUploaded = 2 ** 12;
+
+/** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
+const uniformBytes = 2 ** 16;
+
+/** Flags of WebGPU: not all runtimes have the objects with their names. */
+const usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 };
+const mapRead = 1;
+const computeStage = 4;
+
+/** Bind groups that are kept. */
+const mostGroups = 2048;
+
+interface Pipeline {
+  readonly pipeline: GPUComputePipeline;
+  readonly layout: GPUBindGroupLayout;
+  readonly uniformBytes: number;
+}
+
+interface Buffer {
+  readonly buffer: GPUBuffer;
+  /** The batch that used it last. */
+  batch: number;
+}
+
+type MutableCounts = { -readonly [Name in keyof CommandCounts]: number };
+
+/**
+ * Encodes commands for a GPU of this thread. Dispatches are collected in one compute pass and submitted together.
+ * Their uniforms lie in one buffer, which is written once for each submit: the queue writes it behind the submits that
+ * came before.
+ */
+export class GpuEncoder implements GpuCommands {
+  readonly properties: GpuProperties;
+  readonly answersAtOnce = false;
+  readonly counts: MutableCounts = { dispatches: 0, submits: 0, reads: 0, bytesWritten: 0, bytesRead: 0 }; // prettier-ignore
+  readonly #device: GPUDevice;
+  readonly #buffers: Map<number, Buffer> = new Map();
+  readonly #pipelines: Map<number, Pipeline> = new Map();
+  readonly #layouts: Map<string, GPUBindGroupLayout> = new Map();
+  readonly #groups: Map<string, GPUBindGroup> = new Map();
+  readonly #uniformBuffer: GPUBuffer;
+  readonly #uniforms: Uint32Array<ArrayBuffer> = new Uint32Array(uniformBytes / 4);
+  readonly #uniformAlignment: number;
+  #uniformEnd = 0;
+  readonly #uploadBuffer: GPUBuffer;
+  readonly #uploads: Uint8Array<ArrayBuffer> = new Uint8Array(uploadBytes);
+  #uploadEnd = 0;
+  /** For copies from a buffer to itself. */
+  #between: GPUBuffer | null = null;
+  #encoder: GPUCommandEncoder | null = null;
+  #pass: GPUComputePassEncoder | null = null;
+  #dispatches = 0;
+  #batch = 0;
+  /** Set by the first thing that goes wrong: nothing computed since can be trusted. */
+  #failure: DeviceError | null = null;
+  #isClosed = false;
+  /** Answers of error scopes that are still to come. */
+  readonly #pending: Set<Promise<void>> = new Set();
+
+  constructor(device: GPUDevice) {
+    this.#device = device;
+    this.properties = propertiesOf(device);
+    this.#uniformAlignment = device.limits.minUniformBufferOffsetAlignment;
+    this.#uniformBuffer = device.createBuffer({
+      label: 'uniforms',
+      size: uniformBytes,
+      usage: usages.uniform | usages.copyTarget,
+    });
+    this.#uploadBuffer = device.createBuffer({
+      label: 'uploads',
+      size: uploadBytes,
+      usage: usages.copySource | usages.copyTarget,
+    });
+    device.addEventListener('uncapturederror', ({ error }) => {
+      this.#fail('a command was refused', error.message);
+    });
+  }
+
+  onLost(callback: (reason: DeviceError) => void): void {
+    void this.#device.lost.then(({ message }) => {
+      if (this.#isClosed) return;
+      this.#failure = new DeviceError('the device was lost', { op: 'webgpu', actual: message });
+      callback(this.#failure);
+    });
+  }
+
+  createBuffer(buffer: number, bytes: number): void {
+    this.#device.pushErrorScope('out-of-memory');
+    const made = this.#device.createBuffer({
+      size: bytes,
+      usage: usages.storage | usages.copySource | usages.copyTarget,
+    });
+    this.#buffers.set(buffer, { buffer: made, batch: -1 });
+    this.#watch('the memory of the device is exhausted', `a buffer of ${bytes} bytes`);
+  }
+
+  destroyBuffer(buffer: number): void {
+    const { buffer: own, batch } = this.#buffers.get(buffer)!;
+    this.#buffers.delete(buffer);
+    if (batch === this.#batch) this.#submit();
+    own.destroy();
+  }
+
+  createPipeline(pipeline: number, description: PipelineDescription): void {
+    const { label, text, bindings, uniformWords } = description;
+    const device = this.#device;
+    device.pushErrorScope('validation');
+    const layout = this.#layout(bindings.map(({ access }) => access));
+    const module = device.createShaderModule({ label, code: text });
+    const made = device.createComputePipeline({
+      label,
+      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint: 'main' },
+    });
+    this.#pipelines.set(pipeline, { pipeline: made, layout, uniformBytes: uniformWords * 4 });
+    this.#watch('a kernel was refused', label);
+  }
+
+  dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
+    const own = this.#pipelines.get(pipeline)!;
+    if (this.#uniformEnd * 4 + own.uniformBytes > uniformBytes) this.#submit();
+    const offset = this.#uniformEnd;
+    this.#uniforms.set(uniforms, offset);
+    const aligned = Math.ceil(own.uniformBytes / this.#uniformAlignment) * this.#uniformAlignment;
+    this.#uniformEnd += aligned / 4;
+    const group = this.#group(pipeline, own, buffers);
+    const pass = (this.#pass ??= this.#commands.beginComputePass());
+    pass.setPipeline(own.pipeline);
+    pass.setBindGroup(0, group, [offset * 4]);
+    pass.dispatchWorkgroups(groups);
+    for (const buffer of buffers) this.#used(buffer);
+    this.counts.dispatches++;
+    if (++this.#dispatches >= mostDispatches) this.#submit();
+  }
+
+  write(buffer: number, offset: number, bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    const own = this.#buffers.get(buffer)!;
+    this.counts.bytesWritten += bytes.length;
+    if (own.batch === this.#batch) {
+      // The queue writes at once, that is before what has not been submitted.
+      if (bytes.length <= mostUploaded && this.#uploadEnd + bytes.length <= uploadBytes) {
+        return this.#upload(buffer, offset, bytes);
+      }
+      this.#submit();
+    }
+    const { buffer: memory } = bytes;
+    const source = memory instanceof ArrayBuffer ? new Uint8Array(memory, bytes.byteOffset, bytes.length) : new Uint8Array(bytes); // prettier-ignore
+    this.#device.queue.writeBuffer(own.buffer, offset, source);
+  }
+
+  /** Writes to a buffer in the middle of a batch. */
+  #upload(buffer: number, offset: number, bytes: Uint8Array): void {
+    this.#endPass();
+    this.#uploads.set(bytes, this.#uploadEnd);
+    const target = this.#used(buffer);
+    this.#commands.copyBufferToBuffer(
+      this.#uploadBuffer,
+      this.#uploadEnd,
+      target,
+      offset,
+      bytes.length,
+    );
+    this.#uploadEnd += bytes.length;
+  }
+
+  copy(from: BufferPosition, to: BufferPosition, bytes: number): void {
+    if (bytes === 0) return;
+    this.#endPass();
+    const [source, target] = [this.#used(from.id), this.#used(to.id)];
+    const commands = this.#commands;
+    if (source !== target) return commands.copyBufferToBuffer(source, from.base, target, to.base, bytes); // prettier-ignore
+    // WebGPU copies between different buffers only.
+    const between = (this.#between ??= this.#device.createBuffer({
+      label: 'between',
+      size: mostUploaded,
+      usage: usages.copySource | usages.copyTarget,
+    }));
+    for (let at = 0; at < bytes; at += mostUploaded) {
+      const length = Math.min(bytes - at, mostUploaded);
+      commands.copyBufferToBuffer(source, from.base + at, between, 0, length);
+      commands.copyBufferToBuffer(between, 0, target, to.base + at, length);
+    }
+  }
+
+  async read(buffer: number, offset: number, bytes: number): Promise<Uint8Array> {
+    this.counts.reads++;
+    this.counts.bytesRead += bytes;
+    if (bytes === 0) {
+      await this.synchronize();
+      return new Uint8Array(0);
+    }
+    const staging = this.#device.createBuffer({
+      label: 'staging',
+      size: bytes,
+      usage: usages.mapRead | usages.copyTarget,
+    });
+    this.#endPass();
+    this.#commands.copyBufferToBuffer(this.#used(buffer), offset, staging, 0, bytes);
+    this.#submit();
+    try {
+      const pending = [...this.#pending];
+      await this.#answered(staging.mapAsync(mapRead));
+      await Promise.all(pending);
+      this.#refuse();
+      return new Uint8Array(staging.getMappedRange()).slice();
+    } finally {
+      staging.destroy();
+    }
+  }
+
+  async synchronize(): Promise<void> {
+    this.#submit();
+    const pending = [...this.#pending];
+    await this.#answered(this.#device.queue.onSubmittedWorkDone());
+    await Promise.all(pending);
+    this.#refuse();
+  }
+
+  /** Has the GPU be lost, as by a driver that crashes. */
+  lose(): void {
+    this.#device.destroy();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#device.destroy();
+  }
+
+  get #commands(): GPUCommandEncoder {
+    return (this.#encoder ??= this.#device.createCommandEncoder());
+  }
+
+  #used(buffer: number): GPUBuffer {
+    const own = this.#buffers.get(buffer)!;
+    own.batch = this.#batch;
+    return own.buffer;
+  }
+
+  #endPass(): void {
+    this.#pass?.end();
+    this.#pass = null;
+  }
+
+  #submit(): void {
+    if (this.#encoder === null) return;
+    this.#endPass();
+    const { queue } = this.#device;
+    if (this.#uniformEnd > 0) {
+      queue.writeBuffer(this.#uniformBuffer, 0, this.#uniforms, 0, this.#uniformEnd);
+    }
+    if (this.#uploadEnd > 0) {
+      queue.writeBuffer(this.#uploadBuffer, 0, this.#uploads, 0, this.#uploadEnd);
+      this.#uploadEnd = 0;
+    }
+    queue.submit([this.#encoder.finish()]);
+    this.#encoder = null;
+    this.#uniformEnd = 0;
+    this.#dispatches = 0;
+    this.#batch++;
+    this.counts.submits++;
+  }
+
+  #layout(accesses: readonly ('read' | 'read_write')[]): GPUBindGroupLayout {
+    const key = accesses.join();
+    let layout = this.#layouts.get(key);
+    if (layout === undefined) {
+      const visibility = computeStage;
+      layout = this.#device.createBindGroupLayout({
+        entries: [
+          { binding: 0, visibility, buffer: { type: 'uniform', hasDynamicOffset: true } },
+          ...accesses.map((access, k): GPUBindGroupLayoutEntry => {
+            const type = access === 'read' ? 'read-only-storage' : 'storage';
+            return { binding: k + 1, visibility, buffer: { type } };
+          }),
+        ],
+      });
+      this.#layouts.set(key, layout);
+    }
+    return layout;
+  }
+
+  #group(pipeline: number, own: Pipeline, buffers: readonly number[]): GPUBindGroup {
+    const key = `${pipeline}:${buffers.join()}`;
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      if (this.#groups.size >= mostGroups) this.#groups.clear();
+      group = this.#device.createBindGroup({
+        layout: own.layout,
+        entries: [
+          { binding: 0, resource: { buffer: this.#uniformBuffer, size: own.uniformBytes } },
+          ...buffers.map((buffer, k) => ({
+            binding: k + 1,
+            resource: { buffer: this.#buffers.get(buffer)!.buffer },
+          })),
+        ],
+      });
+      this.#groups.set(key, group);
+    }
+    return group;
+  }
+
+  /** Ends the innermost error scope. */
+  #watch(problem: string, what: string): void {
+    const answer = this.#device.popErrorScope().then(
+      (error) => {
+        if (error !== null) this.#fail(problem, `${what}: ${error.message}`);
+      },
+      (error: unknown) => this.#fail(problem, `${what}: ${String(error)}`), // where the device is gone
+    );
+    this.#pending.add(answer);
+    void answer.then(() => this.#pending.delete(answer));
+  }
+
+  #fail(problem: string, actual: string): void {
+    this.#failure ??= new DeviceError(problem, { op: 'webgpu', actual });
+  }
+
+  /** Waits for the GPU, which refuses to answer when it is gone. */
+  async #answered(promise: Promise<unknown>): Promise<void> {
+    try {
+      await promise;
+    } catch (cause) {
+      this.#refuse();
+      throw new DeviceError('the device did not answer', { op: 'webgpu', cause });
+    }
+  }
+
+  #refuse(): void {
+    if (this.#failure === null) return;
+    // Of its own stack: whoever waits is told.
+    const { problem, actual, advice } = this.#failure;
+    throw new DeviceError(problem, { op: 'webgpu', actual, advice, cause: this.#failure });
+  }
+}
+
+function propertiesOf({ limits, features }: GPUDevice): GpuProperties {
+  const bytes = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
+  return {
+    bufferBytes: Math.floor(bytes / 256) * 256,
+    features: {
+      f16: features.has('shader-f16'),
+      maxWorkgroupInvocations: Math.min(
+        limits.maxComputeInvocationsPerWorkgroup,
+        limits.maxComputeWorkgroupSizeX,
+      ),
+      maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
+      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DeviceError, KaonError } from '../../src/base/errors.js';
+import type { Program } from '../../src/ir/program.js';
+import { refuseElements } from '../../src/ops/declare/check.js';
+import { declarationOf } from '../../src/ops/declare/facets.js';
+import { registry } from '../../src/ops/registry.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import { DeviceExecutable } from '../../src/runtime/device/executable.js';
+import type { DeviceQueue } from '../../src/runtime/device/queue.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
+import {
+  bindSizes,
+  generator,
+  sampleCases,
+  sampleOperands,
+  sampleProgram,
+} from '../support/samples.js';
+import { dealt } from '../support/settings.js';
+import { differenceOf, marginsOf } from './margins.js';
+
+/** Sizes of nothing, of one, and of what no team divides evenly. */
+const choices = [0, 1, 3, 5];
+
+function there(queue: DeviceQueue, { storage, shape }: Operand): Operand {
+  return queue.has(storage.dtype)
+    ? { storage: storage.onBackend(queue), shape }
+    : { storage, shape };
+}
+
+async function here({ storage, shape }: Operand): Promise<Operand> {
+  return { storage: new Storage(storage.dtype, await storage.read()), shape };
+}
+
+/** True if the call of a sample refuses elements of its operands. */
+function isRefused(program: Program, operands: readonly Operand[]): boolean {
+  return [...program.graph.nodes()].some((id) => {
+    const call = program.node(id);
+    if (call.kind !== 'call') return false;
+    const { check } = declarationOf(call.op);
+    const given = program.operands(id);
+    const k = check === undefined ? -1 : program.inputs.indexOf(given[check.operand]);
+    if (k < 0) return false;
+    try {
+      refuseElements(check!, operands[k].storage.host, given.map(({ type }) => type), call.attributes); // prettier-ignore
+      return false;
+    } catch (error) {
+      assert.ok(error instanceof KaonError);
+      return true;
+    }
+  });
+}
+
+function decidesResults({ outputs }: Program): boolean {
+  return outputs.some(({ value }) => value.type.shape.some((dim) => typeof dim !== 'number'));
+}
+
+/** Tests that each operator computes on devices what it computes on the CPU. */
+export function testOnDevices(queues: readonly DeviceQueue[], skip: string | false = false): void {
+  for (const sampleCase of dealt(sampleCases(registry.values()))) {
+    const { sample, label } = sampleCase;
+
+    test(`${label}: a device computes what the CPU does`, { skip }, async () => {
+      const random = generator(label.length + sample.args.length);
+      for (const base of choices) {
+        const sizes = bindSizes(sample, () =>
+          base < 2 ? base : choices[Math.floor(random() * choices.length)],
+        );
+        const program = sampleProgram(sampleCase, { sizes });
+        const operands = sampleOperands(sample, sizes, random);
+        const expected = compile(program, { tier: 'wasm' }).run(operands);
+        const margins = marginsOf(sampleCase, program, operands);
+        for (const queue of queues) {
+          const executable = new DeviceExecutable(program, queue, 'islands');
+          const given = operands.map((operand) => there(queue, operand));
+          if (!queue.answersAtOnce && decidesResults(program)) {
+            assert.throws(() => executable.run(given), DeviceError);
+            continue;
+          }
+          if (isRefused(program, operands)) {
+            // At once, or by whoever reads what was made of the elements.
+            await assert.rejects(async () => executable.run(given)[0].storage.read(), KaonError);
+            continue;
+          }
+          const results = executable.run(given);
+          for (const [k, result] of results.entries()) {
+            const found = differenceOf(await here(result), expected[k], margins[k]);
+            assert.equal(found, null, `sizes ${JSON.stringify([...sizes])}`);
+          }
+          await queue.synchronize();
+          executable.release();
+        }
+        if (sizes.size === 0) break;
+      }
+    });
+  }
+}

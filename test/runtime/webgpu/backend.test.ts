@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { DeviceError } from '../../../src/base/errors.js';
+import type { BindingPattern, Shader } from '../../../src/codegen/wgsl/shader.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Kernel } from '../../../src/loop/language/nodes.js';
+import { wasmTarget } from '../../../src/loop/language/target.js';
+import { byDefinition } from '../../../src/ops/declare/kernels.js';
+import { openGpu } from '../../../src/runtime/webgpu/adapter.js';
+import { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
+import { gpuForTests } from '../../support/webgpu.js';
+
+/*
+ * The device with shaders that are written by hand: buffers, commands, failures. What shaders of kernels compute is
+ * told by the laws.
+ */
+
+const gpu = await gpuForTests();
+const skip = typeof gpu === 'string' ? gpu : false;
+const opened: WebGpuBackend[] = [];
+
+async function open(memoryBudget?: number, print = affine): Promise<WebGpuBackend> {
+  const options = { target: byDefinition(wasmTarget), print, reopen: () => openGpu() };
+  const backend = new WebGpuBackend(await openGpu(), {
+    ...options,
+    ...(memoryBudget !== undefined && { memoryBudget }),
+  });
+  opened.push(backend);
+  return backend;
+}
+
+after(() => {
+  for (const backend of opened) backend.close();
+  if (typeof gpu !== 'string') gpu.close();
+});
+
+/** `to[k] = from[k] * scale + to[k]` for k below count. */
+const kernel: Kernel = e.kernel(
+  'affine',
+  [
+    e.buffer('to', 'f32'),
+    e.buffer('from', 'f32'),
+    e.variable('count', 'i32'),
+    e.variable('scale', 'f32'),
+  ],
+  e.block(),
+);
+
+function affine(_: Kernel, pattern: BindingPattern): Shader {
+  const isOne = pattern[0] === pattern[1];
+  const from = isOne ? 'b0' : 'b1';
+  return {
+    text: `
+      struct Uniforms { words: array<vec4u, 2> }
+      @group(0) @binding(0) var<uniform> u: Uniforms;
+      @group(0) @binding(1) var<storage, read_write> b0: array<f32>;
+      ${isOne ? '' : '@group(0) @binding(2) var<storage, read> b1: array<f32>;'}
+      @compute @workgroup_size(64)
+      fn main(@builtin(global_invocation_id) id: vec3u) {
+        let stride = u.words[1].x * 64u;
+        for (var k = id.x; k < u.words[0].z; k += stride) {
+          let to = u.words[0].x + k;
+          b0[to] = ${from}[u.words[0].y + k] * bitcast<f32>(u.words[0].w) + b0[to];
+        }
+      }`,
+    parameters: [
+      { kind: 'elements', storage: 'f32', binding: 0, word: 0 },
+      { kind: 'elements', storage: 'f32', binding: isOne ? 0 : 1, word: 1 },
+      { kind: 'number', scalar: 'i32', word: 2 },
+      { kind: 'number', scalar: 'f32', word: 3 },
+    ],
+    bindings: isOne ? [{ access: 'read_write' }] : [{ access: 'read_write' }, { access: 'read' }],
+    uniformWords: 8,
+    zeroWord: null,
+    groupsWord: 4,
+    workgroupSize: 64,
+    workgroups: ([, , count], most) => Math.max(Math.min(Math.ceil(count! / 64), most), 1),
+  };
+}
+
+const floats = (length: number, f: (k: number) => number): Float32Array =>
+  Float32Array.from({ length }, (_, k) => f(k));
+
+test(
+  'elements of all widths come back as they were written, whole and in part',
+  { skip },
+  async () => {
+    const backend = await open();
+    for (const length of [0, 1, 2, 3, 5, 255, 256, 257]) {
+      for (const [dtype, elements] of [
+        ['uint8', Uint8Array.from({ length }, (_, k) => (k * 7) % 256)],
+        ['float16', Uint16Array.from({ length }, (_, k) => k * 257)],
+        ['int32', Int32Array.from({ length }, (_, k) => -k)],
+        ['float32', floats(length, (k) => k / 3)],
+      ] as const) {
+        const buffer = backend.allocate(dtype, length);
+        backend.write(buffer, elements);
+        assert.deepEqual(await backend.read(buffer), elements);
+        if (length > 2) {
+          const part = { dtype, length: length - 2, offset: elements.BYTES_PER_ELEMENT };
+          assert.deepEqual(await backend.read(buffer, part), elements.slice(1, -1));
+        }
+        const other = backend.allocate(dtype, length);
+        backend.copy(buffer, other);
+        backend.free(buffer);
+        assert.deepEqual(await backend.read(other), elements);
+        backend.free(other);
+      }
+    }
+    assert.equal(backend.bytesInUse, 0);
+  },
+);
+
+test('a launch computes on parts of buffers, also of one buffer', { skip }, async () => {
+  const backend = await open();
+  const launch = backend.prepare(kernel);
+  const [to, from] = [backend.allocate('float32', 1000), backend.allocate('float32', 1000)];
+  backend.write(
+    to,
+    floats(1000, (k) => k),
+  );
+  backend.write(
+    from,
+    floats(1000, (k) => -k),
+  );
+  launch([{ buffer: to, offset: 40 }, { buffer: from, offset: 4 }, 300, 2]);
+  const expected = floats(1000, (k) => (k >= 10 && k < 310 ? k - 2 * (k - 9) : k));
+  assert.deepEqual(await backend.read(to), expected);
+  launch([{ buffer: to, offset: 0 }, { buffer: to, offset: 2000 }, 100, 0.5]);
+  const folded = expected.map((x, k) => (k < 100 ? expected[k + 500] / 2 + x : x));
+  assert.deepEqual(await backend.read(to), folded);
+});
+
+test('what is written, computed, freed and used again keeps its order', { skip }, async () => {
+  const backend = await open();
+  const launch = backend.prepare(kernel);
+  const sum = backend.allocate('float32', 4);
+  backend.write(sum, new Float32Array(4));
+  const { submits } = backend.counts;
+  for (let k = 1; k <= 200; k++) {
+    const term = backend.allocate('float32', 4);
+    backend.write(
+      term,
+      floats(4, () => k),
+    );
+    launch([{ buffer: sum, offset: 0 }, { buffer: term, offset: 0 }, 4, 1]);
+    backend.free(term);
+  }
+  assert.deepEqual(
+    await backend.read(sum),
+    floats(4, () => 20100),
+  );
+  // Writes between dispatches need no submits of their own.
+  assert.equal(backend.counts.submits - submits, 7);
+  assert.equal(backend.bytesInUse, 16);
+  // Small buffers share memory.
+  assert.ok(backend.bytesTaken <= 2 ** 18);
+});
+
+test('dispatches are submitted together, with their own numbers each', { skip }, async () => {
+  const backend = await open();
+  const launch = backend.prepare(kernel);
+  const [to, from] = [backend.allocate('float32', 100), backend.allocate('float32', 1)];
+  backend.write(to, new Float32Array(100));
+  backend.write(from, new Float32Array([1]));
+  const before = { ...backend.counts };
+  for (let k = 0; k < 100; k++) {
+    launch([{ buffer: to, offset: 4 * k }, { buffer: from, offset: 0 }, 1, k]);
+  }
+  assert.deepEqual(
+    await backend.read(to),
+    floats(100, (k) => k),
+  );
+  const { dispatches, submits, reads } = backend.counts;
+  assert.equal(dispatches - before.dispatches, 100);
+  assert.equal(submits - before.submits, 4);
+  assert.equal(reads - before.reads, 1);
+});
+
+test(
+  'beyond the budget nothing is changed, and what was freed is used again',
+  { skip },
+  async () => {
+    const backend = await open(2 ** 16);
+    const kept = backend.allocate('float32', 2 ** 13);
+    backend.write(
+      kept,
+      floats(2 ** 13, (k) => k),
+    );
+    const bytes = backend.bytesInUse;
+    assert.throws(() => backend.allocate('float32', 2 ** 14), DeviceError);
+    assert.equal(backend.bytesInUse, bytes);
+    for (let k = 0; k < 100; k++) {
+      // Of many sizes: what is kept for one makes room for another.
+      backend.free(backend.allocate('uint8', 2 ** 14 + 2 ** 7 * k));
+      assert.ok(backend.bytesTaken <= 2 ** 16);
+    }
+    assert.deepEqual(
+      await backend.read(kept),
+      floats(2 ** 13, (k) => k),
+    );
+    assert.throws(() => backend.allocate('float32', 2 ** 31), DeviceError);
+  },
+);
+
+test('a shader that does not compile fails whatever is waited for', { skip }, async () => {
+  const backend = await open(undefined, (given, pattern) => ({
+    ...affine(given, pattern),
+    text: 'fn main( {',
+  }));
+  const buffer = backend.allocate('float32', 4);
+  backend.write(buffer, new Float32Array(4));
+  backend.prepare(kernel)([{ buffer, offset: 0 }, { buffer, offset: 8 }, 1, 1]);
+  for (const wait of [() => backend.read(buffer), () => backend.synchronize()]) {
+    await assert.rejects(async () => wait(), (error) => error instanceof DeviceError && /affine/.test(error.message)); // prettier-ignore
+  }
+});
+
+test(
+  'a lost device is set up again: old elements are refused, new ones work',
+  { skip },
+  async () => {
+    const gpus = [await openGpu(), await openGpu()];
+    const reopen = async () => gpus[1];
+    const backend = new WebGpuBackend(gpus[0], { target: byDefinition(wasmTarget), print: affine, reopen }); // prettier-ignore
+    opened.push(backend);
+    const launch = backend.prepare(kernel);
+    const [to, from] = [backend.allocate('float32', 4), backend.allocate('float32', 4)];
+    backend.write(
+      to,
+      floats(4, (k) => k),
+    );
+    backend.write(
+      from,
+      floats(4, (k) => k),
+    );
+    const pending = backend.read(to) as Promise<unknown>;
+    gpus[0].lose();
+    await assert.rejects(pending, DeviceError);
+    await assert.rejects(async () => backend.read(to), DeviceError);
+    await backend.synchronize();
+    assert.throws(() => backend.read(to), DeviceError);
+    assert.throws(() => launch([{ buffer: to, offset: 0 }, { buffer: from, offset: 0 }, 4, 1]), DeviceError); // prettier-ignore
+    backend.write(
+      to,
+      floats(4, (k) => k),
+    );
+    backend.write(
+      from,
+      floats(4, () => 1),
+    );
+    launch([{ buffer: to, offset: 0 }, { buffer: from, offset: 0 }, 4, 1]);
+    assert.deepEqual(
+      await backend.read(to),
+      floats(4, (k) => k + 1),
+    );
+  },
+);
