@@ -5,12 +5,11 @@ import { type Checks, checksOf } from '../../passes/simplify/checks.js';
 import { foreignInCapturedCode, refuseInCapturedCode } from '../../passes/host/elements.js';
 import {
   earliestReport,
-  watching,
-  type Watching,
   firstReport,
   firstReported,
   presenceReport,
-} from '../../passes/host/watch.js';
+} from '../../passes/host/report.js';
+import { watching, type Watching } from '../../passes/host/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
 import type { NDArray } from '../core/ndarray.js';

@@ -10,9 +10,8 @@ import {
   earliestReport,
   firstReported,
   presenceReport,
-  watching,
-  type Watching,
-} from '../../passes/host/watch.js';
+} from '../../passes/host/report.js';
+import { watching, type Watching } from '../../passes/host/watch.js';
 import { checksOf } from '../../passes/simplify/checks.js';
 import { compile } from '../compile/compile.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
