@@ -1,31 +1,11 @@
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { type OnnxRuntime, registerOnnxruntime } from '../../src/onnxruntime.js';
-import { checkout } from '../support/sources.js';
+import { runtime, skip } from './installed.js';
 
 /* Networks of which onnxruntime runs parts, against the same networks run here. */
 
-/** The package, on which this one does not depend: of the checkout, or of its runs beside others. */
-function installed(): OnnxRuntime | null {
-  for (const folder of ['.', 'parity', 'bench']) {
-    const require = createRequire(join(checkout, folder, 'package.json'));
-    try {
-      return require('onnxruntime-node') as OnnxRuntime;
-    } catch (error) {
-      if ((error as { readonly code?: string }).code !== 'MODULE_NOT_FOUND') throw error;
-    }
-  }
-  return null;
-}
-
-const runtime = installed();
-const skip =
-  runtime === null
-    ? 'onnxruntime-node is not installed: npm ci --ignore-scripts --prefix parity'
-    : false;
 if (runtime !== null) registerOnnxruntime({ name: 'ort', runtime });
 const options = { backend: 'ort' } as const;
 
