@@ -136,7 +136,9 @@ class KernelPrinter {
       }
       case 'declare': {
         const { variable, value } = stmt;
-        const [text] = this.#values(value);
+        // A sum that begins with 0 and has one term would be the term, though 0 and -0 are 0.
+        const isSum = this.#assigned.has(variable) && value.type.scalar === 'f32' && value.kind === 'const'; // prettier-ignore
+        const text = isSum ? this.#hidden(value) : this.#values(value)[0];
         if (variablesIn(value, this.#invocations)) this.#invocations.add(variable);
         const kind = this.#assigned.has(variable) ? 'var' : 'let';
         return this.#line(`${kind} ${this.#name(variable)} = ${text};`);
