@@ -5,7 +5,7 @@ import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { Backend, Launch } from '../device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
-import { BufferPool, GpuBuffer } from './buffers.js';
+import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, GpuCommands } from './commands.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
@@ -99,10 +99,10 @@ export class WebGpuBackend implements Backend {
     const own = owned(buffer);
     this.#pool.revive(own);
     const bytes = new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength);
-    if (bytes.length % 4 === 0) return this.#commands.write(own.id, bytes);
+    if (bytes.length % 4 === 0) return this.#commands.write(own.id, own.base, bytes);
     const whole = new Uint8Array(padded(bytes.length));
     whole.set(bytes);
-    this.#commands.write(own.id, whole);
+    this.#commands.write(own.id, own.base, whole);
   }
 
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
@@ -115,7 +115,7 @@ export class WebGpuBackend implements Backend {
       const own = bytes.buffer.slice(first, first + bytesOf(dtype) * length);
       return viewOf(dtype, own, 0, length);
     };
-    const answer = this.#commands.read(own.id, begin, end - begin);
+    const answer = this.#commands.read(own.id, own.base + begin, end - begin);
     return answer instanceof Promise ? answer.then(elements) : elements(answer);
   }
 
@@ -123,7 +123,7 @@ export class WebGpuBackend implements Backend {
     const source = this.#present(from);
     const target = owned(to);
     this.#pool.revive(target);
-    this.#commands.copy(source.id, target.id, padded(source.bytes));
+    this.#commands.copy(source, target, padded(source.bytes));
   }
 
   async synchronize(): Promise<void> {
@@ -135,7 +135,7 @@ export class WebGpuBackend implements Backend {
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, PreparedShader>();
     return (args) => {
-      const { buffers, pattern } = bindingPattern(args);
+      const { given, pattern } = bindingPattern(args);
       const key = pattern.join();
       let known = prepared.get(key);
       if (known === undefined) {
@@ -143,7 +143,7 @@ export class WebGpuBackend implements Backend {
         const shader = this.#options.print(kernel, pattern, features);
         prepared.set(key, (known = { shader, pipeline: this.#numberOf(shader.text) }));
       }
-      for (const buffer of buffers) this.#present(buffer);
+      for (const buffer of given) this.#present(buffer);
       this.#launch(kernel.name, known, args);
     };
   }
@@ -163,7 +163,7 @@ export class WebGpuBackend implements Backend {
     const lent: GpuBuffer[] = [];
     const buffers = bound.map((each) => {
       if (typeof each !== 'number') return each.id;
-      const memory = this.#pool.allocate('uint8', each);
+      const memory = this.#pool.allocate('uint8', Math.max(each, leastOwnBytes));
       lent.push(memory);
       return memory.id;
     });

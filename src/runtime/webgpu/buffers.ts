@@ -6,8 +6,21 @@ import type { GpuCommands } from './commands.js';
 /** Smallest size class, in bytes. */
 const smallest = 256;
 
+/** The most bytes of buffers that share memory, and the most bytes of memory that they share. */
+const mostShared = 2 ** 10;
+const slabBytes = 2 ** 18;
+
+/** The least bytes of a buffer that shares its memory with no other. */
+export const leastOwnBytes: number = mostShared + 1;
+
 /** The most bytes that are kept for later. */
 const mostKept = 2 ** 28;
+
+/** Memory of one buffer: a numbered buffer of the GPU, from a byte on. */
+interface Place {
+  readonly id: number;
+  readonly base: number;
+}
 
 /** Memory of a GPU with elements of one dtype. */
 export class GpuBuffer implements DeviceBuffer {
@@ -15,13 +28,16 @@ export class GpuBuffer implements DeviceBuffer {
   readonly length: number;
   /** Number of the memory; -1 once it has been freed. */
   id: number;
+  /** The byte of the memory at which the elements begin. */
+  base: number;
   /** Life of the device in which the elements were made; see `BufferPool.life`. */
   life: number;
 
-  constructor(dtype: DType, length: number, id: number, life: number) {
+  constructor(dtype: DType, length: number, { id, base }: Place, life: number) {
     this.dtype = dtype;
     this.length = length;
     this.id = id;
+    this.base = base;
     this.life = life;
   }
 
@@ -39,7 +55,8 @@ export function sizeClass(bytes: number): number {
 
 /**
  * Memory of a GPU in buffers of certain sizes, which are used again. Since commands are carried out in order, a buffer
- * may be given to somebody else as soon as all commands that use it have been given.
+ * may be given to somebody else as soon as all commands that use it have been given. Small ones share memory: buffers
+ * of the GPU cost thousands of bytes each, and more than that until code returns to the event loop.
  */
 export class BufferPool {
   readonly #bufferBytes: number;
@@ -49,7 +66,7 @@ export class BufferPool {
   life = 0;
   #ids = 0;
   /** Free memory by size class. */
-  readonly #free: Map<number, number[]> = new Map();
+  readonly #free: Map<number, Place[]> = new Map();
   #keptBytes = 0;
   /** Of memory in use, in size classes. */
   #usedBytes = 0;
@@ -82,31 +99,34 @@ export class BufferPool {
   }
 
   free(buffer: GpuBuffer): void {
-    const { bytes, id, life } = buffer;
+    const { bytes, id, base, life } = buffer;
     const size = this.#sizeOf(bytes);
     buffer.id = -1;
     this.#bytesInUse -= bytes;
     this.#usedBytes -= size;
     if (life !== this.life) return;
-    if (this.#keptBytes + size > mostKept) return this.#commands.destroyBuffer(id);
-    let free = this.#free.get(size);
-    if (free === undefined) this.#free.set(size, (free = []));
-    free.push(id);
-    this.#keptBytes += size;
+    if (!this.#isShared(size) && this.#keptBytes + size > mostKept)
+      return this.#commands.destroyBuffer(id);
+    this.#keep(size, { id, base });
   }
 
   /** Gives a buffer of an earlier life memory again, for new elements. */
   revive(buffer: GpuBuffer): void {
     if (buffer.life === this.life) return;
-    buffer.id = this.#take(this.#sizeOf(buffer.bytes));
+    const { id, base } = this.#take(this.#sizeOf(buffer.bytes));
+    buffer.id = id;
+    buffer.base = base;
     buffer.life = this.life;
   }
 
-  /** Destroys the memory that is kept for later. */
+  /** Destroys the memory that is kept for later, but what others share. */
   trim(): void {
-    for (const ids of this.#free.values()) for (const id of ids) this.#commands.destroyBuffer(id);
-    this.#free.clear();
-    this.#keptBytes = 0;
+    for (const [size, places] of this.#free) {
+      if (this.#isShared(size)) continue;
+      for (const { id } of places) this.#commands.destroyBuffer(id);
+      this.#keptBytes -= size * places.length;
+      this.#free.delete(size);
+    }
   }
 
   /** Goes on with another GPU: all elements so far are gone. */
@@ -142,15 +162,28 @@ export class BufferPool {
     return size;
   }
 
-  #take(size: number): number {
+  #isShared(size: number): boolean {
+    return size <= mostShared && this.#budget >= 16 * slabBytes;
+  }
+
+  #keep(size: number, place: Place): void {
+    let free = this.#free.get(size);
+    if (free === undefined) this.#free.set(size, (free = []));
+    free.push(place);
+    this.#keptBytes += size;
+  }
+
+  #take(size: number): Place {
     const kept = this.#free.get(size)?.pop();
     if (kept !== undefined) {
       this.#keptBytes -= size;
       return kept;
     }
-    if (this.bytesTaken + size > this.#budget) this.trim();
+    const bytes = this.#isShared(size) ? slabBytes : size;
+    if (this.bytesTaken + bytes > this.#budget) this.trim();
     const id = this.#ids++;
-    this.#commands.createBuffer(id, size);
-    return id;
+    this.#commands.createBuffer(id, bytes);
+    for (let base = size; base + size <= bytes; base += size) this.#keep(size, { id, base });
+    return { id, base: 0 };
   }
 }

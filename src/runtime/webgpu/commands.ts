@@ -17,6 +17,13 @@ export interface PipelineDescription {
   readonly uniformWords: number;
 }
 
+/** A place in a buffer. */
+export interface BufferPosition {
+  readonly id: number;
+  /** In bytes: a multiple of 4. */
+  readonly base: number;
+}
+
 /** One dispatch of a pipeline, along one dimension. */
 export interface Dispatch {
   readonly pipeline: number;
@@ -49,10 +56,10 @@ export interface GpuCommands {
   destroyBuffer(buffer: number): void;
   createPipeline(pipeline: number, description: PipelineDescription): void;
   dispatch(dispatch: Dispatch): void;
-  /** Copies whole words into the beginning of a buffer. The bytes may be changed afterwards. */
-  write(buffer: number, bytes: Uint8Array): void;
-  /** Copies whole words from the beginning of one buffer to that of another. */
-  copy(from: number, to: number, bytes: number): void;
+  /** Copies whole words into a buffer. The bytes may be changed afterwards. */
+  write(buffer: number, offset: number, bytes: Uint8Array): void;
+  /** Copies whole words between buffers, or between parts of one that do not overlap. */
+  copy(from: BufferPosition, to: BufferPosition, bytes: number): void;
   /** A copy of whole words. */
   read(buffer: number, offset: number, bytes: number): Uint8Array | Promise<Uint8Array>;
   /** Settled when everything so far is done. */

@@ -1,5 +1,5 @@
 import { DeviceError } from '../../base/errors.js';
-import type { CommandCounts, Dispatch, GpuCommands, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
+import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
 
 /** Dispatches in one submit: the more, the cheaper; the fewer, the sooner the GPU starts. */
 const mostDispatches = 32;
@@ -54,6 +54,8 @@ export class GpuEncoder implements GpuCommands {
   readonly #uploadBuffer: GPUBuffer;
   readonly #uploads: Uint8Array<ArrayBuffer> = new Uint8Array(uploadBytes);
   #uploadEnd = 0;
+  /** For copies from a buffer to itself. */
+  #between: GPUBuffer | null = null;
   #encoder: GPUCommandEncoder | null = null;
   #pass: GPUComputePassEncoder | null = null;
   #dispatches = 0;
@@ -140,36 +142,54 @@ export class GpuEncoder implements GpuCommands {
     if (++this.#dispatches >= mostDispatches) this.#submit();
   }
 
-  write(buffer: number, bytes: Uint8Array): void {
+  write(buffer: number, offset: number, bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const own = this.#buffers.get(buffer)!;
     this.counts.bytesWritten += bytes.length;
     if (own.batch === this.#batch) {
       // The queue writes at once, that is before what has not been submitted.
       if (bytes.length <= mostUploaded && this.#uploadEnd + bytes.length <= uploadBytes) {
-        return this.#upload(buffer, bytes);
+        return this.#upload(buffer, offset, bytes);
       }
       this.#submit();
     }
     const { buffer: memory } = bytes;
     const source = memory instanceof ArrayBuffer ? new Uint8Array(memory, bytes.byteOffset, bytes.length) : new Uint8Array(bytes); // prettier-ignore
-    this.#device.queue.writeBuffer(own.buffer, 0, source);
+    this.#device.queue.writeBuffer(own.buffer, offset, source);
   }
 
   /** Writes to a buffer in the middle of a batch. */
-  #upload(buffer: number, bytes: Uint8Array): void {
+  #upload(buffer: number, offset: number, bytes: Uint8Array): void {
     this.#endPass();
     this.#uploads.set(bytes, this.#uploadEnd);
     const target = this.#used(buffer);
-    this.#commands.copyBufferToBuffer(this.#uploadBuffer, this.#uploadEnd, target, 0, bytes.length);
+    this.#commands.copyBufferToBuffer(
+      this.#uploadBuffer,
+      this.#uploadEnd,
+      target,
+      offset,
+      bytes.length,
+    );
     this.#uploadEnd += bytes.length;
   }
 
-  copy(from: number, to: number, bytes: number): void {
+  copy(from: BufferPosition, to: BufferPosition, bytes: number): void {
     if (bytes === 0) return;
     this.#endPass();
-    const [source, target] = [this.#used(from), this.#used(to)];
-    this.#commands.copyBufferToBuffer(source, 0, target, 0, bytes);
+    const [source, target] = [this.#used(from.id), this.#used(to.id)];
+    const commands = this.#commands;
+    if (source !== target) return commands.copyBufferToBuffer(source, from.base, target, to.base, bytes); // prettier-ignore
+    // WebGPU copies between different buffers only.
+    const between = (this.#between ??= this.#device.createBuffer({
+      label: 'between',
+      size: mostUploaded,
+      usage: usages.copySource | usages.copyTarget,
+    }));
+    for (let at = 0; at < bytes; at += mostUploaded) {
+      const length = Math.min(bytes - at, mostUploaded);
+      commands.copyBufferToBuffer(source, from.base + at, between, 0, length);
+      commands.copyBufferToBuffer(between, 0, target, to.base + at, length);
+    }
   }
 
   async read(buffer: number, offset: number, bytes: number): Promise<Uint8Array> {

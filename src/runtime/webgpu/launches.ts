@@ -26,12 +26,13 @@ export interface EncodedLaunch {
   readonly bindings: readonly (GpuBuffer | number)[];
 }
 
-/** Buffers of a launch's arguments, each once, and their numbers by argument. */
+/** Buffers of a launch's arguments, and the numbers of their memory in the order of its first appearance. */
 export function bindingPattern(args: readonly LaunchArgument[]): {
-  readonly buffers: readonly GpuBuffer[];
+  readonly given: readonly GpuBuffer[];
   readonly pattern: BindingPattern;
 } {
-  const buffers: GpuBuffer[] = [];
+  const given: GpuBuffer[] = [];
+  const memories: number[] = [];
   const pattern: number[] = [];
   for (const arg of args) {
     if (typeof arg === 'number' || !('buffer' in arg)) continue;
@@ -39,11 +40,12 @@ export function bindingPattern(args: readonly LaunchArgument[]): {
     if (!(buffer instanceof GpuBuffer) || buffer.id < 0) {
       throw new InternalError('this is no buffer of the GPU, or it has been freed');
     }
-    let number = buffers.indexOf(buffer);
-    if (number < 0) number = buffers.push(buffer) - 1;
+    given.push(buffer);
+    let number = memories.indexOf(buffer.id);
+    if (number < 0) number = memories.push(buffer.id) - 1;
     pattern.push(number);
   }
-  return { buffers, pattern };
+  return { given, pattern };
 }
 
 /** Uniforms, bindings and number of workgroups for the arguments of a launch. */
@@ -77,7 +79,7 @@ export function encodeLaunch(
     if (parameter.kind === 'elements') {
       const { buffer, offset } = arg as { buffer: GpuBuffer; offset: number };
       bindings[parameter.binding] = buffer;
-      uniforms[parameter.word] = offset / size;
+      uniforms[parameter.word] = (buffer.base + offset) / size;
     } else {
       const { privateBytes: bytes } = arg as { privateBytes: number };
       const begin = bindings[parameter.binding] as number;
