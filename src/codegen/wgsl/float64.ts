@@ -5,6 +5,8 @@
  * Subnormal numbers are 0, as they may be in float32, and functions have few branches: what GPUs do for one thread they do
  * for its neighbors.
  *
+ * Loops over digits have a length that compilers do not know, since they would unroll them.
+ *
  * `k_f64_parts` gives a significand with its leading bit at 52, and the exponent as it is stored. `k_f64_round` takes one with its leading bit at 62, whose lowest bit stands for all that was cut off, and the
  * exponent less 1, since the leading bit adds 1 to it.
  */
@@ -108,7 +110,8 @@ export const float64Functions: Readonly<Record<string, string>> = {
   let small = k_u64_lt(p.xy, q.xy);
   var rest = select(p.xy, k_i64_add(p.xy, p.xy), small);
   var quotient = vec2<u32>(0u);
-  for (var k = 0u; k < 55u; k += 1u) {
+  let digits = 55u + k_zero();
+  for (var k = 0u; k < digits; k += 1u) {
     quotient = k_i64_add(quotient, quotient);
     if (!k_u64_lt(rest, q.xy)) {
       rest = k_i64_sub(rest, q.xy);
@@ -138,13 +141,14 @@ export const float64Functions: Readonly<Record<string, string>> = {
   let radicand = select(p.xy, k_i64_add(p.xy, p.xy), odd);
   var rest = vec2<u32>(0u);
   var root = vec2<u32>(0u);
-  for (var k = 0u; k < 55u; k += 1u) {
-    var digits = 0u;
+  let digits = 55u + k_zero();
+  for (var k = 0u; k < digits; k += 1u) {
+    var next = 0u;
     if (k <= 26u) {
-      digits = k_i64_shrU(radicand, vec2<u32>(52u - 2u * k, 0u)).x & 3u;
+      next = k_i64_shrU(radicand, vec2<u32>(52u - 2u * k, 0u)).x & 3u;
     }
     rest = k_i64_shl(rest, vec2<u32>(2u, 0u));
-    rest.x |= digits;
+    rest.x |= next;
     var trial = k_i64_shl(root, vec2<u32>(2u, 0u));
     trial.x |= 1u;
     root = k_i64_add(root, root);

@@ -63,7 +63,8 @@ export const int64Functions: Readonly<Record<string, string>> = {
   k_u64_divide: `fn k_u64_divide(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
   var quotient = vec2<u32>(0u);
   var rest = vec2<u32>(0u);
-  for (var k = 0u; k < 64u; k += 1u) {
+  let digits = 64u + k_zero();
+  for (var k = 0u; k < digits; k += 1u) {
     let at = 63u - k;
     let word = select(a.x, a.y, at >= 32u);
     let carry = (rest.y & 0x80000000u) != 0u;

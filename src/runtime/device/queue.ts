@@ -220,7 +220,7 @@ export class DeviceQueue implements BufferBackend {
     for (const scalar of scalars) this.free(scalar);
   }
 
-  /** What was kept on the device is gone with it. */
+  /** Forgets what was kept on the device, which is gone with it. */
   #noticeLoss(): void {
     const { losses } = this;
     if (losses === this.#losses) return;

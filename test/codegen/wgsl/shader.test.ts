@@ -176,6 +176,20 @@ describe('kernels as WGSL', () => {
     for (const [name, law] of Object.entries(laws)) await comparePairs('f32', 'f32', name, law);
   });
 
+  it('begin sums with 0', { skip }, async () => {
+    const [out, from] = [e.buffer('out', 'f32'), e.buffer('from', 'f32')];
+    const sum = e.variable('sum', 'f32');
+    const body = each(n, 1, (i) =>
+      e.block(
+        e.declare(sum, e.constant('f32', 0)),
+        e.forLoop('k', 0, 1, () => e.assign(sum, e.add(sum, e.load(from, i)))),
+        e.store(out, i, sum),
+      ),
+    );
+    const kernel = e.kernel('sums', [out, from, n], body);
+    await compare(kernel, [new Float32Array(2), Float32Array.of(-0, 0), 2], 'a sum of one term');
+  });
+
   it('compute integers as the loop IR does', { skip }, async () => {
     const bits: readonly BinaryOp[] = ['and', 'or', 'xor', 'shl', 'shr', 'shrU', 'add', 'sub', 'mul', 'min', 'max']; // prettier-ignore
     const divides = (a: number | bigint, b: number | bigint): boolean =>
