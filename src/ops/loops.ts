@@ -2,21 +2,23 @@ import { elementCount } from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../loop/language/nodes.js';
-import { overRange } from '../loop/language/team.js';
+import { overGrid, overRange } from '../loop/language/team.js';
 import { computeScalar, type KernelContext } from './declare/lowering.js';
 
 /** Loop nests and index arithmetic that several families share. */
 
 /**
- * Visits every index of a shape in row-major order; iterations must be independent. With `isDivided` the first axis is a
- * parallel range.
+ * Visits every index of a shape in row-major order; iterations must be independent. In a kernel that is divided the first
+ * axis is a parallel range, or all of them together where the target is a grid.
  */
 export function overAll(
   shape: readonly Expr[],
   body: (index: readonly Expr[]) => Stmt,
   mode: 'vector' | 'serial' = 'vector',
-  isDivided: boolean = false,
+  context: Pick<KernelContext<unknown>, 'isDivided' | 'target'> | null = null,
 ): Stmt {
+  const isDivided = context?.isDivided === true;
+  if (isDivided && context.target.isGrid === true) return overGrid(shape, body);
   const visit = (index: readonly Expr[]): Stmt => {
     const axis = index.length;
     if (axis === shape.length) return body(index);

@@ -34,7 +34,9 @@ export class Exactness {
     const operand = this.resolve(which === 'a' ? a : b);
     const other = this.resolve(which === 'a' ? b : a);
     // One of two equal ones: both would still be equal.
-    if (other === operand) return which === 'b';
+    if (other === operand) {
+      return which === 'b' && (op === 'sub' || op === 'div' || (op === 'add' && isSum(operand)));
+    }
     if (op === 'add' || op === 'sub') return isSum(operand) || isZero(operand);
     if (op === 'mul' || op === 'div') {
       if (isZero(operand)) return true;

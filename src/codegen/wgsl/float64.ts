@@ -2,8 +2,10 @@
  * IEEE 754 in 64 bits, of 32-bit integers: GPUs have none, and operators on float32 compute some of what they need in
  * more digits. A number is the pair of its words, the low one first; every operation rounds to nearest, ties to even.
  *
- * `k_f64_parts` gives a significand with its leading bit at 52, and the exponent as it is stored, below 1 for subnormal
- * numbers. `k_f64_round` takes one with its leading bit at 62, whose lowest bit stands for all that was cut off, and the
+ * Subnormal numbers are 0, as they may be in float32, and functions have few branches: what GPUs do for one thread they do
+ * for its neighbors.
+ *
+ * `k_f64_parts` gives a significand with its leading bit at 52, and the exponent as it is stored. `k_f64_round` takes one with its leading bit at 62, whose lowest bit stands for all that was cut off, and the
  * exponent less 1, since the leading bit adds 1 to it.
  */
 export const float64Functions: Readonly<Record<string, string>> = {
@@ -11,21 +13,15 @@ export const float64Functions: Readonly<Record<string, string>> = {
   return select(countLeadingZeros(a.y), 32u + countLeadingZeros(a.x), a.y == 0u);
 }`,
   k_u64_jam: `fn k_u64_jam(a: vec2<u32>, count: u32) -> vec2<u32> {
-  if (count == 0u) {
-    return a;
-  }
-  if (count > 63u) {
-    return vec2<u32>(select(0u, 1u, any(a != vec2<u32>(0u))), 0u);
-  }
-  let lost = k_i64_shl(a, vec2<u32>(64u - count, 0u));
-  let kept = k_i64_shrU(a, vec2<u32>(count, 0u));
-  return vec2<u32>(kept.x | select(0u, 1u, any(lost != vec2<u32>(0u))), kept.y);
+  let n = vec2<u32>(min(count, 63u), 0u);
+  let kept = k_i64_shrU(a, n);
+  return vec2<u32>(kept.x | select(0u, 1u, any(k_i64_shl(kept, n) != a)), kept.y);
 }`,
   k_f64_size: `fn k_f64_size(a: vec2<u32>) -> vec2<u32> {
   return vec2<u32>(a.x, a.y & 0x7fffffffu);
 }`,
   k_f64_zero: `fn k_f64_zero(a: vec2<u32>) -> bool {
-  return all(k_f64_size(a) == vec2<u32>(0u));
+  return (a.y & 0x7ff00000u) == 0u;
 }`,
   k_f64_infinite: `fn k_f64_infinite(a: vec2<u32>) -> bool {
   return all(k_f64_size(a) == vec2<u32>(0u, 0x7ff00000u));
@@ -35,29 +31,15 @@ export const float64Functions: Readonly<Record<string, string>> = {
 }`,
   k_f64_parts: `fn k_f64_parts(a: vec2<u32>) -> vec3<u32> {
   let stored = (a.y >> 20u) & 0x7ffu;
-  let fraction = vec2<u32>(a.x, a.y & 0xfffffu);
-  if (stored != 0u) {
-    return vec3<u32>(fraction.x, fraction.y | 0x100000u, stored);
-  }
-  let zeros = k_u64_zeros(fraction);
-  if (zeros == 64u) {
-    return vec3<u32>(0u);
-  }
-  return vec3<u32>(k_i64_shl(fraction, vec2<u32>(zeros - 11u, 0u)), bitcast<u32>(12i - i32(zeros)));
+  return select(vec3<u32>(0u), vec3<u32>(a.x, (a.y & 0xfffffu) | 0x100000u, stored), stored != 0u);
 }`,
   k_f64_round: `fn k_f64_round(sign: u32, exponent: i32, significand: vec2<u32>) -> vec2<u32> {
-  let cut = select(significand, k_u64_jam(significand, u32(clamp(-exponent, 0i, 64i))), exponent < 0i);
-  let above = max(exponent, 0i);
-  let up = k_i64_add(cut, vec2<u32>(0x200u, 0u));
-  if (above > 0x7fdi || (above == 0x7fdi && k_i64_negative(up))) {
-    return vec2<u32>(0u, sign | 0x7ff00000u);
-  }
-  var kept = k_i64_shrU(up, vec2<u32>(10u, 0u));
-  if ((cut.x & 0x3ffu) == 0x200u) {
-    kept.x &= 0xfffffffeu;
-  }
-  let stored = select(u32(above) << 20u, 0u, all(kept == vec2<u32>(0u)));
-  return vec2<u32>(kept.x, (kept.y + stored) | sign);
+  let up = k_i64_add(significand, vec2<u32>(0x200u, 0u));
+  let even = select(0xffffffffu, 0xfffffffeu, (significand.x & 0x3ffu) == 0x200u);
+  let low = ((up.x >> 10u) | (up.y << 22u)) & even;
+  let bits = vec2<u32>(low, ((up.y >> 10u) + (bitcast<u32>(exponent) << 20u)) | sign);
+  let infinite = exponent > 0x7fdi || (exponent == 0x7fdi && (up.y & 0x80000000u) != 0u);
+  return select(select(bits, vec2<u32>(0u, sign), exponent < 0i), vec2<u32>(0u, sign | 0x7ff00000u), infinite);
 }`,
   k_f64_neg: `fn k_f64_neg(a: vec2<u32>) -> vec2<u32> {
   return vec2<u32>(a.x, a.y ^ 0x80000000u);
@@ -66,58 +48,48 @@ export const float64Functions: Readonly<Record<string, string>> = {
   return k_f64_size(a);
 }`,
   k_f64_add: `fn k_f64_add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  if (k_f64_nan(a) || (k_f64_infinite(a) && !k_f64_nan(b) && !k_f64_infinite(b))) {
-    return a;
-  }
-  if (k_f64_nan(b) || k_f64_infinite(b)) {
-    let contrary = k_f64_infinite(a) && k_f64_infinite(b) && a.y != b.y;
-    return select(b, vec2<u32>(0u, 0x7ff80000u), contrary);
-  }
   let turned = k_u64_lt(k_f64_size(a), k_f64_size(b));
   let more = select(a, b, turned);
   let less = select(b, a, turned);
   let x = k_f64_parts(more);
   let y = k_f64_parts(less);
-  let first = k_i64_shl(x.xy, vec2<u32>(9u, 0u));
-  let distance = select(bitcast<u32>(bitcast<i32>(x.z) - bitcast<i32>(y.z)), 0u, all(y.xy == vec2<u32>(0u)));
-  let second = k_u64_jam(k_i64_shl(y.xy, vec2<u32>(9u, 0u)), distance);
-  let sign = more.y & 0x80000000u;
+  let first = vec2<u32>(x.x << 9u, (x.y << 9u) | (x.x >> 23u));
+  let second = k_u64_jam(vec2<u32>(y.x << 9u, (y.y << 9u) | (y.x >> 23u)), x.z - y.z);
   let contrary = ((more.y ^ less.y) & 0x80000000u) != 0u;
-  let sum = select(k_i64_add(first, second), k_i64_sub(first, second), contrary);
-  if (all(sum == vec2<u32>(0u))) {
-    return vec2<u32>(0u, select(sign, 0u, contrary));
-  }
+  let sum = k_i64_add(first, select(second, k_i64_neg(second), contrary));
+  let sign = more.y & 0x80000000u;
   let zeros = k_u64_zeros(sum) - 1u;
-  return k_f64_round(sign, bitcast<i32>(x.z) - i32(zeros), k_i64_shl(sum, vec2<u32>(zeros, 0u)));
+  let rounded = k_f64_round(sign, bitcast<i32>(x.z) - i32(zeros), k_i64_shl(sum, vec2<u32>(zeros, 0u)));
+  let nothing = vec2<u32>(0u, select(sign, 0u, contrary));
+  let finite = select(rounded, nothing, all(sum == vec2<u32>(0u)));
+  // The greater one of two is what is not finite; infinities of two signs are NaN.
+  let bad = contrary && k_f64_infinite(less);
+  return select(finite, select(more, vec2<u32>(0u, 0x7ff80000u), bad), x.z == 0x7ffu);
 }`,
   k_f64_sub: `fn k_f64_sub(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return k_f64_add(a, k_f64_neg(b));
 }`,
   k_f64_mul: `fn k_f64_mul(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let sign = (a.y ^ b.y) & 0x80000000u;
-  if (k_f64_nan(a) || k_f64_nan(b)) {
-    return vec2<u32>(0u, 0x7ff80000u);
-  }
-  if (k_f64_infinite(a) || k_f64_infinite(b)) {
-    return vec2<u32>(0u, select(sign | 0x7ff00000u, 0x7ff80000u, k_f64_zero(a) || k_f64_zero(b)));
-  }
-  if (k_f64_zero(a) || k_f64_zero(b)) {
-    return vec2<u32>(0u, sign);
-  }
   let p = k_f64_parts(a);
   let q = k_f64_parts(b);
-  let x = k_i64_shl(p.xy, vec2<u32>(10u, 0u));
-  let y = k_i64_shl(q.xy, vec2<u32>(11u, 0u));
+  let x = vec2<u32>(p.x << 10u, (p.y << 10u) | (p.x >> 22u));
+  let y = vec2<u32>(q.x << 11u, (q.y << 11u) | (q.x >> 21u));
   let low = k_u32_mul(x.x, y.x);
   let cross = k_i64_add(k_u32_mul(x.x, y.y), vec2<u32>(low.y, 0u));
   let other = k_u32_mul(x.y, y.x);
   let middle = k_i64_add(cross, other);
   let carry = select(0u, 1u, k_u64_lt(middle, other));
-  var high = k_i64_add(k_u32_mul(x.y, y.y), vec2<u32>(middle.y, carry));
-  high.x |= select(0u, 1u, (low.x | middle.x) != 0u);
-  let exponent = bitcast<i32>(p.z) + bitcast<i32>(q.z) - 1023i;
-  let zeros = k_u64_zeros(high) - 1u;
-  return k_f64_round(sign, exponent - i32(zeros), k_i64_shl(high, vec2<u32>(zeros, 0u)));
+  let high = k_i64_add(k_u32_mul(x.y, y.y), vec2<u32>(middle.y, carry));
+  let jammed = vec2<u32>(high.x | select(0u, 1u, (low.x | middle.x) != 0u), high.y);
+  let small = (high.y & 0x40000000u) == 0u;
+  let exponent = bitcast<i32>(p.z + q.z) - select(1023i, 1024i, small);
+  let rounded = k_f64_round(sign, exponent, select(jammed, k_i64_add(jammed, jammed), small));
+  let nothing = k_f64_zero(a) || k_f64_zero(b);
+  let infinite = p.z == 0x7ffu || q.z == 0x7ffu;
+  let bad = k_f64_nan(a) || k_f64_nan(b) || (infinite && nothing);
+  let finite = select(rounded, vec2<u32>(0u, sign), nothing);
+  return select(select(finite, vec2<u32>(0u, sign | 0x7ff00000u), infinite), vec2<u32>(0u, 0x7ff80000u), bad);
 }`,
   k_f64_div: `fn k_f64_div(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let sign = (a.y ^ b.y) & 0x80000000u;

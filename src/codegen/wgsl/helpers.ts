@@ -52,7 +52,7 @@ const functions: Readonly<Record<string, string>> = {
 };
 
 /** The functions that a shader uses, each with those that it uses itself. */
-export class Helpers {
+export class ShaderFunctions {
   readonly #used: Map<string, string> = new Map();
 
   /** Name of a function, which becomes part of the shader. */

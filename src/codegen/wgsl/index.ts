@@ -2,9 +2,9 @@ import { UnsupportedError } from '../../base/errors.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import { gridKernel } from './grid.js';
 import { shaderText } from './kernel.js';
-import { layoutOf } from './layout.js';
+import { shaderLayout } from './layout.js';
 import type { BindingPattern, Shader, ShaderFeatures } from './shader.js';
-import { stepsOf } from './workgroups.js';
+import { mostSteps } from './workgroups.js';
 
 /** Invocations of a workgroup of kernels that need no workgroup: what all GPUs run at once. */
 const usualSize = 64;
@@ -19,7 +19,7 @@ export function shaderOf(
   pattern: BindingPattern,
   { maxStorageBuffers, maxWorkgroupsPerDimension, maxWorkgroupInvocations }: ShaderFeatures,
 ): Shader {
-  const layout = layoutOf(kernel, pattern);
+  const layout = shaderLayout(kernel, pattern);
   if (layout.bindings.length > maxStorageBuffers) {
     throw new UnsupportedError('a kernel uses more buffers than the device lets a shader use', {
       op: kernel.name,
@@ -41,7 +41,7 @@ export function shaderOf(
     workgroupSize,
     workgroups: (numbers, most) => {
       if (!isDivided) return 1;
-      const wanted = Math.ceil(stepsOf(kernel, grid.ranges, numbers) / workgroupSize);
+      const wanted = Math.ceil(mostSteps(kernel, grid.ranges, numbers) / workgroupSize);
       return Math.max(1, Math.min(wanted, most, maxWorkgroupsPerDimension));
     },
   };

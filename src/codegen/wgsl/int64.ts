@@ -42,18 +42,14 @@ export const int64Functions: Readonly<Record<string, string>> = {
   return select(b, a, k_i64_lt(b, a));
 }`,
   k_i64_shl: `fn k_i64_shl(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  let n = b.x & 63u;
-  if (n >= 32u) {
-    return vec2<u32>(0u, a.x << (n - 32u));
-  }
-  return vec2<u32>(a.x << n, (a.y << n) | ((a.x >> 1u) >> (31u - n)));
+  let n = b.x & 31u;
+  let low = a.x << n;
+  return select(vec2<u32>(low, (a.y << n) | ((a.x >> 1u) >> (31u - n))), vec2<u32>(0u, low), (b.x & 32u) != 0u);
 }`,
   k_i64_shrU: `fn k_i64_shrU(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  let n = b.x & 63u;
-  if (n >= 32u) {
-    return vec2<u32>(a.y >> (n - 32u), 0u);
-  }
-  return vec2<u32>((a.x >> n) | ((a.y << 1u) << (31u - n)), a.y >> n);
+  let n = b.x & 31u;
+  let high = a.y >> n;
+  return select(vec2<u32>((a.x >> n) | ((a.y << 1u) << (31u - n)), high), vec2<u32>(high, 0u), (b.x & 32u) != 0u);
 }`,
   k_i64_shr: `fn k_i64_shr(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let shifted = k_i64_shrU(a, b);

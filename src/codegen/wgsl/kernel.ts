@@ -4,13 +4,13 @@ import { unreachable } from '../../base/unreachable.js';
 import { assignedVariables, children, refuseRange, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
 import { Exactness } from './exact.js';
 import type { GridKernel } from './grid.js';
-import { Helpers } from './helpers.js';
-import type { Layout } from './layout.js';
+import { ShaderFunctions } from './helpers.js';
+import type { ShaderLayout } from './layout.js';
 import { MemoryText } from './memory.js';
-import { binaryText, bitsText, castText, constantText, unaryText } from './operations.js';
+import { binaryWgsl, bitsText, castWgsl, constantWgsl, unaryWgsl } from './operations.js';
 
 /** Prints a kernel of scalars, whose ranges have become loops, as a shader. */
-export function shaderText(grid: GridKernel, layout: Layout, workgroupSize: number): string {
+export function shaderText(grid: GridKernel, layout: ShaderLayout, workgroupSize: number): string {
   return new KernelPrinter(grid, layout, workgroupSize).print();
 }
 
@@ -25,9 +25,9 @@ interface BufferName {
 
 class KernelPrinter {
   readonly #kernel: Kernel;
-  readonly #layout: Layout;
+  readonly #layout: ShaderLayout;
   readonly #workgroupSize: number;
-  readonly #helpers: Helpers = new Helpers();
+  readonly #helpers: ShaderFunctions = new ShaderFunctions();
   readonly #memory: MemoryText;
   readonly #exact: Exactness;
   readonly #assigned: ReadonlySet<Var>;
@@ -42,7 +42,7 @@ class KernelPrinter {
   /** Subexpressions of the present statement that have names. */
   #shared: Map<Expr, string> = new Map();
 
-  constructor({ kernel, invocation }: GridKernel, layout: Layout, workgroupSize: number) {
+  constructor({ kernel, invocation }: GridKernel, layout: ShaderLayout, workgroupSize: number) {
     this.#kernel = kernel;
     this.#layout = layout;
     this.#workgroupSize = workgroupSize;
@@ -209,7 +209,7 @@ class KernelPrinter {
     const { scalar } = expr.type;
     switch (expr.kind) {
       case 'const':
-        return constantText(scalar, expr.value, this.#helpers);
+        return constantWgsl(scalar, expr.value, this.#helpers);
       case 'var':
         return this.#name(expr);
       case 'unary':
@@ -219,7 +219,7 @@ class KernelPrinter {
       case 'select':
         return this.#select(expr);
       case 'cast':
-        return castText(expr.x.type.scalar, scalar, this.#runtime(expr.x), this.#helpers);
+        return castWgsl(expr.x.type.scalar, scalar, this.#runtime(expr.x), this.#helpers);
       case 'bitcast':
         // Both of 64 bits are pairs of words.
         if (scalar === 'i64' || scalar === 'f64') return this.#text(expr.x);
@@ -243,7 +243,7 @@ class KernelPrinter {
       const negated = isLocal ? this.#negated(operand) : null;
       if (negated !== null) return negated;
     }
-    return unaryText(op, x.type.scalar, this.#runtime(x), this.#helpers);
+    return unaryWgsl(op, x.type.scalar, this.#runtime(x), this.#helpers);
   }
 
   /** The contrary of a comparison of floats, of which drivers know that NaN makes it true; null for others. */
@@ -280,12 +280,12 @@ class KernelPrinter {
         return this.#exact.hidesOperand(expr, which) ? this.#hidden(operand) : this.#text(operand);
       });
       if (a.kind === 'const' && b.kind === 'const') {
-        return binaryText(op, scalar, this.#hidden(a), right, this.#helpers);
+        return binaryWgsl(op, scalar, this.#hidden(a), right, this.#helpers);
       }
-      return binaryText(op, scalar, left, right, this.#helpers);
+      return binaryWgsl(op, scalar, left, right, this.#helpers);
     }
     const left = b.kind === 'const' ? this.#runtime(a) : this.#text(a);
-    return binaryText(op, scalar, left, this.#text(b), this.#helpers);
+    return binaryWgsl(op, scalar, left, this.#text(b), this.#helpers);
   }
 
   #select({ condition, a, b, type }: Select): string {

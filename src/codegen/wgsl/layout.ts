@@ -4,7 +4,7 @@ import { visitStmts } from '../../loop/language/visit.js';
 import type { BindingPattern, ShaderBinding, ShaderParameter } from './shader.js';
 
 /** Places of a kernel's arguments: words of the uniform block, and bindings. */
-export interface Layout {
+export interface ShaderLayout {
   readonly parameters: readonly ShaderParameter[];
   readonly bindings: readonly ShaderBinding[];
   /** Bindings whose words several invocations store parts of. */
@@ -18,7 +18,7 @@ export interface Layout {
  * Every binding is an array of 32-bit words, since buffers of several kinds may share one. Memory of members is a
  * binding of its own behind all others.
  */
-export function layoutOf(kernel: Kernel, pattern: BindingPattern): Layout {
+export function shaderLayout(kernel: Kernel, pattern: BindingPattern): ShaderLayout {
   const stored = storedBuffers(kernel);
   const shared = 1 + Math.max(-1, ...pattern);
   let words = 0;
@@ -38,7 +38,7 @@ export function layoutOf(kernel: Kernel, pattern: BindingPattern): Layout {
       throw new InternalError(`kernel ${kernel.name} has more buffers than its pattern`);
     }
     if (stored.has(param)) written.add(binding);
-    if (stored.has(param) && isNarrow(storage)) atomic.add(binding);
+    if (stored.has(param) && sharesWord(storage)) atomic.add(binding);
     words += param.isPrivate ? 2 : 1;
     if (!param.isPrivate) return { kind: 'elements', storage, binding, word };
     return { kind: 'private', storage, binding, word, lengthWord: word + 1 };
@@ -53,7 +53,7 @@ export function layoutOf(kernel: Kernel, pattern: BindingPattern): Layout {
 }
 
 /** True for elements of which several share a word. */
-export function isNarrow(storage: ElementKind): boolean {
+export function sharesWord(storage: ElementKind): boolean {
   return storage === 'i8' || storage === 'u8' || storage === 'u16';
 }
 

@@ -1,13 +1,13 @@
 import type { ElementKind } from '../../loop/language/nodes.js';
-import type { Helpers } from './helpers.js';
-import type { Layout } from './layout.js';
+import type { ShaderFunctions } from './helpers.js';
+import type { ShaderLayout } from './layout.js';
 
 /** Reads and writes of elements in arrays of words. */
 export class MemoryText {
-  readonly #helpers: Helpers;
-  readonly #layout: Layout;
+  readonly #helpers: ShaderFunctions;
+  readonly #layout: ShaderLayout;
 
-  constructor(helpers: Helpers, layout: Layout) {
+  constructor(helpers: ShaderFunctions, layout: ShaderLayout) {
     this.#helpers = helpers;
     this.#layout = layout;
   }

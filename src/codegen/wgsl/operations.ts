@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
-import type { Helpers } from './helpers.js';
+import type { ShaderFunctions } from './helpers.js';
 
 const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
   add: '+', sub: '-', mul: '*', div: '/', rem: '%', and: '&', or: '|', xor: '^',
@@ -10,12 +10,12 @@ const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
 const wrapped = (a: string, op: string, b: string): string => `(${a} ${op} ${b})`;
 
 /** A binary operation on operands of a scalar type. */
-export function binaryText(
+export function binaryWgsl(
   op: BinaryOp,
   scalar: Scalar,
   a: string,
   b: string,
-  helpers: Helpers,
+  helpers: ShaderFunctions,
 ): string {
   const call = (name: string, ...args: readonly string[]): string =>
     `${helpers.use(name)}(${args.join(', ')})`;
@@ -81,7 +81,12 @@ function shiftCount(count: string): string {
   return constant === null ? `(u32(${count}) & 31u)` : `${Number(constant[1]) & 31}u`;
 }
 
-export function unaryText(op: UnaryOp, scalar: Scalar, x: string, helpers: Helpers): string {
+export function unaryWgsl(
+  op: UnaryOp,
+  scalar: Scalar,
+  x: string,
+  helpers: ShaderFunctions,
+): string {
   if (scalar === 'i64') {
     return op === 'not' ? `(~${x})` : `${helpers.use(`k_i64_${op}`)}(${x})`;
   }
@@ -102,7 +107,7 @@ export function unaryText(op: UnaryOp, scalar: Scalar, x: string, helpers: Helpe
   }
 }
 
-export function castText(from: Scalar, to: Scalar, x: string, helpers: Helpers): string {
+export function castWgsl(from: Scalar, to: Scalar, x: string, helpers: ShaderFunctions): string {
   if (to === 'bool') {
     if (from === 'i32') return `(${x} != 0i)`;
     if (from === 'i64') return `any(${x} != vec2<u32>(0u))`;
@@ -132,7 +137,11 @@ export function bitsText(value: number): string {
 }
 
 /** A constant; floats that are not finite, and -0, are made of bits, since WGSL has no literals of them. */
-export function constantText(scalar: Scalar, value: number | bigint, helpers: Helpers): string {
+export function constantWgsl(
+  scalar: Scalar,
+  value: number | bigint,
+  helpers: ShaderFunctions,
+): string {
   switch (scalar) {
     case 'bool':
       return value === 0 ? 'false' : 'true';

@@ -9,7 +9,7 @@ const unknownSteps = 2 ** 14;
  * The most steps that a range of a kernel has, for these numbers. Variables of loops around ranges are taken at their
  * beginning: this decides how many invocations there are, and any number of them does all steps.
  */
-export function stepsOf(
+export function mostSteps(
   { params, body }: Pick<Kernel, 'params' | 'body'>,
   ranges: readonly Expr[],
   numbers: readonly (number | undefined)[],

@@ -13,6 +13,7 @@ export const gpuTarget: DeviceTarget = {
   firstCache: 2 ** 14,
   secondCache: 2 ** 20,
   inPlace: 2 ** 30,
+  isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
 };

@@ -17,6 +17,12 @@ export interface Target {
   readonly secondCache: number;
   /** The most bytes of a product's right operand that many rows read where it is, rather than from panels. */
   readonly inPlace: number;
+  /**
+   * True where a parallel range has a thread for each of its steps, and neighboring threads do best with neighboring
+   * elements: all independent loops of a nest are one range of single steps. Default false: one of them is a range, in
+   * steps that are worth a thread.
+   */
+  readonly isGrid?: boolean;
   /** Type of byte addresses in `main`: unsigned 32 bits, for memory of at most 4 GiB, or 64. */
   readonly addresses: AddressScalar;
 }

@@ -49,6 +49,26 @@ export function overRange(
   return e.parallel(begin, end, step, (from, to) => body({ begin: from, end: to }));
 }
 
+/**
+ * One range over all indices of a box in row-major order, in single steps: for devices that have a thread for each. The
+ * body receives an index.
+ */
+export function overGrid(extents: readonly Expr[], body: (index: readonly Expr[]) => Stmt): Stmt {
+  if (extents.length === 0) return body([]);
+  const count = extents.reduce((product, extent) => e.mul(product, extent));
+  return e.parallel(0, count, 1, (from, to) =>
+    e.forLoop('at', from, to, (at) => {
+      const index: Expr[] = [];
+      let rest: Expr = at;
+      for (let axis = extents.length - 1; axis > 0; axis--) {
+        index.unshift(e.rem(rest, extents[axis]));
+        rest = e.div(rest, extents[axis]);
+      }
+      return body([rest, ...index]);
+    }),
+  );
+}
+
 /** The share of a member as numbers: what `shareOf` computes. */
 export function stretchOf(
   { begin, end }: { readonly begin: number; readonly end: number },

@@ -111,11 +111,8 @@ type Terms = (
 ) => Stmt;
 
 /** Every element of a result as a sum over `inner`. */
-function eachSum(
-  { outputs: [out], isDivided }: KernelContext<unknown>,
-  inner: readonly Expr[],
-  terms: Terms,
-): Stmt {
+function eachSum(context: KernelContext<unknown>, inner: readonly Expr[], terms: Terms): Stmt {
+  const [out] = context.outputs;
   const scalar = accumulatorOf(out.dtype);
   return overAll(
     out.shape,
@@ -127,7 +124,7 @@ function eachSum(
         (sum) => out.store(index, e.cast(computeScalar(out.dtype), sum)),
       ),
     'serial',
-    isDivided,
+    context,
   );
 }
 

@@ -6,11 +6,11 @@ import { accumulatorOf, sumOver } from '../sums.js';
 import { isOne } from './unravel.js';
 
 /** Matrix products as sums over the inner axis, each by itself. */
-export function productNest({
-  inputs: [x, y],
-  outputs: [out],
-  isDivided,
-}: KernelContext<unknown>): Stmt {
+export function productNest(context: KernelContext<unknown>): Stmt {
+  const {
+    inputs: [x, y],
+    outputs: [out],
+  } = context;
   const scalar = accumulatorOf(out.dtype);
   const [hasRows, hasColumns] = [x.shape.length > 1, y.shape.length > 1];
   const operand = (from: Access, batch: readonly Expr[], inner: readonly Expr[]): Expr =>
@@ -30,7 +30,7 @@ export function productNest({
       );
     },
     'serial',
-    isDivided,
+    context,
   );
 }
 

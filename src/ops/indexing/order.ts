@@ -30,12 +30,12 @@ export function sortedAxis(axis: number, rank: number): number {
  * Stores the positions of the elements of each row along an axis in sorted order, as far as the result reaches. The
  * rank of an element is the number of those that come before it: smaller ones, and equal ones at earlier positions.
  */
-export function rankNest({
-  attributes: { axis, descending },
-  inputs: [x],
-  outputs: [sink],
-  isDivided,
-}: KernelContext<SortAttributes>): Stmt {
+export function rankNest(context: KernelContext<SortAttributes>): Stmt {
+  const {
+    attributes: { axis, descending },
+    inputs: [x],
+    outputs: [sink],
+  } = context;
   const along = sortedAxis(axis, x.shape.length);
   return overAll(
     x.shape.toSpliced(along, 1),
@@ -55,7 +55,7 @@ export function rankNest({
           sink.store(row.toSpliced(along, 0, rank), e.cast(computeScalar(sink.dtype), position)),
       ),
     'serial',
-    isDivided,
+    context,
   );
 }
 

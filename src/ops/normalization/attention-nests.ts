@@ -71,7 +71,7 @@ export function attentionNest(context: KernelContext<AttentionAttributes>): Stmt
       );
     },
     'serial',
-    context.isDivided,
+    context,
   );
 }
 
@@ -147,7 +147,7 @@ export function attentionGradientNest(context: KernelContext<AttentionAttributes
           e.mul(at(weights, query, key), rows.read(g, head, query, c)), null), // prettier-ignore
       ),
     'serial',
-    context.isDivided,
+    context,
   );
 }
 

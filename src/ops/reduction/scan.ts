@@ -43,7 +43,7 @@ export function scanLoops(context: KernelContext<unknown>, scan: Scan): Stmt {
   const outer = shape.slice(0, scan.axis);
   const isLast = scan.axis === shape.length - 1;
   const body = isLast ? scanRow(context, scan) : scanColumns(context, scan);
-  return overAll(outer, body, 'serial');
+  return overAll(outer, body, 'serial', context.target.isGrid === true ? context : null);
 }
 
 /** Along the last axis. */

@@ -39,7 +39,8 @@ export function clearElements(
   end: number,
 ): void {
   if (end <= begin) return;
-  queue.launch(kernelNamed('clear', storage, clearKernel))([{ buffer, offset }, begin, end]);
+  const clear = kernelNamed('clear', storage, (name, kind) => clearKernel(name, kind, true));
+  queue.launch(clear)([{ buffer, offset }, begin, end]);
 }
 
 /** Copies elements between buffers, or between parts of one that do not overlap. */

@@ -89,6 +89,7 @@ function groupBody(
         call.types[0].shape,
         group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
         isDivided,
+        target,
       );
     case 'reduce': {
       if (isStaged(program, group)) return rowNest(scope, group, target, isDivided);

@@ -17,7 +17,7 @@ import {
 import { loadElement, settle, storeElement } from '../../../ops/elements.js';
 import { sideStore, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
 import { foldRow } from '../reductions/fold-rows.js';
-import { loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
+import { gridNest, loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
 import { lanesOf, partsOf, probeOf } from '../reductions/reduce.js';
 import { type RowStage, rowStages } from './row-stages.js';
 import type { KernelScope } from '../nests/scope.js';
@@ -75,6 +75,9 @@ class Rows {
       inner: loops.filter((loop) => !loop.isIndependent),
       outer: loops.filter((loop) => loop.isIndependent),
     };
+    if (isDivided && this.#target.isGrid === true) {
+      return gridNest(frame.outer, (keptAt) => this.#row(frame, keptAt));
+    }
     const shared = isDivided ? loopToShare(frame.outer, () => 1) : null;
     return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
   }

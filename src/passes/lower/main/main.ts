@@ -352,7 +352,7 @@ class MainPrinter {
   ): void {
     this.#written(location, step, into);
     const size = this.#reader.size(elements);
-    const clear = this.#helper(`clear_${storage}`, (name) => clearKernel(name, storage));
+    const clear = this.#helper(`clear_${storage}`, (name) => clearKernel(name, storage, false));
     const [begin, end] = ['begin', 'end'].map((name) => e.variable(name, 'i32'));
     into.first(
       e.block(

@@ -1,7 +1,7 @@
 import { type Dim, mulDim, sameDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, For, Stmt, Var } from '../../../loop/language/nodes.js';
-import { overRange, type LoopRange } from '../../../loop/language/team.js';
+import { overGrid, overRange, type LoopRange } from '../../../loop/language/team.js';
 import { children } from '../../../loop/language/visit.js';
 import { mulIndex, zero } from './access.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
@@ -191,6 +191,14 @@ export function nest(
     e.forLoop(name, begin, end, (index) => nest(rest, body, innermost, shared, [...outer, index]), {
       mode,
     }),
+  );
+}
+
+/** Independent loops around a body as one range, in single steps. */
+export function gridNest(loops: readonly NestLoop[], body: (at: readonly Expr[]) => Stmt): Stmt {
+  return overGrid(
+    loops.map(({ extent }) => extent),
+    body,
   );
 }
 

@@ -1,9 +1,18 @@
 import type { Dim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import type { Target } from '../../../loop/language/target.js';
 import type { Sink } from '../../../ops/declare/lowering.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
-import { elementsTogether, indexOf, type NestLoop, loopToShare, nest, planLoops } from './nest.js';
+import {
+  elementsTogether,
+  gridNest,
+  indexOf,
+  type NestLoop,
+  loopToShare,
+  nest,
+  planLoops,
+} from './nest.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
 /** A result of a point nest: its elements and their sink. */
@@ -21,6 +30,7 @@ export function pointNest(
   shape: readonly Dim[],
   results: readonly PointResult[],
   isDivided: boolean,
+  target: Target,
 ): Stmt {
   if (shape.includes(0)) return e.block();
   const plan = planLoops(extents, shape, (index) => {
@@ -30,6 +40,7 @@ export function pointNest(
   });
   const { loops } = plan;
   const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
+  if (isDivided && target.isGrid === true) return gridNest(loops, body);
   const tiled = loopsToTile(plan);
   const last = loops[loops.length - 1];
   const stepOf = (loop: NestLoop): number => {

@@ -14,7 +14,7 @@ import {
 import { foldTogether } from './fold-together.js';
 import { mostPlainBlocks, mostStepsOfRows, sumsIn, termsTogether } from './long-sums.js';
 import { mostStepsOf, nestInBlocks } from './sum-blocks.js';
-import { type NestLoop, loopToShare, nest } from '../nests/nest.js';
+import { gridNest, type NestLoop, loopToShare, nest } from '../nests/nest.js';
 import { isScalar, RowTotals } from './row-totals.js';
 import { cut, type LoopStage, stageInBlocks, stageLoop } from './stages.js';
 
@@ -28,6 +28,25 @@ export function foldRows(fold: Fold, row: NestLoop, isDivided: boolean): Stmt {
   };
   const shared = isDivided ? loopToShare(fold.outer, () => 1) : null;
   return nest(fold.outer, body, 'serial', shared);
+}
+
+/** Folds with a thread for each result; neighboring threads read neighboring elements where results are neighbors. */
+export function foldOnGrid(fold: Fold, isDivided: boolean): Stmt {
+  const row = fold.inner.at(-1);
+  const body = (keptAt: readonly Expr[]): Stmt => {
+    const index = place(fold, keptAt, []);
+    if (row === undefined) {
+      const { state, declarations } = declareState('state', fold.initial, 1);
+      return e.block(
+        ...declarations,
+        step(fold, keptAt, [], state),
+        fold.storeResults(state, index),
+      );
+    }
+    const { total, statements } = foldRow(fold, row, keptAt);
+    return e.block(...statements, fold.storeResults(total, index));
+  };
+  return isDivided ? gridNest(fold.outer, body) : nest(fold.outer, body);
 }
 
 /** One pass over a row, and the locals that then hold its complete state. */

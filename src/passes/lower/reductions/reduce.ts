@@ -13,7 +13,7 @@ import { inOrder, mulIndex, one, zero } from '../nests/access.js';
 import type { Epilogue } from '../nests/epilogue.js';
 import type { PerElementWork, Fold, FoldPart } from './fold.js';
 import { foldColumns } from './fold-columns.js';
-import { foldRows } from './fold-rows.js';
+import { foldOnGrid, foldRows } from './fold-rows.js';
 import { planLoops, type Probe } from '../nests/nest.js';
 import type { KernelScope } from '../nests/scope.js';
 
@@ -72,6 +72,7 @@ export function reduceNest(
     outer: loops.filter((loop) => loop.isIndependent),
     lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
   };
+  if (target.isGrid === true) return foldOnGrid(fold, isDivided);
   const last = loops[loops.length - 1];
   return last?.isIndependent === false
     ? foldRows(fold, last, isDivided)

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { bytesOf } from '../../../../src/base/dtype.js';
 import type { CallNode, Program } from '../../../../src/ir/program.js';
 import { cpuKernels, onCpu } from '../../../../src/kernels/cpu/index.js';
+import { gpuTarget } from '../../../../src/kernels/gpu/index.js';
 import { interpret } from '../../../../src/loop/interpret/interpret.js';
 import { moduleOf } from '../../../../src/loop/language/build.js';
 import { wasmTarget } from '../../../../src/loop/language/target.js';
@@ -181,6 +182,10 @@ function checkAll(cases: readonly SampleCase[], target: DeviceTarget, least: num
 
 test('members run the ranges of all samples in any order', () => {
   checkAll(sampleCases(registry.values()), onCpu(wasmTarget), 50);
+});
+
+test('members run the ranges of all samples for a grid in any order', () => {
+  checkAll(sampleCases(registry.values()), gpuTarget, 100);
 });
 
 test('members run the ranges of definitions in any order', () => {
