@@ -39,7 +39,12 @@ const variants = {
   ],
   device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
   // On the software driver where it has been unpacked, else on what the machine has.
-  webgpu: [{ tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/'], env: softwareGpu() ?? {} }],
+  webgpu: [
+    {
+      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu'],
+      env: softwareGpu() ?? {},
+    },
+  ],
 };
 
 /** Native code that is found to be wrong is not used, and a warning says so: here that is a failure. */
