@@ -16,8 +16,10 @@ const entries = {
   converted: 'src/front/converted/index.ts',
   lint: 'src/lint/index.ts',
   onnx: 'src/onnx.ts',
+  onnxruntime: 'src/onnxruntime.ts',
   plugin: 'src/plugin/index.ts',
   register: 'src/register/index.ts',
+  scale: 'src/scale.ts',
   source: 'src/source/index.ts',
   stablehlo: 'src/stablehlo.ts',
 };
@@ -68,7 +70,14 @@ export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
     input: entries,
     // Nothing but what ships is in the bundle: Node's modules, and libraries that only ONNX and the
     // conversion of source code need, are imported when they are needed.
-    external: [/^node:/, /^@bufbuild\/protobuf/, /^@babel\/parser/, /^unplugin$/, /^webgpu$/],
+    external: [
+      /^node:/,
+      /^@bufbuild\/protobuf/,
+      /^@babel\/parser/,
+      /^onnxruntime-web$/,
+      /^unplugin$/,
+      /^webgpu$/,
+    ],
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
     plugins: [withoutSamples],

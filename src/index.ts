@@ -73,6 +73,13 @@ export {
   initDevice,
   type InitDeviceOptions,
 } from './front/arrays/devices.js';
+export {
+  type EngineCall,
+  type EngineType,
+  type ExternalBackend,
+  registerBackend,
+} from './front/engines/register.js';
+export type { EngineArray, EngineRun } from './runtime/engine/engine.js';
 export { staticCode } from './front/core/static-code.js';
 export { staticGraph, type StaticFunction } from './front/hybrid/static-function.js';
 export type { Schedule } from './front/hybrid/schedule.js';

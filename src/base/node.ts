@@ -46,6 +46,15 @@ export function nodeImitation(): 'Bun' | 'Deno' | null {
   return 'Deno' in globalThis ? 'Deno' : null;
 }
 
+/** Bytes of memory that this process may have; infinite where nobody says. */
+export function processBytes(): number {
+  const node = nodeModules();
+  if (node === null) return Infinity;
+  const limit = process.constrainedMemory?.() ?? 0;
+  const total = node.system.totalmem();
+  return limit > 0 ? Math.min(limit, total) : total;
+}
+
 let modules: NodeModules | null = null;
 /** The pending import of Node's modules where they cannot be had synchronously; null before it starts. */
 let loading: Promise<void> | null = null;

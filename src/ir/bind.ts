@@ -19,8 +19,10 @@ import {
   symbolTable,
   symbolsOf,
 } from '../base/dim/index.js';
+import { mapAttributeDims } from '../base/attributes/schema.js';
 import type { DType } from '../base/dtype.js';
 import { DTypeError, GraphError, ShapeError } from '../base/errors.js';
+import type { CallNode } from './program.js';
 import { type Shape, type TensorType } from './types.js';
 
 /** A declared shape, with symbols, and the shape that arrives for it. */
@@ -102,6 +104,11 @@ export function determinedSymbols(types: readonly TensorType[]): Set<string> {
   return new Set(bindings.keys());
 }
 
+/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
+export function carrierOf(symbols: readonly DimExpr[]): TensorType {
+  return { dtype: 'bool', shape: [0, ...symbols] };
+}
+
 /** A type with its symbols replaced; the same object when nothing changes. */
 export function substituteType(
   type: TensorType,
@@ -109,6 +116,21 @@ export function substituteType(
 ): TensorType {
   if (replacements.size === 0 || type.shape.every((dim) => typeof dim === 'number')) return type;
   return { dtype: type.dtype, shape: type.shape.map((dim) => substituteDim(dim, replacements)) };
+}
+
+/** A call with its symbols replaced; its regions have symbols of their own. */
+export function substituteCall(node: CallNode, dims: ReadonlyMap<string, Dim>): CallNode {
+  if (dims.size === 0) return node;
+  const moved = (dim: Dim): Dim => substituteDim(dim, dims);
+  return {
+    ...node,
+    types: node.types.map((type) => substituteType(type, dims)),
+    attributes: mapAttributeDims(node.op.attributes, node.attributes, moved),
+    decides: node.decides.map(({ size, most }) => ({
+      size: moved(size),
+      most: most === null ? null : moved(most),
+    })),
+  };
 }
 
 /** The symbols of a shape with their ranges, by name, added to `table`. */

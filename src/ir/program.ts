@@ -27,6 +27,14 @@ export interface ConstantNode {
   readonly data: ConstantData;
 }
 
+/** A size that only the data of a call decides. */
+export interface DecidedSize {
+  /** A symbol; a number or an expression where a pass has found out more. */
+  readonly size: Dim;
+  /** Upper bound in symbols, where inference states one. */
+  readonly most: Dim | null;
+}
+
 export interface CallNode {
   readonly kind: 'call';
   readonly op: Operator;
@@ -34,6 +42,8 @@ export interface CallNode {
   /** Sub-programs that the operator owns. They capture nothing: all inputs are explicit. */
   readonly regions: readonly Program[];
   readonly types: readonly TensorType[];
+  /** The fresh sizes that inference asks for, in that order. Calls that select alike share them. */
+  readonly decides: readonly DecidedSize[];
   /** The user's source line, where one was recorded. */
   readonly source: string | undefined;
 }
@@ -47,15 +57,17 @@ export interface CheckNode {
   readonly requirement: Requirement;
 }
 
-/** Regions and source line of a call. */
+/** Regions, source line and, where its types are given, decided sizes of a call. */
 export interface CallDetails {
   readonly regions?: readonly Program[];
+  readonly decides?: readonly DecidedSize[] | undefined;
   readonly source?: string | undefined;
 }
 
 // Shared, since most of a million calls have neither.
 const noAttributes: Attributes = {};
 const noRegions: readonly Program[] = [];
+const noSizes: readonly DecidedSize[] = [];
 const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
 const noTypes: readonly TensorType[] = [];
@@ -178,13 +190,19 @@ export class Program {
   ): readonly Value[] {
     checkAttributes(op.name, op.attributes, attributes);
     const regions = details.regions ?? noRegions;
+    const sizeOf = this.#sizes.freshFor(op, inputs, attributes, (hint, bounds) =>
+      this.freshDim(hint, bounds),
+    );
+    let decides: DecidedSize[] | undefined;
     const types = op.infer({
       inputs: inputs.map((input) => input.type),
       attributes,
       regions,
-      fresh: this.#sizes.freshFor(op, inputs, attributes, (hint, bounds) =>
-        this.freshDim(hint, bounds),
-      ),
+      fresh: (hint, bounds) => {
+        const size = sizeOf(hint, bounds);
+        (decides ??= []).push({ size, most: bounds?.most ?? null });
+        return size;
+      },
       require: requireOrKeep((requirement) => {
         if (this.#isAssuming) return;
         this.require({
@@ -193,10 +211,11 @@ export class Program {
         });
       }),
     });
-    return this.appendTyped(op, inputs, attributes, types, { regions, source: details.source });
+    const { source } = details;
+    return this.appendTyped(op, inputs, attributes, types, { regions, decides, source });
   }
 
-  /** Appends a call whose result types the caller has already inferred. */
+  /** Appends a call whose result types, and the sizes that it decides, the caller has already inferred. */
   appendTyped(
     op: Operator,
     inputs: readonly Value[],
@@ -210,6 +229,7 @@ export class Program {
       attributes,
       regions: details.regions ?? noRegions,
       types,
+      decides: details.decides ?? noSizes,
       source: details.source ?? this.#source,
     };
     return this.#add(node, types, inputs);
@@ -249,6 +269,11 @@ export class Program {
   /** Data-dependent sizes by name, each with a result of the call that decides it. */
   get decidedSizes(): ReadonlyMap<string, Value> {
     return this.#sources.decided;
+  }
+
+  /** True for a size that an input brings or a call decides. */
+  knowsSize(name: string): boolean {
+    return this.#sources.isKnown(name);
   }
 
   /** Dependences beside the operands: results of the calls that decide the sizes in the node's types. */
@@ -339,7 +364,9 @@ export class Program {
     for (let port = 0; port < types.length; port++) {
       values.push(new Value(this, id, port, types[port]));
     }
-    this.#sources.add(values, node.kind === 'variable');
+    if (node.kind === 'variable') this.#sources.give(node.type);
+    else if (node.kind === 'call' && node.decides.length > 0)
+      this.#sources.decide(node.decides, values);
     this.#values.push(values);
     this.#operands.push(operands);
     return values;

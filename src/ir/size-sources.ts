@@ -1,39 +1,39 @@
 import { type DimExpr, symbolsOf } from '../base/dim/index.js';
 import { symbolsOfAttributes } from '../base/attributes/schema.js';
-import type { CallNode, CheckNode, Value } from './program.js';
+import type { CallNode, CheckNode, DecidedSize, Value } from './program.js';
 import { dimsOf } from './requirement.js';
+import type { TensorType } from './types.js';
 
 const none: ReadonlySet<string> = new Set();
 
-/**
- * Sources of the sizes of a program: the first value whose type mentions each. If that value is not an input,
- * the data of a call decides the size.
- */
+/** Sources of the sizes of a program: inputs bring them, or calls state that their data decides them. */
 export class SizeSources {
-  readonly #sources: Map<string, Value> = new Map();
+  readonly #given: Set<string> = new Set();
   readonly #decided: Map<string, Value> = new Map();
-  /** Keys of the dimensions seen so far. */
-  readonly #seen: Set<string> = new Set();
 
-  /** Records the results of a new node. */
-  add(values: readonly Value[], isInput: boolean): void {
-    for (let i = 0; i < values.length; i++) {
-      const { shape } = values[i].type;
-      for (let axis = 0; axis < shape.length; axis++) {
-        const dim = shape[axis];
-        if (typeof dim !== 'number') this.#addDim(dim, values[i], isInput);
-      }
+  /** Records the sizes in the type of a new input. Those that a call has decided before remain the call's. */
+  give({ shape }: TensorType): void {
+    for (const dim of shape) {
+      if (typeof dim === 'number') continue;
+      for (const name of symbolsOf(dim)) if (!this.#decided.has(name)) this.#given.add(name);
     }
   }
 
-  #addDim(dim: DimExpr, value: Value, isInput: boolean): void {
-    if (this.#seen.has(dim.key)) return;
-    this.#seen.add(dim.key);
-    for (const name of symbolsOf(dim)) {
-      if (this.#sources.has(name)) continue;
-      this.#sources.set(name, value);
-      if (!isInput) this.#decided.set(name, value);
+  /** Records the sizes that a new call decides. Of calls that share a size the first is its source. */
+  decide(decides: readonly DecidedSize[], results: readonly Value[]): void {
+    for (const { size } of decides) {
+      const name = nameOfSize(size);
+      if (name === null || this.isKnown(name)) continue;
+      const reveals = results.find(({ type }) =>
+        type.shape.some((dim) => typeof dim !== 'number' && symbolsOf(dim).has(name)),
+      );
+      this.#decided.set(name, reveals ?? results[0]);
     }
+  }
+
+  /** True for a size that an input brings or a call decides. */
+  isKnown(name: string): boolean {
+    return this.#given.has(name) || this.#decided.has(name);
   }
 
   /** Data-dependent sizes, each with the result that reveals it. */
@@ -48,6 +48,13 @@ export class SizeSources {
     for (const name of symbolsOfNode(node)) if (this.#decided.has(name)) found.add(name);
     return found;
   }
+}
+
+/** Name of a dimension that is a symbol; null for one that has been replaced by a number or an expression. */
+export function nameOfSize(size: DecidedSize['size']): string | null {
+  if (typeof size === 'number') return null;
+  const [name] = symbolsOf(size);
+  return name === (size satisfies DimExpr).key ? name : null;
 }
 
 function symbolsOfNode(node: CallNode | CheckNode): ReadonlySet<string> {

@@ -1,16 +1,18 @@
 import { allocate } from '../base/dtype.js';
-import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim/index.js';
+import { type Bounds, boundsOf, type Dim, symbolsOf, symbolTable } from '../base/dim/index.js';
 import { GraphError, KaonError, named } from '../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { NodeId } from '../graph/graph.js';
-import { bindShapes, symbolsOfShape, symbolsOfTypes } from './bind.js';
+import { symbolsOfShape, symbolsOfTypes } from './bind.js';
 import {
   type CallNode,
+  type DecidedSize,
   type Program,
   type ProgramNode,
   typeToString,
   type Value,
 } from './program.js';
+import type { SizeBounds } from './operator.js';
 import {
   dimsOf,
   type Require,
@@ -18,6 +20,7 @@ import {
   requireNow,
   requireOrKeep,
 } from './requirement.js';
+import { nameOfSize } from './size-sources.js';
 import { sameType, type ConstantData, type TensorType } from './types.js';
 
 /**
@@ -28,9 +31,11 @@ import { sameType, type ConstantData, type TensorType } from './types.js';
  * 3. the inputs are the variables, in their order, under distinct names;
  * 4. extents that are numbers are sizes; a constant has as many elements as its type says;
  * 5. the attributes of a call are what its operator's schema describes;
- * 6. the types of a call are those its operator infers, but for the names of dimensions it introduces;
+ * 6. a call decides as many sizes as its operator asks for, within the bounds it states, and has the types that
+ *    the operator infers with these sizes;
  * 7. a symbol has one range throughout a program;
- * 8. a dimension that an attribute speaks of is known from an earlier value: programs are closed;
+ * 8. a dimension that a type or an attribute of a call speaks of comes from an earlier input or is decided by the
+ *    call or an earlier one: programs are closed;
  * 9. outputs are values of the program under distinct names;
  * 10. a requirement speaks of dimensions of the program.
  *
@@ -49,10 +54,9 @@ export function verify(program: Program, seen: Seen = new Set()): void {
 
 /** Verifies a program that comes from outside, and adds the requirements of its calls: kernels rely on them. */
 export function verifyAndRequire(program: Program): void {
-  verifyAll(program, new Set(), (inner, { source }, isOwn) =>
+  verifyAll(program, new Set(), (inner, { source }) =>
     requireOrKeep((requirement) => {
-      if (dimsOf(requirement).every(isOwn))
-        inner.require({ ...requirement, source: requirement.source ?? source });
+      inner.require({ ...requirement, source: requirement.source ?? source });
     }),
   );
 }
@@ -63,8 +67,8 @@ interface Seen {
   add(program: Program): unknown;
 }
 
-/** Receiver of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
-type RequireFor = (program: Program, call: CallNode, isOwn: (dim: Dim) => boolean) => Require;
+/** Receiver of the requirements of a call. */
+type RequireFor = (program: Program, call: CallNode) => Require;
 
 function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
   if (seen.has(program)) return;
@@ -174,7 +178,15 @@ function checkDims(id: NodeId, type: TensorType, ranges: Map<string, Bounds>): v
       fail(`node ${id} has an extent that is no size`, { actual: typeToString(type) });
     }
   }
-  for (const [name, bounds] of symbolsOfShape(type.shape)) {
+  checkRanges(id, symbolsOfShape(type.shape), ranges);
+}
+
+function checkRanges(
+  id: NodeId,
+  found: ReadonlyMap<string, Bounds>,
+  ranges: Map<string, Bounds>,
+): void {
+  for (const [name, bounds] of found) {
     const known = ranges.get(name);
     if (known !== undefined && (known.min !== bounds.min || known.max !== bounds.max)) {
       fail(`dimension ${name} has two ranges`, {
@@ -190,36 +202,59 @@ function checkCall(
   program: Program,
   id: NodeId,
   node: CallNode,
-  ranges: ReadonlyMap<string, Bounds>,
+  ranges: Map<string, Bounds>,
   requireFor: RequireFor,
 ): void {
-  const { op, attributes, regions, source } = node;
-  try {
+  const { op, attributes, regions, types, decides } = node;
+  properCall(id, node, () => {
     checkAttributes(op.name, op.attributes, attributes);
-    for (const name of symbolsOfAttributes(op.attributes, attributes).keys()) {
-      if (!ranges.has(name)) throw new GraphError(`dimension ${name} is not defined`);
+    checkDefined(symbolsOfAttributes(op.attributes, attributes).keys(), ranges);
+    for (const { size } of decides) {
+      if (nameOfSize(size) === null) checkDefined(symbolsOf(size), ranges);
+      else checkRanges(id, symbolTable(size), ranges);
     }
-    const placeholders = new Set<string>();
+    let asked = 0;
     const inferred = op.infer({
       inputs: program.operands(id).map(({ type }) => type),
       attributes,
       regions,
-      fresh: (hint, bounds) => {
-        let name = `${hint}__${placeholders.size}`;
-        while (ranges.has(name)) name += '_';
-        placeholders.add(name);
-        return symbol(name, bounds);
-      },
-      require: requireFor(program, node, (dim) =>
-        [...symbolsOf(dim)].every((name) => !placeholders.has(name)),
-      ),
+      fresh: (_, bounds) => checkDecided(decides[asked++], bounds),
+      require: requireFor(program, node),
     });
-    if (!fits(inferred, node.types, placeholders)) {
-      throw new GraphError('the result types differ from those that the operator infers', {
-        expected: inferred.map(typeToString).join(', '),
-        actual: node.types.map(typeToString).join(', '),
+    if (asked !== decides.length) {
+      throw new GraphError('the call states sizes that its operator does not decide', {
+        expected: `${asked} sizes`,
+        actual: String(decides.length),
       });
     }
+    const fits =
+      inferred.length === types.length && inferred.every((type, k) => sameType(type, types[k]));
+    if (!fits) throw differentTypes(inferred, types);
+    checkDefined(symbolsOfTypes(types).keys(), ranges);
+  });
+}
+
+/** The error for types that no decided sizes make those that the operator infers. */
+export function differentTypes(
+  inferred: readonly TensorType[],
+  types: readonly TensorType[],
+  cause?: unknown,
+): GraphError {
+  return new GraphError('the result types differ from those that the operator infers', {
+    expected: inferred.map(typeToString).join(', '),
+    actual: types.map(typeToString).join(', '),
+    cause,
+  });
+}
+
+/** Runs what a call's operator says of it; what it throws becomes the cause of an error that names the call. */
+export function properCall<R>(
+  id: number,
+  { op, source }: Pick<CallNode, 'op' | 'source'>,
+  run: () => R,
+): R {
+  try {
+    return run();
   } catch (error) {
     const problem = error instanceof KaonError ? error.problem : String(error);
     throw new GraphError(`node ${id} is not a proper call: ${problem}`, {
@@ -233,30 +268,33 @@ function checkCall(
   }
 }
 
-/** True when types agree after the placeholders are bound to the recorded dimensions. */
-function fits(
-  inferred: readonly TensorType[],
-  recorded: readonly TensorType[],
-  placeholders: ReadonlySet<string>,
-): boolean {
-  if (inferred.length !== recorded.length) return false;
-  if (inferred.some(({ dtype }, k) => dtype !== recorded[k].dtype)) return false;
-  if (inferred.every((type, k) => sameType(type, recorded[k]))) return true;
-  const known = new Map<string, Dim>();
-  for (const [name, bounds] of symbolsOfTypes(inferred)) {
-    if (!placeholders.has(name)) known.set(name, symbol(name, bounds));
+function checkDefined(names: Iterable<string>, ranges: ReadonlyMap<string, Bounds>): void {
+  for (const name of names)
+    if (!ranges.has(name)) throw new GraphError(`dimension ${name} is not defined`);
+}
+
+/** Checks a decided size against the bounds that inference states for it. */
+function checkDecided(
+  decided: DecidedSize | undefined,
+  { min = 0, max = Infinity, most }: SizeBounds = {},
+): Dim {
+  if (decided === undefined)
+    throw new GraphError('the call does not state a size that its operator decides');
+  const { size } = decided;
+  const actual = boundsOf(size);
+  if (actual.min < min || actual.max > max) {
+    throw new GraphError(`the decided size ${String(size)} is outside its bounds`, {
+      expected: `${min} to ${max}`,
+      actual: `${actual.min} to ${actual.max}`,
+    });
   }
-  const matches = inferred.map(({ shape }, k) => ({
-    name: `result ${k}`,
-    declared: shape,
-    actual: recorded[k].shape,
-  }));
-  try {
-    bindShapes<Dim>(matches, undefined, known);
-    return true;
-  } catch {
-    return false; // whatever differs is shown with both types in full
+  if (String(decided.most) !== String(most ?? null)) {
+    throw new GraphError(`the decided size ${String(size)} has another upper bound`, {
+      expected: String(most ?? null),
+      actual: String(decided.most),
+    });
   }
+  return size;
 }
 
 function fail(problem: string, details: { expected?: string; actual?: string } = {}): never {

@@ -7,7 +7,11 @@ import {
   checkHybridizeOptions,
   type HybridizeOptions,
 } from '../front/options/hybridize-options.js';
+import { flattenTree } from '../base/attributes/tree.js';
+import { pause } from '../front/autograd/index.js';
 import type { Explanation } from '../front/caches/explain.js';
+import { NDArray } from '../front/core/ndarray.js';
+import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
 import { setOriginal } from '../front/options/originals.js';
 import { refuseUnconverted } from '../front/hybrid/unconverted.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
@@ -227,6 +231,40 @@ export abstract class HybridBlock extends Block {
     checkHybridizeOptions(options);
     this.#captured = options.active === false ? undefined : this.#capture(options);
     this.#options = options;
+    return this;
+  }
+
+  /**
+   * Switches to captured graphs for a backend (see `hybridize`), and compiles at once what a call on this input runs, by
+   * one run in prediction mode whose results are dropped.
+   *
+   * @param input The argument of `forward`, or a list of its arguments.
+   * @returns The block, when the backend has compiled and run its parts.
+   * @throws ArgumentError for a backend that is not registered; DeviceError, as a rejection, when the backend fails.
+   * The block is then as it was before.
+   */
+  async optimizeFor(
+    input: Parameters<this['forward']>[0] | readonly unknown[],
+    options: HybridizeOptions & { readonly backend: string },
+  ): Promise<this> {
+    const args = (Array.isArray(input) ? input : [input]) as unknown as Parameters<this['forward']>; // `forward` checks them
+    const [captured, before] = [this.#captured, this.#options];
+    this.hybridize(options);
+    try {
+      const state = generatorState();
+      let results: unknown;
+      try {
+        results = pause(() => this.call(...args));
+      } finally {
+        setGeneratorState(state);
+      }
+      const { leaves } = flattenTree(results, (leaf) => leaf instanceof NDArray);
+      for (const leaf of leaves) await leaf.cpu();
+    } catch (error) {
+      this.#captured = captured;
+      this.#options = before;
+      throw error;
+    }
     return this;
   }
 

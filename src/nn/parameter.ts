@@ -19,7 +19,9 @@ import {
   generatorState,
   setGeneratorState,
 } from '../front/dispatch/generator.js';
+import { arrayType } from '../front/core/array-type.js';
 import { NDArray } from '../front/core/ndarray.js';
+import { hasShapeOnly, recipeOf, shapeOnly, withoutElements } from '../front/devices/shape-only.js';
 import { fetchElements, moveToDevice, onDefaultDevice } from '../front/devices/placing.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
@@ -41,15 +43,23 @@ export interface ParameterOptions {
 export interface InitializeOptions {
   /** Also reinitialize parameters that have a value. Default false. */
   readonly force?: boolean;
+  /**
+   * Give parameters elements. False for shapes alone: code that uses them is captured without their memory, and
+   * `writeJob` has them drawn where the job runs. A later `initialize()` draws the same values here. Default true.
+   */
+  readonly materialize?: boolean;
 }
 
 /** @internal Initializes parameters: all of them, or none if one of them fails. */
 export function initializeAll(parameters: readonly Parameter[], options: InitializeOptions): void {
-  checkOptions<InitializeOptions>('initialize', options, { force: flag });
+  checkOptions<InitializeOptions>('initialize', options, {
+    force: flag,
+    materialize: flag,
+  });
   const before = generatorState();
   let adopt: readonly (() => void)[];
   try {
-    adopt = parameters.map((parameter) => parameter.prepare(options.force === true));
+    adopt = parameters.map((parameter) => parameter.prepare(options));
   } catch (error) {
     setGeneratorState(before);
     throw error;
@@ -86,6 +96,8 @@ export class Parameter {
   /** Treatment of its gradient by backward passes; `null` for state that is not trained. */
   readonly gradReq: GradReq;
   readonly #init: Initializer;
+  /** True while `initialize` asks for its shape alone. */
+  #isShapeOnly = false;
   #shape: readonly (number | null)[];
   #value: NDArray | undefined;
   /** Device that it was moved to; null where it lives where new arrays do. */
@@ -173,12 +185,14 @@ export class Parameter {
   }
 
   /** @internal Makes the initial value; the returned function assigns it. */
-  prepare(isAgain: boolean): () => void {
-    if (this.#value !== undefined && !isAgain) return () => undefined;
+  prepare({ force: isAgain = false, materialize = true }: InitializeOptions): () => void {
+    const hasElements = this.#value !== undefined && !hasShapeOnly(this.#value);
+    if (hasElements && !isAgain) return () => undefined;
     const isNew = (this.#stream === undefined || isAgain) && !drawsNothing(this.#init);
     const stream = isNew ? reserveStream() : this.#stream;
-    const fresh = this.#makeValue(stream);
+    const fresh = materialize ? this.#makeValue(stream) : this.#shapeAlone(stream);
     return () => {
+      this.#isShapeOnly = !materialize;
       this.#stream = stream;
       this.#take(fresh);
     };
@@ -189,13 +203,17 @@ export class Parameter {
    * from the generator's current state.
    */
   begin(): void {
-    if (this.#value === undefined) this.#take(this.#makeValue(this.#stream));
+    if (this.#value === undefined) this.#take(this.#initialValue());
+  }
+
+  #initialValue(): NDArray | undefined {
+    return this.#isShapeOnly ? this.#shapeAlone(this.#stream) : this.#makeValue(this.#stream);
   }
 
   /** @internal Snapshot; the returned function restores it. */
   remember(): () => void {
     const [shape, value, stream] = [this.#shape, this.#value, this.#stream];
-    const elements = value?.add(0);
+    const elements = value === undefined || hasShapeOnly(value) ? undefined : value.add(0);
     return () => {
       [this.#shape, this.#value, this.#stream] = [shape, value, stream];
       if (elements !== undefined) value?.assign(elements);
@@ -204,20 +222,36 @@ export class Parameter {
 
   /** @internal Restores the initial value, if there is one. */
   reset(): void {
-    if (this.#value !== undefined) this.#take(this.#makeValue(this.#stream));
+    if (this.#value !== undefined) this.#take(this.#initialValue());
   }
 
   /** The initial value, drawn from the reserved stream if there is one; undefined while extents are unknown. */
   #makeValue(stream: GeneratorState | undefined): NDArray | undefined {
-    const shape = this.#shape.filter((extent) => extent !== null);
-    if (shape.length !== this.#shape.length) return undefined;
+    const shape = this.#knownShape();
+    if (shape === null) return undefined;
     const make = (): NDArray => this.#firstValue(shape);
     return stream === undefined ? outsideCapture(make) : drawFrom(stream, make);
   }
 
+  /** The initial value as an array without elements. */
+  #shapeAlone(stream: GeneratorState | undefined): NDArray | undefined {
+    const shape = this.#knownShape();
+    if (shape === null) return undefined;
+    const make = (): NDArray => this.#firstValue(shape);
+    return shapeOnly(arrayType(this.dtype, shape), { stream: stream ?? null, make });
+  }
+
+  /** The extents; null while some are unknown. */
+  #knownShape(): readonly number[] | null {
+    const shape = this.#shape.filter((extent) => extent !== null);
+    return shape.length === this.#shape.length ? shape : null;
+  }
+
   #take(fresh: NDArray | undefined): void {
     if (fresh === undefined) return;
+    const recipe = recipeOf(fresh);
     if (this.#value === undefined) this.#adopt(fresh);
+    else if (recipe !== undefined) withoutElements(this.#value, recipe);
     else this.#value.assign(fresh);
   }
 
@@ -278,13 +312,14 @@ export class Parameter {
   }
 
   #adopt(value: NDArray): void {
-    if (this.#device === null) onDefaultDevice(value);
-    else moveToDevice(value, this.#device);
+    const hasElements = !hasShapeOnly(value);
+    if (hasElements && this.#device !== null) moveToDevice(value, this.#device);
+    else if (hasElements) onDefaultDevice(value);
     this.#value = value;
     owners.set(value, this);
     nameArray(value, () => this.name);
     outsideCapture(() => value.attachGrad({ req: this.gradReq }));
-    value.pin();
+    if (hasElements) value.pin();
   }
 }
 

@@ -58,7 +58,10 @@ export function layOutStates(op: string, { program, reads, writes }: GraphParts)
         next,
         kind: read.kind === 'random' ? 'random' : 'array',
         draws: read.kind === 'random' ? draws : null,
-        value: valueOf(op, name, read),
+        // Read when it is wanted: arrays of which only the shape is known have none.
+        get value() {
+          return valueOf(op, name, read);
+        },
         mayBeGiven: next !== null || read.kind !== 'array',
       };
     }),

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { UnsupportedError } from '../base/errors.js';
 import { convertedSource, isConvertible } from './module-source.js';
@@ -42,7 +42,11 @@ export async function load(
 ): Promise<LoadedSource> {
   const loaded = await nextLoad(url, context);
   const converted = convertLoaded(url, context, loaded);
-  if (converted === loaded || loaded.format !== 'commonjs') return converted;
+  if (loaded.format !== 'commonjs') return converted;
+  if (converted === loaded) {
+    warnOfRequire(url, loaded);
+    return loaded;
+  }
   // Code of CommonJS that a hook of this thread gives cannot require ES modules such as Kaon's.
   throw new UnsupportedError(`${url} is a CommonJS module, which this Node cannot convert`, {
     op: 'kaon/register',
@@ -50,6 +54,22 @@ export async function load(
     actual: `Node ${process.versions.node}`,
     advice: 'write the file as an ES module (.mjs)',
   });
+}
+
+let isWarned = false;
+
+/** Says once that files which a module of the program requires are not seen: their functions stay as they are. */
+function warnOfRequire(url: string, { source }: LoadedSource): void {
+  if (isWarned || !url.startsWith('file:') || url.includes('/node_modules/')) return;
+  const text = source === null || source === undefined ? readFileSync(new URL(url), 'utf8') : textOf(source); // prettier-ignore
+  if (!/\brequire\s*\(\s*['"`]\.{1,2}\//.test(text)) return;
+  isWarned = true;
+  // Warnings that this thread emits are not printed.
+  writeSync(
+    2, // of the process; a worker's own stream has none
+    `kaon/register: Node ${process.versions.node} does not convert what ${url} requires: functions with 'use graph' ` +
+      'in CommonJS need Node 22.15, or ES modules\n',
+  );
 }
 
 function convertLoaded(url: string, context: LoadContext, loaded: LoadedSource): LoadedSource {

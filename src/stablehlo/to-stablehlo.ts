@@ -5,7 +5,8 @@ import { exportModule, refuseDataSizes } from '../formats/stablehlo/export.js';
 import { lowered } from '../front/graphs/lowered.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import { arrayType } from '../front/core/array-type.js';
-import { arrayOf, type NDArray } from '../front/core/ndarray.js';
+import { arrayOf, NDArray } from '../front/core/ndarray.js';
+import { hasShapeOnly } from '../front/devices/shape-only.js';
 import { namedInputs } from '../ir/program.js';
 import type { Shape } from '../ir/types.js';
 import { layOutStates } from '../onnx/state.js';
@@ -50,7 +51,7 @@ export interface StableHloMeta {
 export interface StableHlo {
   /** One module with the function `main`. */
   readonly text: string;
-  /** Values of the arguments that the caller does not feed, by name: those of now. */
+  /** Values of the arguments that the caller does not feed, by name: those of now. Arrays of shapes alone have none. */
   readonly state: Readonly<Record<string, NDArray>>;
   readonly meta: StableHloMeta;
 }
@@ -85,11 +86,13 @@ export function toStableHlo(graph: StaticGraph, options: ToStableHloOptions = {}
     outputs: kept.map((k) => ({ name: outputs[k], ...known(program.outputs[k].value.type) })),
   };
   const state = Object.fromEntries(
-    // Copied: runs of the graph write into the elements.
-    stored.map(({ name, value: { type, data } }) => [
-      name,
-      arrayOf(arrayType(type.dtype, type.shape), data.slice()),
-    ]),
+    stored.flatMap((each, i) => {
+      const read = reads[i];
+      if (read.kind === 'array' && read.of instanceof NDArray && hasShapeOnly(read.of)) return [];
+      const { type, data } = each.value;
+      // Copied: runs of the graph write into the elements.
+      return [[each.name, arrayOf(arrayType(type.dtype, type.shape), data.slice())]];
+    }),
   );
   const result = { text, state, meta };
   if (options.check !== undefined) checkText(graph, result, options.check);

@@ -25,6 +25,8 @@ const kinds: Readonly<Record<OracleName, GenerateOptions>> = {
   unrolled: { gradients: true, states: true },
   onDevice: { states: true },
   onDeviceWhole: { gradients: true },
+  divided: { states: true },
+  dividedWhole: { gradients: true },
 };
 
 /** The ways of running in turn: each program meets one, and the cheaper ones come more often. */
@@ -39,6 +41,11 @@ const flowing: GenerateOptions = { flows: true, calls: 45 };
 /** The ways of running on another device, which are slow: they have programs of their own. */
 export function deviceOracleOf(seed: number): OracleName {
   return seed % 2 === 0 ? 'onDevice' : 'onDeviceWhole';
+}
+
+/** Programs that are divided between this library and an engine. */
+export function engineOracleOf(seed: number): OracleName {
+  return seed % 2 === 0 ? 'divided' : 'dividedWhole';
 }
 
 export function oracleOf(seed: number): OracleName {

@@ -3,7 +3,8 @@ import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { moveToDevice } from '../../src/front/devices/placing.js';
 import { identity } from '../../src/ops/index.js';
-import { registerBackend } from '../../src/runtime/device/register.js';
+import { registerDevice } from '../../src/runtime/device/register.js';
+import { dividingBackend } from './engines.js';
 import { FakeBackend } from '../support/fake-device.js';
 import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';
@@ -310,6 +311,18 @@ const onDeviceWhole: Oracle = calls(withGradients(forward), (world, planted) => 
   return inside(Object.assign((args: Arrays) => call(elsewhere(args)), call));
 });
 
+/** A function whose calls are divided at random between this library and an engine. */
+const divided =
+  (reference: Body): Oracle =>
+  (program, planted) => {
+    const backend = dividingBackend(program.seed);
+    const capture: Capture = (fn) => kn.hybridize(fn, { backend, ...tried });
+    const oracle = calls(reference, (world) =>
+      inside(compiled(world, reference, planted, capture)),
+    );
+    return oracle(program, planted);
+  };
+
 /** The arguments of a call, moved: what asks for gradients is asked there. */
 function elsewhere(args: Arrays): Arrays {
   for (const array of args) moveToDevice(array, deviceName());
@@ -327,7 +340,7 @@ let isRegistered = false;
 
 function deviceName(): string {
   // Not before it is needed: eager calls look for other devices once there is one.
-  if (!isRegistered) registerBackend(fuzzedDevice);
+  if (!isRegistered) registerDevice(fuzzedDevice);
   isRegistered = true;
   return fuzzedDevice.name;
 }
@@ -335,6 +348,8 @@ function deviceName(): string {
 export type OracleName =
   | 'onDevice'
   | 'onDeviceWhole'
+  | 'divided'
+  | 'dividedWhole'
   | 'called'
   | 'sizes'
   | 'saved'
@@ -365,6 +380,8 @@ const oracles: Readonly<Record<OracleName, Oracle>> = {
   unrolled: unrolledOracle,
   onDevice,
   onDeviceWhole,
+  divided: divided(forward),
+  dividedWhole: divided(withGradients(forward)),
 };
 
 /** The difference that an oracle finds; a failure of our own is one, too. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dim } from '../../src/base/attributes/attribute.js';
-import { type Dim, symbol } from '../../src/base/dim/index.js';
+import { type Dim, mulDim, symbol } from '../../src/base/dim/index.js';
 import { GraphError } from '../../src/base/errors.js';
 import type { Operator } from '../../src/ir/operator.js';
-import { Program } from '../../src/ir/program.js';
+import { type DecidedSize, Program } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import { verify } from '../../src/ir/verify.js';
 
@@ -26,6 +26,13 @@ const found: Operator = {
   },
 };
 
+/** An operator whose results have a size that nobody decides. */
+const leaks: Operator = {
+  name: 'leaks',
+  attributes: {},
+  infer: () => [f32(symbol('count', { max: 9 }))],
+};
+
 function refuses(message: RegExp, build: (program: Program) => void): void {
   const program = new Program();
   build(program);
@@ -35,21 +42,53 @@ function refuses(message: RegExp, build: (program: Program) => void): void {
   );
 }
 
-test('introduced dimensions may have any names, as long as they agree', () => {
+test('decided sizes may have any names, as long as the types agree', () => {
   const count = symbol('anything', { max: 9 });
   const program = new Program();
   const x = program.variable('x', f32(n));
-  program.appendTyped(found, [x], {}, [f32(count, n), f32(count)]);
+  const decides = [{ size: count, most: null }];
+  program.appendTyped(found, [x], {}, [f32(count, n), f32(count)], { decides });
   program.append(found, [x]);
   verify(program);
   refuses(/operator infers/, (program) => {
     const x = program.variable('x', f32(n));
-    program.appendTyped(found, [x], {}, [f32(count, n), f32(symbol('other', { max: 9 }))]);
+    program.appendTyped(found, [x], {}, [f32(count, n), f32(symbol('other', { max: 9 }))], {
+      decides,
+    });
   });
-  refuses(/operator infers/, (program) => {
+});
+
+test('a call states the sizes that it decides, as many as inference asks for and within its bounds', () => {
+  const refusesSizes = (message: RegExp, size: Dim, decides: readonly DecidedSize[]): void =>
+    refuses(message, (program) => {
+      const x = program.variable('x', f32(n));
+      program.appendTyped(found, [x], {}, [f32(size, n), f32(size)], { decides });
+    });
+  const count = symbol('count', { max: 9 });
+  const unbounded = symbol('unbounded');
+  const decided = { size: count, most: null };
+  refusesSizes(/does not state a size/, count, []);
+  refusesSizes(/states sizes that its operator does not decide/, count, [decided, decided]);
+  refusesSizes(/unbounded is outside its bounds/, unbounded, [{ size: unbounded, most: null }]);
+  refusesSizes(/another upper bound/, count, [{ size: count, most: n }]);
+  refusesSizes(/dimension m is not defined/, mulDim(symbol('m', { max: 3 }), 2), [
+    { size: mulDim(symbol('m', { max: 3 }), 2), most: null },
+  ]);
+  refuses(/dimension count is not defined/, (program) => {
+    program.appendTyped(leaks, [], {}, [f32(count)]);
+  });
+});
+
+test('a decided size may turn out to be a number, or a size that is known', () => {
+  for (const size of [4, symbol('k', { max: 9 })]) {
+    const program = new Program();
     const x = program.variable('x', f32(n));
-    program.appendTyped(found, [x], {}, [f32(symbol('unbounded'), n), f32(symbol('unbounded'))]);
-  });
+    program.variable('y', f32(size));
+    const decides = [{ size, most: null }];
+    program.appendTyped(found, [x], {}, [f32(size, n), f32(size)], { decides });
+    verify(program);
+    assert.equal(program.decidedSizes.size, 0);
+  }
 });
 
 test('types must be what the operator infers', () => {

@@ -12,7 +12,7 @@ import { lowerProgram } from '../../src/passes/lower/main/plan.js';
 import { runnerFor } from '../../src/runtime/execution/entry.js';
 import type { Operand } from '../../src/runtime/execution/executable.js';
 import { Executor } from '../../src/runtime/execution/executor.js';
-import { cpu } from '../../src/runtime/memory/device.js';
+import { Device } from '../../src/runtime/memory/device.js';
 import {
   bindSizes,
   generator,
@@ -28,6 +28,9 @@ import { differenceOf, marginsOf } from './margins.js';
  * interpreter, with nothing between the lowering and the definition of the loop IR.
  */
 
+/** Of 32-bit addresses, whatever those of other programs have. */
+const device = new Device();
+
 function run(
   program: Program,
   target: DeviceTarget,
@@ -35,7 +38,7 @@ function run(
 ): readonly Operand[] {
   const plan = lowerProgram(program, separate(program), target);
   const backend = runnerFor({ target: 'interpreter' });
-  const executor = new Executor(program, plan, cpu, backend.entry(plan.module, cpu));
+  const executor = new Executor(program, plan, device, backend.entry(plan.module, device));
   const results = executor.run(operands);
   executor.release();
   return results;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
-import { registerBackend } from '../../src/runtime/device/register.js';
+import { registerDevice } from '../../src/runtime/device/register.js';
 import { FakeBackend } from '../support/fake-device.js';
 
 /* Networks and optimizers on a second device: the same losses as on the CPU. */
 
 const fake = new FakeBackend('fake');
-registerBackend(fake);
+registerDevice(fake);
 
 class Net extends kn.nn.Block {
   readonly first = new kn.nn.Dense(5);

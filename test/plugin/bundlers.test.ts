@@ -100,15 +100,15 @@ if (bundler === 'rollup') {
   const { build } = await import('esbuild');
   await build({ entryPoints: ['main.ts'], outfile: file, bundle: true, format: 'esm', external, sourcemap: true, plugins: [kaon.esbuild()] });
 } else {
-  const { default: webpack } = await import('webpack');
+  const make = bundler === 'rspack' ? (await import('@rspack/core')).rspack : (await import('webpack')).default;
   const enforce = order === 'before' ? { enforce: 'pre' } : {};
   await new Promise((resolve, reject) => {
-    webpack({
+    make({
       mode: 'production', entry: './main.ts', devtool: 'source-map', target: 'node20',
       output: { path: import.meta.dirname + '/out', filename: \`\${bundler}-\${order}.mjs\`, module: true, devtoolModuleFilenameTemplate: '[absolute-resource-path]' },
       experiments: { outputModule: true }, externals: external, externalsType: 'module',
       module: { rules: [{ test: /\\.ts$/, use: './loader.cjs', ...enforce }] },
-      plugins: [kaon.webpack()],
+      plugins: [kaon[bundler]()],
     }, (error, stats) => (error || stats.hasErrors() ? reject(error ?? new Error(stats.toString())) : resolve()));
   });
 }
@@ -147,6 +147,8 @@ const orders: readonly (readonly [bundler: string, order: string])[] = [
   ['esbuild', 'after'],
   ['webpack', 'after'],
   ['webpack', 'before'],
+  ['rspack', 'after'],
+  ['rspack', 'before'],
 ];
 
 for (const [bundler, order] of orders) {

@@ -130,6 +130,27 @@ test('a module of CommonJS as the program', () => {
   }
 });
 
+test('Node 20 says that it does not convert what is required', (context) => {
+  if (hasRegisterHooks !== undefined) return context.skip('require is hooked by this Node');
+  write(installed, 'inner.cjs', "module.exports = (x) => { 'use graph'; return x ? 1 : 2; };\n");
+  write(installed, 'outer.cjs', "require('./inner.cjs');\n");
+  write(installed, 'alone.cjs', "require('node:fs');\n");
+  const warnings = (file: string): string => {
+    const flags = ['--import', 'kaon/register', file];
+    const { status, stderr } = spawnSync(process.execPath, flags, {
+      cwd: installed.folder,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+    return stderr;
+  };
+  assert.match(
+    warnings('outer.cjs'),
+    /does not convert what file:.*outer\.cjs requires.*Node 22\.15/,
+  );
+  assert.equal(warnings('alone.cjs'), '');
+});
+
 test('a module of CommonJS that is required', { skip: synchronous }, () => {
   const code = `${common}module.exports = report;\n`;
   write(installed, 'required.cjs', code);

@@ -20,7 +20,7 @@ const namedByCallers: Readonly<Record<string, string>> = {
   'src/ir/formats/constants.ts': 'read by readers of programs, which name themselves',
   'src/ir/formats/tokens.ts': 'words are read by parseProgram, which names itself',
   'src/ir/verify.ts': 'verify names itself, or the reader of a program that calls it',
-  'src/runtime/memory/device.ts': 'the operator or graph that needs the memory',
+  'src/runtime/memory/linear.ts': 'the operator or graph that needs the memory',
 };
 
 /** The text of a call from its opening parenthesis to the one that closes it. */

@@ -21,13 +21,17 @@ const below: Readonly<Record<string, readonly string[]>> = {
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
+  onnxruntime: ['onnx', 'front', 'runtime', 'formats', 'ir'],
   stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
+  scale: ['stablehlo', 'nn', 'front', 'formats', 'ops'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
   plugin: ['source'],
   register: ['source'],
   lint: ['front', 'ops'],
   'onnx.ts': ['onnx'],
+  'onnxruntime.ts': ['onnxruntime'],
   'stablehlo.ts': ['stablehlo'],
+  'scale.ts': ['scale'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
 };
 
@@ -68,6 +72,7 @@ test('the page about the architecture names every room', () => {
 const optional: readonly (readonly [string, RegExp])[] = [
   ['src/formats/npz.ts', /^fflate$/],
   ['src/formats/onnx/proto/', /^@bufbuild\/protobuf(\/|$)/],
+  ['src/onnxruntime/', /^onnxruntime-web$/],
   ['src/plugin/', /^unplugin$/],
   ['src/source/', /^@babel\/(parser|types)$/],
 ];

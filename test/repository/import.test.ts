@@ -7,9 +7,11 @@ import { test } from 'node:test';
 const entries = [
   'index',
   'onnx',
+  'onnxruntime',
   'artifact/index',
   'lint/index',
   'source/index',
+  'scale',
   'stablehlo',
   'front/converted/index',
 ] as const;

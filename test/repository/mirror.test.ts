@@ -23,6 +23,7 @@ const kinds: readonly string[] = [
   'fuzz',
   'golden',
   'laws',
+  'player',
   'repository',
   'security',
   'support',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { before, test } from 'node:test';
 import * as kn from '../../src/index.js';
@@ -244,12 +244,16 @@ test('bundlers leave out what a program does not use', () => {
     `import { add, ones } from 'kaon';\nconsole.log(add(ones([2]), 1));\n`,
   );
   const rolldown = join(checkout, 'node_modules/rolldown/bin/cli.mjs');
-  const said = node(installed.folder, rolldown, 'small.mjs', '--file', 'small.bundle.mjs', '--platform', 'browser'); // prettier-ignore
+  const said = node(installed.folder, rolldown, 'small.mjs', '--dir', 'small', '--platform', 'browser'); // prettier-ignore
   assert.doesNotMatch(said, /UNRESOLVED|external/i);
-  const text = readFileSync(join(installed.folder, 'small.bundle.mjs'), 'utf8');
-  assert.match(text, /name: "add"/);
+  const chunk = (name: string): string =>
+    readFileSync(join(installed.folder, 'small', name), 'utf8');
+  const first = chunk('small.js');
+  assert.match(first, /name: "add"/);
+  assert.ok(!first.includes('createShaderModule'), 'the code for WebGPU is in the first chunk');
+  const text = readdirSync(join(installed.folder, 'small')).map(chunk).join('\n');
   for (const unused of ['class LSTM', 'class Adam', 'class BatchNorm']) {
     assert.ok(!text.includes(unused), `${unused} is in the bundle`);
   }
-  assert.match(node(installed.folder, 'small.bundle.mjs'), /2\., 2\./);
+  assert.match(node(installed.folder, 'small/small.js'), /2\., 2\./);
 });

@@ -9,7 +9,10 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 import numpy as np
-from kaon_player.step import Step, fully_sharded, replicated
+from jax.sharding import Mesh
+from kaon_player.jobs.job import Argument, Program, Result
+from kaon_player.jobs.partition import fully_sharded
+from kaon_player.programs.program import MeshProgram, place
 
 folder = pathlib.Path(sys.argv[1])
 job = json.loads((folder / "job.json").read_text())
@@ -25,14 +28,24 @@ def read(described):
     }
 
 
+def typed(described, make):
+    return tuple(make(**{**each, "shape": tuple(each["shape"])}) for each in described)
+
+
 results, written = [], open(folder / "outputs.bin", "wb")
 for run in job:
-    devices = jax.devices()[: run["devices"]]
-    partition = fully_sharded if run["partition"] == "sharded" else replicated
-    step = Step(run["text"], run["meta"], devices, partition, run["batchAxes"])
-    state, losses = read(run["state"]), []
+    count, meta = run["devices"], run["meta"]
+    program = Program(run["text"], typed(meta["inputs"], Argument), typed(meta["outputs"], Result))
+    is_sharded = run["partition"] == "sharded"
+    partition = {each.name: fully_sharded(each.shape, count) if is_sharded else () for each in program.state}
+    axes = {each.name: run["batchAxes"].get(each.name, 0) for each in program.feeds}
+    returned = [each.name for each in program.returned]
+    mesh = Mesh(np.array(jax.devices()[:count]), ("data",))
+    step = MeshProgram(program, mesh, partition, axes, returned)
+    state = {name: place(value, step.state_shardings[name]) for name, value in read(run["state"]).items()}
+    losses = []
     for batch in run["batches"]:
-        outputs, state = step(state, read(batch))
+        outputs, state = step(state, step.feed(step.rows(), read(batch)))
         losses.append([float(value) for value in outputs.values()])
     arrays = []
     for name, value in state.items():

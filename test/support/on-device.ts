@@ -1,6 +1,6 @@
 import { dtypes } from '../../src/base/dtype.js';
 import { config } from '../../src/index.js';
-import { registerBackend } from '../../src/runtime/device/register.js';
+import { registerDevice } from '../../src/runtime/device/register.js';
 import { FakeBackend } from './fake-device.js';
 
 /*
@@ -8,5 +8,5 @@ import { FakeBackend } from './fake-device.js';
  * code which reads elements right away runs as it is.
  */
 
-registerBackend(new FakeBackend('fake', { answersAtOnce: true, dtypes, bufferBytes: 2 ** 28, budget: 2 ** 31 })); // prettier-ignore
+registerDevice(new FakeBackend('fake', { answersAtOnce: true, dtypes, bufferBytes: 2 ** 28, budget: 2 ** 31 })); // prettier-ignore
 config.device = 'fake';

@@ -174,7 +174,15 @@ function exportedNames(file: string, prefix = ''): readonly string[] {
   return [...new Set([...names.map((name) => `${prefix}${name}`), ...inner])];
 }
 
-const entries = ['index', 'onnx', 'artifact/index', 'lint/index', 'stablehlo'] as const;
+const entries = [
+  'index',
+  'onnx',
+  'onnxruntime',
+  'artifact/index',
+  'lint/index',
+  'scale',
+  'stablehlo',
+] as const;
 
 test('no exported type is called like one of the standard library', () => {
   const standard = standardNames();

@@ -2,6 +2,7 @@ import { unreachable } from '../../base/unreachable.js';
 import * as e from '../../loop/language/build.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type { Assign, Barrier, CallStmt, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
+import type { AddressScalar } from '../../loop/language/target.js';
 import { assignedVariables, refuseRange } from '../../loop/language/visit.js';
 import { writeBarrier } from './encoding/barrier.js';
 import { ByteWriter } from './encoding/bytes.js';
@@ -9,7 +10,7 @@ import { type Instr, writeInstr, writeMemoryInstr } from './encoding/instr.js';
 import { Locals } from './locals.js';
 import { selectStore } from './select/memory.js';
 import { controlOpcodes, emptyBlock, opcodes, type ValueType } from './encoding/opcodes.js';
-import { valueType } from './select/selector.js';
+import { instr, valueType } from './select/selector.js';
 import { StatementSelector } from './select/statement.js';
 import { isKnownToRun } from './encoding/trips.js';
 import { vectorAccumulation } from './select/vector.js';
@@ -17,13 +18,16 @@ import { vectorAccumulation } from './select/vector.js';
 export interface KernelOptions {
   /** True where a product may be added to a sum with one rounding. */
   readonly relaxed: boolean;
+  readonly addresses: AddressScalar;
   /** The number of a kernel in the module's function index space. */
   functionOf(kernel: Kernel): number;
 }
 
 /** The types of a kernel's parameters; buffers are byte addresses. */
-export function parameterTypes(kernel: Kernel): readonly ValueType[] {
-  return kernel.params.map((param) => (param.kind === 'buffer' ? 'i32' : valueType(param.type)));
+export function parameterTypes(kernel: Kernel, addresses: AddressScalar): readonly ValueType[] {
+  return kernel.params.map((param) =>
+    param.kind === 'buffer' ? addresses : valueType(param.type),
+  );
 }
 
 /** A kernel as a function body: its locals, then its code. */
@@ -52,7 +56,7 @@ class KernelPrinter {
   }
 
   print(): Uint8Array {
-    const types = parameterTypes(this.#kernel);
+    const types = parameterTypes(this.#kernel, this.#options.addresses);
     this.#kernel.params.forEach((param, i) => this.#locals.parameter(param, types[i]));
     this.#scoped(this.#kernel.body);
     this.#code.u8(controlOpcodes.end);
@@ -185,8 +189,20 @@ class KernelPrinter {
   }
 
   #call({ kernel, args }: CallStmt): void {
-    if (args.every(isAtHand)) for (let i = 0; i < args.length; i++) this.#atHand(args[i]);
-    else this.#emit((s) => args.map((arg) => s.value(arg)));
+    // An address of 32 bits is one of 64, too.
+    const isExtended = (arg: Expr, i: number): boolean =>
+      this.#options.addresses === 'i64' &&
+      kernel.params[i].kind === 'buffer' &&
+      arg.type.scalar === 'i32';
+    if (args.every(isAtHand) && !args.some(isExtended))
+      for (let i = 0; i < args.length; i++) this.#atHand(args[i]);
+    else
+      this.#emit((s) =>
+        args.map((arg, i) => {
+          const value = s.value(arg);
+          return isExtended(arg, i) ? instr(s, 'i64.extend_i32_u', [value]) : value;
+        }),
+      );
     this.#code.u8(controlOpcodes.call);
     this.#code.u32(this.#options.functionOf(kernel));
   }
@@ -212,7 +228,8 @@ class KernelPrinter {
       return;
     }
     this.#get(this.#locals.buffer(arg.buffer).local);
-    writeMemoryInstr(this.#code, 'i32.load', { offset: 4 * Number(arg.index.value) });
+    const op = arg.type.scalar === 'i64' ? 'i64.load' : 'i32.load';
+    writeMemoryInstr(this.#code, op, { offset: e.scalarBytes(arg.type.scalar) * Number(arg.index.value) }); // prettier-ignore
   }
 
   /** Leaves the value of an expression on the stack. */
@@ -231,7 +248,7 @@ class KernelPrinter {
    * computed where it is first needed and kept in a local until the statement ends.
    */
   #emit(select: (s: StatementSelector) => readonly Instr[]): void {
-    const roots = select(new StatementSelector(this.#locals));
+    const roots = select(new StatementSelector(this.#locals, this.#options.addresses));
     const uses = countUses(roots);
     const kept = new Map<Instr, number>();
     const write = (instr: Instr): void => {
@@ -296,7 +313,7 @@ class KernelPrinter {
   }
 }
 
-/** An element of an i32 buffer at a fixed index, as `main` reads addresses and sizes. */
+/** A word or two at a fixed index, as `main` reads sizes and addresses. */
 interface TableEntry extends Load {
   readonly index: Const;
 }
@@ -313,10 +330,11 @@ function isIndexConst(expr: Expr): expr is Const {
 }
 
 function isTableEntry(expr: Expr): expr is TableEntry {
-  if (expr.kind !== 'load' || expr.buffer.storage !== 'i32' || expr.index.kind !== 'const')
-    return false;
+  if (expr.kind !== 'load' || expr.index.kind !== 'const') return false;
+  const { storage } = expr.buffer;
+  if (storage !== 'i32' && storage !== 'i64') return false;
   const index = Number(expr.index.value);
-  return expr.type.lanes === 1 && index >= 0 && index < 2 ** 29;
+  return expr.type.lanes === 1 && index >= 0 && index < 2 ** 28;
 }
 
 /** Vectors of equal bits, zero among them, are one machine instruction and better made in place. */

@@ -1,7 +1,8 @@
 import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Kernel, Module } from '../../loop/language/nodes.js';
+import type { AddressScalar } from '../../loop/language/target.js';
 import { ByteWriter } from './encoding/bytes.js';
-import { encodeKernel, parameterTypes } from './kernel.js';
+import { encodeKernel, type KernelOptions, parameterTypes } from './kernel.js';
 import { typeCodes, type ValueType } from './encoding/opcodes.js';
 
 export interface WasmOptions {
@@ -12,24 +13,30 @@ export interface WasmOptions {
   readonly relaxed?: boolean;
   /** Imports a shared memory, for threads. Default false. */
   readonly shared?: boolean;
+  /** Type of the imported memory's addresses: `i64` where the engine has such memory. Default `i32`. */
+  readonly addresses?: AddressScalar;
 }
 
-/** An exported kernel. i64 parameters are bigint; addresses of buffers are numbers. */
+/** An exported kernel. i64 parameters are bigint; addresses of buffers are numbers unless they have 64 bits. */
 export type WasmKernel = (...args: readonly (number | bigint)[]) => void;
 
 const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as const;
 
 type Types = readonly ValueType[];
 
-/** The most pages (of 64 KiB) a memory can have. */
-const mostPages = 65536;
+/** The most pages (of 64 KiB) that a shared memory may have: engines have no more than these for 64 bits. */
+const mostPages: Readonly<Record<AddressScalar, number>> = { i32: 2 ** 16, i64: 2 ** 18 };
+
+/** Flags of an imported memory. */
+const limits = { none: 0, sharedWithMaximum: 3, wide: 4 } as const;
 
 /**
  * A loop IR module as a WebAssembly module. It imports `env.memory` and exports every kernel under its
- * name. Buffer parameters are i32 byte addresses of at least `reservedBytes`, bool ones are i32.
+ * name. Buffer parameters are byte addresses of at least `reservedBytes`, bool ones are i32.
  */
 export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Array<ArrayBuffer> {
   const { kernels } = module;
+  const { relaxed = false, shared = false, addresses = 'i32' } = options;
   const functions = new Map<Kernel, number>(kernels.map((kernel, i) => [kernel, i]));
   const functionOf = (kernel: Kernel): number => {
     const index = functions.get(kernel);
@@ -39,7 +46,7 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
   };
   const signatures = new Map<string, { readonly index: number; readonly types: Types }>();
   const signatureOf = kernels.map((kernel) => {
-    const types = parameterTypes(kernel);
+    const types = parameterTypes(kernel, addresses);
     const key = types.join();
     const signature = signatures.get(key) ?? { index: signatures.size, types };
     signatures.set(key, signature);
@@ -57,9 +64,10 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
     entry.name('env');
     entry.name(name);
     entry.u8(2);
-    entry.u8(options.shared === true ? 3 : 0); // a shared memory needs a limit
+    const wide = addresses === 'i64' ? limits.wide : 0;
+    entry.u8((shared ? limits.sharedWithMaximum : limits.none) | wide);
     entry.u32(0);
-    if (options.shared === true) entry.u32(mostPages);
+    if (shared) entry.u32(mostPages[addresses]);
   });
   writeList(out, section.function, signatureOf, (signature, entry) => entry.u32(signature));
   writeList(out, section.export, kernels, (kernel, entry) => {
@@ -67,34 +75,32 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
     entry.u8(0);
     entry.u32(functionOf(kernel));
   });
-  const relaxed = options.relaxed ?? false;
   writeList(out, section.code, kernels, (kernel, entry) =>
-    entry.sized(functionBody(kernel, relaxed, functionOf)),
+    entry.sized(functionBody(kernel, { relaxed, addresses, functionOf })),
   );
   return new Uint8Array(out.bytes);
 }
 
-/** By whether relaxed instructions are allowed. */
-const bodies: Readonly<Record<'strict' | 'relaxed', WeakMap<Kernel, Uint8Array>>> = {
-  strict: new WeakMap(),
-  relaxed: new WeakMap(),
-};
+const noBodies = (): Readonly<Record<AddressScalar, WeakMap<Kernel, Uint8Array>>> => ({
+  i32: new WeakMap(),
+  i64: new WeakMap(),
+});
+
+/** By whether relaxed instructions are allowed, and by the type of addresses. */
+const bodies = { strict: noBodies(), relaxed: noBodies() } as const;
 
 /**
  * The code of a kernel, encoded once for all modules that contain it. Types stand in a body by value; only
  * calls depend on the module, so bodies with calls are not cached.
  */
-function functionBody(
-  kernel: Kernel,
-  relaxed: boolean,
-  functionOf: (kernel: Kernel) => number,
-): Uint8Array {
-  const known = bodies[relaxed ? 'relaxed' : 'strict'];
+function functionBody(kernel: Kernel, options: KernelOptions): Uint8Array {
+  const { relaxed, addresses, functionOf } = options;
+  const known = bodies[relaxed ? 'relaxed' : 'strict'][addresses];
   let body = known.get(kernel);
   if (body !== undefined) return body;
   let isCaller = false;
   body = encodeKernel(kernel, {
-    relaxed,
+    ...options,
     functionOf: (callee) => {
       isCaller = true;
       return functionOf(callee);

@@ -1107,6 +1107,18 @@ export const selu: <X extends ArrayInput>(x: X) => NDArray<FloatOf[DTypeOf<X>]> 
 export const shapeOf: (x: ArrayInput) => NDArray<'int64'> = operators.shapeOf as never;
 
 /**
+ * `x` itself, divided over a mesh of devices where the program runs on one: `axes` has an axis of the mesh for each
+ * axis of `x`, or null where the division is left open. Its gradient is divided alike. On one machine nothing happens.
+ *
+ * @throws ShapeError unless there is one entry for each axis; ArgumentError for names that repeat, and for others than
+ * words of letters, digits and `_`.
+ */
+export const shard: <X extends ArrayInput>(
+  x: X,
+  axes: readonly (string | null)[],
+) => NDArray<DTypeOf<X>> = operators.shard as never;
+
+/**
  * `x` shifted along an axis by `count` elements, towards larger indices if positive. Elements shifted out are
  * lost; zeros are shifted in. The shape stays the same, for every extent.
  */

@@ -65,5 +65,6 @@ export function reportOf({
     firstRunMilliseconds: cost.firstRun,
     tiers: runner.tiers(),
     islands: runner.islands(),
+    parts: runner.parts(),
   };
 }

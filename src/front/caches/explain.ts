@@ -1,5 +1,5 @@
 import { BoundedCache } from '../../base/bounded-cache.js';
-import type { IslandReport } from '../../runtime/execution/backends.js';
+import type { IslandReport, PartReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './text-table.js';
@@ -26,6 +26,11 @@ export interface TraceReport {
   readonly tiers: readonly TierReport[];
   /** Operators that run on the CPU because the device of the arrays lacks them. */
   readonly islands: readonly IslandReport[];
+  /**
+   * Parts of a graph of which a backend runs some, in order; empty before the first run, and without a backend. Parts
+   * of the bodies of loops and branches are listed once they have run.
+   */
+  readonly parts: readonly PartReport[];
 }
 
 /** A cache miss: a call that created a trace. */
@@ -149,7 +154,7 @@ function render({
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
   if (isConverted) lines.push('', 'explainSource tells of its branches and loops');
-  return [...lines, ...tierLines(traces), ...islandLines(traces)].join('\n');
+  return [...lines, ...tierLines(traces), ...islandLines(traces), ...partLines(traces)].join('\n');
 }
 
 function count(number: number, noun: string): string {
@@ -227,6 +232,19 @@ function islandLines(traces: readonly TraceReport[]): readonly string[] {
     islands.map(({ device, calls, bytes }) => {
       const moved = bytes === null ? 'not run yet' : `${bytes} bytes moved`;
       return `trace ${id}, on the CPU instead of ${device}: ${calls.join(', ')}; ${moved}`;
+    }),
+  );
+}
+
+/** Lines about the parts of graphs that are divided between a backend and this library. */
+function partLines(traces: readonly TraceReport[]): readonly string[] {
+  return traces.flatMap(({ id, parts }) =>
+    parts.map(({ backend, calls, runs, bytes, milliseconds, problem }) => {
+      const what = calls.length === 0 ? 'no operators' : calls.join(', ');
+      const facts = [`${count(runs, 'run')} in ${milliseconds.toFixed(1)} ms`];
+      if (bytes !== null) facts.push(`${bytes} bytes moved`);
+      if (problem !== null) facts.push(`not compiled elsewhere: ${problem}`);
+      return `trace ${id}, on ${backend}: ${what}; ${facts.join(', ')}`;
     }),
   );
 }

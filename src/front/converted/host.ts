@@ -19,13 +19,19 @@ function truthOf(array: NDArray, site: string): boolean {
   return array.item() === true;
 }
 
+const generalAdvice =
+  'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach';
+
 /** The error for what a captured array decides and cannot become a graph. */
-export function undecidable(construct: string, site: string): TraceError {
+export function undecidable(
+  construct: string,
+  site: string,
+  advice: string = generalAdvice,
+): TraceError {
   return refusedAnyway(
     new TraceError(`a captured array decides about ${construct}, which cannot become a graph`, {
       op: graphDirective,
-      advice:
-        'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach',
+      advice,
       ...placeOf(site),
     }),
   );

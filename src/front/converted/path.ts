@@ -81,8 +81,8 @@ export function outermost(capture: Capture | null): Capture | null {
 }
 
 /** Refuses what an array decides about. */
-export function undecided(construct: string, site: string): void {
-  if (isDecided()) throw undecidable(construct, site);
+export function undecided(construct: string, site: string, advice?: string): void {
+  if (isDecided()) throw undecidable(construct, site, advice);
 }
 
 /** The value that a statement throws. */
@@ -95,6 +95,10 @@ export function thrown(value: unknown, site: string): unknown {
 
 /** An object whose members are about to change, and which no variable holds. */
 export function target(object: unknown, site: string): unknown {
-  undecided('a change of an object', site);
+  undecided(
+    'a change of an object',
+    site,
+    'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards',
+  );
   return object;
 }

@@ -1,6 +1,6 @@
 import { graphDirective } from '../../base/directive.js';
 import type { DType } from '../../base/dtype.js';
-import { TraceError } from '../../base/errors.js';
+import { ShapeError, TraceError } from '../../base/errors.js';
 import { mulDim } from '../../base/dim/index.js';
 import * as operators from '../../ops/index.js';
 import { installListJoin } from '../../ops/movement/list-join.js';
@@ -12,7 +12,7 @@ import { placeOf, undecidable } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
 import { currentPath, isDecided, outermost, type TracedPath, undecided } from './path.js';
 import type { Entry } from './values.js';
-import { countRows, isDecidedInside, joinRows, maskRows, type Rows, singleRow } from './rows.js';
+import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
 /*
  * Lists, maps and sets that captured code changes. A list to which a path or loop pushes that a captured array
@@ -66,7 +66,11 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     object instanceof Set ||
     ArrayBuffer.isView(object);
   if (isCollection && makers.get(object) !== currentPath())
-    undecided('a change of a list, map or set', site);
+    undecided(
+      'a change of a list, map or set',
+      site,
+      'declare the list by itself, const list = [], push rows to it, and use kn.stack(list) afterwards',
+    );
   return object;
 }
 
@@ -258,7 +262,7 @@ export function addPushed(pushed: Iterable<readonly [list: object, rows: Rows]>)
  * whose data decides how many rows it has to give.
  */
 export function checkIteration({ pushed, read }: TracedPath): void {
-  for (const [list, parts] of pushed) {
+  for (const list of pushed.keys()) {
     const place = placeOfPush(list as RowList); // Only lists of rows are keys.
     if (read.has(list)) {
       throw new TraceError('a captured loop reads a list to which it pushes', {
@@ -270,14 +274,6 @@ export function checkIteration({ pushed, read }: TracedPath): void {
         ...place,
       });
     }
-    if (!parts.some(({ rows }) => isDecidedInside(rows.type.shape[0]))) continue;
-    throw new TraceError('the data of an iteration decides how many rows it pushes to a list', {
-      op: graphDirective,
-      expected: 'as many calls of push in each iteration, with conditions or without',
-      actual: 'pushes by a loop inside of it, whose number of iterations the data decides',
-      advice: 'make a list in the iteration, and push what is computed from it',
-      ...place,
-    });
   }
 }
 
@@ -304,13 +300,17 @@ installListJoin((given, place, axis) => {
   const rows = maskRows(rowsIn(list));
   if (place === 'along a new axis')
     return axis === 0 ? rows : operators.moveaxis<NDArray>(rows, 0, axis);
-  const [count, size, ...rest] = rows.type.shape;
-  if (axis === 0 && size !== undefined) return rows.reshape([mulDim(count, size), ...rest]);
-  throw new TraceError('arrays that captured code pushes to a list are joined along a later axis', {
+  const { shape } = rows.type;
+  const at = axis < 0 ? axis + shape.length - 1 : axis;
+  if (at >= 0 && at < shape.length - 1) {
+    const [count, ...own] = shape;
+    const joined = own.map((size, i) => (i === at ? mulDim(count, size) : size));
+    return operators.moveaxis<NDArray>(rows, 0, at).reshape(joined);
+  }
+  throw new ShapeError('arrays that captured code pushes to a list have no such axis', {
     op: graphDirective,
-    expected: 'axis 0 of arrays that have one',
-    actual: `axis ${axis}`,
-    advice: 'use stack, then transpose and reshape',
+    expected: 'an axis of the arrays',
+    actual: `axis ${axis} of arrays of rank ${shape.length - 1}`,
     ...placeOfPush(list),
   });
 });

@@ -4,7 +4,7 @@ import type { TensorType } from '../../ir/types.js';
 import * as operators from '../../ops/index.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
-import { placeholders, Retrace, type Wanted } from './values.js';
+import { noNumbers, placeholders, Retrace, type Wanted } from './values.js';
 
 /*
  * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have
@@ -53,7 +53,16 @@ export class LoopRows {
   #lists: readonly { readonly list: object; readonly isMasked: boolean }[] = [];
 
   outputs(pushed: PushedRows): readonly NDArray[] {
-    const joined = [...pushed].map(([list, parts]) => ({ list, ...joinRows(parts) }));
+    const joined = [...pushed].map(([list, parts]) => {
+      const rows = joinRows(parts);
+      // Rows that the data of the iteration counts are as many in each iteration, or refused when the graph runs.
+      return {
+        list,
+        ...(isDecidedInside(rows.rows.type.shape[0])
+          ? { rows: maskRows(rows), flags: null }
+          : rows),
+      };
+    });
     this.#lists = joined.map(({ list, flags }) => ({ list, isMasked: flags !== null }));
     return joined.flatMap(({ rows, flags }) => (flags === null ? [rows] : [rows, flags]));
   }
@@ -140,7 +149,7 @@ function isSameCount(a: Dim | null, b: Dim | null): boolean {
 }
 
 /** True for a size that only the data of the present path or iteration decides. */
-export function isDecidedInside(size: Dim): boolean {
+function isDecidedInside(size: Dim): boolean {
   return [...symbolsOf(size)].some((name) => mode.capture?.sizes.decided.has(name) === true);
 }
 
@@ -152,7 +161,14 @@ function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonl
       { dtype, shape: [count ?? 0, ...shape] },
       { dtype: 'bool', shape: [count ?? 0] },
     ];
-    const layout = { what: 'a pushed row', structure: null, value: null, types, isNumber: false };
+    const layout = {
+      what: 'a pushed row',
+      structure: null,
+      value: null,
+      types,
+      isNumber: false,
+      numbers: noNumbers,
+    };
     return placeholders([layout], { mayDiffer: true });
   }
   const rows = joined.rows.astype(type.dtype);

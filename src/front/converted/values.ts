@@ -38,6 +38,8 @@ export interface PackedLayout {
   readonly types: readonly TensorType[];
   /** True if the value is a number of the user's, given or as an array. */
   readonly isNumber: boolean;
+  /** Leaves of a list or object that stand for numbers of the user's. */
+  readonly numbers: ReadonlySet<number>;
 }
 
 export interface Packed {
@@ -56,22 +58,26 @@ export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
   const leaves: NDArray[] = [];
   const layouts = entries.map((entry): PackedLayout => {
     const { what } = entry;
-    const value = numberArray(entry, wanted.get(what));
+    const value = withNumbers(what, numberArray(entry, wanted.get(what)), wanted);
     const flat = flattened(value);
     if (flat === null) {
-      return { what, structure: null, value, types: [], isNumber: false };
+      return { what, structure: null, value, types: [], isNumber: false, numbers: noNumbers };
     }
     leaves.push(...flat.leaves);
     return {
       what,
       structure: flat.structure,
-      value,
+      // A copy: the other path changes the object.
+      value: unflattenTree(flat.structure, flat.leaves),
       types: flat.leaves.map(({ type }) => type),
       isNumber: isNumberArray(value),
+      numbers: new Set(flat.leaves.flatMap((leaf, k) => (isNumberArray(leaf) ? [k] : []))),
     };
   });
   return { leaves, layouts };
 }
+
+export const noNumbers: ReadonlySet<number> = new Set();
 
 /** A host number as an array, and a number that is one in the dtype that is wanted. */
 function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unknown {
@@ -84,6 +90,58 @@ function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unk
     return asNumber(value.astype(dtype));
   }
   return value;
+}
+
+/** The entries of a list or plain object by how an access to them is written. */
+function placesIn(value: object): readonly (readonly [access: string, key: string])[] {
+  const isList = Array.isArray(value);
+  return Object.keys(value).map((key) => [isList ? `[${key}]` : `.${key}`, key]);
+}
+
+/** A list or object in which numbers that paths assign are arrays, as those of variables are. */
+function withNumbers(what: string, value: unknown, wanted: Wanted): unknown {
+  if (typeof value !== 'object' || value === null || isArray(value) || !isContainer(value)) return value; // prettier-ignore
+  if (![...wanted.keys()].some((key) => key.startsWith(what) && /^[.[]/.test(key.slice(what.length)))) return value; // prettier-ignore
+  const entries = placesIn(value).map(([access, key]) => {
+    const entry = (value as Record<string, unknown>)[key];
+    const place = `${what}${access}`;
+    const dtype = wanted.get(place);
+    // A number among booleans makes numbers of them.
+    if (dtype === 'bool' && typeof entry === 'number') want(place, 'float32', wanted);
+    const number = { what: place, value: entry, isInteger: false };
+    const own = dtype === undefined ? entry : numberArray(number, dtype);
+    return [key, withNumbers(place, own, wanted)] as const;
+  });
+  return Array.isArray(value) ? entries.map(([, entry]) => entry) : Object.fromEntries(entries);
+}
+
+function want(place: string, dtype: DType, wanted: Wanted): never {
+  wanted.set(place, dtype);
+  throw new Retrace();
+}
+
+/** Asks for arrays in place of the numbers of a list or object that differ between two paths. */
+function wantNumbers(what: string, first: unknown, second: unknown, wanted: Wanted): void {
+  const dtypes = [first, second].map(dtypeOfNumber);
+  const [a, b] = dtypes;
+  if (a !== null && b !== null) {
+    const isKnown = Object.is(first, second) || (isNumberArray(first) && isNumberArray(second) && a === b); // prettier-ignore
+    if (!isKnown) want(what, commonDType(a, b), wanted);
+    return;
+  }
+  const areTrees = [first, second].every((value) => typeof value === 'object' && value !== null && !isArray(value) && isContainer(value)); // prettier-ignore
+  if (!areTrees) return;
+  for (const [access, key] of placesIn(first as object)) {
+    const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
+    wantNumbers(`${what}${access}`, x, y, wanted);
+  }
+}
+
+/** The dtype of a number of the user's as an array; null for what is none. */
+function dtypeOfNumber(value: unknown): DType | null {
+  if (typeof value === 'number') return 'float32';
+  if (typeof value === 'boolean') return 'bool';
+  return isNumberArray(value) ? value.dtype : null;
 }
 
 /** The arrays of a value; null where it has none, or is no tree. */
@@ -137,7 +195,11 @@ function leavesLike(
   const { what } = entry;
   const given = layout.isNumber && isHostNumber(entry.value) ? layout.types[0].dtype : undefined;
   const fits = given === undefined || fitsDType(entry.value, given);
-  const own = numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined);
+  const own = withNumbers(
+    what,
+    numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined),
+    wanted,
+  );
   if (layout.structure === null) {
     if (Object.is(own, layout.value)) return [];
     throw differing(what, layout.value, own, path, other);
@@ -146,11 +208,13 @@ function leavesLike(
   const value = alone ? array(Number(entry.value), { dtype: layout.types[0].dtype }) : own;
   const flat = flattened(value);
   if (flat === null || !sameStructure(flat.structure, layout.structure)) {
+    wantNumbers(what, layout.value, own, wanted);
     throw differing(what, layout.value, entry.value, path, other);
   }
   return flat.leaves.map((leaf, k) => {
     const [type, expected] = [leaf.type, layout.types[k]];
     if (type.dtype !== expected.dtype) {
+      if (layout.numbers.has(k)) wantNumbers(what, layout.value, own, wanted);
       if (layout.isNumber && type.shape.length === 0) {
         const dtype = isNumberArray(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
         if (dtype === expected.dtype) return asNumber(leaf.astype(dtype));
@@ -220,6 +284,7 @@ function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return `the function ${value.name}`;
   if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isArray(value)) return `an array, ${typeToString(value.type)}`;
   if (typeof value === 'object' && value !== null) {
     return `an object with ${Object.keys(value).join(', ') || 'no keys'}`;
   }
@@ -232,11 +297,11 @@ export function unpack(
   leaves: readonly NDArray[],
 ): readonly unknown[] {
   let next = 0;
-  return layouts.map(({ structure, value, types, isNumber: isOne }) => {
+  return layouts.map(({ structure, value, types, numbers }) => {
     if (structure === null) return value;
     const own = leaves.slice(next, (next += types.length));
-    const made = unflattenTree(structure, own);
-    return isOne ? asNumber(made as NDArray) : made;
+    for (const k of numbers) asNumber(own[k]);
+    return unflattenTree(structure, own);
   });
 }
 

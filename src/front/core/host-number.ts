@@ -7,6 +7,8 @@ export interface HostNumber {
   readonly name: string;
   /** The number at the time of a call. */
   read(): number;
+  /** True when it depends on the number of calls so far. */
+  varies?(): boolean;
 }
 
 export const hostNumberType: ArrayType = arrayType('float32', []);

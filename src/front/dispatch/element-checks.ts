@@ -4,12 +4,12 @@ import { namedInputs, type Program } from '../../ir/program.js';
 import { type Checks, checksOf } from '../../passes/simplify/checks.js';
 import { foreignInCapturedCode, refuseInCapturedCode } from '../../passes/host/elements.js';
 import {
-  watching,
-  type Watching,
+  earliestReport,
   firstReport,
   firstReported,
   presenceReport,
-} from '../../passes/host/watch.js';
+} from '../../passes/host/report.js';
+import { watching, type Watching } from '../../passes/host/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -67,7 +67,7 @@ export class ElementChecks {
 
   /**
    * Checks the reports of a run, its results from `first` on.
-   * @throws the same, for the first call in program order. The element is found by another run.
+   * @throws the same, for the call that the program comes to first. The element is found by another run.
    */
   look(results: readonly Operand[], first: number, operands: readonly NDArray[]): void {
     const told = results.slice(first);
@@ -76,8 +76,9 @@ export class ElementChecks {
     const { program, early } = this.#checks!;
     const asking = watching(program, firstReport, (id) => !early.has(id))!;
     const answers = compile(asking.program).run(operands).slice(this.#given.outputs.length);
-    const k = told.findIndex(({ storage }) => storage.host[0] !== 0);
-    const { refused, iterations } = firstReported(watched[k], answers[k].storage.host);
+    const reports = answers.map(({ storage }) => storage.host);
+    const k = earliestReport(watched, reports);
+    const { refused, iterations } = firstReported(watched[k], reports[k]);
     throw foreignInCapturedCode(watched[k], refused, iterations);
   }
 }

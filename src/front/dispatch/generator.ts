@@ -33,6 +33,8 @@ let seed = BigInt(Math.floor(Math.random() * 2 ** 52));
 let counter = 0n;
 /** A lazy array of the state, while the number of draws of deferred loops is unknown. */
 let unknown: { readonly state: NDArray; count: number } | null = null;
+/** State that draws start from instead, and their number; see `drawingFrom`. */
+let given: { readonly state: NDArray; count: number } | null = null;
 const draws = new WeakMap<Capture, CapturedDraws>();
 const drawsByBase = new WeakMap<NDArray, CapturedDraws>();
 
@@ -54,6 +56,17 @@ export function setGeneratorState(state: GeneratorState): void {
   if (mode.capture !== null) draws.delete(mode.capture);
 }
 
+/** Runs code whose draws start from a state, known or not. The generator stays where it is. */
+export function drawingFrom<R>(state: NDArray, draw: () => R): R {
+  const before = given;
+  given = { state, count: 0 };
+  try {
+    return draw();
+  } finally {
+    given = before;
+  }
+}
+
 /** The state as an array. */
 function stateArray(): NDArray {
   const state = generatorState();
@@ -64,6 +77,11 @@ function stateArray(): NDArray {
 
 /** The state for some draws, one by default. The next draw gets another. */
 export function takeState(count: number = 1): NDArray {
+  if (given !== null) {
+    const state = advanced(given.state, given.count);
+    given.count += count;
+    return state;
+  }
   const { capture } = mode;
   if (capture === null) {
     const state = stateArray();
@@ -79,7 +97,8 @@ export function takeState(count: number = 1): NDArray {
 
 /** Takes back draws that were refused. */
 export function untakeState(count: number = 1): void {
-  if (mode.capture === null) counter -= BigInt(count);
+  if (given !== null) given.count -= count;
+  else if (mode.capture === null) counter -= BigInt(count);
   else note(drawsOf(mode.capture), mode.capture, -count);
 }
 
@@ -105,6 +124,10 @@ function note(own: CapturedDraws, capture: Capture, count: number): void {
 
 /** Continues from a state that an operator or a graph has left. */
 export function continueFrom(state: NDArray): void {
+  if (given !== null) {
+    given = { state, count: 0 };
+    return;
+  }
   const { capture } = mode;
   if (capture === null) return takeOver(state, 0);
   drawsOf(capture).tail = { state, count: 0 };

@@ -3,7 +3,7 @@ import { isFloat } from '../../base/dtype.js';
 import { call } from '../../ops/structure/call.js';
 import { type JointProgram, jointProgram } from '../../passes/gradient/joint.js';
 import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
-import { type IslandPolicy, type IslandReport, islandsOf, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
+import { type IslandPolicy, type IslandReport, islandsOf, type PartReport, divisionsOf, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import type { TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import { tiersOf, wantTier } from './plan.js';
@@ -20,6 +20,8 @@ export interface CallableOptions {
   readonly tier?: Tier | undefined;
   /** Policy for calls that a device lacks. Default: they run on the CPU. */
   readonly islands?: IslandPolicy;
+  /** Has an external engine run parts of each program that is made. Default: none. */
+  readonly divide?: (program: Program) => void;
 }
 
 /**
@@ -36,15 +38,17 @@ export class Callable {
   readonly #save: SavePolicy;
   readonly #tier: Tier | undefined;
   readonly #islands: IslandPolicy;
+  readonly #divide: (program: Program) => void;
 
   constructor(
     program: Program,
-    { flows, save = 'all', tier, islands = 'islands' }: CallableOptions = {},
+    { flows, save = 'all', tier, islands = 'islands', divide = () => {} }: CallableOptions = {},
   ) {
     this.program = program;
     this.#save = save;
     this.#tier = tier;
     this.#islands = islands;
+    this.#divide = divide;
     this.#want(program);
     this.#flows = program.outputs.map(
       ({ value }, k) => isFloat(value.type.dtype) && (flows?.(k) ?? true),
@@ -84,13 +88,23 @@ export class Callable {
 
   /** Calls that ran on the CPU because a device lacks them. */
   islands(): readonly IslandReport[] {
+    return this.#programs().flatMap(islandsOf);
+  }
+
+  /** Parts of the programs that an engine runs parts of. */
+  parts(): readonly PartReport[] {
+    return this.#programs().flatMap(divisionsOf);
+  }
+
+  #programs(): readonly Program[] {
     const joint = [...this.#joint.values()].flatMap(({ forward, backward }) => [forward, backward]);
-    return [this.program, ...joint].flatMap(islandsOf);
+    return [this.program, ...joint];
   }
 
   #want(program: Program): void {
     if (this.#tier !== undefined) wantTier(program, this.#tier);
     wantIslands(program, this.#islands);
+    this.#divide(program);
   }
 }
 

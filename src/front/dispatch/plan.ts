@@ -5,6 +5,7 @@ import { symbol } from '../../base/dim/index.js';
 import type { Program } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
 import type { Declaration } from '../../ops/declare/declare.js';
+import { codeAtHome } from '../../runtime/execution/backends.js';
 import type { Executable, TierReport } from '../../runtime/execution/executable.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
@@ -158,7 +159,7 @@ const wantedTiers = new WeakMap<Program, Tier>();
 function executableOf(program: Program): Executable {
   let executable = executables.get(program);
   if (executable === undefined) {
-    executable = compile(program, { tier: wantedTiers.get(program) });
+    executable = codeAtHome(program) ?? compile(program, { tier: wantedTiers.get(program) });
     executables.set(program, executable);
   }
   return executable;

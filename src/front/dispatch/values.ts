@@ -29,7 +29,7 @@ import type { StateLog } from '../core/state-log.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
 import type { BufferBackend } from '../../runtime/memory/backend.js';
-import type { Storage } from '../../runtime/memory/storage.js';
+import { Storage } from '../../runtime/memory/storage.js';
 
 /** Operations on arrays besides computation: gradients, detaching, assignment. */
 
@@ -255,7 +255,10 @@ function replaceElements(target: NDArray, value: NDArray): void {
   mode.stateLog?.note(target);
   const { elements } = target;
   const { storage } = value;
-  if (elements?.isPinned === true && storage.backend === null) elements.write(storage.host);
+  if (elements?.isAbsent === true) {
+    target.elements = new Storage(target.dtype, storage.copy());
+    target.pin();
+  } else if (elements?.isPinned === true && storage.backend === null) elements.write(storage.host);
   else target.elements = elementsBeside(value, elements?.backend ?? null);
   forgetHistory(target);
   const owner = gradientOwners.get(target);

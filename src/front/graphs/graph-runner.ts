@@ -3,7 +3,9 @@ import type { Program } from '../../ir/program.js';
 import { zerosLike } from '../../ops/index.js';
 import { rematerialize, type SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { compile } from '../../runtime/compile/compile.js';
-import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
+import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, type PartReport, divisionsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
+import { engineNamed } from '../../runtime/engine/engine.js';
+import { useEngine } from '../../runtime/engine/use.js';
 import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import type { Storage } from '../../runtime/memory/storage.js';
@@ -39,6 +41,8 @@ export interface RunnerOptions {
   readonly save?: SavePolicy;
   readonly tier?: Tier;
   readonly strict?: boolean;
+  readonly backend?: string;
+  readonly fallback?: boolean;
 }
 
 /** Runs a graph on arrays: fetches its reads, and carries out its writes. */
@@ -54,6 +58,8 @@ export class GraphRunner {
   readonly #save: SavePolicy;
   readonly #tier: Tier | undefined;
   readonly #islands: IslandPolicy;
+  /** Has an external engine run parts of a program; null without one. */
+  readonly #divide: ((program: Program) => void) | null;
   #executable: Executable | undefined;
   /** The program for other devices. */
   #elsewhere: Program | undefined;
@@ -63,8 +69,11 @@ export class GraphRunner {
   /** The types of the results of the previous run. */
   readonly #types: ArrayType[] = [];
 
-  constructor(parts: GraphParts, { save = 'all', tier, strict = false }: RunnerOptions = {}) {
+  constructor(parts: GraphParts, options: RunnerOptions = {}) {
+    const { save = 'all', tier, strict = false, backend, fallback = false } = options;
     this.parts = parts;
+    const engine = backend === undefined ? null : engineNamed(backend, 'hybridize');
+    this.#divide = engine === null ? null : (program) => useEngine(program, engine, fallback);
     this.#islands = strict ? 'strict' : 'islands';
     this.#save = save;
     this.#tier = tier;
@@ -82,6 +91,7 @@ export class GraphRunner {
       save: this.#save,
       tier: this.#tier,
       islands: this.#islands,
+      ...(this.#divide !== null && { divide: this.#divide }),
     });
   }
 
@@ -112,6 +122,13 @@ export class GraphRunner {
     return [...own, ...this.#callable.islands()];
   }
 
+  /** Parts of the programs of which an engine runs some. */
+  divisions(): readonly PartReport[] {
+    const kept = this.#elsewhere;
+    const own = kept === undefined || kept === this.parts.program ? [] : divisionsOf(kept);
+    return [...own, ...this.#callable.parts(), ...(this.#telling?.parts() ?? [])];
+  }
+
   /** Execution tiers so far. */
   tiers(): readonly TierReport[] {
     return [...(this.#executable?.tiers() ?? []), ...this.#callable.tiers()];
@@ -128,7 +145,7 @@ export class GraphRunner {
     }
     const operands = this.operands(given);
     this.#checks ??= new ElementChecks(program);
-    const isHere = !areElsewhere(operands);
+    const isHere = !this.#areElsewhere(operands);
     if (isHere) this.#checks.run(operands);
     // Logged state is written where the log sees it.
     if (mode.session !== null || mode.stateLog !== null) return this.#runAsCall(operands, holder);
@@ -148,7 +165,7 @@ export class GraphRunner {
     // All arrays that the code reads take part in a recording, dead reads included.
     const touched = mode.session === null ? undefined : this.parts.touched;
     const takesPart = touched === undefined ? null : new Set(touched.map((of) => holder(of)));
-    const checks = mode.capture === null && !areElsewhere(operands) ? this.#checks! : null;
+    const checks = mode.capture === null && !this.#areElsewhere(operands) ? this.#checks! : null;
     const isTold = checks?.isTold === true;
     if (isTold) this.#telling ??= this.#callableOf(checks.program);
     const results = (isTold ? this.#telling! : this.#callable).call(
@@ -171,7 +188,7 @@ export class GraphRunner {
   /** Immediately, with pinned state updated in place. */
   #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
     const { writes } = this.parts;
-    if (areElsewhere(operands)) return this.#runElsewhere(operands, holder);
+    if (this.#areElsewhere(operands)) return this.#runElsewhere(operands, holder);
     const checks = (this.#keptChecks ??= this.#checksOfKept());
     this.#executable ??= compile(checks.program, {
       // A run that may still be refused must not overwrite anything.
@@ -211,6 +228,7 @@ export class GraphRunner {
     if (this.#elsewhere === undefined) {
       this.#elsewhere = this.#kept(this.parts.program);
       wantIslands(this.#elsewhere, this.#islands);
+      this.#divide?.(this.#elsewhere);
     }
     moveState(operands, this.parts.writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : []))); // prettier-ignore
     const arrays = this.#arrays(runElsewhere(this.#elsewhere, operands, undefined)!);
@@ -240,6 +258,12 @@ export class GraphRunner {
     const { program } = this.parts;
     const kept = this.#kept(program);
     return kept === program ? this.#checks! : new ElementChecks(kept);
+  }
+
+  /** True where the operands are not on the CPU, or an engine has a part in it. */
+  #areElsewhere(operands: readonly NDArray[]): boolean {
+    if (this.#divide !== null) return true;
+    return otherBackends.exist && operands.some(({ storage }) => storage.backend !== null);
   }
 
   #markGradients(holder: HolderLookup): void {
@@ -315,11 +339,6 @@ function homeOf(write: ExternalRef, holder: HolderLookup): Storage | null {
 export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
   if (attach !== undefined && owner.gradient?.req !== attach) keepGradient(owner, attach);
   replaceGradient(owner, grad);
-}
-
-/** True where the operands are not on the CPU. */
-function areElsewhere(operands: readonly NDArray[]): boolean {
-  return otherBackends.exist && operands.some(({ storage }) => storage.backend !== null);
 }
 
 /** The elements without history. In captured code the history is all there is. */

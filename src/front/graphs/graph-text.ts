@@ -104,6 +104,7 @@ function withSources(
           ? undefined
           : into.appendTyped(node.op, operands, node.attributes, node.types, {
               regions: node.regions,
+              decides: node.decides,
               source: sourceOf(node, tag(number, id)),
             }),
       { region },

@@ -9,6 +9,7 @@ import {
   textRule,
 } from '../../base/attributes/options.js';
 import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
+import { engineNamed } from '../../runtime/engine/engine.js';
 import { type Tier, tiers } from '../../runtime/execution/tiers.js';
 import type { DynamicAxes } from './dynamic.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -44,6 +45,16 @@ export interface HybridizeOptions {
    */
   readonly strict?: boolean;
   /**
+   * Name of an external engine (`registerDevice`), which runs the sub-graphs that it supports; all else runs here.
+   * Default: none.
+   */
+  readonly backend?: string;
+  /**
+   * Run here what the backend supports but then fails to compile, rather than throw a `DeviceError`; `explain` says
+   * why. Default false.
+   */
+  readonly fallback?: boolean;
+  /**
    * Limit of traces: a call that would need one more is a `TraceError` that names the failing guard, and
    * nothing of it is computed. Default: none.
    */
@@ -69,6 +80,8 @@ const rules: OptionRules<HybridizeOptions> = {
   ),
   tier: oneOfValues(...tiers),
   strict: oneOfValues(true, false),
+  backend: textRule,
+  fallback: oneOfValues(true, false),
   maxTraces: integerFrom(1),
   name: textRule,
   nameOf: callable,
@@ -82,4 +95,5 @@ function nonNegativeNumber(value: unknown): value is number {
 /** @throws ArgumentError for unknown options and invalid values. */
 export function checkHybridizeOptions(options: HybridizeOptions): void {
   check('hybridize', options, rules, ['nameOf', 'partsOf']);
+  if (options.backend !== undefined) engineNamed(options.backend, 'hybridize');
 }

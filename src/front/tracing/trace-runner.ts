@@ -1,5 +1,5 @@
 import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
-import type { IslandReport } from '../../runtime/execution/backends.js';
+import type { IslandReport, PartReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { checkResult } from './cuts.js';
 import type { FieldGuards } from '../fields/guards.js';
@@ -25,12 +25,13 @@ export class TraceRunner {
   constructor(
     trace: Trace,
     fields: FieldGuards,
-    { save, tier, strict }: HybridizeOptions,
+    { save, tier, strict, backend, fallback }: HybridizeOptions,
     keepsLocals: boolean,
   ) {
     this.trace = trace;
     this.#fields = fields;
-    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, { save, tier, strict }));
+    const options = { save, tier, strict, backend, fallback };
+    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, options));
     this.#keepsLocals = keepsLocals;
     this.#isOneGraph = !keepsLocals && isOneGraph(trace);
   }
@@ -38,6 +39,11 @@ export class TraceRunner {
   /** Calls that ran on the CPU because a device lacks them. */
   islands(): readonly IslandReport[] {
     return this.graphs.flatMap((graph) => graph.islands());
+  }
+
+  /** Parts of graphs that an engine runs parts of. */
+  parts(): readonly PartReport[] {
+    return this.graphs.flatMap((graph) => graph.divisions());
   }
 
   /** Execution tiers so far. */

@@ -14,17 +14,20 @@ import {
   mapAttributeDims,
 } from '../../base/attributes/schema.js';
 import { bytesToBase64, fromBytes, fromWords, wordsOf } from './constants.js';
+import { findDecided } from './decided.js';
 import { mostLevels, mostRepeatedNodes } from './limits.js';
 import type { OperatorLookup } from './parse.js';
 import type { Operator } from '../operator.js';
-import { Program, type ProgramNode, type Value } from '../program.js';
+import { type DecidedSize, Program, type ProgramNode, type Value } from '../program.js';
 import { requirementFromJSON, requirementToJSON } from '../requirement.js';
 import { programRanges } from './text.js';
 import type { ConstantData, TensorType } from '../types.js';
 import { verifyAndRequire } from '../verify.js';
 
 const format = 'kaon-program';
-const version = 2;
+const version = 3;
+/** The version before, whose calls do not state the sizes that they decide. */
+const undeclared = 2;
 
 /** The program and its regions as JSON; `programFromJSON` is the inverse. */
 export function programToJSON(program: Program): Json {
@@ -75,7 +78,7 @@ function writeNode(
       ...(source !== undefined && { source }),
     };
   }
-  const { op, types, regions, source } = node;
+  const { op, types, decides, regions, source } = node;
   const attributes = encodeAttributes(op.attributes, node.attributes);
   return {
     call: op.name,
@@ -83,12 +86,22 @@ function writeNode(
     ...(Object.keys(attributes).length > 0 && { attributes }),
     ...(regions.length > 0 && { regions: regions.map(region) }),
     types: types.map(writeType),
+    ...(decides.length > 0 && {
+      decides: decides.map(({ size, most }) => [
+        writeDim(size),
+        most === null ? null : writeDim(most),
+      ]),
+    }),
     ...(source !== undefined && { source }),
   };
 }
 
 function writeType({ dtype, shape }: TensorType): Json {
-  return [dtype, shape.map((dim) => (typeof dim === 'number' ? dim : String(dim)))];
+  return [dtype, shape.map(writeDim)];
+}
+
+function writeDim(dim: Dim): Json {
+  return typeof dim === 'number' ? dim : String(dim);
 }
 
 /**
@@ -116,16 +129,16 @@ function readPrograms(json: unknown, lookup: OperatorLookup): Program {
     });
   }
   const found = root.field('version').integer();
-  if (found !== version) {
+  if (found !== version && found !== undeclared) {
     throw new FormatError('this program is of another version', {
       op: reader,
-      expected: String(version),
+      expected: `${undeclared} or ${version}`,
       actual: String(found),
     });
   }
   const programs: Program[] = [];
   for (const part of root.field('programs').list()) {
-    programs.push(readProgram(part, programs, lookup));
+    programs.push(readProgram(part, programs, lookup, found === version));
   }
   checkNesting(programs);
   const program = programs.at(-1);
@@ -169,6 +182,7 @@ function readProgram(
   json: JsonReader,
   regions: readonly Program[],
   lookup: OperatorLookup,
+  isDeclared: boolean,
 ): Program {
   const program = new Program();
   const dims = new DimReader(json.optional('dims'));
@@ -193,7 +207,7 @@ function readProgram(
         ...(source !== undefined && { source }),
       });
       nodes.push([]);
-    } else nodes.push(readCall(node, program, dims, valueAt, regions, lookup));
+    } else nodes.push(readCall(node, program, dims, valueAt, regions, lookup, isDeclared));
   }
   const outputs = json
     .field('outputs')
@@ -219,6 +233,7 @@ function readCall(
   valueAt: (node: JsonReader, port: JsonReader) => Value,
   regions: readonly Program[],
   lookup: OperatorLookup,
+  isDeclared: boolean,
 ): readonly Value[] {
   const name = json.field('call').string();
   const op = lookup(name);
@@ -237,7 +252,11 @@ function readCall(
     .map((type) => dims.type(type));
   const source = readSource(json);
   const attributes = dims.attributes(op, json);
-  return program.appendTyped(op, operands, attributes, types, { regions: owned, source });
+  const call = { op, attributes, regions: owned, types, source };
+  const decides = isDeclared
+    ? dims.decided(json.optional('decides'))
+    : findDecided(program, call, operands);
+  return program.appendTyped(op, operands, attributes, types, { ...call, decides });
 }
 
 function readConstant(json: JsonReader, { dtype, shape }: TensorType): ConstantData {
@@ -291,6 +310,13 @@ class DimReader {
     const given = (json?.record() ?? {}) as Record<string, Json>;
     const decoded = (json ?? call).guard(() => decodeAttributes(schema, given));
     return mapAttributeDims(schema, decoded, (dim) => substituteDim(dim, this.#symbols));
+  }
+
+  decided(json: JsonReader | undefined): readonly DecidedSize[] {
+    return (json?.list() ?? []).map((entry) => {
+      const [size, most] = entry.list(2);
+      return { size: this.dim(size), most: most.isNull() ? null : this.dim(most) };
+    });
   }
 
   dim(json: JsonReader): Dim {

@@ -8,9 +8,11 @@ import {
   decodeAttributes,
   mapAttributeDims,
 } from '../../base/attributes/schema.js';
+import { symbolsOfTypes } from '../bind.js';
+import { findDecided } from './decided.js';
 import { fromBytes, fromWords } from './constants.js';
 import type { Operator } from '../operator.js';
-import { type Output, Program, type Value } from '../program.js';
+import { type CallNode, type DecidedSize, type Output, Program, type Value } from '../program.js';
 import { type Requirement, requirementFromJSON } from '../requirement.js';
 import { Tokens } from './tokens.js';
 import type { ConstantData, TensorType } from '../types.js';
@@ -171,8 +173,31 @@ class Block {
       do types.push(this.#type());
       while (this.#tokens.accept(','));
     }
+    const decides = this.#tokens.accept('decides')
+      ? this.#list('[', ']', () => this.#decided())
+      : undefined;
     const source = this.#tokens.comment();
-    return this.#program.appendTyped(op, operands, attributes, types, { regions, source });
+    const call = { op, attributes, regions, types, source };
+    return this.#program.appendTyped(op, operands, attributes, types, {
+      ...call,
+      decides: decides ?? this.#undeclared(call, operands),
+    });
+  }
+
+  /** Sizes decided by a call that states none: its results must be the first to speak of one. */
+  #undeclared(
+    call: Omit<CallNode, 'kind' | 'decides'>,
+    operands: readonly Value[],
+  ): readonly DecidedSize[] {
+    const isKnown = (name: string): boolean => this.#program.knowsSize(name);
+    if ([...symbolsOfTypes(call.types).keys()].every(isKnown)) return [];
+    return findDecided(this.#program, call, operands);
+  }
+
+  #decided(): DecidedSize {
+    const isEnd = (): boolean => [',', ']', '<='].includes(this.#tokens.word);
+    const size = this.#dimUntil(isEnd);
+    return { size, most: this.#tokens.accept('<=') ? this.#dimUntil(isEnd) : null };
   }
 
   #attributes(op: Operator, json: Json): Attributes {

@@ -12,18 +12,26 @@
  *         input y: float32[m, 2]
  *         output y = y
  *       }]: float32[n, 2]
+ *       %5 = booleanMask(x, keep): float32[count, 3] decides [count]
  *       output best = %4
  *     }
  *
  * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
- * its number stands for it wherever it is shared.
+ * its number stands for it wherever it is shared. The sizes that a call decides may be left out where its results
+ * are the first to speak of them.
  */
 import type { Json } from '../../base/attributes/attribute.js';
 import { type Bounds, type DimExpr, symbolTable } from '../../base/dim/index.js';
 import { printable, quoted } from '../../base/escape.js';
 import { encodeAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { bytesToBase64, wordsOf } from './constants.js';
-import { type CallNode, type Program, typeToString, type Value } from '../program.js';
+import {
+  type CallNode,
+  type DecidedSize,
+  type Program,
+  typeToString,
+  type Value,
+} from '../program.js';
 import { conditionKey, requirementToJSON } from '../requirement.js';
 
 /** The program as text; `parseProgram` is the inverse. */
@@ -89,12 +97,12 @@ function printBlock(
 
 function printCall(
   call: string,
-  { regions, types, source }: CallNode,
+  { regions, types, decides, source }: CallNode,
   indent: string,
   lines: string[],
   numbers: Map<Program, number>,
 ): void {
-  const tail = `: ${types.map(typeToString).join(', ')}${printSource(source)}`;
+  const tail = `: ${types.map(typeToString).join(', ')}${printDecided(decides)}${printSource(source)}`;
   let head = `${call}${regions.length === 0 ? '' : ' ['}`;
   regions.forEach((region, k) => {
     const last = k === regions.length - 1;
@@ -123,9 +131,19 @@ export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
         symbolTable(dim, ranges);
       }
     }
-    if (node.kind === 'call') symbolsOfAttributes(node.op.attributes, node.attributes, ranges);
+    if (node.kind !== 'call') continue;
+    symbolsOfAttributes(node.op.attributes, node.attributes, ranges);
+    for (const { size } of node.decides) symbolTable(size, ranges);
   }
   return ranges;
+}
+
+function printDecided(decides: readonly DecidedSize[]): string {
+  if (decides.length === 0) return '';
+  const sizes = decides.map(({ size, most }) =>
+    most === null ? String(size) : `${String(size)} <= ${String(most)}`,
+  );
+  return ` decides [${sizes.join(', ')}]`;
 }
 
 function printSource(source: string | undefined): string {

@@ -9,13 +9,21 @@ import {
   conv,
   convTranspose,
   convWeightGradient,
+  cummax,
+  cummaxPosition,
+  cummin,
+  cumminPosition,
+  cumprod,
+  cumsum,
   matmul,
+  recurrence,
 } from '../../ops/index.js';
 import { attentionLoops } from './attention/attention.js';
 import { attentionGradientLoops } from './attention/gradient.js';
 import { convLoops, convWeightGradientLoops } from './convolution/convolution.js';
 import { convTransposeLoops } from './convolution/transpose.js';
 import { productLoops } from './product/matmul.js';
+import { scanKernel } from './scan/scan.js';
 import { sortLoops } from './sorting/merge-sort.js';
 import { sortRowsLoops } from './sorting/rows.js';
 import { selectLoops } from './sorting/selection.js';
@@ -31,6 +39,7 @@ export const cpuKernels: KernelTable = new Map([
   kernelFor(argsort, sortLoops),
   kernelFor(argselect, selectLoops),
   kernelFor(argsortRows, sortRowsLoops),
+  ...[cumsum, cumprod, recurrence, cummax, cummin, cummaxPosition, cumminPosition].map(scanKernel),
 ]);
 
 /** A processor with these kernels. */

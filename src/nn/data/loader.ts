@@ -61,8 +61,8 @@ const stateRules: OptionRules<LoaderState> = {
   batch: integerFrom(0),
 };
 
-/** Duck-typed: some environments lack the class, others have several. */
-const signalRule = valueRule(
+/** An `AbortSignal`, duck-typed: some environments lack the class, others have several. */
+export const signalRule: ValueRule<AbortSignal> = valueRule(
   'an AbortSignal',
   (value): value is AbortSignal =>
     typeof value === 'object' &&

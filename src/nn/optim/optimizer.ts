@@ -21,7 +21,7 @@ import {
   outsideCapture,
 } from '../../front/core/capture.js';
 import type { HostNumber } from '../../front/core/host-number.js';
-import { array, zeros } from '../../front/arrays/creation.js';
+import { array } from '../../front/arrays/creation.js';
 import { GradientUser } from '../../front/capture/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
 import { nameArray } from '../../front/options/names.js';
@@ -30,7 +30,7 @@ import { fetchElements } from '../../front/devices/placing.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
-import { type OptimizerState, readState } from './state.js';
+import { materializeSlots, newSlots, type OptimizerState, readState } from './state.js';
 import { anyStep } from './used.js';
 
 /** A learning rate, or a function from the number of steps taken so far to one. */
@@ -258,6 +258,7 @@ export abstract class Optimizer {
     return (this.#rates[before] ??= {
       name: 'learning_rate',
       read: () => this.#rateAfter(before),
+      varies: () => typeof this.#learningRate === 'function',
     });
   }
 
@@ -359,15 +360,10 @@ export abstract class Optimizer {
   #slots(parameter: Parameter): readonly NDArray[] {
     let slots = this.#state.get(parameter);
     if (slots === undefined) {
-      const { shape } = parameter.value;
-      const dtype = wideFloat(parameter.dtype);
-      slots = outsideCapture(() => this.slotNames.map(() => zeros(shape, { dtype })));
-      slots.forEach((slot, k) => {
-        slot.pin();
-        nameArray(slot, () => `${parameter.name || 'parameter'}/${this.slotNames[k]}`);
-      });
+      slots = newSlots(parameter, this.slotNames);
       this.#state.set(parameter, slots);
     }
+    materializeSlots(parameter, slots);
     return slots;
   }
 }

@@ -7,10 +7,12 @@ import {
   type FileTensor,
 } from '../../formats/safetensors.js';
 import * as random from '../../front/arrays/random.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { Block } from '../block.js';
 import { type Loader, type LoaderState, seedRule } from '../data/loader.js';
 import { readFile, replaceFile } from '../files.js';
 import { Optimizer } from '../optim/optimizer.js';
+import type { OptimizerState } from '../optim/state.js';
 import { assignMapped } from '../parameter-map.js';
 import { fromFileTensors, parameterTensors, toFileTensor } from '../persistence.js';
 
@@ -45,7 +47,7 @@ const ungroup = (
   );
 
 /** The validated checkpoint. */
-function checked(op: string, checkpoint: Checkpoint): Checkpoint {
+export function checkedCheckpoint(op: string, checkpoint: Checkpoint): Checkpoint {
   checkArgument(op, 'checkpoint', checkpoint, anyCheckpoint);
   // Extra fields are accepted: users often keep everything about a run in one object.
   const { net, optimizer, loader } = checkpoint;
@@ -77,7 +79,7 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Uint8Array {
 }
 
 function encode(op: string, checkpoint: Checkpoint): Uint8Array {
-  const { net, optimizer, loader } = checked(op, checkpoint);
+  const { net, optimizer, loader } = checkedCheckpoint(op, checkpoint);
   const tensors = new Map(group('net', parameterTensors(net.parameters())));
   const { seed, counter } = random.getState();
   const metadata: Metadata = {
@@ -108,7 +110,7 @@ export function decodeCheckpoint(bytes: Uint8Array, checkpoint: Checkpoint): voi
 
 /** @param op Public function, for messages. */
 function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
-  const { net, optimizer, loader } = checked(op, checkpoint);
+  const { optimizer, loader } = checkedCheckpoint(op, checkpoint);
   checkArgument(op, 'bytes', bytes, bytesRule);
   const file = decodeSafetensors(bytes);
   const metadata = readMetadata(op, file.metadata.get(metadataKey));
@@ -131,7 +133,33 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
     });
   }
   const slots = fromFileTensors(ungroup('optimizer', file.tensors));
-  const state = { arrays: slots, steps: metadata.optimizer?.steps ?? 0 };
+  const { seed, counter } = metadata.random;
+  restoreAll(op, checkpoint, {
+    random: { seed: BigInt(seed), counter: BigInt(counter) },
+    parameters: fromFileTensors(ungroup('net', file.tensors)),
+    optimizer: { arrays: slots, steps: metadata.optimizer?.steps ?? 0 },
+    loader: metadata.loader,
+  });
+}
+
+/** State that a checkpoint restores. */
+export interface RestoredState {
+  /** State of the generator; undefined where it stays. */
+  readonly random: random.GeneratorState | undefined;
+  readonly parameters: ReadonlyMap<string, NDArray>;
+  readonly optimizer: OptimizerState;
+  readonly loader?: LoaderState | undefined;
+}
+
+/**
+ * Restores all of a checkpoint, or nothing if one part fails.
+ * @param op Public function, for messages.
+ */
+export function restoreAll(
+  op: string,
+  { net, optimizer, loader }: Checkpoint,
+  { random: drawn, parameters: arrays, optimizer: state, loader: position }: RestoredState,
+): void {
   const parameters = net.parameters();
   const undo: (() => void)[] = [];
   const change = (make: () => void, back: () => void): void => {
@@ -139,14 +167,13 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
     undo.unshift(back);
   };
   try {
-    const [drawn, position] = [random.getState(), loader?.state()];
-    const { seed, counter } = metadata.random;
-    change(() => random.setState({ seed: BigInt(seed), counter: BigInt(counter) }), () => random.setState(drawn)); // prettier-ignore
-    change(() => loader?.loadState(metadata.loader!), () => loader?.loadState(position!)); // prettier-ignore
+    const before = { random: random.getState(), loader: loader?.state() };
+    if (drawn !== undefined) change(() => random.setState(drawn), () => random.setState(before.random)); // prettier-ignore
+    change(() => loader?.loadState(position!), () => loader?.loadState(before.loader!)); // prettier-ignore
     // Checked before parameters change, unless they get their sizes from the file.
     if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
     else undo.unshift(...[...parameters.values()].map((parameter) => parameter.remember()));
-    assignMapped(op, parameters, fromFileTensors(ungroup('net', file.tensors)));
+    assignMapped(op, parameters, arrays);
     optimizer?.loadState(state);
   } catch (error) {
     for (const back of undo) back();
@@ -219,6 +246,6 @@ export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Prom
  */
 export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   const op = 'loadCheckpoint';
-  checked(op, checkpoint);
+  checkedCheckpoint(op, checkpoint);
   restore(op, await readFile(op, path), checkpoint);
 }

@@ -139,6 +139,11 @@ function areSizes(shape: Shape): boolean {
   return true;
 }
 
+/** True for a size that cannot be anything but 0, such as the number of rows that a mask picks of none. */
+export function isEmptySize(size: Dim): boolean {
+  return boundsOf(size).max === 0;
+}
+
 /** Refuses shapes with negative extents. */
 export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
   if (areSizes(shape)) return;

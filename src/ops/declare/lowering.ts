@@ -5,6 +5,7 @@ import type { Tensor, TensorType } from '../../ir/types.js';
 import { i32 } from '../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
+import type { Scan } from './scan.js';
 
 /**
  * Lowering of an operator to loops. The compiler decides where values live and what is fused; an operator
@@ -216,6 +217,8 @@ export interface KernelLowering<A> {
   readonly keeps?: number;
   /** Splits a call of more than `mostOperands` into calls of fewer. None when absent. */
   divided?<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
+  /** The scan that the kernel runs, from which devices make kernels of their own. None when absent. */
+  scan?(context: KernelContext<A>): Scan;
   kernel(context: KernelContext<A>): Stmt;
 }
 

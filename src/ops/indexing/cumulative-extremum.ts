@@ -15,7 +15,7 @@ import { computeScalar, type KernelLowering } from '../declare/lowering.js';
 import { wideDType } from '../loops.js';
 import { zerosLike } from '../movement/fill.js';
 import { better, worst } from '../reduction/best.js';
-import { scanLoops } from '../reduction/scan.js';
+import { scanLowering } from '../reduction/scan.js';
 import { scatterAdd } from './gather.js';
 import type { OnnxValue } from '../declare/onnx.js';
 
@@ -118,32 +118,29 @@ function runningKernel(
   side: Side,
   result: 'value' | 'position',
 ): KernelLowering<RunningAttributes> {
-  return {
-    kind: 'kernel',
-    kernel: (context) => {
-      const [x] = context.inputs;
-      const axis = normalizeAxis(op, context.attributes.axis, x.shape.length);
-      const wide = wideDType(x.dtype);
-      const scalar = computeScalar(wide);
-      return scanLoops(context, {
-        axis,
-        reverse: context.attributes.reverse,
-        exclusive: false,
-        initial: [e.cast(scalar, worst(side, x.dtype)), e.i32(0)],
-        dtypes: [wide, 'int32'],
-        step: ([best, position], index) => {
-          const element = e.cast(scalar, x.at(index));
-          const next = better(side, best, element);
-          // NaN is unequal to itself: the test detects the first one.
-          const isTaken = e.or(e.eq(next, element), e.ne(element, element));
-          return [next, e.select(isTaken, index[axis], position)];
-        },
-        finish: ([best, position]) => [
-          result === 'position' ? e.cast('i64', position) : e.cast(computeScalar(x.dtype), best),
-        ],
-      });
-    },
-  };
+  return scanLowering((context) => {
+    const [x] = context.inputs;
+    const axis = normalizeAxis(op, context.attributes.axis, x.shape.length);
+    const wide = wideDType(x.dtype);
+    const scalar = computeScalar(wide);
+    return {
+      axis,
+      reverse: context.attributes.reverse,
+      exclusive: false,
+      initial: [e.cast(scalar, worst(side, x.dtype)), e.i32(0)],
+      dtypes: [wide, 'int32'],
+      step: ([best, position], index) => {
+        const element = e.cast(scalar, x.at(index));
+        const next = better(side, best, element);
+        // NaN is unequal to itself: the test detects the first one.
+        const isTaken = e.or(e.eq(next, element), e.ne(element, element));
+        return [next, e.select(isTaken, index[axis], position)];
+      },
+      finish: ([best, position]) => [
+        result === 'position' ? e.cast('i64', position) : e.cast(computeScalar(x.dtype), best),
+      ],
+    };
+  });
 }
 
 /** @internal Index of the element that each result of `cummax` is, int64: the last of equal elements, the last NaN. */

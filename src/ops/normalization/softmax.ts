@@ -14,7 +14,7 @@ import { equal } from '../elementwise/comparison.js';
 import { exp } from '../elementwise/exponential.js';
 import { log } from '../elementwise/logarithm.js';
 import { where } from '../elementwise/selection.js';
-import { normalizeAxis } from '../declare/infer.js';
+import { isEmptySize, normalizeAxis } from '../declare/infer.js';
 import { max } from '../reduction/extremum.js';
 import { sum } from '../reduction/sum.js';
 import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
@@ -66,7 +66,7 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
   onnx: (call) => {
     const { onnx, inputs: [x], inputTypes: [{ shape }], attributes } = call; // prettier-ignore
     const axis = normalizeAxis('softmax', attributes.axis, shape.length);
-    if (shape[axis] === 0) return x;
+    if (isEmptySize(shape[axis])) return x;
     const y = onnx.node('Softmax', [x], { axis });
     return onnx.node('Where', [isLost(call, axis), onnx.scalar(x.dtype, 0), y]);
   },
@@ -100,7 +100,7 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   onnx: (call) => {
     const { onnx, inputs: [x], inputTypes: [{ shape }], attributes } = call; // prettier-ignore
     const axis = normalizeAxis('logSoftmax', attributes.axis, shape.length);
-    if (shape[axis] === 0) return x;
+    if (isEmptySize(shape[axis])) return x;
     return onnx.node('Where', [isLost(call, axis), x, onnx.node('LogSoftmax', [x], { axis })]);
   },
   samples,
@@ -117,7 +117,7 @@ function isLost(
 
 /** True for an empty axis: there is no maximum, and nothing to compute. */
 function isEmpty(x: Tensor, axis: number): boolean {
-  return x.type.shape.at(axis) === 0;
+  return isEmptySize(x.type.shape.at(axis)!);
 }
 
 /** The maximum along the axis; 0 instead of -Infinity, since -Infinity - -Infinity is NaN. */

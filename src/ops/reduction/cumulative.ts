@@ -21,7 +21,8 @@ import { computeScalar } from '../declare/lowering.js';
 import { wideDType } from '../loops.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
-import { type Scan, scanLoops } from './scan.js';
+import type { Scan } from '../declare/scan.js';
+import { scanLowering } from './scan.js';
 import { totalDType } from './sum.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
@@ -49,6 +50,17 @@ const cumulativeSamples: readonly Sample[] = [
   { args: [tensor(['n', 2])] },
   { args: [tensor(['n', 3], { dtype: 'int32', low: -3, high: 3 }), 0] },
 ];
+
+interface RecurrenceAttributes {
+  readonly axis: number;
+  readonly reverse: boolean;
+}
+
+interface CumulativeAttributes {
+  readonly axis: number | null;
+  readonly exclusive: boolean;
+  readonly reverse: boolean;
+}
 
 interface CumulativeSpec {
   readonly name: string;
@@ -93,32 +105,29 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
       const grad = spec.gradient(g!, flat, axis ?? 0, { exclusive, reverse });
       return [axis === null ? reshape(grad, x.type.shape) : grad];
     },
-    lowering: {
-      kind: 'kernel',
-      kernel: (context) => {
-        const [x] = context.inputs;
-        const [{ dtype, shape }] = context.outputs;
-        const { axis, exclusive, reverse } = context.attributes;
-        const scalar = computeScalar(dtype);
-        const elementAt = (index: readonly Expr[]): Expr =>
-          e.cast(scalar, x.at(axis === null ? unravel(index[0], x.shape) : index));
-        const along = {
-          axis: axis === null ? 0 : normalizeAxis(name, axis, shape.length),
-          reverse,
-          exclusive,
-        };
-        if (spec.isSum === true && isFloat(dtype)) {
-          return scanLoops(context, { ...along, ...runningSum(dtype, elementAt) });
-        }
-        return scanLoops(context, {
-          ...along,
-          initial: [e.constant(scalar, neutral)],
-          dtypes: [wideDType(dtype)],
-          step: ([total], index) => [combine(total, elementAt(index))],
-          finish: ([total]) => [total],
-        });
-      },
-    },
+    lowering: scanLowering<CumulativeAttributes>((context) => {
+      const [x] = context.inputs;
+      const [{ dtype, shape }] = context.outputs;
+      const { axis, exclusive, reverse } = context.attributes;
+      const scalar = computeScalar(dtype);
+      const elementAt = (index: readonly Expr[]): Expr =>
+        e.cast(scalar, x.at(axis === null ? unravel(index[0], x.shape) : index));
+      const along = {
+        axis: axis === null ? 0 : normalizeAxis(name, axis, shape.length),
+        reverse,
+        exclusive,
+      };
+      if (spec.isSum === true && isFloat(dtype)) {
+        return { ...along, ...runningSum(dtype, elementAt) };
+      }
+      return {
+        ...along,
+        initial: [e.constant(scalar, neutral)],
+        dtypes: [wideDType(dtype)],
+        step: ([total], index) => [combine(total, elementAt(index))],
+        finish: ([total]) => [total],
+      };
+    }),
     onnx: ({ onnx, inputs, outputTypes: [{ dtype, shape }], attributes }) => {
       const { axis, ...options } = attributes;
       const x = onnx.cast(inputs[0], dtype);
@@ -214,30 +223,25 @@ export const recurrence: OperatorFunction<
       behind,
     ];
   },
-  lowering: {
-    kind: 'kernel',
-    kernel: (context) => {
-      const [a, b] = context.inputs;
-      const [{ dtype, shape }] = context.outputs;
-      return scanLoops(context, {
-        axis: normalizeAxis('recurrence', context.attributes.axis, shape.length),
-        reverse: context.attributes.reverse,
-        exclusive: false,
-        initial: [e.constant(computeScalar(dtype), 0)],
-        dtypes: [wideDType(dtype)],
-        // The first factor has no predecessor, and must not turn an infinity into NaN.
-        step: ([y], index, isFirst) => {
-          const term = b.at(index);
-          const next =
-            dtype === 'bool'
-              ? e.or(e.and(a.at(index), y), term)
-              : e.add(e.mul(a.at(index), y), term);
-          return [e.select(isFirst, term, next)];
-        },
-        finish: ([y]) => [y],
-      });
-    },
-  },
+  lowering: scanLowering<RecurrenceAttributes>((context) => {
+    const [a, b] = context.inputs;
+    const [{ dtype, shape }] = context.outputs;
+    return {
+      axis: normalizeAxis('recurrence', context.attributes.axis, shape.length),
+      reverse: context.attributes.reverse,
+      exclusive: false,
+      initial: [e.constant(computeScalar(dtype), 0)],
+      dtypes: [wideDType(dtype)],
+      // The first factor has no predecessor, and must not turn an infinity into NaN.
+      step: ([y], index, isFirst) => {
+        const term = b.at(index);
+        const next =
+          dtype === 'bool' ? e.or(e.and(a.at(index), y), term) : e.add(e.mul(a.at(index), y), term);
+        return [e.select(isFirst, term, next)];
+      },
+      finish: ([y]) => [y],
+    };
+  }),
   onnx: ({ onnx, inputs: [a, b], outputTypes: [{ shape, dtype }], attributes }) => {
     const axis = normalizeAxis('recurrence', attributes.axis, shape.length);
     const along = { axis, reverse: attributes.reverse, shape };

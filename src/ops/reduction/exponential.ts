@@ -1,5 +1,6 @@
 import type { Tensor } from '../../ir/types.js';
 import type { OperatorFunction } from '../declare/declare.js';
+import { isEmptySize } from '../declare/infer.js';
 import { add, div, mul, sub } from '../elementwise/arithmetic.js';
 import { isFinite } from '../elementwise/classification.js';
 import { equal } from '../elementwise/comparison.js';
@@ -24,7 +25,7 @@ export const logsumexp: OperatorFunction<Reduction> = reduction({
   operands: 'float',
   gradient: ({ g, x, axes }) => {
     const { shape } = x.type;
-    if (shape.includes(0)) return fullLike(x, 0);
+    if (shape.some(isEmptySize)) return fullLike(x, 0);
     // Not exp(x - result): a large result has lost the significant digits.
     const terms = exp(distanceFrom(stopGradient(max(x, axes, { keepdims: true })), x));
     const total = sum(terms, axes, { keepdims: true });
@@ -34,7 +35,7 @@ export const logsumexp: OperatorFunction<Reduction> = reduction({
     kind: 'decompose',
     decompose: ({ inputs: [x], outputTypes: [type], attributes: { axes, keepdims } }) => {
       const { shape } = x.type;
-      if (shape.includes(0)) return [fullLike(x, -Infinity, type)];
+      if (shape.some(isEmptySize)) return [fullLike(x, -Infinity, type)];
       const offset = finite(max(x, axes, { keepdims: true }));
       const total = sum(exp(sub(x, offset)), axes, { keepdims });
       return [add(log(total), reshape(offset, total.type.shape))];

@@ -2,7 +2,7 @@ import { GraphError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
 import type { PreparedProgram } from '../../ops/structure/call.js';
 import { differentiated, floatOutputs } from './gradient.js';
-import { inline } from '../rewrite/inline.js';
+import { hasOwnDerivative, inline } from '../rewrite/inline.js';
 import type { SavePolicy } from './keep.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { splitJoint } from './split.js';
@@ -27,7 +27,7 @@ export function jointProgram(
   if (!flows.includes(true))
     throw new GraphError('no output of this program has a gradient', { op: 'jointProgram' });
   // A call with a custom backward program is not inlined.
-  const flat = inline(program, ({ regions }) => regions.length === 1);
+  const flat = inline(program, hasOwnDerivative);
   const request = differentiated(flat, wrt, flows);
   return {
     ...splitJoint(request, save, true),

@@ -1,9 +1,10 @@
-import { InternalError } from '../../base/errors.js';
+import { type Bounds, type DimExpr, symbol } from '../../base/dim/index.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { carrierOf, determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { chooseSaved, type SavePolicy } from './keep.js';
 import { type SecondCopies, Copies } from '../rewrite/copies.js';
@@ -86,21 +87,32 @@ export function splitJoint(
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
   const all = [...seeds.map(({ type }) => type), ...extraTypes];
-  const saved = [...values, ...carriersOfDims(joint, made, held, given, all)];
+  const { carriers, sizes } = sizesToSave(joint, made, held, given, all);
+  const saved = [...values, ...carriers];
   const extra = saved.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
   const outputs = [...results, ...named(extra, results)];
+  const sizesPlace = sizes.length === 0 ? [] : [ends.length + extra.length];
   return {
-    forward: eliminateDeadCode(part(joint, inputs, (id) => id < boundary, nothing, outputs)),
-    backward: part(
-      joint,
-      [...saved, ...seeds],
-      (id) => id >= boundary,
-      { nodes: again, isApart },
-      grads,
-      [...finders].map(({ node }) => node).filter((id) => again.has(id)),
+    forward: eliminateDeadCode(
+      part(joint, {
+        inputs,
+        belongs: (id) => id < boundary,
+        again: nothing,
+        outputs,
+        tells: sizes,
+      }),
     ),
-    saved: saved.map((value) => places.get(value)!),
+    backward: part(joint, {
+      inputs: saved,
+      sizes,
+      seeds,
+      belongs: (id) => id >= boundary,
+      again: { nodes: again, isApart },
+      outputs: grads,
+      first: [...finders].map(({ node }) => node).filter((id) => again.has(id)),
+    }),
+    saved: [...saved.map((value) => places.get(value)!), ...sizesPlace],
   };
 }
 
@@ -116,84 +128,105 @@ function findersOf(joint: Program, seen: readonly TensorType[]): Finders {
   );
 }
 
-/**
- * Additional forward values for the backward program, so that each dimension it uses is determined by the
- * shape of one of its inputs.
- */
-function carriersOfDims(
+/** Additional inputs of the backward program, which make each dimension that it uses known. */
+interface SizesToSave {
+  /** Held values whose shapes tell dimensions. */
+  readonly carriers: readonly Value[];
+  /** The other dimensions, which forward tells by the shape of an array without elements. */
+  readonly sizes: readonly DimExpr[];
+}
+
+function sizesToSave(
   joint: Program,
   made: readonly NodeId[],
   held: readonly Value[],
   given: readonly TensorType[],
   extraTypes: readonly TensorType[],
-): Value[] {
+): SizesToSave {
   const carriers: Value[] = [];
+  const sizes: DimExpr[] = [];
   const known = determinedSymbols(given);
-  const require = (dims: Iterable<string>): void => {
-    for (const name of dims) {
+  const require = (dims: ReadonlyMap<string, Bounds>): void => {
+    for (const [name, bounds] of dims) {
       if (known.has(name)) continue;
-      const carrier = firstWith(joint, held, name);
-      carriers.push(carrier);
-      for (const found of determinedSymbols([carrier.type])) known.add(found);
+      const carrier = held.find(({ type }) => determinedSymbols([type]).has(name));
+      if (carrier === undefined) sizes.push(symbol(name, bounds));
+      else carriers.push(carrier);
+      known.add(name);
+      if (carrier !== undefined)
+        for (const found of determinedSymbols([carrier.type])) known.add(found);
     }
   };
-  require(symbolsOfTypes([...given, ...extraTypes]).keys());
+  require(symbolsOfTypes([...given, ...extraTypes]));
   for (const id of made) {
     const node = joint.node(id);
     if (node.kind !== 'call') continue;
-    require(symbolsOfAttributes(node.op.attributes, node.attributes).keys());
+    require(symbolsOfAttributes(node.op.attributes, node.attributes));
     // Sizes that are new in the results are determined by running the call.
     for (const name of symbolsOfTypes(node.types).keys()) known.add(name);
   }
-  return carriers;
+  return { carriers, sizes };
 }
 
-function firstWith(joint: Program, held: readonly Value[], name: string): Value {
-  const determines = ({ type }: Value): boolean => determinedSymbols([type]).has(name);
-  const there = held.find(determines);
-  if (there !== undefined) return there;
-  for (const id of joint.graph.nodes()) {
-    const found = joint.results(id).find(determines);
-    if (found !== undefined) return found;
-  }
-  throw new InternalError(`no value of the program determines dimension ${name}`);
+/** One of the two programs of a split. Its inputs, in this order, are `inputs`, `sizes` and `seeds`. */
+interface Part {
+  readonly inputs: readonly Value[];
+  /** Dimensions that one more input tells. */
+  readonly sizes?: readonly DimExpr[];
+  readonly seeds?: readonly Value[];
+  /** True for nodes of the program. */
+  readonly belongs: (id: NodeId) => boolean;
+  /** Nodes of which it has second copies. */
+  readonly again: SecondCopies;
+  readonly outputs: readonly Output[];
+  /** Dimensions that one more output tells. */
+  readonly tells?: readonly DimExpr[];
+  /** Nodes whose second copies are included even if nothing reads them. */
+  readonly first?: readonly NodeId[];
 }
 
-/**
- * A program of some of the nodes, and second copies of others, that reads `inputs` and constants. Second
- * copies of nodes in `first` are included even if nothing reads them.
- */
 function part(
   joint: Program,
-  inputs: readonly Value[],
-  belongs: (id: NodeId) => boolean,
-  again: SecondCopies,
-  outputs: readonly Output[],
-  first: readonly NodeId[] = [],
+  { inputs, sizes = [], seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
 ): Program {
   return Program.from(joint, (into) => {
     const given = new Map<Value, Value>();
-    for (const value of inputs) {
+    const give = (value: Value): void => {
       const node = joint.node(value.node);
       const name = into.freshName(node.kind === 'variable' ? node.name : 'saved');
       given.set(value, into.variable(name, value.type));
-    }
+    };
+    inputs.forEach(give);
+    if (sizes.length > 0) into.variable(into.freshName('sizes'), carrierOf(sizes));
+    seeds.forEach(give);
     const copies = new Copies(joint, into, again, given);
     for (const id of first) copies.late(joint.results(id)[0]);
     for (const id of joint.graph.nodes()) {
       if (joint.node(id).kind === 'call' && belongs(id)) copies.add(id, true);
     }
-    into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.late(value) })));
+    const made = outputs.map(({ name, value }) => ({ name, value: copies.late(value) }));
+    into.setOutputs(
+      tells.length === 0 ? made : [...made, ...named([toldBy(into, tells)], made, 'sizes')],
+    );
     requireKnown(joint, into);
   });
 }
 
+/** An array without elements whose shape tells sizes of a program. */
+function toldBy(into: Program, sizes: readonly DimExpr[]): Value {
+  return into.append(fill.declaration, [], { ...carrierOf(sizes), value: 0 })[0];
+}
+
 /** Saved values as outputs, under names that the others do not have. */
-function named(values: readonly Value[], others: readonly Output[]): readonly Output[] {
+function named(
+  values: readonly Value[],
+  others: readonly Output[],
+  stem = 'saved',
+): readonly Output[] {
   const taken = new Set(others.map(({ name }) => name));
   let count = 0;
   return values.map((value) => {
-    while (taken.has(`saved_${count}`)) count++;
-    return { name: `saved_${count++}`, value };
+    while (taken.has(`${stem}_${count}`)) count++;
+    return { name: `${stem}_${count++}`, value };
   });
 }

@@ -1,9 +1,10 @@
 import type { DimExpr } from '../../base/dim/index.js';
+import { carrierOf } from '../../ir/bind.js';
 import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
-import { carrierOf, undeterminedSymbols, partition } from './partition.js';
+import { undeterminedSymbols, partition } from './partition.js';
 
 /** A loop for at most so many iterations, compiled as one. */
 export interface Chunk {

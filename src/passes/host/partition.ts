@@ -2,8 +2,9 @@ import { type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
+import { carrierOf, determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
+import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { Requirement } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { isFree } from '../gradient/effort.js';
@@ -21,6 +22,8 @@ export interface Island {
   readonly gives: readonly Value[];
   /** The sizes that it speaks of and that the shapes of what it reads do not determine. */
   readonly symbols: readonly string[];
+  /** Its nodes in the whole program, ascending. */
+  readonly members: readonly NodeId[];
 }
 
 /** Elements that an operator would refuse, and that are there before its island runs. */
@@ -57,6 +60,8 @@ export interface CallPlacement {
   readonly runsOnHost?: typeof isHostRun;
   /** Calls that run elsewhere than the rest, as what a device lacks does. Default: none. */
   readonly runsElsewhere?: (call: CallNode, id: NodeId) => boolean;
+  /** Calls that cost nothing and may be repeated where others run elsewhere. Default: all of them. */
+  readonly mayRepeatElsewhere?: (call: CallNode, id: NodeId) => boolean;
   /** Make one island of a program without cuts. Default false. */
   readonly isWhole?: boolean;
 }
@@ -66,26 +71,30 @@ export interface CallPlacement {
  * its operands and sizes are known. Only views, constants, and what has no operands are made in every
  * island that reads them. Null for a program without cuts.
  */
-export function partition(
-  program: Program,
-  { runsOnHost = isHostRun, runsElsewhere = () => false, isWhole = false }: CallPlacement = {},
-): Partition | null {
+export function partition(program: Program, placement: CallPlacement = {}): Partition | null {
+  const { runsOnHost = isHostRun, runsElsewhere = () => false, isWhole = false } = placement;
+  const { mayRepeatElsewhere = () => true } = placement;
   const own = program.decidedSizes;
   const [hostRun, elsewhere] = [new Set<NodeId>(), new Set<NodeId>()];
+  const repeated = new Set<NodeId>();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
+    const unknown = [...symbolsOfCall(node)].filter((name) => !program.knowsSize(name));
+    if (unknown.length > 0) throw unplanned(node, unknown);
     if (runsOnHost(node, id, own)) hostRun.add(id);
     else if (!isExtents(node) && runsElsewhere(node, id)) elsewhere.add(id);
+    else if (isFree(program, id) && mayRepeatElsewhere(node, id)) repeated.add(id);
   }
   const hasCuts = own.size + hostRun.size + elsewhere.size > 0;
-  return hasCuts || isWhole ? new Partitioner(program, hostRun, elsewhere).run() : null;
+  return hasCuts || isWhole ? new Partitioner(program, hostRun, elsewhere, repeated).run() : null;
 }
 
 /** A program without cuts as the one island that it is. */
 export function wholePartition(program: Program): Partition {
   const gives = program.outputs.map(({ value }) => viewed(program, value));
-  const island = { program, reads: program.inputs, gives, symbols: [] };
+  const members = [...program.graph.nodes()].filter((id) => program.node(id).kind !== 'variable');
+  const island = { program, reads: program.inputs, gives, symbols: [], members };
   const stage = { checks: [], island, elsewhere: null, extents: [], calls: [], requirements: [] };
   return { program, stages: [stage] };
 }
@@ -104,15 +113,26 @@ class Partitioner {
   readonly #program: Program;
   readonly #hostRun: ReadonlySet<NodeId>;
   readonly #elsewhere: ReadonlySet<NodeId>;
+  /** Calls that cost nothing, for islands and for what runs elsewhere. */
+  readonly #repeated: ReadonlySet<NodeId>;
   /** By node: the first stage that can read its results. */
   readonly #stageOf: Int32Array;
+  /** By node: the first stage in which calls that run elsewhere can read its results. */
+  readonly #besideOf: Int32Array;
   readonly #drafts: Draft[] = [];
 
-  constructor(program: Program, hostRun: ReadonlySet<NodeId>, elsewhere: ReadonlySet<NodeId>) {
+  constructor(
+    program: Program,
+    hostRun: ReadonlySet<NodeId>,
+    elsewhere: ReadonlySet<NodeId>,
+    repeated: ReadonlySet<NodeId>,
+  ) {
     this.#program = program;
     this.#hostRun = hostRun;
     this.#elsewhere = elsewhere;
+    this.#repeated = repeated;
     this.#stageOf = new Int32Array(program.graph.nodeCount);
+    this.#besideOf = new Int32Array(program.graph.nodeCount);
   }
 
   run(): Partition {
@@ -122,6 +142,7 @@ class Partitioner {
       if (node.kind === 'call') this.#place(id, node);
       else if (node.kind === 'check') this.#require(id, node.requirement);
     }
+    if (this.#elsewhere.size > 0) this.#delay();
     for (const { value } of program.outputs) this.#want(value);
     for (const { extents, calls } of this.#drafts) {
       for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
@@ -135,13 +156,10 @@ class Partitioner {
   }
 
   /** The first stage in which a node has all that it reads. */
-  #readyFor(id: NodeId): number {
-    const isElsewhere = this.#elsewhere.has(id);
+  #readyFor(id: NodeId, stageOf: Int32Array = this.#stageOf): number {
     let ready = 0;
     this.#program.graph.forEachPredecessor(id, (source) => {
-      // Calls that run elsewhere in one stage are one program.
-      const isBeside = isElsewhere && this.#elsewhere.has(source);
-      ready = Math.max(ready, this.#stageOf[source] - (isBeside ? 1 : 0));
+      ready = Math.max(ready, stageOf[source]);
     });
     return ready;
   }
@@ -153,7 +171,9 @@ class Partitioner {
   }
 
   #place(id: NodeId, call: CallNode): void {
-    const ready = this.#readyFor(id);
+    // Calls that run elsewhere in one stage are one program.
+    const beside = this.#readyFor(id, this.#besideOf);
+    const ready = this.#elsewhere.has(id) ? beside : this.#readyFor(id);
     const { decidedSizes } = this.#program;
     const introduces = [...decidedSizes].flatMap(([name, { node }]) => (node === id ? [name] : []));
     const draft = this.#draft(ready);
@@ -162,11 +182,52 @@ class Partitioner {
       if (introduces.length > 0) throw unplanned(call, introduces);
     } else if (introduces.length === 0) {
       this.#stageOf[id] = ready;
+      this.#besideOf[id] = this.#repeated.has(id) ? beside : ready;
       return;
     } else if (isExtents(call)) draft.extents.push(id);
     else throw unplanned(call, introduces);
     this.#draft(ready + 1);
     this.#stageOf[id] = ready + 1;
+    this.#besideOf[id] = this.#elsewhere.has(id) ? ready : ready + 1;
+  }
+
+  /**
+   * Has calls that run elsewhere run with the first of their readers there, if nothing else needs them before: what
+   * only prepares operands then needs no run of its own.
+   */
+  #delay(): void {
+    const program = this.#program;
+    const never = this.#drafts.length;
+    /** By node: the last stage in which it may run elsewhere, for all readers, and for those that run there. */
+    const [latest, beside] = [0, 1].map(() => new Int32Array(program.graph.nodeCount).fill(never));
+    const ids = [...program.graph.nodes()];
+    for (const id of ids.toReversed()) {
+      const isElsewhere = this.#elsewhere.has(id);
+      const isRepeated = this.#repeated.has(id);
+      if (isElsewhere && beside[id] < never && beside[id] === latest[id]) {
+        this.#stageOf[id] = beside[id] + 1;
+        this.#besideOf[id] = beside[id];
+      }
+      // A stage of the island comes before the host's calls, and both behind all that ran elsewhere before.
+      const own = this.#stageOf[id] - (this.#isPlain(id) ? 1 : 2);
+      const before = isElsewhere ? this.#besideOf[id] : isRepeated ? latest[id] : own;
+      const there = isElsewhere ? before : isRepeated ? beside[id] : never;
+      program.graph.forEachPredecessor(id, (source) => {
+        latest[source] = Math.min(latest[source], before);
+        beside[source] = Math.min(beside[source], there);
+      });
+    }
+    for (const id of ids) {
+      if (!this.#repeated.has(id)) continue;
+      this.#stageOf[id] = this.#readyFor(id);
+      this.#besideOf[id] = this.#readyFor(id, this.#besideOf);
+    }
+  }
+
+  /** True for a call of an island: results of the others are there in the next stage. */
+  #isPlain(id: NodeId): boolean {
+    const node = this.#program.node(id);
+    return node.kind !== 'call' || !(this.#hostRun.has(id) || isExtents(node));
   }
 
   #draft(stage: number): Draft {
@@ -250,7 +311,8 @@ class Partitioner {
     if (this.#hostRun.has(id)) return false;
     const own = this.#elsewhere.has(id);
     // The island's computer has none of the calls that run elsewhere, not even those that cost nothing.
-    if (isFree(this.#program, id) && (isElsewhere || !own)) return true;
+    if (isFree(this.#program, id) && (isElsewhere ? own || this.#repeated.has(id) : !own))
+      return true;
     return own === isElsewhere && this.#stageOf[id] === stage + (own ? 1 : 0);
   }
 
@@ -280,7 +342,7 @@ class Partitioner {
       }
       into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
     });
-    return { program, reads, gives, symbols: open.map(({ key }) => key) };
+    return { program, reads, gives, symbols: open.map(({ key }) => key), members };
   }
 }
 
@@ -308,9 +370,4 @@ export function undeterminedSymbols(
   return [...spoken]
     .filter(([name]) => !determined.has(name))
     .map(([name, bounds]) => symbol(name, bounds));
-}
-
-/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
-export function carrierOf(symbols: readonly DimExpr[]): TensorType {
-  return { dtype: 'bool', shape: [0, ...symbols] };
 }

@@ -1,14 +1,15 @@
 import { boundsOf, subDim } from '../../base/dim/index.js';
-import { allocate, type DType, type HostArray } from '../../base/dtype.js';
+import { allocate } from '../../base/dtype.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { AcceptedElements, RefusedElement } from '../../ops/declare/check.js';
+import type { AcceptedElements } from '../../ops/declare/check.js';
 import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
 import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
+import type { Report, Watched } from './report.js';
 
 /*
  * Elements that an operator would refuse, where only the program knows them: those that it computes, and those in
@@ -16,90 +17,10 @@ import { viewed } from '../rewrite/views.js';
  * what it gives; its kernels stay in bounds meanwhile.
  */
 
-/** A call that may receive elements that it does not accept. */
-export interface Watched {
-  readonly call: CallNode;
-  /** The type of the checked operand, in the dimensions of the call's program. */
-  readonly type: TensorType;
-  readonly accepted: AcceptedElements;
-  /** The loops around the call, the innermost first. */
-  readonly loops: readonly CallNode[];
-}
-
 /** A program that reports invalid elements: one additional result for each watched call, after its own. */
 export interface Watching {
   readonly program: Program;
   readonly watched: readonly Watched[];
-}
-
-/** Report about a call, and the join of the reports of several iterations. */
-export interface Report {
-  /** True if it tells iterations, which loops then count. */
-  readonly countsIterations: boolean;
-  /** Its type inside a number of loops. */
-  type(loops: number): { readonly dtype: DType; readonly shape: readonly number[] };
-  /** The dtype in which it compares elements of a dtype. */
-  elements(dtype: DType): DType;
-  /** Report about the elements of one call, a vector of that dtype. */
-  of(elements: Value, accepted: AcceptedElements): Value;
-  /** True where there is one: bool, rank 0. */
-  isTold(report: Value): Value;
-  /** Report of the iterations so far and of an iteration by its number, an int64 array of one element. */
-  join(before: Value, now: Value, iteration: () => Value): Value;
-}
-
-/** The dtypes whose elements are all of int32. */
-const isNarrow: ReadonlySet<DType> = new Set(['bool', 'uint8', 'int8', 'int32']);
-
-/** Report of presence: bool, rank 0. */
-export const presenceReport: Report = {
-  countsIterations: false,
-  type: () => ({ dtype: 'bool', shape: [] }),
-  // Devices without int64 can look at int32.
-  elements: (dtype) => (isNarrow.has(dtype) ? 'int32' : 'int64'),
-  of: (elements, accepted) => ops.any(foreign(elements, accepted)),
-  isTold: (report) => report,
-  join: (before, now) => ops.logicalOr(before, now),
-};
-
-/**
- * Report of the first invalid element: its row-major position counted from 1, the element, the greatest
- * accepted one, and the iterations of the loops around, from the innermost. int64, zeros where there is none.
- */
-export const firstReport: Report = {
-  countsIterations: true,
-  type: (loops) => ({ dtype: 'int64', shape: [3 + loops] }),
-  elements: () => 'int64',
-  of: (elements, accepted) => {
-    const found = foreign(elements, accepted);
-    const count = ops.cumsum(ops.cast(found, 'int64'), 0);
-    const isFirst = ops.logicalAnd(found, ops.equal(count, 1));
-    const before = ops.sum(ops.cast(ops.equal(count, 0), 'int64'));
-    return ops.stack<Value>([
-      ops.where(ops.any(isFirst), ops.add(before, 1), 0),
-      ops.sum(ops.where(isFirst, elements, 0)),
-      ops.dimLike(elements, accepted.most ?? 0),
-    ]);
-  },
-  isTold: (report) => ops.greater(ops.slice(report, 0), 0),
-  join: (before, now, iteration) =>
-    ops.where(ops.greater(ops.slice(before, 0), 0), before, ops.concat<Value>([now, iteration()])),
-};
-
-/** The element that `firstReport` tells of a watched call, and its iterations, from the innermost. */
-export function firstReported(
-  { type, accepted }: Watched,
-  report: HostArray,
-): { readonly refused: RefusedElement; readonly iterations: readonly number[] } {
-  const [position, element, limit, ...iterations] = Array.from(report, Number);
-  const most = accepted.most === null ? null : limit;
-  return { refused: { element, at: position - 1, shape: type.shape, most }, iterations };
-}
-
-function foreign(elements: Value, { least, most, except }: AcceptedElements): Value {
-  const isBelow = ops.less(elements, least);
-  const isOutside = most === null ? isBelow : ops.logicalOr(isBelow, ops.greater(elements, most));
-  return except === null ? isOutside : ops.logicalAnd(isOutside, ops.notEqual(elements, except));
 }
 
 /** Predicate of watched calls by id; calls in regions are always watched. */
@@ -107,7 +28,8 @@ export type IsWatched = (id: NodeId) => boolean;
 
 /**
  * A program that reports invalid elements, without roots that are reported or checked before it runs; null where
- * there are none. For inlined programs.
+ * there are none. Of calls it watches the bodies of those only that have a gradient of their own: others are to be
+ * inlined before.
  * Operands inside loop conditions are not watched: captured loops whose conditions check are rotated.
  */
 export function watching(
@@ -199,8 +121,11 @@ function watchingRegions(
   earlier: readonly Value[],
 ): Inside | null {
   const control = controlOf(call);
-  if (control === null) return null;
-  const { op, attributes, regions, types, source } = call;
+  if (control === null) {
+    const isCall = declarationOf(call.op).lowering.kind === 'inline';
+    return isCall ? watchingForward(call, operands, into, report) : null;
+  }
+  const { op, attributes, regions, types, decides, source } = call;
   const found = regions.map((region, k) =>
     control.kind === 'while' && k === 0 ? null : watching(region, report),
   );
@@ -218,6 +143,7 @@ function watchingRegions(
     );
     const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
       regions: branches,
+      decides,
       source,
     });
     const own = types.length;
@@ -251,6 +177,7 @@ function watchingRegions(
           ? accumulating(found[k]?.program ?? region, region.outputs.length, at, told, report)
           : stopping(region, at, told),
       ),
+      decides,
       source,
     },
   );
@@ -259,6 +186,41 @@ function watchingRegions(
     reports: made.slice(own, own + watched.length),
     watched,
   };
+}
+
+/**
+ * A call with a gradient of its own whose forward region reports; null where it has nothing to report. It stays a call,
+ * since the program may be differentiated afterwards; the backward region ignores the reports and their gradients.
+ */
+function watchingForward(
+  { op, attributes, regions: [forward, ...others], types, decides, source }: CallNode,
+  operands: readonly Value[],
+  into: Program,
+  report: Report,
+): Inside | null {
+  const found = watching(forward, report);
+  if (found === null || found.watched.length === 0) return null;
+  const { program, watched } = found;
+  const told = watched.map(({ loops }) => report.type(loops.length));
+  const behind = operands.length + types.length;
+  const regions = [program, ...others.map((backward) => ignoring(backward, behind, told))];
+  const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
+    regions,
+    decides,
+    source,
+  });
+  return { results: made.slice(0, types.length), reports: made.slice(types.length), watched };
+}
+
+/** A backward program with inputs for reports behind those of the results, and for their gradients, which come last. */
+function ignoring(backward: Program, at: number, told: readonly ReportType[]): Program {
+  return Program.from(backward, (into) => {
+    const { inputs } = withInputs(backward, into, at, told);
+    const taken = namedInputs(into).map(({ name }) => name);
+    told.forEach((type, k) => void into.variable(unused(`told_grad_${k}`, taken), type));
+    const values = instantiate(backward, into, inputs);
+    into.setOutputs(backward.outputs.map(({ name }, k) => ({ name, value: values[k] })));
+  });
 }
 
 /** The type of the number of iterations so far, which follows the reports of a loop. */

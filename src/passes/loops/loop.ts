@@ -1,9 +1,10 @@
-import type { Dim } from '../../base/dim/index.js';
+import { type Dim, symbolsOf } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { bindTypes, substituteType } from '../../ir/bind.js';
+import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import {
   type CallNode,
+  type DecidedSize,
   namedInputs,
   type Output,
   type Program,
@@ -190,13 +191,20 @@ export function build(loop: Loop): BuiltLoop {
       states: states.length,
     },
     [...types, ...node.types.slice(old)],
-    { regions, source: node.source },
+    { regions, decides: decidedByRows(node, types.slice(0, rows.length)), source: node.source },
   );
   return {
     rows: made.slice(0, rows.length),
     states: made.slice(rows.length, types.length),
     rest: made.slice(types.length),
   };
+}
+
+/** The sizes that a loop still decides when it has only these rows. */
+function decidedByRows({ decides }: CallNode, rows: readonly TensorType[]): readonly DecidedSize[] {
+  if (decides.length === 0 || rows.length === 0) return [];
+  const told = symbolsOfTypes(rows);
+  return decides.filter(({ size }) => [...symbolsOf(size)].every((name) => told.has(name)));
 }
 
 export function carvedInput({ operand, name, stands }: LoopOperand, isData = false): CarvedInput {

@@ -1,8 +1,6 @@
 import type { Dim } from '../../base/dim/index.js';
-import { mapAttributeDims } from '../../base/attributes/schema.js';
-import { substituteDim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import { substituteType } from '../../ir/bind.js';
+import { substituteCall } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { sameType } from '../../ir/types.js';
 import { callOf } from '../../ops/declare/law.js';
@@ -123,14 +121,7 @@ export class BatchedRows {
 
   /** A call of the body in the dimensions of the enclosing program. */
   #adapted(node: CallNode): CallNode {
-    if (this.#dims.size === 0) return node;
-    return {
-      ...node,
-      types: node.types.map((type) => substituteType(type, this.#dims)),
-      attributes: mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
-        substituteDim(dim, this.#dims),
-      ),
-    };
+    return substituteCall(node, this.#dims);
   }
 }
 

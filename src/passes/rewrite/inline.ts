@@ -4,6 +4,11 @@ import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { instantiate, throughRegions, transform } from './transform.js';
 
+/** True for calls whose gradient is their own derivative, so that their bodies may stand in their places at any time. */
+export function hasOwnDerivative({ regions }: CallNode): boolean {
+  return regions.length === 1;
+}
+
 /** Inlines calls that only run their first region; all of them, or those that `wanted` accepts. */
 export function inline(
   program: Program,

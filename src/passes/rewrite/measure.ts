@@ -1,9 +1,7 @@
-import { boundsOf, type Dim, elementCount, symbol } from '../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { bindShapes, symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { requireNow } from '../../ir/requirement.js';
 import { extents } from '../../ops/dynamic/extents.js';
 import { fill } from '../../ops/movement/fill.js';
 import { reshape } from '../../ops/movement/reshape.js';
@@ -62,28 +60,26 @@ export function withUnreadExtents(program: Program, region: (region: Program) =>
  * ordinary one with known sizes.
  */
 export function measureFirst(call: CallNode, operands: readonly Value[], into: Program): void {
-  const { op, attributes } = call;
-  const dims = decidedDims(
-    call,
-    operands.map(({ type }) => type),
-  );
+  const { op, attributes, decides } = call;
   let measured = 0;
   for (const sizes of declarationOf(op).measure!({ inputs: operands, attributes })) {
     const count = elementCount(sizes.type.shape);
     if (typeof count !== 'number')
       throw new InternalError('the number of measured sizes is not known', { op: op.name });
-    const decided = dims.slice(measured, measured + count);
-    const shape = decided.map(({ dim }, k) => dim ?? into.freshDim(`unused_${k}`));
+    const decided = decides.slice(measured, measured + count);
+    const shape = decided.map(({ size }) => size);
     const list = sizes.type.shape.length === 1 ? sizes : reshape<Value>(sizes, [count]);
-    const most = decided.map((each, k) => each.most ?? greatest(shape[k]));
-    const attributes = { most: most.every((bound) => bound === null) ? null : most };
-    into.appendTyped(extents.declaration, [list], attributes, [{ dtype: 'bool', shape }]);
+    const most = decided.map(({ size, most }) => most ?? greatest(size));
+    const bounds = { most: most.every((bound) => bound === null) ? null : most };
+    into.appendTyped(extents.declaration, [list], bounds, [{ dtype: 'bool', shape }], {
+      decides: shape.map((size, k) => ({ size, most: most[k] })),
+    });
     measured += count;
   }
-  if (measured !== dims.length) {
+  if (measured !== decides.length) {
     throw new InternalError('an operator measures other sizes than it decides', {
       op: op.name,
-      expected: String(dims.length),
+      expected: String(decides.length),
       actual: String(measured),
     });
   }
@@ -92,50 +88,4 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
 function greatest(dim: Dim): number | null {
   const { max } = boundsOf(dim);
   return max === Infinity ? null : max;
-}
-
-/** A size that a call decides. */
-interface Decided {
-  /** Null where no result has it. */
-  readonly dim: Dim | null;
-  /** Upper bound, where its inference states one. */
-  readonly most: Dim | null;
-}
-
-/**
- * The dimensions of the fresh sizes that a call's inference requests, in that order. Found by inferring again
- * and matching the recorded types.
- */
-function decidedDims(call: CallNode, operands: readonly Value['type'][]): readonly Decided[] {
-  const taken = new Set(symbolsOfTypes([...operands, ...call.types]).keys());
-  const asked: string[] = [];
-  const bounded: (Dim | null)[] = [];
-  const inferred = call.op.infer({
-    inputs: operands,
-    attributes: call.attributes,
-    regions: call.regions,
-    fresh: (hint, bounds) => {
-      let name = `${hint}__${asked.length}`;
-      while (taken.has(name)) name += '_';
-      taken.add(name);
-      asked.push(name);
-      bounded.push(bounds?.most ?? null);
-      return symbol(name, bounds);
-    },
-    require: requireNow,
-  });
-  const known = new Map<string, Dim>();
-  for (const [name, bounds] of symbolsOfTypes(inferred)) {
-    if (!asked.includes(name)) known.set(name, symbol(name, bounds));
-  }
-  const dims = bindShapes<Dim>(
-    inferred.map(({ shape }, k) => ({
-      name: `result ${k}`,
-      declared: shape,
-      actual: call.types[k].shape,
-    })),
-    call.op.name,
-    known,
-  );
-  return asked.map((name, k) => ({ dim: dims.get(name) ?? null, most: bounded[k] }));
 }

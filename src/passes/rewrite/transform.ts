@@ -1,8 +1,7 @@
-import { type Dim, substituteDim, symbol } from '../../base/dim/index.js';
+import { type Dim, symbol, symbolsOf, symbolTable } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import { mapAttributeDims, symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { bindShapes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { bindShapes, substituteCall, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import {
   type CallNode,
   type ConstantNode,
@@ -89,7 +88,7 @@ export function transform(program: Program, visit: Visit, options: RewriteOption
         source === undefined ? visit(site) : into.withSource(source, () => visit(site));
       if (replaced !== undefined && replaced !== site.copied) {
         changed = true;
-        reconcile(node, operands, replaced, dims);
+        reconcile(node, replaced, dims);
       }
       results.push(replaced ?? site.copy());
     }
@@ -157,8 +156,10 @@ export function instantiate(
     }
     let adapted = node;
     if (node.kind === 'call' && dims !== undefined) {
-      for (const [name, bounds] of symbolsOfTypes(node.types)) {
-        if (!dims.has(name)) dims.set(name, into.freshDim(name, bounds));
+      for (const { size } of node.decides) {
+        for (const [name, bounds] of symbolTable(size)) {
+          if (!dims.has(name)) dims.set(name, into.freshDim(name, bounds));
+        }
       }
       adapted = adapt(node, dims);
     }
@@ -249,20 +250,12 @@ function adapt(
   const kept = regions.every((inner, i) => inner === node.regions[i]);
   if (kept && dims.size === 0) return node;
   const changed = { ...node, regions: kept ? node.regions : regions };
-  if (dims.size === 0) return changed;
-  return {
-    ...changed,
-    types: node.types.map((type) => substituteType(type, dims)),
-    attributes: mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
-      substituteDim(dim, dims),
-    ),
-  };
+  return substituteCall(changed, dims);
 }
 
 /** Checks the types of a replacement and binds the dimensions that the node introduced. */
 function reconcile(
   node: CallNode | ConstantNode,
-  operands: readonly Value[],
   replaced: readonly Value[],
   dims: Map<string, Dim>,
 ): void {
@@ -274,7 +267,7 @@ function reconcile(
   let cause: unknown;
   if (fits && node.kind === 'call') {
     try {
-      const inherited = inheritedSymbols(node, operands);
+      const inherited = inheritedSymbols(node);
       const matches = types.map((type, i) => ({
         name: `result ${i}`,
         declared: type.shape,
@@ -297,9 +290,9 @@ function reconcile(
   });
 }
 
-/** The symbols that a call's result types take from its operands and attributes, each mapped to itself. */
-function inheritedSymbols(node: CallNode, operands: readonly Value[]): Map<string, Dim> {
-  const table = symbolsOfTypes(operands.map(({ type }) => type));
-  symbolsOfAttributes(node.op.attributes, node.attributes, table);
+/** The symbols of a call's result types that it does not decide, each mapped to itself. */
+function inheritedSymbols(node: CallNode): Map<string, Dim> {
+  const table = symbolsOfTypes(node.types);
+  for (const { size } of node.decides) for (const name of symbolsOf(size)) table.delete(name);
   return new Map([...table].map(([name, bounds]) => [name, symbol(name, bounds)]));
 }

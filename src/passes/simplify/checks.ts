@@ -2,7 +2,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
-import { inline } from '../rewrite/inline.js';
+import { hasOwnDerivative, inline } from '../rewrite/inline.js';
 import { withOutputs } from '../rewrite/outputs.js';
 import { isView, viewed } from '../rewrite/views.js';
 
@@ -31,7 +31,8 @@ export interface Checks {
  */
 export function checksOf(original: Program): Checks | null {
   if (!mayCheck(original)) return null;
-  const program = inline(original);
+  // Whoever checks may differentiate afterwards.
+  const program = inline(original, hasOwnDerivative);
   const inputs = new Map(program.inputs.map((value, index) => [value, index]));
   const outputs = new Map<Value, number>();
   const cheap = new Map<NodeId, boolean>();

@@ -9,12 +9,19 @@ import { throughRegions, transform } from '../rewrite/transform.js';
 /** Limit of chained decompositions: a longer chain expands into itself. */
 const deepest = 64;
 
-/**
- * Decomposes operators into other operators until none is left to decompose, in regions too. The new calls
- * carry the source of the original. A call whose data decides sizes is preceded by the calls that compute
- * these.
- */
+/** Decomposes operators into other operators until none is left to decompose, in regions too. */
 export function decompose(program: Program): Program {
+  return decomposeUnless(program, () => false);
+}
+
+/**
+ * Decomposes all operators but calls that are to stay as they are. The new calls carry the source of the original. A
+ * call whose data decides sizes is preceded by the calls that compute these, whether it is to stay or not.
+ */
+export function decomposeUnless(
+  program: Program,
+  stays: (call: CallNode, operands: readonly Value[]) => boolean,
+): Program {
   return throughRegions(program, (inner, region) => {
     let current = withUnreadExtents(inner, region);
     for (let depth = 0; ; depth++) {
@@ -25,7 +32,8 @@ export function decompose(program: Program): Program {
         ({ node, id, operands, into }) => {
           if (node.kind !== 'call') return undefined;
           const isMeasuredHere = introducers.has(id) && isMeasured(node);
-          if (!isMeasuredHere && !isDecomposed(node, operands.length)) return undefined;
+          const isExpanded = isDecomposed(node, operands.length) && !stays(node, operands);
+          if (!isMeasuredHere && !isExpanded) return undefined;
           last = node;
           if (isMeasuredHere) measureFirst(node, operands, into);
           return expanded(node, operands, into);

@@ -72,13 +72,13 @@ function callOf(
   into: Program,
   region: (region: Program) => Program,
 ): readonly Value[] {
-  const { op, attributes, types, source } = node;
+  const { op, attributes, types, decides, source } = node;
   const states = Object.values(attributes).some((value) => isDType(value) && isFloat(value));
   // Between floats there is nothing left to convert.
   if (op === cast.declaration && states && isFloat(narrow[0].type.dtype)) return operands;
   const regions = node.regions.map(region);
   const found = states ? types : types.map(wideType);
-  return into.appendTyped(op, operands, attributes, found, { regions, source }).map(wide);
+  return into.appendTyped(op, operands, attributes, found, { regions, decides, source }).map(wide);
 }
 
 /** Class of a call: sums numbers, rounds intermediate results, computes each from few, or only moves them. */

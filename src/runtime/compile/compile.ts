@@ -1,5 +1,6 @@
 import { onCpu } from '../../kernels/cpu/index.js';
 import { type CallNode, Program } from '../../ir/program.js';
+import type { Target } from '../../loop/language/target.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { Evaluate } from '../../passes/rewrite/pass.js';
 import type { Group } from '../../passes/groups/group.js';
@@ -10,7 +11,7 @@ import { partition } from '../../passes/host/partition.js';
 import type { PassContext } from '../../passes/rewrite/pass.js';
 import { passes, runPipeline } from '../../passes/pipeline.js';
 import { schedule } from '../../passes/plan/schedule.js';
-import { cpu } from '../memory/device.js';
+import { cpu, Device } from '../memory/device.js';
 import { DynamicExecutor } from '../dynamic/executor.js';
 import { routineOf } from '../../passes/host/routine.js';
 import { routineLines } from '../../passes/host/text.js';
@@ -109,18 +110,14 @@ function executor(
     () => runner.entry(planned.module, device, planned.threads),
     () => 'code that can be called',
   );
-  const made = new Executor(program, planned, device, entry);
-  if (target !== 'wasm') return made;
-  return new Tiered(made, device, tier, (other) =>
-    lowerProgram(
-      planned.program,
-      planned.groups,
-      onCpu(other),
-      replaced,
-      device.division,
-      'many runs',
-    ),
-  );
+  const { program: prepared, groups } = planned;
+  const planFor = (other: Target): ProgramPlan =>
+    lowerProgram(prepared, groups, onCpu(other), replaced, device.division, 'many runs');
+  const made = new Executor(program, planned, device, entry, () => {
+    const again = planFor({ ...runner.target, addresses: device.addresses });
+    return { plan: again, entry: runner.entry(again.module, device, again.threads) };
+  });
+  return target === 'wasm' ? new Tiered(made, device, tier, planFor) : made;
 }
 
 function plan(
@@ -130,13 +127,14 @@ function plan(
   log: CompilationLog | null,
 ): ProgramPlan {
   const lowest = prepareControl(simplest);
+  const own = { ...target, addresses: device.addresses };
   const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
   const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
   const order = stage(log, 'schedule', () => schedule(lowest, fused), count);
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, onCpu(target), replaced, device.division, 'many runs'),
+    () => lowerProgram(lowest, order, onCpu(own), replaced, device.division, 'many runs'),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );
@@ -154,6 +152,9 @@ function stage<T>(
   return log === null ? run() : log.stage(name, run, describe);
 }
 
+/** Memory of constant folding: the interpreter has views on all of its memory, so that it should be small. */
+const constants = new Device();
+
 /**
  * Runs one call on constants, for constant folding. On the interpreter, since code that runs once is
  * not worth generating; the targets agree with it bit by bit. Null when sizes depend on the data.
@@ -165,7 +166,8 @@ export const evaluateConstant: Evaluate = (call: CallNode, operands: readonly Co
   const inputs = operands.map(({ type }, i) => program.variable(`x${i}`, type));
   const results = program.appendTyped(call.op, inputs, call.attributes, call.types, call);
   program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  const executable = build(program, { target: 'interpreter', fuse: false }, {}, null);
+  const options = { target: 'interpreter', fuse: false, device: constants } as const;
+  const executable = build(program, options, {}, null);
   const outputs = executable.run(
     operands.map(({ type, data }) => ({
       storage: new Storage(type.dtype, data),

@@ -271,10 +271,11 @@ function entryOf(
   { threads }: ProgramPlan,
   device: Device,
 ): EntryPoint {
+  // Of the buffer its first byte is enough: native code gets its address.
   let known: Uint8Array = new Uint8Array(0);
   const bytes = (): Uint8Array => {
     const { buffer } = device;
-    return known.buffer === buffer ? known : (known = new Uint8Array(buffer));
+    return known.buffer === buffer ? known : (known = new Uint8Array(buffer, 0, 1));
   };
   if (threads === 1) return (table) => run(bytes(), table);
   const { pool } = device;

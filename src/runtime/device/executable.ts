@@ -1,139 +1,36 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import { bytesOf, type HostArray } from '../../base/dtype.js';
+import type { HostArray } from '../../base/dtype.js';
 import { DeviceError, named } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
-import { partition } from '../../passes/host/partition.js';
-import { routineOf } from '../../passes/host/routine.js';
-import type { HostCallee, HostPart, HostRoutine } from '../../passes/host/statements.js';
 import { routineLines } from '../../passes/host/text.js';
-import { forEachStatement } from '../../passes/host/walk.js';
 import {
   firstReport,
+  earliestReport,
   firstReported,
   presenceReport,
-  watching,
-  type Watching,
-} from '../../passes/host/watch.js';
-import { planSteps } from '../../passes/lower/main/stepwise.js';
-import { passes, runPipeline } from '../../passes/pipeline.js';
+} from '../../passes/host/report.js';
+import { watching, type Watching } from '../../passes/host/watch.js';
 import { checksOf } from '../../passes/simplify/checks.js';
-import { compile, evaluateConstant } from '../compile/compile.js';
+import { compile } from '../compile/compile.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
-import type { DeviceProgramExecutable, IslandPolicy, IslandReport } from '../execution/backends.js';
-import type { Executable, Operand, TierReport } from '../execution/executable.js';
+import {
+  type DeviceProgramExecutable,
+  type IslandPolicy,
+  type IslandReport,
+  onDifferentDevices,
+  type PartReport,
+} from '../execution/backends.js';
+import type { Operand, TierReport } from '../execution/executable.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { freeDropped } from '../memory/elsewhere.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
-import { lackedCalls, lackedText, placementOn, refuseLacking } from './lacks.js';
+import { refuseLacking } from './lacks.js';
+import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
 import type { DeviceQueue, Waiting } from './queue.js';
-import { type DeviceCode, RoutineRun, type RunOperand, type RunResult } from './routine.js';
-import { StepRunner } from './steps.js';
-
-/** A program, partitioned and planned for a device. */
-class DeviceProgram implements DeviceCode {
-  readonly program: Program;
-  readonly routine: HostRoutine;
-  readonly #queue: DeviceQueue;
-  readonly #steps: Map<Program, StepRunner> = new Map();
-  readonly #elsewhere: Map<Program, Executable> = new Map();
-  /** Bytes that the last run of what runs elsewhere copied. */
-  readonly #moved: Map<Program, number> = new Map();
-  readonly #callees: Map<Program, DeviceProgram> = new Map();
-
-  constructor(program: Program, queue: DeviceQueue) {
-    this.program = program;
-    this.#queue = queue;
-    const lowest = lowered(program);
-    const { backend } = queue;
-    this.routine = routineOf(partition(lowest, placementOn(lowest, backend))!);
-    forEachStatement(this.routine.body, (statement) => {
-      if (statement.kind !== 'run') return;
-      const { program: part, isElsewhere } = statement.part;
-      if (isElsewhere) this.#elsewhere.set(part, compile(part));
-      else this.#steps.set(part, new StepRunner(planSteps(lowered(part), backend.target), queue));
-    });
-  }
-
-  release(): void {
-    for (const steps of this.#steps.values()) steps.release();
-    for (const executable of this.#elsewhere.values()) executable.release();
-    for (const callee of this.#callees.values()) callee.release();
-  }
-
-  /** Calls that run on the CPU, in regions that have run so far, too. */
-  islands(): readonly IslandReport[] {
-    const { backend, name } = this.#queue;
-    const own = [...this.#elsewhere.keys()].map((program): IslandReport => {
-      const calls = [...new Set(lackedCalls(program, backend).map(lackedText))];
-      return { device: name, calls, bytes: this.#moved.get(program) ?? null };
-    });
-    return [...own, ...[...this.#callees.values()].flatMap((callee) => callee.islands())];
-  }
-
-  /** Runs on arrays whose types determine these sizes. */
-  run(inputs: readonly RunArray[], names: DimBindings): Waiting<readonly RunResult[]> {
-    return new RoutineRun(this.#queue, this, this.routine, names, inputs).run();
-  }
-
-  *part(
-    { program, isElsewhere }: HostPart,
-    operands: readonly RunOperand[],
-  ): Waiting<readonly RunArray[]> {
-    if (isElsewhere) return yield* this.#runElsewhere(program, operands);
-    const names = bindTypes(namedInputs(program), operands.map(typeOf));
-    const slots = operands.map(({ array, from }) => array.slot(from));
-    const made = yield* this.#steps.get(program)!.run(slots, names);
-    return made.map((buffer) => RunArray.made(this.#queue, buffer));
-  }
-
-  *callee({ program }: HostCallee, operands: readonly RunOperand[]): Waiting<readonly RunResult[]> {
-    let callee = this.#callees.get(program);
-    if (callee === undefined) {
-      callee = new DeviceProgram(program, this.#queue);
-      this.#callees.set(program, callee);
-    }
-    const names = bindTypes(namedInputs(program), operands.map(typeOf));
-    const inputs: RunArray[] = [];
-    const parts: RunArray[] = [];
-    for (const operand of operands) {
-      const { array, from, length } = operand;
-      if (length === array.length) inputs.push(array);
-      else {
-        const part = yield* array.part(from, length);
-        parts.push(part);
-        inputs.push(part);
-      }
-    }
-    try {
-      return yield* callee.run(inputs, names);
-    } finally {
-      for (const part of parts) part.free();
-    }
-  }
-
-  *#runElsewhere(program: Program, operands: readonly RunOperand[]): Waiting<readonly RunArray[]> {
-    const given: Operand[] = [];
-    let moved = 0;
-    for (const { array, from, length, shape } of operands) {
-      if (!array.isHostKnown) moved += bytesOf(array.dtype) * array.length;
-      const elements = yield* array.elements();
-      const part = elements.subarray(from, from + length);
-      given.push({ storage: new Storage(array.dtype, part), shape });
-    }
-    return this.#elsewhere
-      .get(program)!
-      .run(given)
-      .map(({ storage }) => {
-        if (this.#queue.has(storage.dtype)) moved += bytesOf(storage.dtype) * storage.length;
-        this.#moved.set(program, moved);
-        // Its own: an operand that is a result, too, must not be shared.
-        return RunArray.ofHost(this.#queue, storage.dtype, storage.copy());
-      });
-  }
-}
+import type { RunResult } from './routine.js';
 
 /**
  * A program that runs on a device. Elements that operators refuse are looked at when the program has run: where the
@@ -149,16 +46,24 @@ export class DeviceExecutable implements DeviceProgramExecutable {
 
   readonly #policy: IslandPolicy;
 
-  /** @throws DeviceError for what the device lacks, where that is refused. */
-  constructor(program: Program, queue: DeviceQueue, policy: IslandPolicy) {
-    if (policy !== 'islands') refuseLacking(program, queue.backend);
+  /**
+   * @param places Places of its parts. Default: those of the device.
+   * @throws DeviceError for what the device lacks, where that is refused.
+   */
+  constructor(
+    program: Program,
+    queue: DeviceQueue,
+    policy: IslandPolicy,
+    places: PartPlaces = devicePlaces(queue),
+  ) {
+    if (policy !== 'islands' && !queue.isHost) refuseLacking(program, queue.backend);
     this.#policy = policy;
     this.program = program;
     this.#queue = queue;
     const checks = checksOf(program);
     this.#inlined = checks?.program ?? program;
     this.#watching = checks === null ? null : watching(this.#inlined, presenceReport);
-    this.#code = new DeviceProgram(this.#watching?.program ?? program, queue);
+    this.#code = new DeviceProgram(this.#watching?.program ?? program, queue, places);
   }
 
   release(): void {
@@ -170,7 +75,11 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   }
 
   islands(): readonly IslandReport[] {
-    return this.#code.islands();
+    return this.#code.parts().flatMap(({ island }) => island ?? []);
+  }
+
+  parts(): readonly PartReport[] {
+    return this.#code.parts().flatMap(({ report }) => report ?? []);
   }
 
   toString(): string {
@@ -182,6 +91,10 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     const queue = this.#queue;
     freeDropped(queue);
     checkDistinct(program, into);
+    for (const { storage } of inputs) {
+      const { backend } = storage;
+      if (backend !== null && backend !== queue) throw onDifferentDevices(backend, queue);
+    }
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const names = new Map(bindTypes(namedInputs(program), actual));
     const shapes = this.#shapes(names);
@@ -208,12 +121,13 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     if (!(answer instanceof Promise)) return this.#results(answer, into);
     // The error is one of the results from here on.
     answer.catch(() => {});
+    if (shapes === null) throw this.#unknownSize();
     later = program.outputs.map(({ value: { type } }, k) =>
-      into[k] ? into[k].buffer : queue.allocateResult(type.dtype, lengthOf(shapes![k])),
+      into[k] ? into[k].buffer : queue.allocateResult(type.dtype, lengthOf(shapes[k])),
     );
     return later.map((buffer, k) => {
       into[k]?.changes();
-      return { storage: into[k] ?? Storage.ofBuffer(queue, buffer), shape: shapes![k] };
+      return { storage: into[k] ?? Storage.ofBuffer(queue, buffer), shape: shapes[k] };
     });
   }
 
@@ -226,11 +140,16 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     if (own.length === 0) {
       return outputs.map(({ value: { type } }) => type.shape.map((dim) => evaluateDim(dim, names)));
     }
-    if (this.#queue.answersAtOnce) return null;
-    throw new DeviceError('the size of a result is known to the device only', {
+    // An engine may answer at once or later.
+    if (this.#queue.answersAtOnce || this.#queue.isHost) return null;
+    throw this.#unknownSize();
+  }
+
+  #unknownSize(): DeviceError {
+    return new DeviceError('the size of a result is known to the device only', {
       op: 'run',
       expected: 'results whose sizes follow from those of the operands',
-      actual: `the size ${own[0]}, on the device ${this.#queue.name}, which answers later`,
+      actual: `sizes that the data decides, on the device ${this.#queue.name}, which answers later`,
       advice: 'compute it on the CPU: await x.cpu()',
     });
   }
@@ -268,25 +187,35 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     arrays: readonly RunArray[],
     inputs: readonly Operand[],
   ): Waiting<void> {
-    for (const [k, { array }] of told.entries()) {
-      if ((yield* array.element(0)) === 0) continue;
-      const asking = compile(watching(this.#inlined, firstReport)!.program);
-      const operands: Operand[] = [];
-      for (const [i, each] of arrays.entries()) {
-        const storage = new Storage(each.dtype, yield* each.elements());
-        operands.push({ storage, shape: inputs[i].shape });
-      }
-      const { storage } = asking.run(operands)[this.program.outputs.length + k];
-      const watched = this.#watching!.watched[k];
-      const { refused, iterations } = firstReported(watched, storage.host);
-      if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, refused, iterations);
-      throw named(foreignElement(watched.call, refused), watched.call.op.name);
+    let isTold = false;
+    for (const { array } of told) isTold ||= (yield* array.element(0)) !== 0;
+    if (!isTold) return;
+    const asking = compile(watching(this.#inlined, firstReport)!.program);
+    const operands: Operand[] = [];
+    for (const [i, each] of arrays.entries()) {
+      const storage = new Storage(each.dtype, yield* each.elements());
+      operands.push({ storage, shape: inputs[i].shape });
     }
+    const answers = asking.run(operands).slice(this.program.outputs.length);
+    const reports = answers.map(({ storage }) => storage.host);
+    const k = earliestReport(this.#watching!.watched, reports);
+    const watched = this.#watching!.watched[k];
+    const { refused, iterations } = firstReported(watched, reports[k]);
+    if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, refused, iterations);
+    throw named(foreignElement(watched.call, refused), watched.call.op.name);
+  }
+
+  #onHost(array: RunArray, target: Storage | null): Storage {
+    const elements = this.#queue.kept(array.handOver())!;
+    if (target === null) return new Storage(array.dtype, elements);
+    target.fill(elements);
+    return target;
   }
 
   #results(made: readonly RunResult[], into: readonly (Storage | null)[]): readonly Operand[] {
     return made.map(({ array, shape }, k) => {
       const target = into[k] ?? null;
+      if (this.#queue.isHost) return { storage: this.#onHost(array, target), shape };
       if (target === null) {
         return { storage: Storage.ofBuffer(this.#queue, array.handOver()), shape };
       }
@@ -298,17 +227,6 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   }
 }
 
-function typeOf({
-  array,
-  shape,
-}: RunOperand): Pick<Operand, 'shape'> & { dtype: RunArray['dtype'] } {
-  return { dtype: array.dtype, shape };
-}
-
 function lengthOf(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);
-}
-
-function lowered(program: Program): Program {
-  return runPipeline(program, passes, { evaluate: evaluateConstant });
 }

@@ -69,6 +69,11 @@ export class DeviceQueue implements BufferBackend {
     return this.backend.bytesInUse;
   }
 
+  /** True if the device holds no arrays: the host keeps them all. */
+  get isHost(): boolean {
+    return this.limits.dtypes.size === 0;
+  }
+
   has(dtype: DType): boolean {
     return this.limits.dtypes.has(dtype);
   }
@@ -265,6 +270,18 @@ export function* fetched(
   const answer = backend.read(buffer, part);
   return answer instanceof Promise ? yield answer : answer;
 }
+
+/** The answer of anything else that has to be waited for. */
+export function* waited<T>(promise: Promise<T>): Waiting<T> {
+  const answers: T[] = [];
+  yield promise.then((answer) => {
+    answers.push(answer);
+    return noElements;
+  });
+  return answers[0];
+}
+
+const noElements: HostArray = new Uint8Array(0);
 
 async function finish<T>(
   work: Waiting<T>,

@@ -9,7 +9,7 @@ import { DeviceQueue } from './queue.js';
  *
  * @returns The queue through which all work for the device goes.
  */
-export function registerBackend(backend: Backend): DeviceQueue {
+export function registerDevice(backend: Backend): DeviceQueue {
   const queue = new DeviceQueue(backend);
   useDevice({
     memory: queue,
@@ -47,7 +47,7 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
   let ready = pending.get(name);
   if (ready === undefined) {
     ready = setup({ ...options })
-      .then((backend) => void registerBackend(backend))
+      .then((backend) => void registerDevice(backend))
       .finally(() => pending.delete(name));
     pending.set(name, ready);
   }

@@ -36,8 +36,25 @@ export interface IslandReport {
   readonly bytes: number | null;
 }
 
+/** Part of a program of which an external engine runs some parts. */
+export interface PartReport {
+  /** Name of the engine; `kaon` for a part that runs here. */
+  readonly backend: string;
+  /** The operators with their lines. */
+  readonly calls: readonly string[];
+  readonly runs: number;
+  /** Bytes that the last run handed to the engine and got from it; null before the first, and for a part here. */
+  readonly bytes: number | null;
+  /** Time of all runs. */
+  readonly milliseconds: number;
+  /** Reason why the engine has not compiled a part that runs here instead; null when there is none. */
+  readonly problem: string | null;
+}
+
 export interface DeviceProgramExecutable extends Executable {
   islands(): readonly IslandReport[];
+  /** Parts of a program that an engine runs parts of; none for others. */
+  parts(): readonly PartReport[];
 }
 
 const registered = new Map<string, DeviceInUse>();
@@ -52,9 +69,14 @@ export const otherBackends: { exist: boolean } = { exist: false };
 export function useDevice(device: DeviceInUse): void {
   const { name } = device.memory;
   if (name === 'cpu') {
-    throw new ArgumentError('there is a CPU already', { op: 'registerBackend', actual: 'cpu' });
+    throw new ArgumentError('there is a CPU already', { op: 'registerDevice', actual: 'cpu' });
   }
   registered.set(name, device);
+  useMemory(device);
+}
+
+/** Makes the memory of a device known that arrays can come from, but not be moved to by name. */
+export function useMemory(device: DeviceInUse): void {
   inUse.set(device.memory, device);
   otherBackends.exist = true;
 }
@@ -101,6 +123,25 @@ export function islandsOf(program: Program): readonly IslandReport[] {
   return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.islands());
 }
 
+/** The parts of a program of which an engine runs some, once it has been compiled. */
+export function divisionsOf(program: Program): readonly PartReport[] {
+  return [...(executables.get(program)?.values() ?? [])].flatMap((each) => each.parts());
+}
+
+/** Programs that run where an engine has its arrays, wherever their operands are. */
+const homes = new WeakMap<Program, BufferBackend>();
+
+/** Chooses where a program runs, before it first does. */
+export function wantHome(program: Program, home: BufferBackend): void {
+  homes.set(program, home);
+}
+
+/** The code of a program that runs where an engine has its arrays; null for any other. */
+export function codeAtHome(program: Program): Executable | null {
+  const home = homes.get(program);
+  return home === undefined ? null : executableOn(program, home);
+}
+
 /**
  * Runs a program on the device of its operands; null where that is the CPU. Single elements on the CPU may be
  * among operands that are elsewhere, and so may what that device cannot hold.
@@ -111,7 +152,11 @@ export function runElsewhere(
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
 ): readonly Operand[] | null {
-  const backend = commonBackend(inputs, into) ?? backendOfNew(program, inputs, into);
+  const common = commonBackend(inputs, into);
+  const home = homes.get(program);
+  if (home !== undefined && common !== null && common !== home)
+    throw onDifferentDevices(common, home);
+  const backend = common ?? home ?? backendOfNew(program, inputs, into);
   return backend === null ? null : executableOn(program, backend).run(inputs, into);
 }
 
@@ -159,16 +204,21 @@ function commonBackend(
     const isElsewhere = storage.backend !== null;
     const isData = shape.length === 0 || isConstant === true || following.has(storage);
     if (isElsewhere || (!isData && backend.limits.dtypes.has(storage.dtype))) {
-      throw different(storage.backend, backend);
+      throw onDifferentDevices(storage.backend, backend);
     }
   }
   for (const target of into) {
-    if (target !== null && target.backend !== backend) throw different(target.backend, backend);
+    if (target !== null && target.backend !== backend)
+      throw onDifferentDevices(target.backend, backend);
   }
   return backend;
 }
 
-function different(one: BufferBackend | null, other: BufferBackend | null): DeviceError {
+/** Error about operands that are on several devices. */
+export function onDifferentDevices(
+  one: BufferBackend | null,
+  other: BufferBackend | null,
+): DeviceError {
   return new DeviceError('operands are on different devices', {
     op: 'run',
     expected: 'one device; only numbers and arrays of rank 0 may be on the CPU beside it',

@@ -22,8 +22,8 @@ import type { Storage } from '../memory/storage.js';
  */
 export interface Binding {
   readonly epoch: number;
-  /** True if it is for native code, which reaches all memory. */
-  readonly isNative: boolean;
+  /** True if its addresses have 64 bits, so that it reaches all memory: that of native code, too. */
+  readonly isWide: boolean;
   /** Table that `main` reads: the values of sizes, then the addresses of places. */
   readonly table: Int32Array;
   readonly shapes: readonly (readonly number[])[];
@@ -79,9 +79,9 @@ const fresh = -1;
 /** An output that is copied to a storage outside of the device's memory. */
 const unpinned = -2;
 
-function targetOf(storage: Storage | null | undefined, device: Device, isNative: boolean): number {
+function targetOf(storage: Storage | null | undefined, device: Device, isWide: boolean): number {
   if (storage === null || storage === undefined) return fresh;
-  const address = storage.addressOn(device, isNative);
+  const address = storage.addressOn(device, isWide);
   return address < 0 ? unpinned : address;
 }
 
@@ -99,14 +99,14 @@ export function bind(
   memory: LargeMemory,
 ): Binding {
   const { program, places } = plan;
-  const isNative = plan.addresses === 'i64';
+  const isWide = plan.addresses === 'i64';
   const sizes = bindOperands(plan, inputs);
   const outputShapes = program.outputs.map(({ value }) =>
     value.type.shape.map((dim) => evaluateDim(dim, sizes)),
   );
   checkInto(program, outputShapes, into);
   const lengths = places.map(({ length }) => evaluateDim(length, sizes));
-  const inputAddresses = inputs.map(({ storage }) => storage.addressOn(device, isNative));
+  const inputAddresses = inputs.map(({ storage }) => storage.addressOn(device, isWide));
   const pinned = new PinnedReads(plan, inputAddresses);
   const direct = directOutputs(plan, device, pinned, into);
 
@@ -117,14 +117,14 @@ export function bind(
     const address = inputAddresses[role.index];
     if (address < 0) return;
     // What an output takes over is a copy, unless the output is to go to that very storage.
-    const isOwn = taken === null || into?.[taken.output]?.addressOn(device, isNative) === address;
+    const isOwn = taken === null || into?.[taken.output]?.addressOn(device, isWide) === address;
     if (isOwn && (taken === null || !pinned.isNeeded(address, taken.step, place))) {
       fixed.set(place, address);
       if (taken !== null) written.add(address);
     }
   });
   for (const [place, address] of direct) fixed.set(place, address);
-  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device, isNative));
+  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device, isWide));
   const found =
     memory === 'copied'
       ? null
@@ -148,7 +148,7 @@ export function bind(
       last: places[place].last,
     })),
   );
-  const arena = isNative ? device.arenaAnywhere(layout.bytes) : device.arena(layout.bytes);
+  const arena = isWide ? device.arenaAnywhere(layout.bytes) : device.arena(layout.bytes);
   const addresses = places.map((_, place) => fixed.get(place) ?? -1);
   planned.forEach((place, i) => (addresses[place] = arena + layout.offsets[i]));
 
@@ -158,7 +158,7 @@ export function bind(
     ...plan.kept.map(() => packedStates.nothing),
   ]);
   addresses.forEach((address, place) => {
-    enterAddress(table, placeEntry(plan, place), device.distanceOf(address), isNative);
+    enterAddress(table, placeEntry(plan, place), device.distanceOf(address), isWide);
   });
 
   const view = (place: number): HostArray =>
@@ -170,7 +170,7 @@ export function bind(
   });
   return {
     epoch: device.epoch,
-    isNative,
+    isWide,
     table,
     shapes: inputs.map(({ shape }) => [...shape]),
     dtypes: inputs.map(({ storage }) => storage.dtype),
@@ -211,7 +211,7 @@ export function fits(
     const { storage, shape } = inputs[i];
     const bound = binding.shapes[i];
     if (storage.dtype !== binding.dtypes[i]) return false;
-    if (storage.addressOn(device, binding.isNative) !== binding.inputAddresses[i]) return false;
+    if (storage.addressOn(device, binding.isWide) !== binding.inputAddresses[i]) return false;
     if (storage.length !== binding.lengths[i] || shape.length !== bound.length) return false;
     for (let axis = 0; axis < bound.length; axis++) {
       if (shape[axis] !== bound[axis]) return false;
@@ -224,7 +224,7 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   if (into.length > binding.outputTypes.length) return false;
   for (let k = 0; k < binding.outputTypes.length; k++) {
     const target = into[k] ?? null;
-    if (targetOf(target, device, binding.isNative) !== binding.targets[k]) return false;
+    if (targetOf(target, device, binding.isWide) !== binding.targets[k]) return false;
     if (target === null) continue;
     const { dtype, length } = binding.outputTypes[k];
     if (target.dtype !== dtype || target.length !== length) return false;

@@ -26,6 +26,7 @@ export interface ModuleRunner {
 
 /** The address of the memory's first byte, from which a `main` with conditions reads them. */
 const wholeMemory = 0;
+const wideWholeMemory = BigInt(wholeMemory);
 
 /** Shared by all programs, so that each kernel is optimized once. */
 const optimizedKernels = new KernelCache();
@@ -35,8 +36,11 @@ const interpreter: ModuleRunner = {
   target: wasmTarget,
   entry: (module, device) => {
     const { params } = module.kernels.find(({ name }) => name === mainName)!;
+    const { addresses } = device;
     return (table) => {
-      const args = [table, wholeMemory, wholeMemory, wholeMemory, 0, 1].slice(0, params.length);
+      const tables = addresses === 'i64' ? [table, table] : [table];
+      const others = [wholeMemory, wholeMemory, wholeMemory, 0, 1];
+      const args = [...tables, ...others].slice(0, params.length);
       interpret(module, device.buffer, mainName, args);
     };
   },
@@ -48,10 +52,17 @@ function wasm(target: Target): ModuleRunner {
     target,
     entry: (module, device, threads = 1) => {
       const optimized = optimizeModule(module, target, optimizedKernels);
-      const { memory, isShared } = device;
-      const compiled = compileModule(optimized, { shared: isShared, relaxed });
+      const { memory, isShared, addresses } = device;
+      const compiled = compileModule(optimized, { shared: isShared, relaxed, addresses });
       const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
       const main = exports[mainName] as WasmKernel;
+      // The table is passed twice, once as words and once as addresses. Memory of threads has 32 bits.
+      if (addresses === 'i64') {
+        return (table) => {
+          const at = BigInt(table);
+          main(at, at, wideWholeMemory, wideWholeMemory);
+        };
+      }
       if (threads === 1) return (table) => main(table, wholeMemory, wholeMemory);
       const { pool } = device;
       const own: TeamEntry = (table, thread, count) =>

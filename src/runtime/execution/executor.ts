@@ -1,9 +1,10 @@
 import { copyElements, type HostArray } from '../../base/dtype.js';
-import { DeviceError } from '../../base/errors.js';
+import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
 import { type ProgramPlan, placeBytes, tableLength } from '../../passes/lower/main/plan.js';
 import { type Binding, bind, checkDistinct, fits, type LargeMemory } from './binding.js';
 import type { Device } from '../memory/device.js';
+import type { MemoryHolder } from '../memory/linear.js';
 import type { EntryPoint } from './entry.js';
 import type { Inspectable, Operand, TierReport } from './executable.js';
 import { planToString } from './explain.js';
@@ -20,10 +21,20 @@ const abandoned = new FinalizationRegistry<{
   readonly device: Device;
   readonly address: number;
   readonly kept: PackedCache | null;
-}>(({ device, address, kept }) => {
+  readonly held: WeakRef<MemoryHolder>;
+}>(({ device, address, kept, held }) => {
+  device.linear.unhold(held);
   device.release(address);
   kept?.release();
 });
+
+/** Code of a program, with the plan that it is for. */
+export interface PlannedCode {
+  readonly plan: ProgramPlan;
+  readonly entry: EntryPoint;
+}
+
+type Remake = () => PlannedCode;
 
 const mostBindings = 8;
 
@@ -34,36 +45,89 @@ const fewElements = 24;
  * A plan with code and memory. Owns one region of the device, which holds its constants and the table
  * that `main` reads; everything else lies in the shared arena or in pinned storage.
  */
-export class Executor implements Inspectable {
+export class Executor implements Inspectable, MemoryHolder {
   readonly program: Program;
-  readonly #plan: ProgramPlan;
+  #plan: ProgramPlan;
   readonly #device: Device;
-  readonly #entry: EntryPoint;
-  readonly #table: number;
-  readonly #constants: ReadonlyMap<number, number>;
+  /** Null when the memory that it was made for is gone. */
+  #entry: EntryPoint | null;
+  #table: number;
+  #constants: ReadonlyMap<number, number>;
   /** The current one, then earlier ones: sizes often alternate between a few. */
   readonly #bindings: (Binding | undefined)[] = [];
   #entries: Int32Array = new Int32Array(0);
   /** Null where nothing is kept from run to run. */
-  readonly #kept: PackedCache | null;
+  #kept: PackedCache | null;
+  readonly #remake: Remake | null;
+  readonly #held: WeakRef<MemoryHolder> = new WeakRef(this);
 
-  constructor(program: Program, plan: ProgramPlan, device: Device, entry: EntryPoint) {
+  /** @param remake Plans the program and makes code once more, for the addresses that the device then has. */
+  constructor(
+    program: Program,
+    plan: ProgramPlan,
+    device: Device,
+    entry: EntryPoint,
+    remake: Remake | null = null,
+  ) {
     this.program = program;
     this.#plan = plan;
     this.#device = device;
     this.#entry = entry;
+    this.#remake = remake;
     const { table, constants } = residentMemory(plan, device);
     this.#table = table;
     this.#constants = constants;
     this.#kept = plan.kept.length === 0 ? null : new PackedCache(plan, device);
-    abandoned.register(this, { device, address: table, kept: this.#kept }, this);
+    this.#register();
   }
 
   /** Gives the memory back at once. It must not be run again. */
   release(): void {
     abandoned.unregister(this);
+    this.#device.linear.unhold(this.#held);
     this.#device.release(this.#table);
     this.#kept?.release();
+  }
+
+  memoryReplaced(): void {
+    if (!this.#isStale) return;
+    this.#entry = null;
+    this.#entries = new Int32Array(0);
+    this.#bindings.length = 0;
+  }
+
+  #register(): void {
+    const { linear } = this.#device;
+    const owned = {
+      device: this.#device,
+      address: this.#table,
+      kept: this.#kept,
+      held: this.#held,
+    };
+    abandoned.register(this, owned, this);
+    linear.hold(this.#held);
+  }
+
+  get #isStale(): boolean {
+    return this.#plan.addresses === 'i32' && this.#device.addresses === 'i64';
+  }
+
+  /** Goes on with code for the addresses that the device has by now. */
+  #renew(): void {
+    if (this.#remake === null)
+      throw new InternalError('code of 32-bit addresses cannot be made again for 64');
+    this.release();
+    const device = this.#device;
+    const { plan, entry } = this.#remake();
+    const { table, constants } = residentMemory(plan, device);
+    this.#plan = plan;
+    this.#entry = entry;
+    this.#table = table;
+    this.#constants = constants;
+    this.#entries = new Int32Array(0);
+    this.#bindings.length = 0;
+    this.#kept = plan.kept.length === 0 ? null : new PackedCache(plan, device);
+    this.#register();
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
@@ -123,19 +187,26 @@ export class Executor implements Inspectable {
     into: readonly (Storage | null)[] = [],
   ): readonly Operand[] {
     const device = this.#device;
+    const plan = this.#plan;
     const lease = new Lease(device, large);
+    let isThere: boolean;
     try {
-      if (lease.take(inputs)) {
+      isThere = lease.take(inputs);
+      if (isThere) {
         // Bringing operands in may have made the memory grow; only the views are other ones then.
         const current =
           binding.epoch === device.epoch ? binding : this.#rebind(inputs, into, 'leased');
-        lease.enter(this.#tableView(), current.isNative);
-        this.#call(current, inputs, lease);
-        return this.#resultsInto(current, inputs, into, lease);
+        if (this.#plan === plan) {
+          lease.enter(this.#tableView(), current.isWide);
+          this.#call(current, inputs, lease);
+          return this.#resultsInto(current, inputs, into, lease);
+        }
       }
     } finally {
       lease.end();
     }
+    // The memory that was taken needs other addresses, and with them another plan.
+    if (isThere) return this.run(inputs, into);
     const copying = this.#rebind(inputs, into, 'copied');
     this.#call(copying, inputs, null);
     return this.#resultsInto(copying, inputs, into, null);
@@ -147,7 +218,7 @@ export class Executor implements Inspectable {
     lease?.stage(inputs);
     this.#kept?.enter(this.#tableView(), binding.table);
     try {
-      this.#entry(this.#table, binding.gain);
+      this.#entry!(this.#table, binding.gain);
     } catch (error) {
       if (!(error instanceof LostWorkerError)) throw error;
       this.#callAgain(binding, inputs, lease);
@@ -167,7 +238,7 @@ export class Executor implements Inspectable {
     }
     stage(binding, inputs);
     lease?.stage(inputs);
-    this.#entry(this.#table, 0);
+    this.#entry!(this.#table, 0);
   }
 
   /**
@@ -180,14 +251,20 @@ export class Executor implements Inspectable {
     memory: LargeMemory = 'if possible',
   ): Binding {
     const device = this.#device;
+    if (this.#isStale) this.#renew();
     const known =
       memory !== 'if possible'
         ? -1
         : this.#bindings.findIndex(
             (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
           );
-    const binding =
+    let binding =
       this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, memory);
+    // The arena may have taken the memory beyond 32 bits.
+    if (this.#isStale) {
+      this.#renew();
+      binding = bind(this.#plan, device, this.#constants, inputs, into, memory);
+    }
     // Whatever was the current one goes to the place that this one leaves, or to the end.
     const [previous] = this.#bindings;
     if (known > 0) this.#bindings[known] = previous;

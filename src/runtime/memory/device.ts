@@ -1,19 +1,18 @@
 import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
-import { ArgumentError, DeviceError } from '../../base/errors.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { AddressScalar } from '../../loop/language/target.js';
 import type { Division } from '../../passes/lower/nests/cost.js';
 import { RegionAllocator } from '../../passes/plan/memory.js';
 import { WorkerPool } from '../threads/pool.js';
 import { exhausted, ExhaustedError } from './exhausted.js';
 import { FarMemory, isFar, type ProcessMemory } from './far.js';
+import { type Addressing, addressingOfEnvironment, LinearMemory } from './linear.js';
 import { Residents } from './residents.js';
 import { grainSettings, threadsOfEnvironment, unsharedReason } from '../threads/settings.js';
 import type { Spawn } from '../threads/spawn.js';
 
-const pageBytes = 65536;
-/** Addresses are unsigned i32. */
-const mostPages = 65536;
-
+const leastArena = 2 ** 16;
 const arenaStep = 2 ** 24;
 
 /** Part of memory that residents may take by default: they give way to whatever else needs memory. */
@@ -39,9 +38,8 @@ export class Device {
   /** The elements of arrays that are here because they are used here. */
   readonly residents: Residents;
   readonly #regions: RegionAllocator = new RegionAllocator(reservedBytes);
-  #mostPages: number;
-  #memory: WebAssembly.Memory | null = null;
-  #buffer: ArrayBufferLike | null = null;
+  /** WebAssembly's memory. */
+  readonly linear: LinearMemory;
   #threads: number | (() => number);
   #pool: WorkerPool | null = null;
   readonly #grain: number | undefined;
@@ -70,7 +68,12 @@ export class Device {
    */
   constructor(
     options: {
+      /** Default: as much as addresses reach, and the process may have. */
       readonly maximumBytes?: number;
+      /** Addresses of WebAssembly's memory. Default: 32 bits. */
+      readonly addressing?: Addressing;
+      /** The bytes beyond which addresses need 64 bits. Default: 4 GiB. */
+      readonly narrowBytes?: number;
       readonly threads?: number | (() => number);
       /** The instructions that are worth a thread of their own. */
       readonly grain?: number | undefined;
@@ -85,14 +88,14 @@ export class Device {
       readonly beyond?: () => ProcessMemory | string;
     } = {},
   ) {
-    const { maximumBytes = mostPages * pageBytes, threads = 1 } = options;
-    const { residentBytes = Math.min(maximumBytes * residentPart, mostResidentBytes) } = options;
+    const { threads = 1 } = options;
+    this.linear = new LinearMemory({ ...options, isShared: () => this.threads > 1 });
+    const { residentBytes = Math.min(this.linear.capacity * residentPart, mostResidentBytes) } = options; // prettier-ignore
     this.#beyond = options.beyond ?? (() => 'there is none on this device');
     this.residents = new Residents(this, residentBytes);
     this.#grain = options.grain;
     this.#spawn = options.spawn;
     this.workerTimeout = options.patience;
-    this.#mostPages = Math.min(Math.ceil(maximumBytes / pageBytes), mostPages);
     this.#threads = threads;
   }
 
@@ -107,7 +110,7 @@ export class Device {
    * @throws ArgumentError for more than one when there is memory already that they could not share.
    */
   set wantedThreads(threads: number) {
-    if (threads > 1 && this.#memory !== null && !this.isShared && unsharedReason() === null) {
+    if (threads > 1 && this.linear.isMade && !this.isShared && unsharedReason() === null) {
       throw new ArgumentError('it is too late for more than one thread', {
         op: 'config.threads',
         expected: 'a number that is set before the first array is computed',
@@ -123,7 +126,7 @@ export class Device {
   get threads(): number {
     const wanted = this.wantedThreads;
     if (wanted === 1) return 1;
-    return (this.#memory === null ? unsharedReason() === null : this.isShared) ? wanted : 1;
+    return (this.linear.isMade ? this.isShared : unsharedReason() === null) ? wanted : 1;
   }
 
   /** Why there are fewer threads than were asked for, and what went wrong with them; null for nothing. */
@@ -149,31 +152,12 @@ export class Device {
 
   /** True if the memory can be shared with other threads. */
   get isShared(): boolean {
-    return typeof SharedArrayBuffer === 'function' && this.buffer instanceof SharedArrayBuffer;
+    return this.linear.isShared;
   }
 
   /** @throws DeviceError when the engine gives no memory at all. */
   get memory(): WebAssembly.Memory {
-    return (this.#memory ??= this.#createMemory());
-  }
-
-  #createMemory(): WebAssembly.Memory {
-    const initial = Math.min(16, this.#mostPages);
-    const shared = this.threads > 1;
-    try {
-      return new WebAssembly.Memory({ initial, maximum: this.#mostPages, shared });
-    } catch (cause) {
-      // Some engines have no address range for all that addresses can name.
-      if (this.#mostPages === mostPages) {
-        this.#mostPages = mostPages / 2;
-        return this.#createMemory();
-      }
-      throw new DeviceError('the engine gives no memory to the device', {
-        expected: `an address range of ${this.#mostPages * pageBytes} bytes`,
-        advice: 'make a Device with a smaller maximumBytes',
-        cause,
-      });
-    }
+    return this.linear.memory;
   }
 
   /** Changes whenever views on the memory or the address of the arena become stale. */
@@ -183,7 +167,7 @@ export class Device {
 
   /** The memory's bytes; another object after the memory has grown. */
   get buffer(): ArrayBufferLike {
-    return (this.#buffer ??= this.memory.buffer);
+    return this.linear.buffer;
   }
 
   view(dtype: DType, address: number, length: number): HostArray {
@@ -200,7 +184,8 @@ export class Device {
       try {
         return this.#take(bytes);
       } catch (error) {
-        if (!(error instanceof ExhaustedError) || !this.residents.evict()) throw error;
+        if (!(error instanceof ExhaustedError)) throw error;
+        if (!this.residents.evict() && !this.#widen(bytes)) throw error;
       }
     }
   }
@@ -212,8 +197,7 @@ export class Device {
    */
   takePinned(bytes: number): number {
     const isNear =
-      bytes < leastFarBytes ||
-      this.#pinnedBytes + bytes <= this.#mostPages * pageBytes * pinnedPart;
+      bytes < leastFarBytes || this.#pinnedBytes + bytes <= this.linear.capacity * pinnedPart;
     const far = isNear ? null : this.#farMemory;
     if (far instanceof FarMemory) return far.take(bytes, this.buffer.byteLength);
     const address = this.take(bytes);
@@ -224,7 +208,7 @@ export class Device {
 
   /** True if memory for so many bytes could be made free for one run. */
   hasRoom(bytes: number): boolean {
-    return bytes <= this.#free;
+    return bytes <= this.#freeOf(this.linear.capacity) || this.#mayWiden(bytes);
   }
 
   /** The distance of an address from the first byte of WebAssembly's memory, as native code sees it. */
@@ -240,20 +224,27 @@ export class Device {
 
   /** The most bytes that there may be. */
   get mostBytes(): number {
-    return this.#mostPages * pageBytes;
+    return Math.max(this.linear.capacity, this.linear.widened);
   }
 
-  /** Bytes beside state that lives long. */
-  get #free(): number {
-    return (
-      this.#mostPages * pageBytes -
-      this.#regions.bytes +
-      this.residents.bytes +
-      Math.max(this.#arenaBytes, 0)
-    );
+  /** Type of addresses: code for others must not run any more. */
+  get addresses(): AddressScalar {
+    return this.linear.addresses;
+  }
+
+  /** Bytes of so many beside state that lives long. */
+  #freeOf(all: number): number {
+    return all - this.#regions.bytes + this.residents.bytes + Math.max(this.#arenaBytes, 0);
+  }
+
+  /** True if a memory of 64-bit addresses would have room for so many bytes. Native code does without one. */
+  #mayWiden(bytes: number): boolean {
+    return bytes <= this.#freeOf(this.linear.widened) && typeof this.#farMemory === 'string';
   }
 
   get #farMemory(): FarMemory | string {
+    // Once the memory itself may be large there is no other.
+    if (this.addresses === 'i64') return 'WebAssembly has addresses of 64 bits';
     if (this.#far === null) {
       const memory = this.#beyond();
       this.#far = typeof memory === 'string' ? memory : new FarMemory(memory);
@@ -294,8 +285,8 @@ export class Device {
         const beyond = this.#farMemory;
         const more = typeof beyond === 'string' ? `: ${beyond}` : '';
         throw exhausted(bytes, {
-          free: Math.max(0, this.#mostPages * pageBytes - this.#regions.bytes),
-          most: this.#mostPages * pageBytes,
+          free: Math.max(0, this.linear.capacity - this.#regions.bytes),
+          most: this.linear.capacity,
           advice: `run smaller batches, or unpin what is not needed; native code has all memory of the machine${more}`,
           cause,
         });
@@ -342,7 +333,7 @@ export class Device {
     // Growing by more than was asked for keeps programs of rising sizes from moving it at every turn.
     const generous = Math.max(
       bytes,
-      pageBytes,
+      leastArena,
       Math.min(2 * this.#arenaBytes, this.#arenaBytes + arenaStep),
     );
     if (this.#arena >= 0) this.#regions.release(this.#arena);
@@ -379,16 +370,21 @@ export class Device {
   }
 
   #grow(bytes: number): void {
-    const wanted = Math.max(bytes, this.buffer.byteLength / 4);
-    try {
-      this.memory.grow(Math.ceil(wanted / pageBytes));
-    } catch {
-      this.memory.grow(Math.ceil(bytes / pageBytes));
-    }
-    this.#buffer = this.memory.buffer;
+    this.linear.grow(bytes);
     this.#epoch++;
+  }
+
+  /** Makes room for more bytes by addresses of 64 bits; false where that cannot be. */
+  #widen(bytes: number): boolean {
+    if (!this.#mayWiden(bytes) || !this.linear.widen(this.#regions.end)) return false;
+    this.#epoch++;
+    return true;
   }
 }
 
 /** The device that programs run on unless told otherwise. */
-export const cpu: Device = new Device({ threads: threadsOfEnvironment, ...grainSettings() });
+export const cpu: Device = new Device({
+  threads: threadsOfEnvironment,
+  addressing: addressingOfEnvironment(),
+  ...grainSettings(),
+});

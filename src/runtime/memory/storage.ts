@@ -11,19 +11,32 @@ import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
 import { Elsewhere, freeDropped } from './elsewhere.js';
 import { isFar } from './far.js';
+import type { MemoryHolder } from './linear.js';
 import { type Claim, Residence } from './residents.js';
 import { returnCopy } from './slab.js';
 
 /** Location of a pinned storage. */
-class PinnedLocation {
+class PinnedLocation implements MemoryHolder {
   readonly device: Device;
   readonly address: number;
+  readonly #held: WeakRef<MemoryHolder> = new WeakRef(this);
   #view: HostArray | null = null;
   #epoch = 0;
 
   constructor(device: Device, address: number) {
     this.device = device;
     this.address = address;
+    device.linear.hold(this.#held);
+  }
+
+  /** Gives the memory back. */
+  release(): void {
+    this.device.linear.unhold(this.#held);
+    this.device.release(this.address);
+  }
+
+  memoryReplaced(): void {
+    this.#view = null;
   }
 
   /** The elements where they are, fresh as of `#epoch`. */
@@ -38,9 +51,7 @@ class PinnedLocation {
 }
 
 /** Gives back the memory of pinned storages that were dropped without `unpin`. */
-const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address }) =>
-  device.release(address),
-);
+const abandoned = new FinalizationRegistry<PinnedLocation>((location) => location.release());
 
 /**
  * The elements of an array, row-major. They are where they are needed: in an ordinary typed array that the
@@ -61,6 +72,8 @@ export class Storage {
   #version = 0;
   /** True if the elements are part of an array that others see, so that they have to stay there. */
   readonly #isWindow: boolean;
+  /** True if it was made without elements. */
+  #startsAbsent = false;
 
   /** Takes the array over. */
   constructor(dtype: DType, home: HostArray);
@@ -80,6 +93,13 @@ export class Storage {
 
   static zeros(dtype: DType, length: number): Storage {
     return new Storage(dtype, allocate(dtype, length));
+  }
+
+  /** A storage without elements, which may be written, and only then read. */
+  static absent(dtype: DType, length: number): Storage {
+    const storage = new Storage(dtype, null, length);
+    storage.#startsAbsent = true;
+    return storage;
   }
 
   /** Part of another array: what is written to the storage appears there. */
@@ -104,6 +124,12 @@ export class Storage {
   /** The device that has the elements; null for the CPU. */
   get backend(): BufferBackend | null {
     return this.#elsewhere === null ? null : this.#elsewhere.backend;
+  }
+
+  /** True while it has no elements. */
+  get isAbsent(): boolean {
+    if (!this.#startsAbsent) return false;
+    return [this.#home, this.#berth, this.#elsewhere, this.#claim].every((place) => place === null);
   }
 
   /** The buffer on the device that has the elements. */
@@ -152,12 +178,12 @@ export class Storage {
 
   /**
    * The address in the memory of a device where the storage is pinned, -1 when it is not, or when it lies where
-   * only native code reaches it and `isNative` is false.
+   * only native code reaches it and addresses are not `isWide`.
    */
-  addressOn(device: Device, isNative: boolean = true): number {
+  addressOn(device: Device, isWide: boolean = true): number {
     const berth = this.#berth;
     if (berth === null || berth.device !== device) return -1;
-    return isNative || !isFar(berth.address) ? berth.address : -1;
+    return isWide || !isFar(berth.address) ? berth.address : -1;
   }
 
   get isPinned(): boolean {
@@ -279,7 +305,7 @@ export class Storage {
     this.#home = this.copy();
     this.#berth = null;
     abandoned.unregister(this);
-    berth.device.release(berth.address);
+    berth.release();
   }
 
   /**
@@ -302,6 +328,7 @@ export class Storage {
   #fetched(): HostArray {
     if (this.#berth !== null) return this.#berth.view(this);
     if (this.#elsewhere !== null) return readAtOnce(this.#elsewhere);
+    if (this.isAbsent) throw hasNoElements(this);
     const elements = this.#residence.fetch();
     if (!this.isResident) this.#leave();
     return (this.#home = elements);
@@ -324,6 +351,16 @@ export class Storage {
     this.#claim = null;
     claim.residence.residents.remove(claim.residence);
   }
+}
+
+function hasNoElements({ dtype, length }: Storage): ArgumentError {
+  return new ArgumentError('the elements of an array were needed that has a shape only', {
+    op: 'read',
+    expected: 'an array with elements',
+    actual: `${length} elements of ${dtype} that were never made`,
+    advice:
+      'call initialize() on the network to draw them here, or load them; writeJob has them drawn where the job runs',
+  });
 }
 
 /** Reads where nobody can wait. */

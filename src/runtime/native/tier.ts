@@ -11,6 +11,7 @@ import {
   nodeImitation,
   nodeModules,
   type NodeModules,
+  processBytes,
 } from '../../base/node.js';
 import type { ProcessMemory } from '../memory/far.js';
 import { nativeSource } from './source.js';
@@ -124,12 +125,12 @@ export class NativeTier {
     }
     if (workshop === null) return 'Node is still loading';
     if (typeof workshop === 'string') return workshop;
-    const { node, loader } = workshop;
+    const { loader } = workshop;
     if (loader.address === undefined) return 'this version of koffi tells no addresses';
     const { address } = loader;
     return {
-      pointer: (buffer) => Number(address(new Uint8Array(buffer))),
-      bytes: processBytes(node),
+      pointer: (buffer) => Number(address(new Uint8Array(buffer, 0, 1))),
+      bytes: processBytes(),
     };
   }
 
@@ -174,13 +175,6 @@ export class NativeTier {
     const folder = node.files.mkdtempSync(node.path.join(node.system.tmpdir(), 'kaon-'));
     return { node, loader, cache, folder, search: new CompilerSearch(node, env, folder) };
   }
-}
-
-/** The bytes of memory that this process may have. */
-function processBytes({ system }: NodeModules): number {
-  const limit = process.constrainedMemory?.() ?? 0;
-  const total = system.totalmem();
-  return limit > 0 ? Math.min(limit, total) : total;
 }
 
 function functionOf(

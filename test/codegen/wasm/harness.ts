@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { encodeModule, instantiateModule, reservedBytes } from '../../../src/codegen/wasm/index.js';
+import {
+  encodeModule,
+  instantiateModule,
+  reservedBytes,
+  supportsMemory64,
+} from '../../../src/codegen/wasm/index.js';
 import * as e from '../../../src/loop/language/build.js';
 import { interpret } from '../../../src/loop/interpret/interpret.js';
 import type {
@@ -51,7 +56,17 @@ export function fill(storage: ElementKind, values: readonly (number | bigint)[])
   return homes[storage].from(values.map(Number));
 }
 
-/** Runs a kernel in the interpreter and as WebAssembly and compares all memory afterwards. */
+/** A memory of one page whose addresses have 64 bits. */
+export function wideMemory(): WebAssembly.Memory {
+  const wide = { address: 'i64', initial: 1n };
+  // The types of TypeScript know no such memory.
+  return new WebAssembly.Memory(wide as unknown as WebAssembly.MemoryDescriptor);
+}
+
+/**
+ * Runs a kernel in the interpreter and as WebAssembly, there with addresses of 32 bits and, where the engine has
+ * them, of 64, and compares all memory afterwards.
+ */
 export function agree(
   body: Stmt,
   buffers: readonly Filled[],
@@ -64,21 +79,35 @@ export function agree(
   );
   const module = e.moduleOf([...helpers, kernel]);
   assert.ok(WebAssembly.validate(encodeModule(module)), 'the module is valid');
-  const [memory, expected] = [new WebAssembly.Memory({ initial: 1 }), new ArrayBuffer(65536)];
+  const expected = new ArrayBuffer(65536);
+  const memories = [new WebAssembly.Memory({ initial: 1 })];
+  if (supportsMemory64()) memories.push(wideMemory());
   const addresses: number[] = [];
   let next = reservedBytes;
   for (const { elements } of buffers) {
     addresses.push(next);
-    for (const bytes of [memory.buffer, expected])
+    for (const bytes of [...memories.map(({ buffer }) => buffer), expected])
       new Uint8Array(bytes).set(new Uint8Array(elements.buffer), next);
     next += Math.ceil(elements.byteLength / 16) * 16 + 32;
   }
   interpret(module, expected, 'main', addresses);
-  instantiateModule(module, memory).main(...addresses);
+  instantiateModule(module, memories[0]).main(...addresses);
+  if (memories.length > 1)
+    instantiateModule(module, memories[1], { addresses: 'i64' }).main(...addresses.map(BigInt));
+  for (const memory of memories) assertSame(buffers, addresses, memory.buffer, expected);
+}
+
+/** Asserts that two memories hold the same. */
+function assertSame(
+  buffers: readonly Filled[],
+  addresses: readonly number[],
+  actual: ArrayBuffer,
+  expected: ArrayBuffer,
+): void {
   buffers.forEach(({ buffer, elements }, i) => {
     const read = (bytes: ArrayBuffer): readonly (number | bigint)[] =>
       Array.from(new homes[buffer.storage](bytes, addresses[i], elements.length) as Int32Array);
-    assert.deepEqual(read(memory.buffer), read(expected), `buffer ${buffer.name}`);
+    assert.deepEqual(read(actual), read(expected), `buffer ${buffer.name}`);
   });
   // Floats are compared as numbers above, since the bits of a NaN are free; all other bytes must agree.
   const clear = (bytes: ArrayBuffer): Uint8Array => {
@@ -88,7 +117,7 @@ export function agree(
     );
     return all;
   };
-  assert.ok(sameBytes(clear(memory.buffer), clear(expected)), 'nothing else was written');
+  assert.ok(sameBytes(clear(actual), clear(expected)), 'nothing else was written');
 }
 
 function sameBytes(a: Uint8Array, b: Uint8Array): boolean {

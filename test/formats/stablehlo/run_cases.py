@@ -9,7 +9,7 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 import numpy as np
-from kaon_player.module import load_module
+from kaon_player.programs.module import load_module
 
 folder = pathlib.Path(sys.argv[1])
 cases = json.loads((folder / "cases.json").read_text())

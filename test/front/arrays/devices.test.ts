@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { provideDevice, registerBackend } from '../../../src/runtime/device/register.js';
+import { provideDevice, registerDevice } from '../../../src/runtime/device/register.js';
 import { FakeBackend } from '../../support/fake-device.js';
 import { gpuForTests } from '../../support/webgpu.js';
 
 const fake = new FakeBackend('fake');
-registerBackend(fake);
+registerDevice(fake);
 
 const { threads } = kn.config;
 afterEach(() => (kn.config.device = 'cpu'));

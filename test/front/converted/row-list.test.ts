@@ -70,6 +70,12 @@ const programs: Readonly<Record<string, string>> = {
     'const l = [a]; for (const r of rows) { if (r.sum().less(4)) l.push(r.sum()); } return kn.stack(l).mean().mul(l.length).add(l.length);',
   'another axis':
     'const l = []; for (const r of rows) l.push(r.mul(a)); return kn.stack(l, 1).add(kn.stack(l, -1));',
+  'as many rows in each iteration, which the data counts':
+    'const l = []; for (const r of rows) { let s = a; while (s.greater(1)) { s = s.div(2); l.push(s.mul(r.sum())); } } return kn.stack(l);',
+  'as many rows in each iteration, of which the data counts some':
+    'const l = [a]; for (const r of rows) { let s = a; while (s.greater(1)) { s = s.div(2); if (s.greater(2)) l.push(r.mul(s).sum()); } } return kn.stack(l).mul(l.length);',
+  'concat along another axis':
+    'const l = []; for (const r of rows) { if (r.slice(0).greater(-20)) l.push(kn.stack([r, r.mul(a)])); } return kn.concat(l, 1).add(kn.concat(l, -1));',
   concat:
     'const l = []; for (const r of rows) { if (r.slice(0).greater(-20)) l.push(r.mul(a)); } return kn.concat(l);',
   'a counter':
@@ -170,5 +176,30 @@ test('a static graph collects rows', () => {
   for (const count of [5, 3, 2]) {
     const rows = sevenths.slice([0, count]);
     assert.deepEqual(graph(kn.array(4), rows).tolist(), f(kn.array(4), rows).tolist());
+  }
+});
+
+test('rows that are more in one iteration than in another are refused when the graph runs', () => {
+  const f = fn('const l = []; for (const r of rows) { let s = r.slice(0); while (s.greater(1)) { s = s.div(2); l.push(s); } } return kn.stack(l);'); // prettier-ignore
+  const captured = kn.hybridize(f);
+  const on = (rows: number[][]): [kn.NDArray, kn.NDArray] => [kn.array(1), kn.array(rows)];
+  // 9 is above 1 until it is halved four times, and 2 once.
+  assert.deepEqual(captured(...on([[9], [12]])).tolist(), f(...on([[9], [12]])).tolist());
+  assert.equal(f(...on([[9], [2]])).shape[0], 5);
+  assert.throws(() => captured(...on([[9], [2]])), {
+    name: 'ShapeError',
+    problem: 'iteration 1: output 0 changes its shape',
+  });
+});
+
+test('numbers in objects and lists are state', () => {
+  const f = fn(`const s = { n: 0, found: false, parts: [a, 1] };
+    for (const r of rows) { if (r.sum().greater(3)) { s.n++; s.found = true; s.parts[1] *= 2; } s.parts[0] = s.parts[0].add(s.n).mul(0.5); }
+    return kn.stack([s.parts[0], kn.array(1).mul(s.parts[1]), kn.array(1).mul(s.n), s.found ? a : a.neg()]);`); // prettier-ignore
+  const captured = kn.hybridize(f);
+  for (const value of [9, 3]) {
+    for (const rows of [sevenths, sevenths.slice([0, 1])]) {
+      assert.deepEqual(outcome(captured, value, rows), outcome(f, value, rows));
+    }
   }
 });

@@ -134,6 +134,19 @@ test('inside of try, of a body, and with captured numbers in the text it is refu
   });
 });
 
+test('an earlier iteration is refused before a statement above that a later one refuses', () => {
+  const bodies = {
+    'in the same loop': `if (row.greater(1)) throw new RangeError('above'); if (row.less(0)) throw new TypeError('below');`,
+    'in a loop inside of it': `for (const each of kn.stack([row, row])) { if (each.greater(1)) throw new RangeError('above'); } if (row.less(0)) throw new TypeError('below');`,
+    'in two loops inside of it': `for (const each of kn.stack([row, row])) { if (each.greater(1)) throw new RangeError('above'); } for (const each of kn.stack([row, row])) { if (each.less(0)) throw new TypeError('below'); }`,
+  }; // prettier-ignore
+  for (const [name, body] of Object.entries(bodies)) {
+    const f = kn.hybridize(fn(`for (const row of a) { ${body} } return a;`));
+    assert.throws(() => f(kn.array([0, -1, 2])), new TypeError('below'), name);
+    assert.throws(() => f(kn.array([0, 2, -1])), new RangeError('above'), name);
+  }
+});
+
 test('where every path throws there is nothing to capture', () => {
   const f = fn(`if (a.sum().less(0)) throw new RangeError('x'); else throw new TypeError('y');`);
   assert.throws(() => kn.hybridize(f)(kn.array([1])), {

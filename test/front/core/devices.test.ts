@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { registerBackend } from '../../../src/runtime/device/register.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
 import { FakeBackend } from '../../support/fake-device.js';
 
 /*
@@ -10,7 +10,7 @@ import { FakeBackend } from '../../support/fake-device.js';
  */
 
 const fake = new FakeBackend('fake');
-registerBackend(fake);
+registerDevice(fake);
 
 const numbers = (rows: number, columns: number, from = 1): kn.NDArray =>
   kn.arange(from, from + rows * columns).reshape([rows, columns]).mul(0.125); // prettier-ignore
@@ -129,7 +129,7 @@ test('what a device lacks is refused with advice, and changes nothing', () => {
 
 test('a device that is lost refuses the answers that it owes', async () => {
   const lossy = new FakeBackend('lossy');
-  registerBackend(lossy);
+  registerDevice(lossy);
   const pending = numbers(2, 2).to('lossy').data();
   lossy.lose();
   await assert.rejects(pending, kn.DeviceError);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { registerBackend } from '../../../src/runtime/device/register.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
 import { FakeBackend } from '../../support/fake-device.js';
 
 /*
@@ -10,7 +10,7 @@ import { FakeBackend } from '../../support/fake-device.js';
  */
 
 const fake = new FakeBackend('fake');
-const queue = registerBackend(fake);
+const queue = registerDevice(fake);
 
 const numbers = (rows: number, columns: number, from = 1): kn.NDArray =>
   kn.arange(from, from + rows * columns).reshape([rows, columns]).mul(0.125); // prettier-ignore

@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../src/base/attributes/attribute.js';
-import { symbol } from '../../../src/base/dim/index.js';
+import { type Dim, symbol } from '../../../src/base/dim/index.js';
+import type { DType } from '../../../src/base/dtype.js';
 import { FormatError, GraphError } from '../../../src/base/errors.js';
 import { programFromJSON, programToJSON } from '../../../src/ir/formats/json.js';
-import { Program, type Value } from '../../../src/ir/program.js';
-import { mul } from '../../../src/ops/elementwise/arithmetic.js';
+import { printProgram } from '../../../src/ir/formats/text.js';
+import { type CallNode, Program, type Value } from '../../../src/ir/program.js';
+import { add, mul } from '../../../src/ops/elementwise/arithmetic.js';
+import { booleanMask } from '../../../src/ops/dynamic/boolean-mask.js';
+import { nonMaxSuppression } from '../../../src/ops/dynamic/non-max-suppression.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
 
-const known = new Map([mul, sum].map((f) => [f.declaration.name, f.declaration]));
+const known = new Map(
+  [mul, sum, add, booleanMask, nonMaxSuppression].map((f) => [f.declaration.name, f.declaration]),
+);
 const lookup = (name: string) => known.get(name);
 
 function sample(): Program {
@@ -21,7 +27,7 @@ function sample(): Program {
 test('the form is what is documented', () => {
   assert.deepEqual(programToJSON(sample()), {
     format: 'kaon-program',
-    version: 2,
+    version: 3,
     programs: [
       {
         dims: [['n', 0, 9]],
@@ -84,7 +90,7 @@ test('errors name the place', () => {
   const json = JSON.stringify(programToJSON(sample()));
   const cases: [string, string, RegExp][] = [
     ['"kaon-program"', '"other"', /not a program of Kaon/],
-    ['"version":2', '"version":1', /another version/],
+    ['"version":3', '"version":1', /another version/],
     ['"call":"mul"', '"call":"mull"', /no operator "mull"/],
     [
       '[[0,0],[1,0]]',
@@ -107,4 +113,59 @@ test('errors name the place', () => {
       from,
     );
   }
+});
+
+/** Elements that one mask selects from two arrays, and boxes of which at most five are chosen. */
+function deciding(): Program {
+  const program = new Program();
+  const n = symbol('n');
+  const input = (name: string, dtype: DType, ...shape: Dim[]): Value =>
+    program.variable(name, { dtype, shape });
+  const keep = input('keep', 'bool', n);
+  const [a, b] = ['a', 'b'].map((name) => booleanMask<Value>(input(name, 'float32', n), keep));
+  const options = { maxOutputSize: 5 };
+  const chosen = nonMaxSuppression<Value>(
+    input('boxes', 'float32', n, 4),
+    input('scores', 'float32', n),
+    options,
+  );
+  program.setOutputs([
+    { name: 'sum', value: add<Value>(a, b) },
+    { name: 'chosen', value: chosen },
+  ]);
+  return program;
+}
+
+test('the sizes that calls decide are kept, with their bounds', () => {
+  const program = deciding();
+  const read = programFromJSON(programToJSON(program), lookup);
+  assert.equal(printProgram(read), printProgram(program));
+  const decided = [...read.graph.nodes()].flatMap((id) => {
+    const node = read.node(id);
+    if (node.kind !== 'call') return [];
+    return node.decides.map(({ size, most }) => `${node.op.name} ${String(size)} ${String(most)}`);
+  });
+  assert.deepEqual(decided, [
+    'booleanMask count_0 n',
+    'booleanMask count_0 n',
+    'nonMaxSuppression count_1 min(5, n)',
+  ]);
+  assert.deepEqual(
+    [...read.decidedSizes].map(([name, { node }]) => [name, (read.node(node) as CallNode).op.name]),
+    [
+      ['count_0', 'booleanMask'],
+      ['count_1', 'nonMaxSuppression'],
+    ],
+  );
+});
+
+test('a file of version 2, whose calls state no sizes, is read', () => {
+  const program = deciding();
+  const text = JSON.stringify(programToJSON(program), (key, value: unknown) =>
+    key === 'decides' ? undefined : value,
+  );
+  const old = text.replace('"version":3', '"version":2');
+  assert.ok(!old.includes('decides'));
+  assert.equal(printProgram(programFromJSON(JSON.parse(old), lookup)), printProgram(program));
+  assert.throws(() => programFromJSON(JSON.parse(text), lookup), /does not state a size/);
 });

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim/index.js';
 import { GraphError } from '../../../src/base/errors.js';
-import { Program, type Value } from '../../../src/ir/program.js';
+import { Program, typeToString, type Value } from '../../../src/ir/program.js';
+import { verify } from '../../../src/ir/verify.js';
+import { booleanMask } from '../../../src/ops/dynamic/boolean-mask.js';
 import { add, mul, square } from '../../../src/ops/elementwise/arithmetic.js';
 import { exp } from '../../../src/ops/elementwise/exponential.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
@@ -72,6 +74,21 @@ test('a dimension that backward needs comes along even when no value is read', (
   const joint = jointProgram(program, [true]);
   const { grads } = runJoint(joint, [x], [plain([], [7])]);
   assert.deepEqual(grads, [plain([3, 2], [7, 7, 7, 7, 7, 7])]);
+});
+
+test('of an array whose size alone backward needs, the size is saved', () => {
+  const program = new Program();
+  const x = program.variable('x', f64(n, 1000));
+  const mask = program.variable('mask', { dtype: 'bool', shape: [n] });
+  const found = booleanMask<Value>(x, mask);
+  program.setOutputs([{ name: 'total', value: sum(found) }]);
+  const { forward, backward, saved } = jointProgram(program, [true, false]);
+  verify(forward);
+  verify(backward);
+  const extra = forward.outputs.slice(1).map(({ value }) => typeToString(value.type));
+  assert.deepEqual(extra, [`bool[0, ${String(found.type.shape[0])}]`]);
+  assert.ok(saved.includes(3), 'two inputs and one output precede it');
+  assert.ok(calls(forward).includes('booleanMask'), 'which decides the size');
 });
 
 test('no gradient can come back: an error', () => {

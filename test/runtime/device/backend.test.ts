@@ -6,7 +6,7 @@ import type { Backend } from '../../../src/runtime/device/backend.js';
 import { CpuBackend } from '../../../src/runtime/device/cpu-backend.js';
 import { DeviceExecutable } from '../../../src/runtime/device/executable.js';
 import { DeviceQueue } from '../../../src/runtime/device/queue.js';
-import { registerBackend } from '../../../src/runtime/device/register.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
 import { Device } from '../../../src/runtime/memory/device.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
 import { FakeBackend } from '../../support/fake-device.js';
@@ -82,5 +82,5 @@ test('the memory of an array elsewhere is given back at once when it is released
 });
 
 test('no device takes the name of the CPU', () => {
-  assert.throws(() => registerBackend(new FakeBackend('cpu')), ArgumentError);
+  assert.throws(() => registerDevice(new FakeBackend('cpu')), ArgumentError);
 });

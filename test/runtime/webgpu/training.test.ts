@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { registerBackend } from '../../../src/runtime/device/register.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
 import type { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
 import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
 import { gpuForTests } from '../../support/webgpu.js';
@@ -19,7 +19,7 @@ after(() => {
 
 async function open(memoryBudget?: number): Promise<WebGpuBackend> {
   const backend = await setUpWebGpu(memoryBudget === undefined ? {} : { memoryBudget });
-  registerBackend(backend);
+  registerDevice(backend);
   opened.push(backend);
   return backend;
 }

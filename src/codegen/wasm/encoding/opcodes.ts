@@ -133,6 +133,7 @@ export const opcodes = {
 
   'i32.wrap_i64': 0xa7,
   'i64.extend_i32_s': 0xac,
+  'i64.extend_i32_u': 0xad,
   'f32.convert_i32_s': 0xb2,
   'f32.convert_i64_s': 0xb4,
   'f32.demote_f64': 0xb6,

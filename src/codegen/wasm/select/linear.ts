@@ -9,8 +9,9 @@ export function linearStart(s: Selector, { rest, constant }: LinearIndex): Instr
   return rest === null ? offset : i32Add(s, rest, offset);
 }
 
-/** Analyzes an i32 expression; called by `Selector.linear`, which caches the result. */
+/** Analyzes an index; called by `Selector.linear`, which caches the result. */
 export function analyzeLinear(s: Selector, expr: Expr): LinearIndex | null {
+  if (expr.type.scalar === 'i64') return opaque(s.lower(expr));
   switch (expr.kind) {
     case 'const':
       return { rest: null, constant: Number(expr.value), stride: 0 };

@@ -2,7 +2,7 @@ import type { Buffer, Expr, Load, ElementKind, Store } from '../../../loop/langu
 import { storageBytes } from '../../../loop/language/build.js';
 import type { Instr } from '../encoding/instr.js';
 import type { Op } from '../encoding/opcodes.js';
-import { gatherLanes, i32Add, i32Const, i32Mul, i32Shl, laneOf, type LinearIndex, type Selector, vectorShapeOf, shuffle } from './selector.js'; // prettier-ignore
+import { gatherLanes, i32Add, i32Const, i32Mul, i32Shl, instr, laneOf, type LinearIndex, type Selector, vectorShapeOf, shuffle } from './selector.js'; // prettier-ignore
 
 /**
  * Lowest address of a buffer. The static offset of a memory access is added without wrapping around, so `x +
@@ -25,11 +25,27 @@ function placeOf(s: Selector, buffer: Buffer, at: LinearIndex, lane: number = 0)
     rest = rest === null ? step : i32Add(s, rest, step);
   }
   const base = s.base(buffer);
-  const address = rest === null ? base : i32Add(s, base, i32Shl(s, rest, shift));
+  const address = rest === null ? base : addressAdd(s, base, scaledIndex(s, rest, shift));
   const bytes = ((at.constant + moved) | 0) * storageBytes(buffer.storage);
   const mayFold = rest === null || rest.nonNegative || bytes <= reservedBytes;
   if (bytes >= 0 && bytes < 2 ** 31 && mayFold) return { address, offset: bytes };
-  return { address: i32Add(s, address, i32Const(s, bytes)), offset: 0 };
+  return { address: addressAdd(s, address, addressConst(s, bytes)), offset: 0 };
+}
+
+function addressAdd(s: Selector, a: Instr, b: Instr): Instr {
+  return s.addresses === 'i32' ? i32Add(s, a, b) : instr(s, 'i64.add', [a, b]);
+}
+
+function addressConst(s: Selector, value: number): Instr {
+  return s.addresses === 'i32' ? i32Const(s, value) : instr(s, 'i64.const', [], BigInt(value));
+}
+
+/** `index * 2^shift` as a distance of addresses. Index sums do not overflow, so that an i32 may be extended. */
+function scaledIndex(s: Selector, index: Instr, shift: number): Instr {
+  if (s.addresses === 'i32') return i32Shl(s, index, shift);
+  const sign = index.nonNegative ? 'u' : 's';
+  const wide = index.type === 'i64' ? index : instr(s, `i64.extend_i32_${sign}`, [index]);
+  return shift === 0 ? wide : instr(s, 'i64.shl', [wide, addressConst(s, shift)]);
 }
 
 /** Address of each lane: evenly spaced, or read from a vector of indices. */

@@ -1,6 +1,7 @@
 import { InternalError } from '../../../base/errors.js';
 import type { Buffer, Expr, ExprType, Scalar } from '../../../loop/language/nodes.js';
 import { scalarBytes } from '../../../loop/language/build.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import type { Immediate, Instr, InstrPool } from '../encoding/instr.js';
 import { type Op, opcodes, type ValueType } from '../encoding/opcodes.js';
 
@@ -9,7 +10,7 @@ import { type Op, opcodes, type ValueType } from '../encoding/opcodes.js';
  * memory access, and its stride decides which access serves all lanes at once.
  */
 export interface LinearIndex {
-  /** Null stands for 0. */
+  /** Null stands for 0. An i64 for an index of 64 bits, which has nothing but this. */
   readonly rest: Instr | null;
   readonly constant: number;
   /** 0 for scalars and for vectors whose lanes are all equal. */
@@ -30,11 +31,13 @@ export type MaskWidth = 32 | 64;
 /** Services shared by the families of instruction selection for one statement. */
 export interface Selector {
   readonly pool: InstrPool;
+  /** Type of byte addresses. */
+  readonly addresses: AddressScalar;
   /** The value of an expression that is not a vector of bool; each expression is lowered once. */
   lower(expr: Expr): Instr;
   /** A vector of bool. */
   mask(expr: Expr): Mask;
-  /** An i32 expression as a sum, or null for vectors whose lanes are not evenly spaced. */
+  /** An index as a sum, or null for vectors whose lanes are not evenly spaced. */
   linear(expr: Expr): LinearIndex | null;
   /** The byte address at which a buffer begins. */
   base(buffer: Buffer): Instr;

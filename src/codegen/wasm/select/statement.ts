@@ -1,4 +1,5 @@
 import type { Buffer, Expr, Var } from '../../../loop/language/nodes.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import { type Instr, InstrPool } from '../encoding/instr.js';
 import { analyzeLinear } from './linear.js';
 import { selectMask, storedWidth, widenMask } from './masks.js';
@@ -24,14 +25,16 @@ export interface LocalScope {
  */
 export class StatementSelector implements Selector {
   readonly pool: InstrPool = new InstrPool();
+  readonly addresses: AddressScalar;
   readonly #scope: LocalScope;
   readonly #lowered: Map<Expr, Instr> = new Map();
   // Few statements have any: made when there is the first.
   #masks: Map<Expr, Mask> | null = null;
   #linear: Map<Expr, LinearIndex | null> | null = null;
 
-  constructor(scope: LocalScope) {
+  constructor(scope: LocalScope, addresses: AddressScalar) {
     this.#scope = scope;
+    this.addresses = addresses;
   }
 
   /** The value as it is kept in locals and passed to kernels. */
@@ -63,7 +66,7 @@ export class StatementSelector implements Selector {
 
   base(buffer: Buffer): Instr {
     const { local, nonNegative } = this.#scope.buffer(buffer);
-    return this.pool.get(local, 'i32', nonNegative);
+    return this.pool.get(local, this.addresses, nonNegative);
   }
 
   #select(expr: Expr): Instr {

@@ -1,5 +1,5 @@
 import { normalizeAxis } from '../../../ops/declare/infer.js';
-import { barrier, concat, dynamicSlice, pad, updateSlice } from '../../../ops/index.js';
+import { barrier, concat, dynamicSlice, pad, shard, updateSlice } from '../../../ops/index.js';
 import type { PadMode } from '../../../ops/movement/pad.js';
 import type { HloCall } from '../lowering/call.js';
 import { countOf, type HloValue, upTo } from '../language/types.js';
@@ -50,6 +50,18 @@ export const movementRules: readonly RuleEntry[] = [
     if (countOf(update.shape) === 0) return x;
     return hlo.updateSlice(x, update, starts(updateSlice.declaration.name, call, 2));
   }),
+  hloRule<{ readonly axes: readonly (string | null)[] }>(
+    shard,
+    ({ hlo, inputs: [x], attributes: { axes } }) => {
+      if (axes.every((axis) => axis === null)) return x;
+      // The player knows the mesh, and writes the constraint in its place.
+      return hlo.op('stablehlo.custom_call', [x], x, {
+        call_target_name: '"kaon.shard"',
+        backend_config: `"${axes.map((axis) => axis ?? '?').join(',')}"`,
+        has_side_effect: 'false',
+      });
+    },
+  ),
   hloRule(barrier, ({ hlo, inputs: [x] }) => hlo.op('stablehlo.optimization_barrier', [x], x)),
 ];
 

@@ -1,0 +1,1 @@
+"""Tensors, files of examples, and the order in which steps are fed."""

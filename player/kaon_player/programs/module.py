@@ -1,0 +1,125 @@
+"""StableHLO modules as JAX functions."""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import func
+
+from kaon_player.data.dtypes import DTYPES, MLIR
+from kaon_player.errors import JobError
+from kaon_player.jobs.job import Argument, Program, Result
+
+Types = list[tuple[str, tuple[int, ...]]]
+
+
+def _main(module: Any) -> Any:
+    return next(iter(module.body.operations))
+
+
+def _types(mlir_types: Sequence[Any]) -> Types:
+    tensors = [ir.RankedTensorType(each) for each in mlir_types]
+    return [(MLIR[str(each.element_type)], tuple(each.shape)) for each in tensors]
+
+
+def signature(text: str) -> tuple[Types, Types]:
+    """Types of the arguments and results of a module's function `main`."""
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)  # owns its operations: it must outlive them
+        main = _main(module).type
+        return _types(main.inputs), _types(main.results)
+
+
+def check_signature(name: str, program: Program) -> None:
+    """Raises JobError where a text cannot be read, or its types are not those that the job says."""
+    try:
+        found = signature(with_constraints(program.text, None))
+    except Exception as error:  # the bindings raise their own classes, which differ between versions
+        raise JobError(f"the text of {name} cannot be read: {error}") from None
+    listed: tuple[Sequence[Argument | Result], ...] = (program.inputs, program.outputs)
+    for what, types, described in zip(("argument", "result"), found, listed, strict=True):
+        if len(types) != len(described):
+            raise JobError(f"the text of {name} has {len(types)} {what}s, the job describes {len(described)}")
+        for have, want in zip(types, described, strict=True):
+            if have != (want.dtype, want.shape):
+                raise JobError(
+                    f"the {what} {want.name} of {name} is {have[0]}{list(have[1])} in the text, "
+                    f"{want.dtype}{list(want.shape)} in the job"
+                )
+
+
+_constraint = re.compile(
+    r'^(?P<head>.*= )"stablehlo\.custom_call"\((?P<operand>%[\w#]+)\)(?P<attributes>.*"kaon\.shard".*)'
+    r"(?P<type> : \(tensor<.*>\) -> tensor<.*>)(?P<tail>.*)$",
+    re.MULTILINE,
+)
+_axes = re.compile(r'backend_config = "([^"]*)"')
+
+
+def with_constraints(text: str, mesh: Mesh | None) -> str:
+    """The text with its `kaon.shard` calls as constraints of a mesh; without a mesh they are identities."""
+
+    def constrain(match: re.Match[str]) -> str:
+        head, operand, kind, tail = (match[each] for each in ("head", "operand", "type", "tail"))
+        config = _axes.search(match["attributes"])
+        names = config[1].split(",") if config else []
+        known = [name if mesh is not None and name in mesh.shape else None for name in names]
+        if mesh is None or not any(known):
+            return f'{head}"stablehlo.optimization_barrier"({operand}){kind}{tail}'
+        _check_extents(kind, known, mesh)
+        if jax.config.jax_use_shardy_partitioner:  # type: ignore[attr-defined]
+            sizes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape.items())
+            parts = ", ".join("{?}" if name is None else f'{{"{name}"}}' for name in known)
+            sharding = f"#sdy.sharding<mesh<[{sizes}]>, [{parts}]>"
+            return f'{head}"sdy.sharding_constraint"({operand}) <{{sharding = {sharding}}}>{kind}{tail}'
+        sharding = str(NamedSharding(mesh, PartitionSpec(*known))._to_xla_hlo_sharding(len(known)))
+        open_axes = ",".join(str(axis) for axis, name in enumerate(known) if name is None)
+        config_text = f"unspecified_dims=[{open_axes}]" if open_axes else ""
+        return (
+            f'{head}"stablehlo.custom_call"({operand}) {{call_target_name = "Sharding", has_side_effect = false, '
+            f'backend_config = "{config_text}", mhlo.sharding = "{sharding}"}}{kind}{tail}'
+        )
+
+    return _constraint.sub(constrain, text)
+
+
+def _check_extents(kind: str, axes: Sequence[str | None], mesh: Mesh) -> None:
+    sizes = [int(each) for each in re.findall(r"(\d+)x", kind[: kind.index("->")])]
+    for axis, (size, name) in enumerate(zip(sizes, axes, strict=True)):
+        if name is not None and size % mesh.shape[name] != 0:
+            raise JobError(
+                f"{size}, axis {axis} of a shard(), does not divide by {mesh.shape[name]}, "
+                f'the axis "{name}" of the mesh'
+            )
+
+
+def load_module(text: str, mesh: Mesh | None = None) -> Callable[..., list[jax.Array]]:
+    """The function `main` of a module: takes and returns arrays, in order.
+
+    It can be traced: under `jit`, its module is merged into the caller's, so it takes part in sharding.
+    """
+    if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        raise RuntimeError("jax_enable_x64 must be on: states of random generators are int64")
+    text = with_constraints(text, mesh)
+    results = [jax.core.ShapedArray(shape, DTYPES[dtype]) for dtype, shape in signature(text)[1]]
+    primitive = Primitive("kaon_" + hashlib.sha256(text.encode()).hexdigest()[:12])
+    primitive.multiple_results = True
+    primitive.def_abstract_eval(lambda *_: results)
+
+    def lower(context: Any, *operands: Any) -> Any:
+        outer = context.module_context
+        with outer.context:
+            module = ir.Module.parse(text)
+            types = list(_main(module).type.results)
+            name = mlir.merge_mlir_modules(outer.module, primitive.name, module)
+            return func.CallOp(types, ir.FlatSymbolRefAttr.get(name), operands).results
+
+    mlir.register_lowering(primitive, lower)
+    bind: Callable[..., list[jax.Array]] = primitive.bind
+    return bind

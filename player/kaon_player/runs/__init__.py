@@ -1,0 +1,1 @@
+"""Runs: processes, checkpoints, records."""

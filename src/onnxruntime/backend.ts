@@ -1,0 +1,131 @@
+import { checkOptions, integerFrom, oneOfValues, type OptionRules, textRule, valueRule } from '../base/attributes/options.js'; // prettier-ignore
+import { allocate, type DType, type HostArray } from '../base/dtype.js';
+import { DeviceError, UnsupportedError } from '../base/errors.js';
+import { protobufFor } from '../formats/onnx/proto/library.js';
+import { type EngineCall, registerBackend } from '../front/engines/register.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
+import { toOnnx } from '../onnx/to-onnx.js';
+import { namedInputs } from '../ir/program.js';
+import type { EngineArray, EngineRun } from '../runtime/engine/engine.js';
+import { type OnnxRuntime, platformRuntime, runtimeIn } from './runtime.js';
+
+/** Options of onnxruntime as a backend. */
+export interface OnnxruntimeOptions {
+  /** Name of the backend. Default `onnxruntime`. */
+  readonly name?: string;
+  /** The module to use. Default: `onnxruntime-node` in Node, `onnxruntime-web` elsewhere. */
+  readonly runtime?: OnnxRuntime;
+  /**
+   * Sub-graphs that it is given: those with a product or convolution in them, since others move about as much as they
+   * compute, or `all` that it can run. Default `products`.
+   */
+  readonly subgraphs?: 'products' | 'all';
+  /** Options of sessions, such as `executionProviders`. Default: those of onnxruntime. */
+  readonly session?: Readonly<Record<string, unknown>>;
+  /** The version of ONNX's operators to write, 17 to 22. Default 18. */
+  readonly opset?: number;
+}
+
+const rules: OptionRules<OnnxruntimeOptions> = {
+  name: textRule,
+  runtime: valueRule(
+    'a module of onnxruntime',
+    (value): value is OnnxRuntime => typeof value === 'object' && value !== null,
+  ),
+  session: valueRule(
+    'an object with options of sessions',
+    (value): value is Readonly<Record<string, unknown>> =>
+      typeof value === 'object' && value !== null,
+  ),
+  subgraphs: oneOfValues('products', 'all'),
+  opset: integerFrom(17),
+};
+
+/** Names of dtypes in onnxruntime: those of which all kernels are there. */
+const tensorTypes: ReadonlyMap<DType, string> = new Map([
+  ['float32', 'float32'],
+  ['int32', 'int32'],
+  ['int64', 'int64'],
+  ['bool', 'bool'],
+]);
+
+/**
+ * Registers onnxruntime as a backend: sub-graphs of float32 that have a product or convolution in them
+ * are written as ONNX models, and run there. Results have to be waited for. The module is loaded when the first sub-graph
+ * is compiled; where it is not installed, that fails with an error that names the package.
+ *
+ * @throws ArgumentError for unknown options; UnsupportedError for a module that is not onnxruntime, and when
+ * `@bufbuild/protobuf` is not installed.
+ */
+export function registerOnnxruntime(options: OnnxruntimeOptions = {}): void {
+  const op = 'registerOnnxruntime';
+  checkOptions<OnnxruntimeOptions>(op, options, rules);
+  protobufFor(op);
+  const { name = 'onnxruntime', runtime, session, opset = 18, subgraphs = 'products' } = options;
+  let loaded: Promise<OnnxRuntime> | null =
+    runtime === undefined ? null : Promise.resolve(runtimeIn(runtime));
+  const known = new Map<string, boolean>();
+  registerBackend({
+    name,
+    supports: (call) => {
+      if (call.bodies > 0 || !isOfFloats(call)) return false;
+      const key = JSON.stringify([call.op, String(call.graph().program), call.inputs]);
+      let answer = known.get(key);
+      if (answer === undefined) known.set(key, (answer = isWritten(call, opset)));
+      return answer;
+    },
+    ...(subgraphs === 'products' && {
+      cost: ({ family }: EngineCall) => (family === 'contraction' ? -1 : 0),
+    }),
+    compile: async (graph) => {
+      const model = toOnnx(graph, { opset });
+      const ort = await (loaded ??= platformRuntime());
+      return sessionRun(graph, ort, await ort.InferenceSession.create(model, session));
+    },
+  });
+}
+
+function isOfFloats({ inputs, outputs }: EngineCall): boolean {
+  return (
+    inputs.every(({ dtype }) => tensorTypes.has(dtype)) &&
+    outputs.every(({ dtype }) => dtype === 'float32')
+  );
+}
+
+/** True for a call that the opset can express. */
+function isWritten(call: EngineCall, opset: number): boolean {
+  try {
+    toOnnx(call.graph(), { opset });
+    return true;
+  } catch (error) {
+    if (error instanceof UnsupportedError) return false;
+    throw error;
+  }
+}
+
+function sessionRun(
+  { program }: StaticGraph,
+  { Tensor }: OnnxRuntime,
+  session: Awaited<ReturnType<OnnxRuntime['InferenceSession']['create']>>,
+): EngineRun {
+  const names = namedInputs(program).map(({ name }) => name);
+  return async (inputs) => {
+    const feeds = names.map((name, i) => {
+      const { dtype, shape, data } = inputs[i];
+      return [name, new Tensor(tensorTypes.get(dtype)!, data, shape)] as const;
+    });
+    const results = await session.run(Object.fromEntries(feeds));
+    return program.outputs.map(({ name, value }): EngineArray => {
+      const { type, dims, data } = results[name];
+      const { dtype } = value.type;
+      const isRight =
+        tensorTypes.get(dtype) === type && data?.constructor === allocate(dtype, 0).constructor;
+      if (isRight) return { dtype, shape: dims, data: data as HostArray };
+      throw new DeviceError(`output ${name} has another type than its graph`, {
+        op: 'onnxruntime',
+        expected: dtype,
+        actual: type,
+      });
+    });
+  };
+}
