@@ -40,7 +40,12 @@ const variants = {
   device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
   memory64: [{ tests: conformance, env: { KAON_ADDRESSES: '64' }, lacks: memory64Lacks() }],
   // On the software driver where it has been unpacked, else on what the machine has.
-  webgpu: [{ tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/'], env: softwareGpu() ?? {} }],
+  webgpu: [
+    {
+      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu'],
+      env: softwareGpu() ?? {},
+    },
+  ],
 };
 
 /** Why WebAssembly has no memory of 64-bit addresses here; undefined where it has. */

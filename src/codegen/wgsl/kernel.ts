@@ -9,6 +9,9 @@ import type { ShaderLayout } from './layout.js';
 import { MemoryText } from './memory.js';
 import { binaryWgsl, bitsText, castWgsl, constantWgsl, unaryWgsl } from './operations.js';
 
+/** The most iterations of a loop that drivers may unroll. */
+const mostUnrolled = 4;
+
 /** Prints a kernel of scalars, whose ranges have become loops, as a shader. */
 export function shaderText(grid: GridKernel, layout: ShaderLayout, workgroupSize: number): string {
   return new KernelPrinter(grid, layout, workgroupSize).print();
@@ -174,6 +177,9 @@ class KernelPrinter {
       this.#line(`let ${limit} = ${to};`);
     }
     const isShared = variablesIn(begin, this.#invocations);
+    // Drivers unroll loops whose count they see: nested ones then take minutes to compile.
+    const isLong = end.kind === 'const' && Number(end.value) > mostUnrolled * step;
+    if (isLong && !isShared) limit = `(${to} + i32(k_zero()))`;
     const stride = isShared ? 'invocations' : `${step}i`;
     const head = `for (var ${index} = ${from}; ${index} < ${limit}; ${index} += ${stride})`;
     this.#braced(head, () => this.#statement(body));

@@ -27,12 +27,6 @@ const optionRules: OptionRules<InitDeviceOptions> = {
   adapter: valueRule('an adapter', (value): value is unknown => value !== undefined),
 };
 
-// Loaded when it is asked for: most programs run without it.
-provideDevice('webgpu', async (options) => {
-  const { setUpWebGpu } = await import('../../runtime/webgpu/setup.js');
-  return setUpWebGpu(options);
-});
-
 /**
  * Sets up a device, so that arrays can live on it: `x.to(name)`, `config.device = name`. Once it is set up it stays
  * as it is.
@@ -41,6 +35,13 @@ provideDevice('webgpu', async (options) => {
  */
 export async function initDevice(name: string, options: InitDeviceOptions = {}): Promise<void> {
   checkOptions<InitDeviceOptions>('initDevice', options, optionRules);
+  // Loaded here and nowhere else, so that programs without it can be bundled without it.
+  if (name === 'webgpu') {
+    provideDevice(name, async (given) => {
+      const { setUpWebGpu } = await import('../../runtime/webgpu/setup.js');
+      return setUpWebGpu(given);
+    });
+  }
   await setUpDevice(name, options);
 }
 

@@ -220,7 +220,7 @@ export class DeviceQueue implements BufferBackend {
     for (const scalar of scalars) this.free(scalar);
   }
 
-  /** Forgets what was kept on the device, which is gone with it. */
+  /** Forgets memory that is gone with the device. */
   #noticeLoss(): void {
     const { losses } = this;
     if (losses === this.#losses) return;

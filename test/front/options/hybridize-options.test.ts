@@ -17,7 +17,10 @@ test('values that options do not have are refused, naming those they have', () =
     [{ maxTraces: 1.5 }, 'at least 1'],
     [{ dynamic: 'batch' }, 'a list with an entry for each array'],
     [{ name: 3 }, 'a string'],
-    [{ verifies: 'off' }, 'active, verify, dynamic, save, tier, strict, backend, fallback, maxTraces, name'],
+    [
+      { verifies: 'off' },
+      'active, verify, dynamic, save, tier, strict, backend, fallback, maxTraces, name',
+    ],
     [{ constructor: 1 }, 'active, verify'],
   ];
   for (const [options, words] of cases) {

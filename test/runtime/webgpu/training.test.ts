@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
+import type { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
+import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
+import { gpuForTests } from '../../support/webgpu.js';
+
+/* Programs of users on a GPU: they learn what they learn on the CPU, with few commands and in bounded memory. */
+
+const gpu = await gpuForTests();
+const skip = typeof gpu === 'string' ? gpu : false;
+const opened: WebGpuBackend[] = [];
+
+after(() => {
+  for (const backend of opened) backend.close();
+  if (typeof gpu !== 'string') gpu.close();
+});
+
+async function open(memoryBudget?: number): Promise<WebGpuBackend> {
+  const backend = await setUpWebGpu(memoryBudget === undefined ? {} : { memoryBudget });
+  registerDevice(backend);
+  opened.push(backend);
+  return backend;
+}
+
+interface Training {
+  readonly net: kn.nn.Block;
+  readonly step: (x: kn.NDArray, target: kn.NDArray) => kn.NDArray;
+  readonly x: kn.NDArray;
+  readonly target: kn.NDArray;
+}
+
+/** A perceptron with one hidden layer, and one step of its training with Adam, captured. */
+function perceptron(device: string): Training {
+  kn.random.seed(5);
+  const net = new kn.nn.Sequential(new kn.nn.Dense(32, { activation: 'relu' }), new kn.nn.Dense(4));
+  const x = kn.random.normal([16, 8]);
+  const target = kn.random.normal([16, 4]);
+  net.initialize();
+  net.call(x);
+  net.to(device);
+  const optimizer = new kn.optim.Adam(net.parameters(), { learningRate: 0.01 });
+  const step = kn.hybridize((given: kn.NDArray, wanted: kn.NDArray) => {
+    const loss = kn.autograd.record(() => kn.nn.loss.mse(net.call(given), wanted));
+    loss.backward();
+    optimizer.step();
+    return loss;
+  });
+  return { net, step, x: x.to(device), target: target.to(device) };
+}
+
+test('a perceptron learns on a GPU what it learns on the CPU', { skip }, async () => {
+  await open();
+  const [there, here] = [perceptron('webgpu'), perceptron('cpu')];
+  for (let k = 0; k < 20; k++) {
+    const [loss, expected] = [there, here].map(({ step, x, target }) => step(x, target));
+    const [a] = await loss.data();
+    const [b] = await expected.data();
+    assert.ok(
+      Math.abs(Number(a) - Number(b)) <= 1e-5 * (1 + Math.abs(Number(b))),
+      `${a}, not ${b}`,
+    );
+  }
+});
+
+test('a captured step is few dispatches and reads nothing back', { skip }, async () => {
+  const backend = await open();
+  const { step, x, target } = perceptron('webgpu');
+  for (let k = 0; k < 5; k++) step(x, target);
+  await backend.synchronize();
+  const before = { ...backend.counts };
+  for (let k = 0; k < 10; k++) step(x, target);
+  await backend.synchronize();
+  const { dispatches, submits, reads, bytesWritten } = backend.counts;
+  assert.ok(dispatches - before.dispatches <= 10 * 20);
+  assert.ok(submits - before.submits <= Math.ceil((dispatches - before.dispatches) / 32) + 1);
+  assert.equal(reads - before.reads, 0);
+  // The number of the step and little else.
+  assert.ok(bytesWritten - before.bytesWritten <= 10 * 64);
+});
+
+test('eager steps of a synchronous loop stay within the budget', { skip }, async () => {
+  const budget = 2 ** 26;
+  const backend = await open(budget);
+  let x = kn.ones([2 ** 14]).to('webgpu');
+  await x.data();
+  let most = 0;
+  for (let k = 0; k < 2000; k++) {
+    x = x.mul(0.5).add(1);
+    most = Math.max(most, backend.bytesTaken);
+  }
+  assert.equal(Number((await x.data())[0]), 2);
+  assert.ok(most <= budget);
+});
+
+test(
+  'beyond the budget there is a typed error, and arrays keep their elements',
+  { skip },
+  async () => {
+    const backend = await open(2 ** 22);
+    const x = kn.arange(2 ** 18).to('webgpu');
+    const held: kn.NDArray[] = [];
+    assert.throws(() => {
+      for (let k = 0; k < 100; k++) held.push(x.add(k));
+    }, kn.DeviceError);
+    assert.ok(held.length >= 1 && backend.bytesInUse <= 2 ** 22);
+    const elements = await held[0].data();
+    assert.ok(elements.every((element, k) => Number(element) === k));
+  },
+);
