@@ -1,4 +1,5 @@
-import { isStatic, elementCount } from '../../base/dim/index.js';
+import { type Dim, elementCount, isStatic, symbolsOf } from '../../base/dim/index.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -19,11 +20,13 @@ export interface FoldOptions {
  * and so does an integer call with known elements although its operands are not constants, such as the size
  * of a static axis beside symbolic ones. Sizes held by an array are replaced everywhere by the known
  * elements, numbers or other sizes. Calls without operands stay, since they are compact already, and so do
- * random ones, whose operand stands for their numbers.
+ * random ones, whose operand stands for their numbers, and those that decide a size of a region's result.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
     const introducers = new Set([...inner.decidedSizes.values()].map(({ node }) => node));
+    /** Sizes that results of a region speak of: its call states them, too. */
+    const told = inner === program ? noSizes : symbolsOfTypes(inner.outputs.map(({ value }) => value.type)); // prettier-ignore
     return transform(
       inner,
       (site) => {
@@ -31,6 +34,7 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         if (node.kind !== 'call' || operands.length === 0 || node.regions.length > 0)
           return undefined;
         if (declarationOf(node.op).family === 'random') return undefined;
+        if (node.decides.some(({ size }) => speaksOf(size, told))) return undefined;
         if (isExtents(node)) return introducers.has(site.id) ? knownExtents(node, site) : undefined;
         const small = node.types.every(({ shape }) => {
           const size = elementCount(shape);
@@ -57,6 +61,12 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
       mayFold(inner) ? { region } : { region, wanted: () => false },
     );
   });
+}
+
+const noSizes: ReadonlyMap<string, unknown> = new Map();
+
+function speaksOf(size: Dim, names: ReadonlyMap<string, unknown>): boolean {
+  return [...symbolsOf(size)].some((name) => names.has(name));
 }
 
 /** True when a call may be folded: by constants, or by symbolic sizes. */

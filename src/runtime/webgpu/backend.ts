@@ -194,7 +194,7 @@ export class WebGpuBackend implements Backend {
     throw new DeviceError(problem, {
       op: 'webgpu',
       actual,
-      advice: 'the device is set up again by itself: await deviceReady("webgpu")',
+      advice: 'the device is set up again by itself: wait a moment, and try again',
       cause: this.#absence,
     });
   }

@@ -40,3 +40,16 @@ test('a mask that picks nothing: there is no maximum of nothing', () => {
     });
   }
 });
+
+test('rows of a loop that no iteration has any element of, since its boxes are none', () => {
+  const kept = (x: kn.NDArray, boxes: kn.NDArray, scores: kn.NDArray): kn.NDArray =>
+    kn.foreach(() => [kn.nonMaxSuppression(boxes, scores), []], x, [])[0];
+  const run = kn.hybridize(kept);
+  for (const count of [0, 2, 0]) {
+    const [boxes, scores] = [kn.zeros([count, 4]), kn.zeros([count])];
+    const rows = run(kn.ones([2]), boxes, scores);
+    // Boxes without an area do not overlap.
+    const numbers = Array.from({ length: count }, (_, i) => BigInt(i));
+    assert.deepEqual(rows.tolist(), [numbers, numbers], `${count} boxes`);
+  }
+});
