@@ -11,6 +11,13 @@ import type { World } from './world.js';
 
 const { nn, optim, data } = kn;
 
+/** An engine that takes no call. */
+const nothing: kn.ExternalBackend = {
+  name: 'nothing',
+  supports: () => false,
+  compile: () => () => [],
+};
+
 const dense = (): kn.nn.Dense => {
   const layer = new nn.Dense(2, { inputs: 3 });
   layer.initialize();
@@ -106,6 +113,7 @@ const functions: Readonly<Record<string, Maker>> = {
   compute: ({ x }) => [kn.deferredCompute(() => x.add(1))],
   check: ({ x }) => [x.greater(-100), 'no element is so small'],
   initDevice: () => ['cpu', { memoryBudget: 1000, worker: false }],
+  registerBackend: () => [nothing],
   deferredCompute: ({ x }) => [() => x.add(1)],
   isDeferred: unary,
   sizeOf: ({ x }) => [x, 1],
@@ -335,6 +343,10 @@ const methods: Readonly<Record<string, Maker>> = {
   'nn.HybridBlock#hybridize': (world) => {
     const receiver = dense();
     return { receiver, args: [{ active: true }], use: () => receiver.call(world.x) };
+  },
+  'nn.HybridBlock#optimizeFor': ({ x }) => {
+    kn.registerBackend(nothing);
+    return { receiver: dense(), args: [x, { backend: nothing.name }] };
   },
   'nn.HybridBlock#suspendCapture': on(dense),
   'nn.HybridBlock#explain': on(hybridDense),

@@ -37,6 +37,7 @@ export const operators: Readonly<Record<string, Maker>> = {
   recurrence: ({ x }) => [x, x],
   reshape: ({ x }) => [x, [3, 2]],
   expandDims: ({ x }) => [x, 0],
+  shard: ({ x }) => [x, ['data', null]],
   squeeze: ({ image }) => [image, 0],
   moveaxis: ({ seq }) => [seq, 0, 1],
   swapaxes: ({ seq }) => [seq, 0, 1],

@@ -19,10 +19,10 @@ process.chdir(mkdtempSync(join(tmpdir(), 'kaon-options-')));
 const world = makeWorld();
 
 /**
- * What belongs to a run may be kept in one object, states come from elsewhere, and errors are not refused while
- * they are made.
+ * What belongs to a run may be kept in one object, states come from elsewhere, errors are not refused while they are
+ * made, and an engine may keep what it needs beside what is asked of it.
  */
-const mayHoldMore = ['checkpoint', 'state', 'details'];
+const mayHoldMore = ['checkpoint', 'state', 'details', 'backend'];
 
 /** A name that no option has, one letter from one that has it. */
 const misspelled = (name: string): string => `${name}x`;
