@@ -218,7 +218,7 @@ function checkCall(
       inputs: program.operands(id).map(({ type }) => type),
       attributes,
       regions,
-      fresh: (_, bounds) => checkDecided(decides[asked++], bounds),
+      fresh: (_, bounds) => checkDecided(decides[asked++], bounds, regions.length > 0),
       require: requireFor(program, node),
     });
     if (asked !== decides.length) {
@@ -273,16 +273,23 @@ function checkDefined(names: Iterable<string>, ranges: ReadonlyMap<string, Bound
     if (!ranges.has(name)) throw new GraphError(`dimension ${name} is not defined`);
 }
 
-/** Checks a decided size against the bounds that inference states for it. */
+/**
+ * Checks a decided size against the bounds that inference states for it. Those of a call with regions may be wider than
+ * these: a pass may have found out more of the sizes inside.
+ */
 function checkDecided(
   decided: DecidedSize | undefined,
   { min = 0, max = Infinity, most }: SizeBounds = {},
+  mayBeWider: boolean,
 ): Dim {
   if (decided === undefined)
     throw new GraphError('the call does not state a size that its operator decides');
   const { size } = decided;
   const actual = boundsOf(size);
-  if (actual.min < min || actual.max > max) {
+  const isOutside = mayBeWider
+    ? actual.max < min || actual.min > max
+    : actual.min < min || actual.max > max;
+  if (isOutside) {
     throw new GraphError(`the decided size ${String(size)} is outside its bounds`, {
       expected: `${min} to ${max}`,
       actual: `${actual.min} to ${actual.max}`,
