@@ -256,20 +256,10 @@ export const float64Functions: Readonly<Record<string, string>> = {
 }`,
   k_f64_to_i64: `fn k_f64_to_i64(a: vec2<u32>) -> vec2<u32> {
   let stored = (a.y >> 20u) & 0x7ffu;
-  let negative = (a.y & 0x80000000u) != 0u;
   if (k_f64_nan(a) || stored < 1023u) {
     return vec2<u32>(0u);
   }
-  if (stored >= 1086u) {
-    return select(vec2<u32>(0xffffffffu, 0x7fffffffu), vec2<u32>(0u, 0x80000000u), negative);
-  }
-  let significand = k_f64_parts(a).xy;
-  let size = select(
-    k_i64_shrU(significand, vec2<u32>((1075u - stored) & 63u, 0u)),
-    k_i64_shl(significand, vec2<u32>((stored - 1075u) & 63u, 0u)),
-    stored >= 1075u,
-  );
-  return select(size, k_i64_neg(size), negative);
+  return k_i64_whole(k_f64_parts(a).xy, 52u, stored - 1023u, (a.y & 0x80000000u) != 0u);
 }`,
   k_f64_to_i32: `fn k_f64_to_i32(a: vec2<u32>) -> i32 {
   let whole = k_f64_to_i64(a);

@@ -103,22 +103,25 @@ export const int64Functions: Readonly<Record<string, string>> = {
   let bits = ((189u - zeros) << 23u) + leading + select(0u, 1u, up);
   return bitcast<f32>(bits | (a.y & 0x80000000u));
 }`,
-  k_f32_to_i64: `fn k_f32_to_i64(x: f32) -> vec2<u32> {
-  let bits = bitcast<u32>(x);
-  let negative = (bits & 0x80000000u) != 0u;
-  let exponent = (bits >> 23u) & 255u;
-  if (k_nan(x) || exponent < 127u) {
-    return vec2<u32>(0u);
-  }
-  if (exponent >= 190u) {
+  // The whole part of a float of at least 1: its significand, of so many binary places, times 2 to the exponent.
+  k_i64_whole: `fn k_i64_whole(significand: vec2<u32>, places: u32, exponent: u32, negative: bool) -> vec2<u32> {
+  if (exponent >= 63u) {
     return select(vec2<u32>(0xffffffffu, 0x7fffffffu), vec2<u32>(0u, 0x80000000u), negative);
   }
-  let leading = vec2<u32>((bits & 0x7fffffu) | 0x800000u, 0u);
   let size = select(
-    k_i64_shrU(leading, vec2<u32>((150u - exponent) & 63u, 0u)),
-    k_i64_shl(leading, vec2<u32>((exponent - 150u) & 63u, 0u)),
-    exponent >= 150u,
+    k_i64_shrU(significand, vec2<u32>((places - exponent) & 63u, 0u)),
+    k_i64_shl(significand, vec2<u32>((exponent - places) & 63u, 0u)),
+    exponent >= places,
   );
   return select(size, k_i64_neg(size), negative);
+}`,
+  k_f32_to_i64: `fn k_f32_to_i64(x: f32) -> vec2<u32> {
+  let bits = bitcast<u32>(x);
+  let stored = (bits >> 23u) & 255u;
+  if (k_nan(x) || stored < 127u) {
+    return vec2<u32>(0u);
+  }
+  let significand = vec2<u32>((bits & 0x7fffffu) | 0x800000u, 0u);
+  return k_i64_whole(significand, 23u, stored - 127u, (bits & 0x80000000u) != 0u);
 }`,
 };
