@@ -126,7 +126,7 @@ export class GraphRunner {
   divisions(): readonly PartReport[] {
     const kept = this.#elsewhere;
     const own = kept === undefined || kept === this.parts.program ? [] : divisionsOf(kept);
-    return [...own, ...this.#callable.parts(), ...(this.#telling?.parts() ?? [])];
+    return [...own, ...this.#callable.parts()];
   }
 
   /** Execution tiers so far. */
