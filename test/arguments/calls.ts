@@ -389,6 +389,7 @@ const methods: Readonly<Record<string, Maker>> = {
   'nn.Parameter#isInitialized': on(parameter),
   'nn.Parameter#value': on(parameter),
   'nn.Parameter#grad': on(parameter),
+  'nn.Parameter#gradReq': on(parameter),
   'nn.Parameter#resolveShape': on(parameter, [2, 3]),
   'nn.Parameter#initialize': on(parameter, { force: true }),
   'nn.Parameter#assign': classMethod(parameter, ({ x }) => [x]),
