@@ -128,6 +128,27 @@ export class Parameter {
     this.#gradReq = options.gradReq ?? 'write';
   }
 
+  /** @internal The parameter whose value an array is, or a new one whose value it becomes. */
+  static of(value: NDArray, gradReq: GradReq): Parameter {
+    const owner = parameterOf(value);
+    if (owner !== undefined) return owner;
+    const made = new Parameter({
+      shape: value.shape as readonly number[], // an array outside of captured code
+      dtype: value.dtype,
+      init: () => {
+        throw new ArgumentError(`parameter ${made.name || '(unnamed)'} has no initializer`, {
+          op: 'Parameter.initialize',
+          expected: 'a parameter of a layer',
+          actual: 'one whose value came with a graph',
+          advice: 'read the graph again, or load the parameters of the block from a file',
+        });
+      },
+      gradReq,
+    });
+    made.#adopt(value);
+    return made;
+  }
+
   /**
    * Treatment of its gradient by backward passes: `null` for state that is not trained, or for a parameter that
    * is frozen while the rest of a network is adapted. Setting it drops the gradient; captured code is captured
