@@ -9,13 +9,15 @@ import { refusedAnyway } from './guarded.js';
 /* Questions that converted code asks about host values and eager arrays. */
 
 /** The truth of a value: JavaScript's own, or the element of an eager array. */
-export function test(value: unknown, site: string): unknown {
-  return typeof value === 'object' && value instanceof NDArray ? truthOf(value, site) : value;
+export function test(value: unknown, site: string, construct?: string): unknown {
+  return typeof value === 'object' && value instanceof NDArray
+    ? truthOf(value, site, construct)
+    : value;
 }
 
-function truthOf(array: NDArray, site: string): boolean {
+function truthOf(array: NDArray, site: string, construct = 'a statement with this test'): boolean {
   checkPredicate(graphDirective, 'the test', array.type);
-  if (mode.capture !== null) throw undecidable('a statement with this test', site);
+  if (mode.capture !== null) throw undecidable(construct, site);
   return array.item() === true;
 }
 
@@ -38,16 +40,16 @@ export function undecidable(
 }
 
 /** The values of a `for...of`: the rows of an eager array, and anything else as it is. */
-export function rows(value: unknown, site: string): unknown {
+export function rows(value: unknown, site: string, construct = 'a loop over rows'): unknown {
   if (!(value instanceof NDArray)) return value;
-  if (mode.capture !== null) throw undecidable('a loop over rows', site);
+  if (mode.capture !== null) throw undecidable(construct, site);
   return rowsOf(value, graphDirective);
 }
 
 /** The value that a `switch` compares: the element of an eager array, and anything else as it is. */
-export function subject(value: unknown, site: string): unknown {
+export function subject(value: unknown, site: string, construct = 'a switch'): unknown {
   if (!(value instanceof NDArray)) return value;
-  if (mode.capture !== null) throw undecidable('a switch', site);
+  if (mode.capture !== null) throw undecidable(construct, site);
   const element = value.item();
   return typeof element === 'bigint' ? Number(element) : element;
 }
@@ -88,10 +90,10 @@ export function assignPlace<T>(
 
 /**
  * The place of a construct as an error tells it: the file of the line that runs now, and the line and column as they
- * were written, which a frame has only where source maps are applied. Empty where no frame is of a file.
+ * were written, which a frame has only where source maps are applied. Without a frame of a file, line and column alone.
  */
-export function placeOf(site: string): { readonly source?: string } {
+export function placeOf(site: string): { readonly source: string } {
   const frame = currentSource();
-  if (frame === undefined) return {};
+  if (frame === undefined) return { source: site };
   return { source: frame.replace(/(:\d+){1,2}$/, '') + `:${site}` };
 }

@@ -60,9 +60,7 @@ export function endsPath(error: unknown): boolean {
   const name = (isError ? value.constructor.name : typeof value) || 'Error';
   const message = isError ? value.message : String(value);
   values.set(keyOf(name, message), value);
-  // Without a frame of a file, the place in the code is told alone.
-  const { source = site } = placeOf(site);
-  withMode({ source }, check.declaration.name, () =>
+  withMode(placeOf(site), check.declaration.name, () =>
     check(array(false, { dtype: 'bool' }), message, name),
   );
   return true;

@@ -110,12 +110,12 @@ export abstract class CapturedExpressions extends Form {
         return this.#update(node, use);
       case 'ArrayPattern':
       case 'ObjectPattern':
-        return this.copy(node, (child) => this.#target(child));
+        return this.copy(node, (child) => this.target(child));
       case 'RestElement':
-        return this.copy(node, (child) => this.#target(child));
+        return this.copy(node, (child) => this.target(child));
       case 'AssignmentPattern':
         return this.copy(node, (child) =>
-          child === node.left ? this.#target(child) : this.expression(child),
+          child === node.left ? this.target(child) : this.expression(child),
         );
       case 'CallExpression':
         return this.#mutatingCall(node, use) ?? this.copy(node);
@@ -221,7 +221,7 @@ export abstract class CapturedExpressions extends Form {
     const { operator, left, right } = node;
     if (operator === '=') {
       return this.copy(node, (child) =>
-        child === left ? this.#target(child) : this.expression(child),
+        child === left ? this.target(child) : this.expression(child),
       );
     }
     const target = unwrapped(left);
@@ -269,7 +269,7 @@ export abstract class CapturedExpressions extends Form {
       }
     }
     return this.copy(node, (child) =>
-      child === left ? this.#target(child) : this.expression(child),
+      child === left ? this.target(child) : this.expression(child),
     );
   }
 
@@ -294,7 +294,7 @@ export abstract class CapturedExpressions extends Form {
         return this.call(node.prefix ? 'stepMember' : 'beforeMember', node, ...place, step);
       }
     }
-    return this.copy(node, (child) => this.#target(child));
+    return this.copy(node, (child) => this.target(child));
   }
 
   /** The object and the key of a member, as arguments; null for members that only syntax can name. */
@@ -316,13 +316,13 @@ export abstract class CapturedExpressions extends Form {
   }
 
   /** The target of an assignment. */
-  #target(node: t.Node): readonly Piece[] {
+  protected target(node: t.Node): readonly Piece[] {
     switch (node.type) {
       case 'MemberExpression':
         return this.#member(node, false);
       case 'ObjectProperty':
         return this.copy(node, (child) =>
-          child === node.value ? this.#target(child) : this.expression(child),
+          child === node.value ? this.target(child) : this.expression(child),
         );
       default:
         return this.expression(node);
