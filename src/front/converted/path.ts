@@ -88,9 +88,6 @@ export function undecided(construct: string, site: string, advice?: string): voi
 
 /** The value that a statement throws. */
 export function thrown(value: unknown, site: string): unknown {
-  if (mode.capture?.isBody === true && mode.capture !== pathCapture) {
-    throw undecidable('throw inside of the function of an operator', site);
-  }
   return noteThrown(value, site);
 }
 
