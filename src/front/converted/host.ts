@@ -24,11 +24,31 @@ function truthOf(array: NDArray, site: string, construct = 'a statement with thi
 const generalAdvice =
   'compute it outside of what the array decides, or say it with where, cond, whileLoop or foreach';
 
+/** Advice about what cannot become a graph. */
+const advices: Readonly<Record<string, string>> = {
+  await: 'wait before the test, const value = await ..., and decide by an array afterwards',
+  yield: 'compute an array in the branch or loop, and yield it afterwards',
+  try: 'put the branch or loop into the try instead',
+  'throw inside of try': 'assign a variable there, and throw after the try',
+  'a jump out of try': 'assign a variable there, and jump after the try',
+  'a loop that a jump leaves from inside of try': 'assign a variable there, and jump after the try',
+  'a switch that a jump leaves from inside of try':
+    'assign a variable there, and jump after the try',
+  'a switch with declarations of its own': 'declare the variables before the switch',
+  'a jump out of for...in': 'write for (const key of Object.keys(object))',
+  'a loop whose variables closures keep': keptAdvice(),
+  'a jump out of a loop whose variables closures keep': keptAdvice(),
+};
+
+function keptAdvice(): string {
+  return 'let closures use a copy that the body declares, const own = i';
+}
+
 /** The error for what a captured array decides and cannot become a graph. */
 export function undecidable(
   construct: string,
   site: string,
-  advice: string = generalAdvice,
+  advice: string = advices[construct] ?? generalAdvice,
 ): TraceError {
   return refusedAnyway(
     new TraceError(`a captured array decides about ${construct}, which cannot become a graph`, {
@@ -84,7 +104,7 @@ export function assignPlace<T>(
   site: string,
 ): unknown {
   const old = read(subject);
-  const isKept = Boolean(test(old, site)) === (operator === '||');
+  const isKept = Boolean(test(old, site, `${operator}= of this member`)) === (operator === '||');
   return isKept ? old : write(subject, value());
 }
 
