@@ -1,4 +1,4 @@
-// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--survivors] [--report]
+// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--near] [--survivors] [--report]
 // Plants faults in the compiled sources, one at a time, and runs the tests that execute the place; see
 // docs/contributing.md. What is known stays in .build/mutation and is not done again.
 import { spawnSync } from 'node:child_process';
@@ -17,6 +17,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: '1' },
     shard: { type: 'string', default: '1/1' },
     budget: { type: 'string', default: '120' },
+    near: { type: 'boolean', default: false },
     survivors: { type: 'boolean', default: false },
     report: { type: 'boolean', default: false },
   },
@@ -56,12 +57,13 @@ function results() {
   return [...latest.values()];
 }
 
-/** The test files of a room. */
+/** The test files of a room; with `--near` only those of the folder of its name. */
 function testsOf(room) {
+  const prefixes = options.near ? [`${room}/`] : rooms[room];
   return readdirSync(`${dist}/test`, { recursive: true })
     .map((path) => path.replaceAll('\\', '/'))
     .filter((path) => path.endsWith('.test.js'))
-    .filter((path) => rooms[room].some((prefix) => path.startsWith(prefix)))
+    .filter((path) => prefixes.some((prefix) => path.startsWith(prefix)))
     .map((path) => `test/${path}`)
     .sort();
 }
