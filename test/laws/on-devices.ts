@@ -61,12 +61,13 @@ function decidesResults({ outputs }: Program): boolean {
 /** Extents from which on workgroups of several sizes fold, each beside small ones. */
 const longExtents = [67, 1030];
 
-/** Sizes for the named extents of a sample: one of them is long, in turn. */
+/** Sizes for the named extents of a sample: one of them is long, in turn, or all are longer than half a tile. */
 function longSizes(sample: Sample): readonly ReadonlyMap<string, number>[] {
   const names = [...bindSizes(sample, () => 1).keys()];
-  return names.flatMap((name) =>
-    longExtents.map((long) => bindSizes(sample, (other) => (other === name ? long : 3))),
+  const long = names.flatMap((name) =>
+    longExtents.map((extent) => bindSizes(sample, (other) => (other === name ? extent : 3))),
   );
+  return names.length < 2 ? long : [...long, bindSizes(sample, () => 37)];
 }
 
 /** Small sizes, and what no team divides evenly. */
@@ -76,22 +77,20 @@ function smallSizes(sample: Sample, random: () => number): readonly ReadonlyMap<
   );
 }
 
-/** Families whose operators have kernels for long rows. */
-const foldingFamilies = new Set(['reduction', 'normalization']);
-/** Operators that do not fold, and products of so many factors that they leave the range of float32. */
-const otherwise = new Set(['attention', 'attentionGradient', 'prod']);
+/** True for an operator that workgroups compute. Products of so many factors leave the range of float32. */
+function isGrouped({ name, family }: SampleCase['declaration']): boolean {
+  if (family === 'contraction') return name === 'matmul';
+  if (family !== 'reduction' && family !== 'normalization') return false;
+  return name !== 'prod' && !name.startsWith('attention');
+}
 
-/** Tests that operators which fold compute on devices what they compute on the CPU, for sizes worth a workgroup. */
-export function testFoldsOnDevices(
+/** Tests that operators compute on devices what they compute on the CPU, for sizes that are worth a workgroup. */
+export function testWorkgroupsOnDevices(
   queues: readonly DeviceQueue[],
   skip: string | false = false,
 ): void {
-  // prettier-ignore
-  const cases = sampleCases(registry.values()).filter(
-    ({ declaration: { name, family } }) =>
-      foldingFamilies.has(family) && !otherwise.has(name),
-  );
-  testCases(queues, skip, cases, 'folds on a device as on the CPU', longSizes);
+  const cases = sampleCases(registry.values()).filter(({ declaration }) => isGrouped(declaration));
+  testCases(queues, skip, cases, 'workgroups compute what the CPU does', longSizes);
 }
 
 /** Tests that each operator computes on devices what it computes on the CPU. */

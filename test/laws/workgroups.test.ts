@@ -3,15 +3,15 @@ import { after } from 'node:test';
 import { gpuTarget } from '../../src/kernels/gpu/index.js';
 import { DeviceQueue } from '../../src/runtime/device/queue.js';
 import { FakeBackend } from '../support/fake-device.js';
-import { testFoldsOnDevices } from './on-devices.js';
+import { testWorkgroupsOnDevices } from './on-devices.js';
 
 /*
- * Operators that fold compute by workgroups what they compute on the CPU: kernels for a GPU, run by the interpreter,
+ * Operators compute by workgroups what they compute on the CPU: kernels for a GPU, run by the interpreter,
  * whose invocations run in any order between barriers.
  */
 
 const backend = new FakeBackend('fake', { target: gpuTarget });
-testFoldsOnDevices([new DeviceQueue(backend)]);
+testWorkgroupsOnDevices([new DeviceQueue(backend)]);
 
 after(() => {
   const { launches, launchesOfWorkgroups } = backend;
