@@ -46,7 +46,7 @@ export function refuseSize(hlo: HloWriter, shape: Shape): never {
  * Sizes as numbers, for what StableHLO can write only of known ones.
  * @throws UnsupportedError for symbolic sizes, naming the static form.
  */
-export function knownSizes(hlo: HloWriter, shape: Shape): readonly number[] {
+export function staticSizes(hlo: HloWriter, shape: Shape): readonly number[] {
   if (shape.every(isStatic)) return shape;
   return hlo.unsupported(
     `it needs known sizes, not [${shape.map(String).join(', ')}]`,

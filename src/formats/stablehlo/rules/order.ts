@@ -7,7 +7,7 @@ import { computeScalar } from '../../../ops/declare/lowering.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { HloExpressions } from '../lowering/expressions.js';
 import { type HloValue, upTo } from '../language/types.js';
-import { knownSizes } from '../lowering/call.js';
+import { staticSizes } from '../lowering/call.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
@@ -37,7 +37,7 @@ export const orderRules: readonly RuleEntry[] = [
         },
       ],
     }) => {
-      const [columnCount] = knownSizes(hlo, [width]);
+      const [columnCount] = staticSizes(hlo, [width]);
       const columns = upTo(columnCount).map((k) =>
         hlo.reshape(hlo.slice(x, [0, k], [rows, k + 1]), [rows]),
       );

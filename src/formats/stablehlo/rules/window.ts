@@ -1,6 +1,6 @@
 import { addDim, type Dim, floorDivDim, mulDim, subDim } from '../../../base/dim/index.js';
 import { conv, convTranspose } from '../../../ops/index.js';
-import { type HloCall, knownSizes } from '../lowering/call.js';
+import { type HloCall, staticSizes } from '../lowering/call.js';
 import { type HloValue, isEmpty, upTo } from '../language/types.js';
 import { spreadSize } from '../language/writer.js';
 import { type HloAttributes, integerList } from '../language/sizes.js';
@@ -16,7 +16,7 @@ interface Windows {
 export const windowRules: readonly RuleEntry[] = [
   hloRule<Windows & { readonly padding: readonly (readonly Dim[])[] }>(conv, (call) => {
     const { strides, dilation, groups, padding } = call.attributes;
-    const pads = padding.map((pair) => knownSizes(call.hlo, pair));
+    const pads = padding.map((pair) => staticSizes(call.hlo, pair));
     return convolved(call, call.inputs[1], 'o, i', { strides, dilation, groups, pads, stretch: strides.map(() => 1) }); // prettier-ignore
   }),
   hloRule<Windows & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }>(
@@ -29,12 +29,12 @@ export const windowRules: readonly RuleEntry[] = [
       const { before, size } = attributes;
       if (isEmpty(x)) return null;
       // The adjoint: windows turned around run over the input with zeros between its elements.
-      const kernelSizes = knownSizes(hlo, kernel);
+      const kernelSizes = staticSizes(hlo, kernel);
       const pads = size.map((extent, axis) => {
         const reach = dilation[axis] * (kernelSizes[axis] - 1);
         const low = subDim(reach, before[axis]);
         const used = spreadSize(count[axis], strides[axis]);
-        return knownSizes(hlo, [low, subDim(addDim(subDim(extent, used), reach), low)]);
+        return staticSizes(hlo, [low, subDim(addDim(subDim(extent, used), reach), low)]);
       });
       const turned = hlo.reverse(w, upTo(kernel.length).map((axis) => axis + 2)); // prettier-ignore
       return convolved(call, byGroups(call, turned, groups), 'i, o', {
