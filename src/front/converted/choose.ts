@@ -1,5 +1,4 @@
 import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { cond } from '../control/index.js';
@@ -13,11 +12,10 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
-import { placeOf } from './host.js';
 import { decided, isDecided } from './path.js';
 import { addPushed, checkEntries } from './row-list.js';
 import { BranchRows, type PushedRows } from './rows.js';
-import { deadPath } from './throws.js';
+import { nothingLeft } from './throws.js';
 import {
   type Entry,
   type PackedLayout,
@@ -174,7 +172,7 @@ function attempt(
       return [codeOf(completion), ...values, ...given, ...rows.outputs(pushed, false)];
     },
   ) as unknown as readonly NDArray[];
-  if (isFirstDead) throw noPathLeft(site);
+  if (isFirstDead) throw nothingLeft(isDecided(), site);
   const [code, ...leaves] = results;
   const count =
     (returnLayouts as readonly PackedLayout[] | null)?.flatMap(({ types }) => types).length ?? 0;
@@ -188,17 +186,6 @@ function attempt(
   });
   addPushed(rows.pushed(leaves.slice(count + layouts.flatMap(({ types }) => types).length)));
   return completionOf(codes, code, returned);
-}
-
-/** Ends the path around two paths that throw; nothing would be left of the captured function. */
-function noPathLeft(site: string): unknown {
-  if (isDecided()) return deadPath;
-  return new TraceError('every path throws', {
-    op: graphDirective,
-    expected: 'a path that ends, of those that captured arrays decide',
-    actual: 'a statement that throws on each',
-    ...placeOf(site),
-  });
 }
 
 /** Values that only a second path returns: the first one gives zeros in their place when traced again. */

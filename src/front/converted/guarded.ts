@@ -12,7 +12,7 @@ let guards = 0;
 let refused: TraceError | null = null;
 
 /** Enters the block of a `try`, or leaves it. */
-export function guard(by: 1 | -1): void {
+export function guard(by: number): void {
   if (guards === 0) refused = null;
   guards += by;
 }

@@ -6,7 +6,7 @@ export { before, beforeMember, hostOnly, op, step, stepMember, unary, update } f
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
 export { and, branch, labeled, not, or, pick, select } from './branch.js';
-export { target, thrown, undecided } from './path.js';
+export { guardWith, resumed, suspended, suspensions, target, thrown, undecided } from './path.js';
 export { collection, made } from './row-list.js';
 export { each, loop } from './loops.js';
 export { caught, guard } from './guarded.js';

@@ -2,6 +2,7 @@ import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
+import { guard } from './guarded.js';
 import { undecidable } from './host.js';
 import type { Rows } from './rows.js';
 import { endsPath, noteThrown } from './throws.js';
@@ -87,9 +88,6 @@ export function undecided(construct: string, site: string, advice?: string): voi
 
 /** The value that a statement throws. */
 export function thrown(value: unknown, site: string): unknown {
-  if (mode.capture?.isBody === true && mode.capture !== pathCapture) {
-    throw undecidable('throw inside of the function of an operator', site);
-  }
   return noteThrown(value, site);
 }
 
@@ -101,4 +99,43 @@ export function target(object: unknown, site: string): unknown {
     'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards',
   );
   return object;
+}
+
+/** Record of a call of an async function or generator. */
+interface Suspensions {
+  /** The path on which it began: on another one it would go on from where the first has left it. */
+  readonly home: TracedPath;
+  /** The number of blocks of `try` that it is in. */
+  guards: number;
+  isSuspended: boolean;
+}
+
+export function suspensions(): Suspensions {
+  return { home: path, guards: 0, isSuspended: false };
+}
+
+/** Suspends: the code that runs meanwhile is in none of its blocks of `try`. */
+export function suspended<T>(record: Suspensions, value: T): T {
+  record.isSuspended = true;
+  guard(-record.guards);
+  return value;
+}
+
+/** Goes on with the value that it was resumed with. */
+export function resumed<T>(record: Suspensions, site: string, value: T): T {
+  goOn(record);
+  if (path !== record.home) undecided('yield in a generator that began on another path', site); // prettier-ignore
+  return value;
+}
+
+function goOn(record: Suspensions): void {
+  if (record.isSuspended) guard(record.guards);
+  record.isSuspended = false;
+}
+
+/** Enters the block of a `try`, or leaves it, also where an error or the end of a generator resumes it. */
+export function guardWith(record: Suspensions, by: 1 | -1): void {
+  goOn(record);
+  record.guards += by;
+  guard(by);
 }

@@ -7,11 +7,11 @@ import {
   type TreeStructure,
   unflattenTree,
 } from '../../base/attributes/tree.js';
-import { sameShape, symbolsOf } from '../../base/dim/index.js';
+import { sameShape } from '../../base/dim/index.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { array, zeros } from '../arrays/creation.js';
-import { mode } from '../core/mode.js';
+import { array } from '../arrays/creation.js';
+import { absentValues, isKnownSize } from '../control/tracing.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
@@ -314,16 +314,13 @@ export function placeholders(
   layouts: readonly PackedLayout[],
   { mayDiffer }: Pick<Agreement, 'mayDiffer'>,
 ): readonly NDArray[] {
-  const isKnown = (name: string): boolean => mode.capture?.sizes.carrierOf(name) !== undefined;
-  return layouts.flatMap(({ what, types }) =>
-    types.map(({ dtype, shape }) => {
-      const known = shape.map((dim) => ([...symbolsOf(dim)].every(isKnown) ? dim : null));
-      if (mayDiffer || !known.includes(null)) return zeros(known.map((dim) => dim ?? 0), { dtype }); // prettier-ignore
-      throw new TraceError(`${what} has sizes that only the data decides`, {
-        op: graphDirective,
-        actual: typeToString({ dtype, shape }),
-        advice: 'give it on every path',
-      });
-    }),
-  );
+  return layouts.flatMap(({ what, types }) => {
+    const unknown = types.find(({ shape }) => !shape.every(isKnownSize));
+    if (mayDiffer || unknown === undefined) return absentValues(types);
+    throw new TraceError(`${what} has sizes that only the data decides`, {
+      op: graphDirective,
+      actual: typeToString(unknown),
+      advice: 'give it on every path',
+    });
+  });
 }

@@ -110,12 +110,12 @@ export abstract class CapturedExpressions extends Form {
         return this.#update(node, use);
       case 'ArrayPattern':
       case 'ObjectPattern':
-        return this.copy(node, (child) => this.#target(child));
+        return this.copy(node, (child) => this.target(child));
       case 'RestElement':
-        return this.copy(node, (child) => this.#target(child));
+        return this.copy(node, (child) => this.target(child));
       case 'AssignmentPattern':
         return this.copy(node, (child) =>
-          child === node.left ? this.#target(child) : this.expression(child),
+          child === node.left ? this.target(child) : this.expression(child),
         );
       case 'CallExpression':
         return this.#mutatingCall(node, use) ?? this.copy(node);
@@ -221,7 +221,7 @@ export abstract class CapturedExpressions extends Form {
     const { operator, left, right } = node;
     if (operator === '=') {
       return this.copy(node, (child) =>
-        child === left ? this.#target(child) : this.expression(child),
+        child === left ? this.target(child) : this.expression(child),
       );
     }
     const target = unwrapped(left);
@@ -256,6 +256,14 @@ export abstract class CapturedExpressions extends Form {
       }
     }
     if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
+      const { object, computed, property } = target;
+      if (this.#isVariable(object) && !computed && property.type === 'Identifier') {
+        // The variable is read again for the write, which no one can see.
+        const place = `${object.name}.${property.name}`;
+        const value = [added(`() => (${place} = `), ...this.argument(right), added(')')];
+        const changes = this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]); // prettier-ignore
+        return this.call(plain === '&&' ? 'and' : 'or', node, this.site(node), place, value, changes); // prettier-ignore
+      }
       const syntactic = syntacticPlace(target);
       if (syntactic !== null) {
         const { subject, accessors } = syntactic;
@@ -269,7 +277,7 @@ export abstract class CapturedExpressions extends Form {
       }
     }
     return this.copy(node, (child) =>
-      child === left ? this.#target(child) : this.expression(child),
+      child === left ? this.target(child) : this.expression(child),
     );
   }
 
@@ -294,7 +302,7 @@ export abstract class CapturedExpressions extends Form {
         return this.call(node.prefix ? 'stepMember' : 'beforeMember', node, ...place, step);
       }
     }
-    return this.copy(node, (child) => this.#target(child));
+    return this.copy(node, (child) => this.target(child));
   }
 
   /** The object and the key of a member, as arguments; null for members that only syntax can name. */
@@ -306,23 +314,28 @@ export abstract class CapturedExpressions extends Form {
     return [this.#base(member.object), key];
   }
 
+  /** True for the name of a variable whose object is state. */
+  #isVariable(node: t.Node): node is t.Identifier {
+    const kind = this.file.scopes.references.get(node)?.binding.kind;
+    return node.type === 'Identifier' && kind !== undefined && kind !== 'free' && kind !== 'import';
+  }
+
   /** The object whose member changes: what is not held by a variable must not be decided by an array. */
   #base(object: t.Node): readonly Piece[] {
     let root = unwrapped(object);
     while (root.type === 'MemberExpression') root = unwrapped(root.object);
-    const kind = this.file.scopes.references.get(root)?.binding.kind;
-    if (kind !== undefined && kind !== 'free' && kind !== 'import') return this.argument(object);
+    if (this.#isVariable(root)) return this.argument(object);
     return this.call('target', object, this.argument(object), this.site(object));
   }
 
   /** The target of an assignment. */
-  #target(node: t.Node): readonly Piece[] {
+  protected target(node: t.Node): readonly Piece[] {
     switch (node.type) {
       case 'MemberExpression':
         return this.#member(node, false);
       case 'ObjectProperty':
         return this.copy(node, (child) =>
-          child === node.value ? this.#target(child) : this.expression(child),
+          child === node.value ? this.target(child) : this.expression(child),
         );
       default:
         return this.expression(node);
