@@ -122,9 +122,8 @@ export abstract class CapturedExpressions extends Form {
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>
-          child === node.init &&
-          (child.type === 'ArrayExpression' || child.type === 'NewExpression')
-            ? this.call('made', child, this.argument(child))
+          child === node.init && node.id.type === 'Identifier'
+            ? this.#made(child, node.id.name)
             : this.expression(child),
         );
       case 'TaggedTemplateExpression':
@@ -151,6 +150,22 @@ export abstract class CapturedExpressions extends Form {
       default:
         return this.copy(node);
     }
+  }
+
+  /** The initial value of a variable, or of a member of it, with a note of the lists, maps and sets in it. */
+  #made(value: t.Node, name: string): readonly Piece[] {
+    const { type } = value;
+    if (type === 'ArrayExpression' || (type === 'NewExpression' && !name.includes('.'))) {
+      return this.call('made', value, this.argument(value), `'${name}'`);
+    }
+    if (type !== 'ObjectExpression') return this.expression(value);
+    return this.copy(value, (property) => {
+      if (property.type !== 'ObjectProperty' || property.computed || property.key.type !== 'Identifier') return this.expression(property); // prettier-ignore
+      const place = `${name}.${property.key.name}`;
+      return this.copy(property, (part) =>
+        part === property.value ? this.#made(part, place) : this.expression(part),
+      );
+    });
   }
 
   /** A function without parameters that gives the value of an expression. */
