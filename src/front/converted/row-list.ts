@@ -10,7 +10,15 @@ import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { placeOf, undecidable } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
-import { currentPath, isDecided, outermost, type TracedPath, undecided } from './path.js';
+import {
+  currentPath,
+  isDecided,
+  makerOf,
+  noteMaker,
+  outermost,
+  type TracedPath,
+  undecided,
+} from './path.js';
 import { collectRows, type Entry, noteList } from './values.js';
 import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
@@ -18,9 +26,6 @@ import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
  * Lists, maps and sets that captured code changes. A list to which a path or loop pushes that a captured array
  * decides about collects rows: it can be stacked, and its length is an array.
  */
-
-/** Lists, maps and sets by the path they were made on, which may fill them. */
-const makers = new WeakMap<object, TracedPath>();
 
 /** A list that is made in captured code, behind the proxy that the user's code has. */
 interface RowList {
@@ -44,12 +49,12 @@ interface RowList {
 /** By their proxies. */
 const rowLists = new WeakMap<object, RowList>();
 
-/** Notes where a list, map or set was made; a plain list may collect rows. `name`: as the source calls it. */
+/** Notes where an object was made; a plain list may collect rows. `name`: as the source calls it. */
 export function made(value: object, name: string): object {
   const home = currentPath();
   const isPlain = Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype;
   const kept = isPlain && mode.capture !== null ? rowListOf(value, name, home) : value;
-  makers.set(kept, home);
+  noteMaker(kept);
   return kept;
 }
 
@@ -66,7 +71,7 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     object instanceof Map ||
     object instanceof Set ||
     ArrayBuffer.isView(object);
-  if (isCollection && makers.get(object) !== currentPath())
+  if (isCollection && makerOf(object) !== currentPath())
     undecided(
       'a change of a list, map or set',
       site,

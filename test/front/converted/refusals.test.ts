@@ -128,11 +128,17 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of an object/,
     eager: 3,
   },
-  'a change of an object that no variable holds': {
-    code: `const o = { u: 1 }; if (a.greater(1)) { (() => o)().u = 2; } return a.mul(o.u);`,
+  'a private member of an object from outside': {
+    code: `class C { #n = 1; grow() { this.#n++; return this.#n; } } const c = new C(); if (a.greater(1)) c.grow(); return a.mul(c.grow());`,
     error: 'KAON_TRACE',
     problem: /decides about a change of an object/,
     advice: /keep the state in a variable/,
+    eager: 9,
+  },
+  'a member of an object from outside that a path makes a text': {
+    code: `class C { name = 'a'; } const c = new C(); const f = (t) => { t.name = 'bc'; }; if (a.greater(1)) f(c); return a.mul(c.name.length);`,
+    error: 'KAON_TRACE',
+    problem: /\bC\.name differs where the test in line 1 is false/,
     eager: 6,
   },
   'entries of a list that grows': {
