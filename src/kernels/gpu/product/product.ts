@@ -1,10 +1,15 @@
 import type { Stmt } from '../../../loop/language/nodes.js';
+import { known } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { isThin, thinProduct } from './few.js';
 import { tileFor } from './tile.js';
 import { tiledProduct } from './tiled.js';
 
-/** The workgroups of a contraction. */
-export function groupedProduct(spec: Contraction): Stmt {
-  return isThin(spec) ? thinProduct(spec) : tiledProduct(spec, tileFor(spec));
+/** Terms of a sum below which one invocation adds them up as fast as several that have to meet. */
+const fewTerms = 32;
+
+/** The workgroups of a contraction; null where an invocation for each result is as good. */
+export function groupedProduct(spec: Contraction): Stmt | null {
+  if (!isThin(spec)) return tiledProduct(spec, tileFor(spec));
+  return (known(spec.k) ?? Infinity) < fewTerms ? null : thinProduct(spec);
 }
