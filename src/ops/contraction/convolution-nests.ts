@@ -128,7 +128,8 @@ function read(from: Access, index: readonly Expr[], scalar: SumScalar): Expr {
 
 /** The channels of one of the groups, as what to divide by. */
 export function groupSize(channels: Expr, groups: number): Expr {
-  return divisor(e.div(channels, groups));
+  if (channels.kind !== 'const') return divisor(e.div(channels, groups));
+  return divisor(e.i32(Math.floor(Number(channels.value) / groups)));
 }
 
 /** The channel that is `at` one of a group. */

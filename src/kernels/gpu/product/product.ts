@@ -1,5 +1,5 @@
 import type { Stmt } from '../../../loop/language/nodes.js';
-import { known } from '../../contraction/sizes.js';
+import { known, withConstants } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { isThin, thinProduct } from './few.js';
 import { tileFor } from './tile.js';
@@ -9,7 +9,9 @@ import { tiledProduct } from './tiled.js';
 const fewTerms = 32;
 
 /** The workgroups of a contraction; null where an invocation for each result is as good. */
-export function groupedProduct(spec: Contraction): Stmt | null {
+export function groupedProduct(given: Contraction): Stmt | null {
+  const [batch, m, n, k] = [given.batch, given.m, given.n, given.k].map(withConstants);
+  const spec = { ...given, batch, m, n, k };
   if (!isThin(spec)) return tiledProduct(spec, tileFor(spec));
   return (known(spec.k) ?? Infinity) < fewTerms ? null : thinProduct(spec);
 }
