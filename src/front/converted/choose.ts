@@ -16,6 +16,7 @@ import { decided, isDecided } from './path.js';
 import { addPushed, checkEntries } from './row-list.js';
 import { BranchRows, type PushedRows } from './rows.js';
 import { nothingLeft } from './throws.js';
+import { Tracking } from './tracking.js';
 import {
   type Entry,
   type PackedLayout,
@@ -61,9 +62,11 @@ export function choose(
   checkPredicate(graphDirective, 'the test', test.type);
   return retracing(variables, (wanted) => {
     const [first, second] = paths;
+    const tracking = Tracking.of(wanted);
+    const all = [...variables, ...tracking.variables];
     return orders.get(wanted)?.isSwapped === true
-      ? attempt(test.logicalNot(), [second, first], variables, site, wanted, mayLack)
-      : attempt(test, paths, variables, site, wanted, mayLack);
+      ? attempt(test.logicalNot(), [second, first], all, site, wanted, mayLack, tracking)
+      : attempt(test, paths, all, site, wanted, mayLack, tracking);
   });
 }
 
@@ -97,6 +100,7 @@ function attempt(
   site: string,
   wanted: Wanted,
   mayLack: boolean,
+  tracking: Tracking,
 ): Completion {
   const isSwapped = orders.get(wanted)?.isSwapped === true;
   const saved = variables.map(saveVariables);
@@ -104,7 +108,8 @@ function attempt(
     path: () => Completion,
   ): { completion: Completion; entries: readonly Entry[]; pushed: PushedRows } => {
     variables.forEach((each, i) => restore(each, saved[i]));
-    const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }));
+    const objects = tracking.onPath(String((path === paths[0]) !== isSwapped), saved);
+    const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }), objects);
     const entries = variables.flatMap(entriesOf);
     checkEntries(entries, traced);
     return { completion: result, entries, pushed: traced.pushed };

@@ -4,7 +4,6 @@ import { checkPredicate } from '../../ops/control/body.js';
 import { rowsOf } from '../arrays/iterate-rows.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { refusedAnyway } from './guarded.js';
 
 /* Questions that converted code asks about host values and eager arrays. */
 
@@ -116,4 +115,37 @@ export function placeOf(site: string): { readonly source: string } {
   const frame = currentSource();
   if (frame === undefined) return { source: site };
   return { source: frame.replace(/(:\d+){1,2}$/, '') + `:${site}` };
+}
+
+/*
+ * `try` of converted code. What cannot become a graph is no error of the user's code: its handlers must not
+ * catch that.
+ */
+
+/** The number of blocks of `try` around what runs. */
+let guards = 0;
+
+/** The latest refusal inside of them. */
+let refused: TraceError | null = null;
+
+/** Enters the block of a `try`, or leaves it. */
+export function guard(by: number): void {
+  if (guards === 0) refused = null;
+  guards += by;
+}
+
+/** True inside the block of a `try`. */
+export function isGuarded(): boolean {
+  return guards > 0;
+}
+
+/** Notes a refusal, which handlers pass on. */
+export function refusedAnyway(error: TraceError): TraceError {
+  refused = error;
+  return error;
+}
+
+/** Starts a handler: it passes on what was refused. */
+export function caught(): void {
+  if (refused !== null) throw refused;
 }

@@ -5,8 +5,7 @@ import { installThrownValues } from '../../ops/control/check.js';
 import { array } from '../arrays/creation.js';
 import { installThrowingBranches, isInBranch } from '../control/captured-cond.js';
 import { withMode } from '../core/mode.js';
-import { isGuarded } from './guarded.js';
-import { placeOf, undecidable } from './host.js';
+import { isGuarded, placeOf, undecidable } from './host.js';
 
 /*
  * A `throw` on a path that a captured array decides is a check in the program, and the rest of the path is dead:

@@ -128,47 +128,53 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of an object/,
     eager: 3,
   },
-  'a change of an object that no variable holds': {
-    code: `const o = { u: 1 }; if (a.greater(1)) { (() => o)().u = 2; } return a.mul(o.u);`,
+  'a private member of an object from outside': {
+    code: `class C { #n = 1; grow() { this.#n++; return this.#n; } } const c = new C(); if (a.greater(1)) c.grow(); return a.mul(c.grow());`,
     error: 'KAON_TRACE',
     problem: /decides about a change of an object/,
     advice: /keep the state in a variable/,
+    eager: 9,
+  },
+  'a member of an object from outside that a path makes a text': {
+    code: `class C { name = 'a'; } const c = new C(); const f = (t) => { t.name = 'bc'; }; if (a.greater(1)) f(c); return a.mul(c.name.length);`,
+    error: 'KAON_TRACE',
+    problem: /\bC\.name differs where the test in line 1 is false/,
     eager: 6,
   },
   'entries of a list that grows': {
     code: `const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return l[0].add(l[1]);`,
     error: 'KAON_TRACE',
-    problem: /pushes to a list, whose entries are then unknown/,
+    problem: /pushes to l, whose entries are then unknown/,
     eager: 2.25,
   },
   'a loop over a list that grows': {
     code: `const l = [a]; if (a.greater(1)) l.push(a); for (const x of l) a = a.add(x); return a;`,
     error: 'KAON_TRACE',
-    problem: /pushes to a list, whose entries are then unknown/,
+    problem: /pushes to l, whose entries are then unknown/,
     eager: 9,
   },
   'a list that grows as a result': {
     code: `const l = [a]; if (a.greater(1)) l.push(a); return kn.add(...l);`,
     error: 'KAON_TRACE',
-    problem: /pushes to a list, whose entries are then unknown/,
+    problem: /pushes to l, whose entries are then unknown/,
     eager: 6,
   },
   'a list that an iteration reads and makes longer': {
     code: `const l = [a]; while (a.greater(1)) { a = a.div(2); l.push(kn.stack(l).sum()); } return kn.stack(l).sum();`,
     error: 'KAON_TRACE',
-    problem: /a captured loop reads a list to which it pushes/,
+    problem: /a captured loop reads l, to which it pushes/,
     eager: 12,
   },
   'a list that is returned from the loop that pushes to it': {
     code: `const l = [a]; while (true) { a = a.div(2); l.push(a); if (a.less(1)) return kn.stack(l).sum(); }`,
     error: 'KAON_TRACE',
-    problem: /a captured loop reads a list to which it pushes/,
+    problem: /a captured loop reads l, to which it pushes/,
     eager: 5.25,
   },
   'the value of a push in a loop': {
     code: `const l = []; let n = 0; while (a.greater(1)) { a = a.div(2); n = l.push(a); } return a.mul(n);`,
     error: 'KAON_TRACE',
-    problem: /a captured loop reads a list to which it pushes/,
+    problem: /a captured loop reads l, to which it pushes/,
     eager: 1.5,
   },
   'a list that shrinks': {
@@ -180,13 +186,13 @@ const refusals: Readonly<Record<string, Refusal>> = {
   'a push of what is no array': {
     code: `const l = []; let n = 0; while (a.greater(1)) { a = a.div(2); l.push('text'); } return a.mul(l.length);`,
     error: 'KAON_TRACE',
-    problem: /pushes a value that is no array/,
+    problem: /pushes a value that is no array to l/,
     eager: 1.5,
   },
   'an axis that arrays that are pushed lack': {
     code: `const l = [kn.ones([2, 2])]; if (a.greater(1)) l.push(a.broadcastTo([2, 2])); return kn.concat(l, 2).sum();`,
     error: 'KAON_SHAPE',
-    problem: /have no such axis/,
+    problem: /pushes to l have no such axis/,
     eager: null,
   },
   'numbers among pushed integers': {
@@ -219,12 +225,24 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of a list/,
     eager: null,
   },
-  'a list that is no variable': {
-    code: `const o = { l: [] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
+  'a list in an object that no declaration makes': {
+    code: `const o = {}; o.l = []; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
     error: 'KAON_TRACE',
     problem: /decides about a change of a list/,
-    advice: /declare the list by itself, const list = \[\]/,
+    advice: /declare the list by itself, const list = \[\], or in an object/,
     eager: 2.25,
+  },
+  'entries of a list in an object that grows': {
+    code: `const o = { l: [], h: a }; while (o.h.greater(1)) { o.h = o.h.div(2); o.l.push(o.h); } return o.l[0].add(o.l[1]);`,
+    error: 'KAON_TRACE',
+    problem: /pushes to o\.l, whose entries are then unknown/,
+    eager: 2.25,
+  },
+  'a list in an object that a path replaces': {
+    code: `const o = { l: [a] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); if (a.less(0.9)) o.l = [a]; } return kn.stack(o.l).sum();`,
+    error: 'KAON_TRACE',
+    problem: /\bo differs/,
+    eager: 0.75,
   },
   'a jump out of try with finally': {
     code: `try { if (a.greater(1)) return a.mul(2); return a; } finally {}`,
