@@ -1,148 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type CFiles, toC, type ToCOptions } from '../../src/artifact/index.js';
-import { bindShapes } from '../../src/ir/bind.js';
-import { namedInputs } from '../../src/ir/program.js';
+import { toC } from '../../src/artifact/index.js';
 import * as kn from '../../src/index.js';
 import { compilers } from '../codegen/c/compiler.js';
 import { Program } from './compiled.js';
-import { type Case, corpus, unbounded } from './corpus.js';
+import { corpus, unbounded } from './corpus.js';
 import { bytesOf, stored } from './elements.js';
-
-/** Names of C that a header declares in a structure, in order. */
-function fieldsOf(header: string, structure: string): readonly string[] {
-  const [, body = ''] = new RegExp(`typedef struct \\{([^}]*)\\} ${structure};`).exec(header) ?? [];
-  return [...body.matchAll(/(\w+); \/\*/g)].map(([, name]) => name);
-}
-
-/** A case of the corpus as C, what it is given, and what it is to write: sizes found, then outputs, by run. */
-interface Trial extends Case {
-  readonly model: string;
-  readonly files: CFiles;
-  readonly found: readonly string[];
-  readonly expected: readonly (readonly Uint8Array[])[];
-}
-
-function trialOf(model: string, made: Case, options: Partial<ToCOptions> = {}): Trial {
-  const { graph, feeds, train = false } = made;
-  const files = toC(graph, { name: model, train, ...options });
-  const found = fieldsOf(files.header, `${model}_found`);
-  const declared = graph.program.outputs.slice(0, graph.outputNames.length);
-  const expected = feeds.map((feed) => {
-    const results = Object.values(graph.run(feed));
-    const sizes = bindShapes(
-      declared.map(({ name, value: { type } }, k) => ({
-        name,
-        declared: type.shape,
-        actual: results[k].shape as readonly number[],
-      })),
-      undefined,
-      inputSizes(made, feed),
-    );
-    return [
-      bytesOf(Int32Array.from(found, (name) => sizes.get(name)!)),
-      ...results.map((array) => bytesOf(stored(array).data)),
-    ];
-  });
-  return { ...made, model, files, found, expected };
-}
-
-function inputSizes({ graph }: Case, feed: Case['feeds'][number]): Map<string, number> {
-  return bindShapes(
-    namedInputs(graph.program)
-      .slice(0, graph.inputNames.length)
-      .map(({ name, type }) => ({
-        name,
-        declared: type.shape,
-        actual: feed[name].shape as readonly number[],
-      })),
-  );
-}
-
-/** A function that runs a model on one feed after the other, and writes all that it finds. */
-function runner(trial: Trial): string {
-  const { graph, feeds, files, model, found, expected, train = false } = trial;
-  const { header, weights } = files;
-  const [sizes, inputs, outputs] = ['sizes', 'inputs', 'outputs'].map((what) =>
-    fieldsOf(header, `${model}_${what}`),
-  );
-  const list = (values: readonly unknown[]): string => values.join(', ');
-  const structure = (
-    what: string,
-    fields: readonly string[],
-    values: readonly unknown[],
-  ): string => (fields.length === 0 ? '' : `const ${model}_${what} ${what} = { ${list(values)} };`);
-  const args = Object.entries({ sizes, inputs, outputs, found }).flatMap(([name, fields]) =>
-    fields.length === 0 ? [] : [`&${name}`],
-  );
-  const init = `${model}_init(arena, bytes${weights === null ? '' : `, load("${model}.weights", ${weights.length}), ${weights.length}`})`;
-  const runs = feeds.map((feed, run) => {
-    const bound = inputSizes(trial, feed);
-    const [, ...results] = expected[run];
-    return `  {
-    ${structure('sizes', sizes, sizes.map((name) => bound.get(name)))}
-    ${structure('inputs', inputs, graph.inputNames.map((name) => `take(${stored(feed[name]).data.byteLength})`))}
-    ${structure('outputs', outputs, results.map(({ byteLength }) => `room(${byteLength})`))}
-    ${found.length === 0 ? '' : `${model}_found found;`}
-    const size_t needed = ${model}_arena_bytes(${sizes.length > 0 ? '&sizes' : ''});
-    int status;
-    ${train ? 'if (needed > bytes) return 90;' : `bytes = needed; arena = room(bytes); if (${init} != 0) return 91;`}
-    status = ${model}_run(${list(['arena', 'bytes', ...args])});
-    if (status != 0) return status;
-${found.map((name) => `    fwrite(&found.${name}, 1, 4, stdout);`).join('\n')}
-${results.map(({ byteLength }, k) => `    fwrite(outputs.${outputs[k]}, 1, ${byteLength}, stdout);`).join('\n')}
-  }`;
-  }); // prettier-ignore
-  return `#include "${model}.h"
-#include "driver.h"
-int run_${model}(void);
-int run_${model}(void) {
-  size_t bytes = ${train ? '1 << 20' : '0'};
-  void *arena = room(bytes);
-  ${train ? `if (${init} != 0) return 91;` : ''}
-${runs.join('\n')}
-  clear();
-  return 0;
-}
-`;
-}
-
-const driverHeader = `#include <stddef.h>
-#include <stdio.h>
-void *room(size_t bytes);
-void *take(size_t bytes);
-void *load(const char *path, size_t bytes);
-void clear(void);
-`;
-
-/** Runs all models; the program ends with the status of the first that fails. */
-const driver = (names: readonly string[]): string => `#include "driver.h"
-#include <stdlib.h>
-static void *blocks[1024];
-static int count;
-void *room(size_t bytes) {
-  /* Nothing behind it that could be read or written unnoticed, and never NULL. */
-  return blocks[count++] = malloc(bytes > 0 ? bytes : 1);
-}
-void *take(size_t bytes) {
-  void *into = room(bytes);
-  if (fread(into, 1, bytes, stdin) != bytes) exit(92);
-  return into;
-}
-void *load(const char *path, size_t bytes) {
-  FILE *file = fopen(path, "rb");
-  void *into = room(bytes);
-  if (file == NULL || fread(into, 1, bytes, file) != bytes || fclose(file) != 0) exit(93);
-  return into;
-}
-void clear(void) { while (count > 0) free(blocks[--count]); }
-${names.map((name) => `int run_${name}(void);`).join('\n')}
-int main(void) {
-  int status = 0;
-${names.map((name) => `  if (status == 0 && (status = run_${name}()) != 0) fprintf(stderr, "${name}: status %d\\n", status);`).join('\n')}
-  return status;
-}
-`;
+import { driver, driverHeader, fieldsOf, runner, type Trial, trialOf } from './trials.js';
 
 /** What sizes, arenas, data and weights that do not fit give: a line of numbers. */
 const refusals = `#include "slice.h"
@@ -255,7 +119,7 @@ for (const compiler of compilers) {
     let at = 0;
     for (const [i, { expected }] of trials.entries()) {
       for (const results of expected) {
-        for (const bytes of results) {
+        for (const bytes of results ?? []) {
           const found = output.subarray(at, (at += bytes.byteLength));
           const name = Object.keys(corpus)[i] ?? 'weights in a file';
           assert.equal(Buffer.compare(found, bytes), 0, name);

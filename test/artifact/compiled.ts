@@ -61,7 +61,8 @@ export class Program {
       this.#sources.flatMap(({ file, length }) =>
         isLarge(length) === large ? [`../${file}`] : [],
       );
-    if (!isLong) await call('-c', ...files(true), '-O0');
+    const large = files(true);
+    if (large.length > 0) await call('-c', ...large, '-O0');
     await call('-c', ...files(false));
     await call('-o', 'program', ...this.#sources.map(({ file }) => file.replace(/c$/, 'o')), '-lm');
   }

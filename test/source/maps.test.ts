@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { transform } from '../../src/source/index.js';
 import { parse } from '../../src/source/syntax/parse.js';
 import { Places } from '../../src/source/emit/output.js';
-import { ProgramWriter } from './programs.js';
+import { ProgramWriter } from './random/host-programs.js';
 
 /* Where things are: lines stay, and every name of the output maps back to where it was written. */
 

@@ -27,11 +27,10 @@ export function layOutRecording(
   leaves: ReadonlySet<NDArray> = new Set(),
 ): Tape {
   for (const head of heads) refuseUnrecorded(op, head);
-  const origins = collectOrigins(heads, (array, origin) => {
-    if (origin.session === null || leaves.has(array)) return false;
-    if (origin.isReleased) throw usedUp(op, origin);
-    return true;
-  });
+  // A released call may still be one that decided a size, which is no way for a gradient to flow.
+  const isFollowed = (array: NDArray, { session, isReleased }: Origin): boolean =>
+    session !== null && !isReleased && !leaves.has(array);
+  const origins = collectOrigins(heads, isFollowed);
   const program = new Program();
   const valueOf = new Map<NDArray, Value>();
   const arrayOf = new Map<Value, NDArray>();
@@ -42,6 +41,7 @@ export function layOutRecording(
   const operand = (array: NDArray): Value => {
     let value = valueOf.get(array);
     if (value === undefined) {
+      if (array.origin?.isReleased === true && !leaves.has(array)) throw usedUp(op, array.origin);
       value = program.variable(`x${program.inputs.length}`, array.type);
       place(array, value);
     }

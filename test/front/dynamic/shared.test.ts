@@ -94,3 +94,10 @@ test('a mask selects before side-effect code and behind it', () => {
     assert.deepEqual(whole(m).tolist(), bits.map((bit) => 3 * bit));
   } // prettier-ignore
 });
+
+test('recordings of one trace share a size after the first of them was consumed', () => {
+  // Both recordings select by the same mask: its size was decided in the first one.
+  const slope = kn.grad((a: kn.NDArray) => a.booleanMask(a.greater(2)).square().sum());
+  const hybrid = kn.hybridize((a: kn.NDArray) => [slope(a), slope(a)]);
+  for (const each of hybrid(x)) assert.deepEqual(each.tolist(), [0, 0, 6, 8]);
+});

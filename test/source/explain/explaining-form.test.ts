@@ -10,7 +10,7 @@ import {
 } from '../../../src/source/explain/construct.js';
 import { parse } from '../../../src/source/syntax/parse.js';
 import { visitNodes } from '../../../src/source/syntax/walk.js';
-import { ProgramWriter } from '../programs.js';
+import { ProgramWriter } from '../random/host-programs.js';
 
 function constructsOf(code: string): readonly SourceConstruct[] {
   const converted = transform(code, { filename: 'a.ts' })!.code;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../src/index.js';
-import { settings } from '../support/settings.js';
-import { converted, original } from './convert.js';
-import { ProgramWriter } from './programs.js';
+import * as kn from '../../../src/index.js';
+import { settings } from '../../support/settings.js';
+import { converted, original } from '../convert.js';
+import { ProgramWriter } from './host-programs.js';
 
 /* Law 1: fed with no arrays, a converted function is the function that was written. */
 

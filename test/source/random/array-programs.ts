@@ -1,41 +1,9 @@
-import { randomFrom } from './programs.js';
+import { randomFrom } from './host-programs.js';
 
 /*
  * Random programs about numbers that may be arrays: written with methods of arrays, so that they run on
  * arrays and on plain numbers with the same methods.
  */
-
-/** A number with the methods of arrays that the programs use. */
-export class Plain {
-  readonly value: number;
-
-  constructor(value: number) {
-    this.value = value;
-  }
-
-  add(other: Plain | number): Plain {
-    return new Plain(this.value + numberOf(other));
-  }
-
-  sub(other: Plain | number): Plain {
-    return new Plain(this.value - numberOf(other));
-  }
-
-  mul(other: Plain | number): Plain {
-    return new Plain(this.value * numberOf(other));
-  }
-
-  less(other: Plain | number): boolean {
-    return this.value < numberOf(other);
-  }
-
-  greaterEqual(other: Plain | number): boolean {
-    return this.value >= numberOf(other);
-  }
-}
-
-const numberOf = (value: Plain | number): number =>
-  typeof value === 'number' ? value : value.value;
 
 interface Scope {
   readonly arrays: readonly string[];
@@ -48,25 +16,25 @@ interface Scope {
   readonly depth: number;
 }
 
-/** Statements that programs have besides. */
-interface ProgramOptions {
+/** Statements and operators that programs have besides. Default none. */
+export interface ProgramOptions {
+  /** Statements that throw and check. */
   readonly refuses?: boolean;
+  /** Pushes to the lists `l` and `m`. */
   readonly pushes?: boolean;
+  /** Functions that are not linear, with derivatives of every order. */
+  readonly curves?: boolean;
 }
 
 export class ArrayProgramWriter {
   readonly #random: () => number;
-  /** True if programs throw and check. */
-  readonly #refuses: boolean;
-  /** True if programs push to the lists `l` and `m`. */
-  readonly #pushes: boolean;
+  readonly #options: ProgramOptions;
   #names = 0;
   #size = 0;
 
-  constructor(seed: number, { refuses = false, pushes = false }: ProgramOptions = {}) {
+  constructor(seed: number, options: ProgramOptions = {}) {
     this.#random = randomFrom(seed * 7919);
-    this.#refuses = refuses;
-    this.#pushes = pushes;
+    this.#options = options;
   }
 
   /** The declaration of a function `main(a, b, rows, demand, total)`. */
@@ -80,8 +48,8 @@ export class ArrayProgramWriter {
       depth: 0,
     };
     const body = this.#block(scope, 0, 6);
-    const lists = this.#pushes ? 'const l = [a], m = [b, a];\n' : '';
-    const totals = this.#pushes ? '.add(total(l)).sub(total(m))' : '';
+    const lists = this.#options.pushes ? 'const l = [a], m = [b, a];\n' : '';
+    const totals = this.#options.pushes ? '.add(total(l)).sub(total(m))' : '';
     return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals};\n}`;
   }
 
@@ -165,11 +133,11 @@ export class ArrayProgramWriter {
 
   #simple(scope: Scope, depth: number): string {
     // The data of an iteration must not decide how many rows it pushes, as a loop inside of it would.
-    if (this.#pushes && scope.depth < 2 && this.#chance(0.3)) {
+    if (this.#options.pushes && scope.depth < 2 && this.#chance(0.3)) {
       const push = `${this.#pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.#chance(0.2) ? ', x' : ''});`;
       return this.#chance(0.3) ? `if (${this.#test(scope, 1)}) ${push}` : push;
     }
-    if (this.#refuses && this.#chance(0.3)) return this.#refusal(scope);
+    if (this.#options.refuses && this.#chance(0.3)) return this.#refusal(scope);
     const jumps = [
       ...(scope.depth > 0 ? ['break;', 'continue;'] : []),
       ...scope.loops.flatMap((label) => [`break ${label};`, `continue ${label};`]),
@@ -198,6 +166,7 @@ export class ArrayProgramWriter {
   #array(scope: Scope, depth: number): string {
     if (depth === 0 || this.#chance(0.2)) return this.#pick(scope.arrays);
     const inside = (): string => this.#array(scope, depth - 1);
+    if (this.#options.curves && this.#chance(0.4)) return this.#curve(inside);
     switch (this.#below(6)) {
       case 0:
         return `${inside()}.add(${inside()}).mul(0.5)`;
@@ -211,6 +180,22 @@ export class ArrayProgramWriter {
         return `(${this.#test(scope, depth - 1)} ? ${inside()} : ${inside()})`;
       default:
         return `${inside()}.add(${this.#pick(['1', '-2', 'n * 0.5 - 1'])})`;
+    }
+  }
+
+  /** A smooth function that grows no faster than its operands. */
+  #curve(inside: () => string): string {
+    switch (this.#below(5)) {
+      case 0:
+        return `${inside()}.mul(${inside()}.tanh())`;
+      case 1:
+        return `${inside()}.div(${inside()}.sin().add(2))`;
+      case 2:
+        return `${inside()}.tanh().exp()`;
+      case 3:
+        return `${inside()}.mul(${inside()}).mul(0.25).tanh()`;
+      default:
+        return `${inside()}.sin()`;
     }
   }
 

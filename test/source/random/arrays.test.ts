@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../src/index.js';
-import { assertClose } from '../support/close.js';
-import { settings } from '../support/settings.js';
-import { ArrayProgramWriter, Plain } from './array-programs.js';
-import { converted, original } from './convert.js';
+import * as kn from '../../../src/index.js';
+import { assertClose } from '../../support/close.js';
+import { settings } from '../../support/settings.js';
+import { ArrayProgramWriter } from './array-programs.js';
+import { converted, original } from '../convert.js';
+import { runPlainly } from './plain-number.js';
 
 /* Laws 2 and 3 on random programs: plain numbers run the code as it was written. */
 
@@ -13,7 +14,6 @@ type OnArrays = (
   b: kn.NDArray,
   rows: (...all: kn.NDArray[]) => kn.NDArray,
 ) => kn.NDArray;
-type OnNumbers = (a: Plain, b: Plain, rows: (...all: Plain[]) => readonly Plain[]) => Plain;
 
 const inputs: readonly (readonly [number, number])[] = [[0.3, -1.2], [2.5, 0.7], [-0.9, 1.9]]; // prettier-ignore
 const scalar = (value: number): kn.NDArray => kn.array(value, { dtype: 'float64' });
@@ -27,11 +27,11 @@ for (let part = 0; part < 2; part++) {
     for (let k = part; k < count; k += 2) {
       const seed = first + k;
       const code = new ArrayProgramWriter(seed).write();
-      const plain = original(code) as unknown as OnNumbers;
+      const plain = original(code);
       const f = converted(code) as unknown as OnArrays;
       const hybrid = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => f(a, b, stacked));
       for (const [a, b] of inputs) {
-        const expected = plain(new Plain(a), new Plain(b), (...all) => all).value;
+        const expected = runPlainly(plain, a, b).value;
         const where = `program ${seed} on ${a}, ${b}:\n${code}\n`;
         const agree = (run: () => kn.NDArray): void => {
           let result: kn.NDArray;
