@@ -42,8 +42,9 @@ function isReached(found, offset) {
 export function reachOf(dist, test) {
   const folder = `${dist}/reach`;
   const file = `${folder}/${test.replaceAll('/', '+')}.json`;
-  const isNew = existsSync(file) && statSync(file).mtimeMs >= statSync(`${dist}/${test}`).mtimeMs;
-  if (isNew) return JSON.parse(readFileSync(file, 'utf8'));
+  const isCurrent =
+    existsSync(file) && statSync(file).mtimeMs >= statSync(`${dist}/${test}`).mtimeMs;
+  if (isCurrent) return JSON.parse(readFileSync(file, 'utf8'));
   const raw = `${folder}/raw`;
   rmSync(raw, { recursive: true, force: true });
   mkdirSync(raw, { recursive: true });
