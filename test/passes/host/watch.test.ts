@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Program, type Value } from '../../../src/ir/program.js';
+import type { Program, Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import {
   add,
