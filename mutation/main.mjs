@@ -1,4 +1,4 @@
-// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--survivors] [--report]
+// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--near] [--survivors] [--report]
 // Plants faults in the compiled sources, one at a time, and runs the tests that execute the place; see
 // docs/contributing.md. What is known stays in .build/mutation and is not done again.
 import { spawnSync } from 'node:child_process';
@@ -17,6 +17,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: '1' },
     shard: { type: 'string', default: '1/1' },
     budget: { type: 'string', default: '120' },
+    near: { type: 'boolean', default: false },
     survivors: { type: 'boolean', default: false },
     report: { type: 'boolean', default: false },
   },
@@ -56,12 +57,13 @@ function results() {
   return [...latest.values()];
 }
 
-/** The test files of a room. */
+/** The test files of a room; with `--near` only those of the folder of its name. */
 function testsOf(room) {
+  const prefixes = options.near ? [`${room}/`] : rooms[room];
   return readdirSync(`${dist}/test`, { recursive: true })
     .map((path) => path.replaceAll('\\', '/'))
     .filter((path) => path.endsWith('.test.js'))
-    .filter((path) => rooms[room].some((prefix) => path.startsWith(prefix)))
+    .filter((path) => prefixes.some((prefix) => path.startsWith(prefix)))
     .map((path) => `test/${path}`)
     .sort();
 }
@@ -79,25 +81,33 @@ function closeness(test, path) {
   return shared;
 }
 
-/** What becomes of the tests of a room with a fault in a source. */
+/** Places that tests execute, as far as that has been asked for. */
+const measured = new Map();
+
+/**
+ * Outcome of the tests of a room with a fault in a source. Which places a test executes is measured when its turn
+ * comes, which does not count as time of the tests: most mutants are killed by the tests beside their source.
+ */
 function outcomeOf(mutant, tests, budget) {
-  const reaching = tests
-    .filter(({ reach }) => reach.passes && reaches(reach, mutant.path, mutant.begin))
-    .sort((a, b) => closeness(b.test, mutant.path) - closeness(a.test, mutant.path) || a.reach.milliseconds - b.reach.milliseconds); // prettier-ignore
-  if (reaching.length === 0) return { outcome: 'not reached', tests: 0 };
+  const milliseconds = (test) => measured.get(test)?.milliseconds ?? 0;
+  const nearest = [...tests].sort((a, b) => closeness(b, mutant.path) - closeness(a, mutant.path) || milliseconds(a) - milliseconds(b)); // prettier-ignore
   const file = `${dist}/${mutant.path}`;
   const text = readFileSync(file, 'utf8');
   // Whoever is stopped half-way leaves this behind.
   writeFileSync(planted, JSON.stringify({ file, text }));
-  const started = performance.now();
+  let spent = 0;
   let tried = 0;
   try {
-    writeFileSync(file, text.slice(0, mutant.begin) + mutant.to + text.slice(mutant.end));
-    for (const { test, reach } of reaching) {
-      if (tried > 0 && performance.now() - started > 1000 * budget) {
-        return { outcome: 'survived so far', tests: tried, of: reaching.length };
+    for (const [k, test] of nearest.entries()) {
+      if (spent > 1000 * budget) {
+        return { outcome: 'survived so far', tests: tried, left: nearest.length - k };
       }
+      const reach = measured.get(test) ?? reachOf(dist, test);
+      measured.set(test, reach);
+      if (!reach.passes || !reaches(reach, mutant.path, mutant.begin)) continue;
       tried++;
+      writeFileSync(file, text.slice(0, mutant.begin) + mutant.to + text.slice(mutant.end));
+      const started = performance.now();
       const { status, error } = spawnSync(
         process.execPath,
         ['--enable-source-maps', `${dist}/${test}`],
@@ -108,6 +118,8 @@ function outcomeOf(mutant, tests, budget) {
           killSignal: 'SIGKILL',
         },
       );
+      spent += performance.now() - started;
+      writeFileSync(file, text);
       if (status !== 0) {
         return { outcome: error === undefined ? 'killed' : 'timeout', by: test, tests: tried };
       }
@@ -115,7 +127,7 @@ function outcomeOf(mutant, tests, budget) {
   } finally {
     restore();
   }
-  return { outcome: 'survived', tests: tried };
+  return { outcome: tried === 0 ? 'not reached' : 'survived', tests: tried };
 }
 
 /** Puts the file back in which a fault was planted last, by this run or by one that was stopped. */
@@ -180,8 +192,7 @@ async function run() {
         return result !== undefined && !['killed', 'timeout'].includes(result.outcome) && reasonFor(mutant) === undefined; // prettier-ignore
       });
     if (mutants.length === 0) continue;
-    const tests = testsOf(room).map((test) => ({ test, reach: reachOf(dist, test) }));
-    for (const { test, reach } of tests) if (!reach.passes) console.log(`${test} fails by itself`);
+    const tests = testsOf(room);
     for (const mutant of mutants) {
       const result = {
         room,

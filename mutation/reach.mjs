@@ -59,6 +59,7 @@ export function reachOf(dist, test) {
     }
   }
   rmSync(raw, { recursive: true, force: true });
+  if (status !== 0) console.log(`${test} fails by itself`);
   const reach = { passes: status === 0, milliseconds, sources };
   writeFileSync(file, JSON.stringify(reach));
   return reach;

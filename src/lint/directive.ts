@@ -5,8 +5,6 @@ import type { SyntaxNode } from './linter.js';
 
 type FunctionNode = SyntaxNode & {
   readonly body: SyntaxNode & { readonly body?: readonly SyntaxNode[] };
-  readonly async?: boolean;
-  readonly generator?: boolean;
 };
 
 type DirectiveStatement = SyntaxNode & { readonly directive?: string };
@@ -31,12 +29,6 @@ function* ancestors(node: SyntaxNode): IterableIterator<SyntaxNode> {
 /** True in a function with the directive `'use graph'`, and in functions inside of one. */
 export function isConverted(node: SyntaxNode): boolean {
   return [...ancestors(node)].some((each) => isFunctionNode(each) && hasGraphDirective(each));
-}
-
-/** The innermost function around a node is async or a generator: it decides by eager arrays only. */
-export function isInSuspended(node: SyntaxNode): boolean {
-  const around = [...ancestors(node)].find(isFunctionNode);
-  return around !== undefined && (around.async === true || around.generator === true);
 }
 
 /**

@@ -59,7 +59,6 @@ export type Message =
   | 'unary'
   | 'equality'
   | 'text'
-  | 'suspended'
   | 'refused';
 
 export const messages: Readonly<Record<Message, string>> = {
@@ -75,6 +74,5 @@ export const messages: Readonly<Record<Message, string>> = {
   unary: `'{{operator}}' throws on arrays. Use {{instead}}.`,
   equality: `'{{operator}}' compares the identity of array objects, never their elements. Use x.{{method}}(y), or Object.is(x, y) where identity is meant.`,
   text: `The text of an array is no number, so '{{operator}}' gives NaN. Use the operators of arrays, or x.item() for the one element outside captured code.`,
-  suspended: `Async functions and generators are not captured: with 'use graph', this test reads the one element of an eager array, and a captured array is a TraceError. Put it into a function of its own.`,
   refused: `'{{construct}}' cannot become a graph: where a captured array decides about it, that is a TraceError. Put it outside of what the array decides.`,
 };

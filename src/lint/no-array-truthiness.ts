@@ -1,4 +1,4 @@
-import { isConverted, isDecidedByArray, isInSuspended } from './directive.js';
+import { isConverted, isDecidedByArray } from './directive.js';
 import type { Context, Identifier, SyntaxNode, Rule, Visitors } from './linter.js';
 import { localArrayTest } from './local.js';
 import { binaryOperators, equalities, type Message, messages, unaryOperators } from './messages.js';
@@ -62,7 +62,6 @@ export const noArrayTruthiness: Rule = {
         tested((node as Choice).alternate, messageId);
       } else if (isArray(node)) {
         if (messageId === 'convert' || !isConverted(node)) report(node, messageId);
-        else if (isInSuspended(node)) report(node, 'suspended');
       }
     };
 

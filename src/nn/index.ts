@@ -1,4 +1,5 @@
 export { Block, HybridBlock } from './block.js';
+export { GraphBlock } from './graph-block.js';
 export * as initializer from './initializer.js';
 export type { Initializer } from './initializer.js';
 export * from './layers/index.js';

@@ -1,8 +1,9 @@
 import { describe } from '../base/attributes/attribute.js';
 import type { DType } from '../base/dtype.js';
-import { ArgumentError, ShapeError } from '../base/errors.js';
+import { ArgumentError, ShapeError, TraceError } from '../base/errors.js';
 import {
   callable,
+  checkArgument,
   checkOptions,
   dtypeName,
   flag,
@@ -77,6 +78,8 @@ function isExtent(extent: unknown): boolean {
   return extent === null || (Number.isSafeInteger(extent) && (extent as number) >= 0);
 }
 
+const gradReqRule = oneOfValues('write', 'add', 'null');
+
 const owners = new WeakMap<NDArray, Parameter>();
 
 /** The parameter whose value an array is. */
@@ -93,9 +96,8 @@ export class Parameter {
   name = '';
   /** Element type. */
   readonly dtype: DType;
-  /** Treatment of its gradient by backward passes; `null` for state that is not trained. */
-  readonly gradReq: GradReq;
   readonly #init: Initializer;
+  #gradReq: GradReq;
   /** True while `initialize` asks for its shape alone. */
   #isShapeOnly = false;
   #shape: readonly (number | null)[];
@@ -110,7 +112,7 @@ export class Parameter {
       shape: anyShape,
       dtype: dtypeName,
       init: callable,
-      gradReq: oneOfValues('write', 'add', 'null'),
+      gradReq: gradReqRule,
     });
     const { shape } = options;
     if (!Array.isArray(shape) || !Array.from(shape, isExtent).every(Boolean)) {
@@ -123,7 +125,54 @@ export class Parameter {
     this.#shape = [...(shape as ParameterOptions['shape'])];
     this.dtype = options.dtype ?? 'float32';
     this.#init = options.init ?? zeros;
-    this.gradReq = options.gradReq ?? 'write';
+    this.#gradReq = options.gradReq ?? 'write';
+  }
+
+  /** @internal The parameter whose value an array is, or a new one whose value it becomes. */
+  static of(value: NDArray, gradReq: GradReq): Parameter {
+    const owner = parameterOf(value);
+    if (owner !== undefined) return owner;
+    const made = new Parameter({
+      shape: value.shape as readonly number[], // an array outside of captured code
+      dtype: value.dtype,
+      init: () => {
+        throw new ArgumentError(`parameter ${made.name || '(unnamed)'} has no initializer`, {
+          op: 'Parameter.initialize',
+          expected: 'a parameter of a layer',
+          actual: 'one whose value came with a graph',
+          advice: 'read the graph again, or load the parameters of the block from a file',
+        });
+      },
+      gradReq,
+    });
+    made.#adopt(value);
+    return made;
+  }
+
+  /**
+   * Treatment of its gradient by backward passes: `null` for state that is not trained, or for a parameter that
+   * is frozen while the rest of a network is adapted. Setting it drops the gradient; captured code is captured
+   * again.
+   *
+   * @throws ArgumentError for another value.
+   * @throws TraceError in captured code.
+   */
+  get gradReq(): GradReq {
+    return this.#gradReq;
+  }
+
+  set gradReq(req: GradReq) {
+    checkArgument('Parameter', 'gradReq', req, gradReqRule);
+    if (isCapturing()) {
+      throw new TraceError('gradReq of a parameter is set in captured code', {
+        op: 'Parameter',
+        actual: this.name || '(unnamed)',
+        advice: 'set it before the call: code that was captured is captured again',
+      });
+    }
+    if (req === this.#gradReq) return;
+    this.#gradReq = req;
+    this.zeroGrad();
   }
 
   /** Extents; null for those that are not known yet. */

@@ -19,12 +19,12 @@ export function isConvertible(url: string, format: string | null): boolean {
   return url.startsWith('file:') && sourceTypes.has(format) && !url.startsWith(home);
 }
 
-/** The folder of this file, or of the bundle: it mentions the directive and has no function with it. */
-const home = new URL('.', import.meta.url).href;
+/** The folder of the sources, or of the package: they mention the directive and have no function with it. */
+const home = new URL('../', import.meta.url).href;
 
 /**
- * The code of a file with its functions converted and the map to the original at its end, as Node applies
- * it with `--enable-source-maps`; null where nothing has the directive.
+ * The code of a file with its functions converted and the map to the original at its end, where Node looks for
+ * it; null where nothing has the directive.
  */
 export function convertedSource(source: string, url: string, format: string | null): string | null {
   if (!asked.test(source)) return null;

@@ -235,6 +235,7 @@ const classes: Readonly<Record<string, Maker>> = {
   'nn.CarriedState': () => [new nn.Parameter({ shape: [null as never, 2].map((n) => n ?? 1) }), null], // prettier-ignore
   'nn.StatefulGRU': layer([2], 'x'),
   'nn.StatefulLSTM': layer([2], 'x'),
+  'nn.GraphBlock': ({ x }) => { const net = dense(); return { args: [net.graphFor(x)], use: (made) => (made as kn.nn.GraphBlock).call(x) }; }, // prettier-ignore
   'nn.Parameter': () => ({ args: [{ shape: [2, 3] }], use: (made) => { (made as kn.nn.Parameter).initialize(); return (made as kn.nn.Parameter).value; } }), // prettier-ignore
   'optim.SGD': () => [dense().parameters(), { learningRate: 0.1, momentum: 0.9 }],
   'optim.Adam': () => [dense().parameters(), { learningRate: 0.1 }],
@@ -366,6 +367,8 @@ const methods: Readonly<Record<string, Maker>> = {
   'nn.Embedding#forward': classMethod(() => filled(new nn.Embedding(5, 3)), ({ labels }) => [labels]), // prettier-ignore
   'nn.BatchNorm#forward': classMethod(({ x }) => filled(new nn.BatchNorm(), x), ({ x }) => [x]), // prettier-ignore
   'nn.BatchNorm#inferShape': classMethod(() => filled(new nn.BatchNorm()), ({ x }) => [x]), // prettier-ignore
+  'nn.GraphBlock#members': on(() => new nn.GraphBlock(dense().graphFor(kn.ones([2, 3])))),
+  'nn.GraphBlock#forward': classMethod(({ x }) => new nn.GraphBlock(dense().graphFor(x)), ({ x }) => [x]), // prettier-ignore
   'nn.GroupNorm#forward': classMethod(({ image }) => filled(new nn.GroupNorm(2), image), ({ image }) => [image]), // prettier-ignore
   'nn.GroupNorm#inferShape': classMethod(() => filled(new nn.GroupNorm(2)), ({ image }) => [image]), // prettier-ignore
   'nn.LayerNorm#forward': classMethod(({ x }) => filled(new nn.LayerNorm(), x), ({ x }) => [x]), // prettier-ignore
@@ -389,6 +392,7 @@ const methods: Readonly<Record<string, Maker>> = {
   'nn.Parameter#isInitialized': on(parameter),
   'nn.Parameter#value': on(parameter),
   'nn.Parameter#grad': on(parameter),
+  'nn.Parameter#gradReq': on(parameter),
   'nn.Parameter#resolveShape': on(parameter, [2, 3]),
   'nn.Parameter#initialize': on(parameter, { force: true }),
   'nn.Parameter#assign': classMethod(parameter, ({ x }) => [x]),

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { DeviceError, KaonError } from '../../src/base/errors.js';
 import type { Program } from '../../src/ir/program.js';
 import { refuseElements } from '../../src/ops/declare/check.js';
+import type { Sample } from '../../src/ops/declare/declare.js';
 import { declarationOf } from '../../src/ops/declare/facets.js';
 import { registry } from '../../src/ops/registry.js';
 import { compile } from '../../src/runtime/compile/compile.js';
@@ -13,6 +14,7 @@ import { Storage } from '../../src/runtime/memory/storage.js';
 import {
   bindSizes,
   generator,
+  type SampleCase,
   sampleCases,
   sampleOperands,
   sampleProgram,
@@ -56,17 +58,60 @@ function decidesResults({ outputs }: Program): boolean {
   return outputs.some(({ value }) => value.type.shape.some((dim) => typeof dim !== 'number'));
 }
 
+/** Extents from which on workgroups of several sizes fold, each beside small ones. */
+const longExtents = [67, 1030];
+
+/** Sizes for the named extents of a sample: one of them is long, in turn, or all are longer than half a tile. */
+function longSizes(sample: Sample): readonly ReadonlyMap<string, number>[] {
+  const names = [...bindSizes(sample, () => 1).keys()];
+  const long = names.flatMap((name) =>
+    longExtents.map((extent) => bindSizes(sample, (other) => (other === name ? extent : 3))),
+  );
+  return names.length < 2 ? long : [...long, bindSizes(sample, () => 37)];
+}
+
+/** Small sizes, and what no team divides evenly. */
+function smallSizes(sample: Sample, random: () => number): readonly ReadonlyMap<string, number>[] {
+  return choices.map((base) =>
+    bindSizes(sample, () => (base < 2 ? base : choices[Math.floor(random() * choices.length)])),
+  );
+}
+
+/** True for an operator that workgroups compute. Products of so many factors leave the range of float32. */
+function isGrouped({ name, family }: SampleCase['declaration']): boolean {
+  if (family === 'contraction') return name === 'matmul';
+  if (family !== 'reduction' && family !== 'normalization') return false;
+  return name !== 'prod' && !name.startsWith('attention');
+}
+
+/** Tests that operators compute on devices what they compute on the CPU, for sizes that are worth a workgroup. */
+export function testWorkgroupsOnDevices(
+  queues: readonly DeviceQueue[],
+  skip: string | false = false,
+): void {
+  const cases = sampleCases(registry.values()).filter(({ declaration }) => isGrouped(declaration));
+  testCases(queues, skip, cases, 'workgroups compute what the CPU does', longSizes);
+}
+
 /** Tests that each operator computes on devices what it computes on the CPU. */
 export function testOnDevices(queues: readonly DeviceQueue[], skip: string | false = false): void {
-  for (const sampleCase of dealt(sampleCases(registry.values()))) {
+  const cases = sampleCases(registry.values());
+  testCases(queues, skip, cases, 'a device computes what the CPU does', smallSizes);
+}
+
+function testCases(
+  queues: readonly DeviceQueue[],
+  skip: string | false,
+  cases: readonly SampleCase[],
+  law: string,
+  sizesOf: (sample: Sample, random: () => number) => readonly ReadonlyMap<string, number>[],
+): void {
+  for (const sampleCase of dealt(cases)) {
     const { sample, label } = sampleCase;
 
-    test(`${label}: a device computes what the CPU does`, { skip }, async () => {
+    test(`${label}: ${law}`, { skip }, async () => {
       const random = generator(label.length + sample.args.length);
-      for (const base of choices) {
-        const sizes = bindSizes(sample, () =>
-          base < 2 ? base : choices[Math.floor(random() * choices.length)],
-        );
+      for (const sizes of sizesOf(sample, random)) {
         const program = sampleProgram(sampleCase, { sizes });
         const operands = sampleOperands(sample, sizes, random);
         const expected = compile(program, { tier: 'wasm' }).run(operands);

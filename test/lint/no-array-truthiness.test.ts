@@ -62,6 +62,9 @@ valid(
   `function g() { 'use graph'; try { unknown(); } catch { unknown(); } delete unknown().a; if (other) { try { unknown(); } finally { unknown(); } } if (x) unknown(); return x; }`,
   `function g() { 'use graph'; if (x) { const later = () => { try { unknown(); } catch { unknown(); } }; unknown(later); } }`,
   `async function g() { 'use graph'; if (await unknown()) unknown(); }`,
+  `async function g() { 'use graph'; if (x) unknown(); await unknown(); }`,
+  `function* g() { 'use graph'; while (x) unknown(); yield 1; }`,
+  `function g() { 'use graph'; return async () => (x ? 1 : 2); }`,
 );
 
 invalid('conditions on arrays where the directive is none', 'branch', [
@@ -78,10 +81,10 @@ invalid('operators on arrays, converted or not', 'binary', [
   [`function g() { 'use graph'; return x + 1; }`, { operator: '+', method: 'add' }],
 ]);
 
-invalid('tests on arrays in functions that suspend', 'suspended', [
-  [`async function g() { 'use graph'; if (x) unknown(); }`],
-  [`function* g() { 'use graph'; while (x) unknown(); }`],
-  [`function g() { 'use graph'; return async () => (x ? 1 : 2); }`],
+invalid('suspensions that an array decides about', 'refused', [
+  [`async function g() { 'use graph'; if (x) await unknown(); }`, { construct: 'await' }],
+  [`function* g() { 'use graph'; while (x) yield unknown(); }`, { construct: 'yield' }],
+  [`function g() { 'use graph'; return async () => (x ? await 1 : 2); }`, { construct: 'await' }],
 ]);
 
 invalid('constructs that an array decides about and no graph has', 'refused', [

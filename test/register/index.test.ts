@@ -73,7 +73,7 @@ test('a module and one that it imports', () => {
     .replace('function report()', 'function own()'); // prettier-ignore
   write(installed, 'library.mjs', library);
   write(installed, 'main.js', `${main}console.log(JSON.stringify([own(), report()]));\n`);
-  const [own, other] = run('--enable-source-maps', 'main.js') as unknown[];
+  const [own, other] = run('main.js') as unknown[];
   check(own, 'main.js', main);
   check(other, 'library.mjs', library);
   // Without source maps the values are the same.
@@ -90,7 +90,7 @@ test('stacks have the lines and the columns of the original', () => {
 try { f(1); } catch (error) { console.log(JSON.stringify(error.stack.split('\\n')[1])); }
 `;
   write(installed, 'throws.mjs', code);
-  assert.match(String(run('--enable-source-maps', 'throws.mjs')), /throws\.mjs:3:41\)?$/);
+  assert.match(String(run('throws.mjs')), /throws\.mjs:3:41\)?$/);
 });
 
 test('code that was compiled before leads to its source', () => {
@@ -102,7 +102,7 @@ test('code that was compiled before leads to its source', () => {
     const isInline = sourcemap === 'inline';
     write(installed, 'build/compiled.js', isInline ? code : `${code}//# sourceMappingURL=compiled.js.map\n`); // prettier-ignore
     if (!isInline) write(installed, 'build/compiled.js.map', map);
-    check(run('--enable-source-maps', 'build/compiled.js'), 'src/compiled.ts', typed);
+    check(run('build/compiled.js'), 'src/compiled.ts', typed);
   }
 });
 
@@ -112,7 +112,7 @@ test('TypeScript, where Node removes types', { skip: typeScript }, () => {
   const code = `${imports}${functions(true)}${report(true)}console.log(JSON.stringify(report()));\n`;
   for (const name of ['typed.ts', 'typed.mts']) {
     write(installed, name, code);
-    check(run('--enable-source-maps', name), name, code);
+    check(run(name), name, code);
   }
 });
 
@@ -124,7 +124,7 @@ test('a module of CommonJS as the program', () => {
   const code = `${common}console.log(JSON.stringify(report()));\n`;
   write(installed, 'main.cjs', code);
   if (hasRegisterHooks !== undefined) {
-    check(run('--enable-source-maps', 'main.cjs'), 'main.cjs', code);
+    check(run('main.cjs'), 'main.cjs', code);
   } else {
     assert.throws(() => run('main.cjs'), /CommonJS module.*Node 22\.15.*write the file as an ES/s);
   }
@@ -155,7 +155,7 @@ test('a module of CommonJS that is required', { skip: synchronous }, () => {
   const code = `${common}module.exports = report;\n`;
   write(installed, 'required.cjs', code);
   write(installed, 'requires.cjs', "console.log(JSON.stringify(require('./required.cjs')()));\n");
-  check(run('--enable-source-maps', 'requires.cjs'), 'required.cjs', code);
+  check(run('requires.cjs'), 'required.cjs', code);
 });
 
 test('files without a package type are what their code is', { skip: synchronous }, () => {
@@ -166,7 +166,7 @@ test('files without a package type are what their code is', { skip: synchronous 
     ['common.js', "const kn = require('kaon');\n"],
   ]) {
     write(installed, `loose/${name}`, start + body);
-    check(run('--no-warnings', '--enable-source-maps', `loose/${name}`), name, start + body);
+    check(run('--no-warnings', `loose/${name}`), name, start + body);
   }
 });
 

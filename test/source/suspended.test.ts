@@ -4,7 +4,10 @@ import * as kn from '../../src/index.js';
 import { transform } from '../../src/source/index.js';
 import { converted, original } from './convert.js';
 
-/* `a.b ||= await c`: arrays decide by value, and the order of effects is that of the code as it is written. */
+/*
+ * Async functions and generators. `a.b ||= await c`: arrays decide by value, and the order of effects is that of the
+ * code as it is written. In captured code what contains no `await` or `yield` becomes a graph.
+ */
 
 Object.assign(globalThis, { kn });
 
@@ -63,4 +66,90 @@ test('where no variable can be declared it is refused', () => {
     name: 'UnsupportedError',
     actual: 'an expression in line 2',
   });
+});
+
+type Fn = (a: kn.NDArray) => kn.NDArray;
+const fn = (text: string): Fn => converted(`function main(a) { 'use graph';\n${text} }`) as unknown as Fn; // prettier-ignore
+
+const captured: Readonly<Record<string, string>> = {
+  'a branch before yield': `function* g() { for (let i = 0; i < 3; i++) { if (a.greater(2)) a = a.mul(2); else a = a.add(i); yield a; } }
+    let s = a; for (const v of g()) s = s.add(v); return s;`,
+  'a loop, and a number that it assigns': `function* g(x) { let n = 0; while (x.greater(1)) { x = x.div(2); n++; } yield x.mul(1); yield x.mul(n + 1); }
+    return [...g(a)].reduce((x, y) => x.add(y));`,
+  'a choice that is given to the consumer, and a value from it': `function* g(x) { const r = yield x.greater(0.7) ? x : x.neg(); return r.mul(3); }
+    const it = g(a); const first = it.next().value; return it.next(first.add(1)).value;`,
+  'return from the end of a generator': `function* g(x) { yield 1; if (x.less(0.9)) return x.mul(100); for (const r of kn.stack([x, x])) { if (r.greater(30)) return r; x = x.add(r); } return x; }
+    const it = g(a); it.next(); return it.next().value;`,
+  'return from a block in a generator': `function* g(x, isShort) { yield 1; if (isShort) { if (x.less(0.9)) return x.mul(100); return x.neg(); } yield 2; }
+    const it = g(a, true); it.next(); return it.next().value;`,
+  'a generator that delegates, as a method of a class': `class C { #k = 2; *inner(x) { if (x.greater(2)) x = x.mul(this.#k); yield x; return x.add(1); } *outer(x) { const r = yield* this.inner(x); yield r.mul(this.#k); } }
+    let s = a; for (const v of new C().outer(a)) s = s.add(v); return s;`,
+  'a loop that the consumer leaves inside of try': `const log = []; function* g() { try { yield a; yield a.mul(2); } finally { log.push(1); } }
+    let s = a; for (const v of g()) { s = s.add(v); if (log.length === 0) break; } if (s.less(-100)) throw new Error('low'); return s.mul(log.length);`,
+  'the part of an async function before it waits': `const out = {}; async function f(x) { if (x.greater(1)) x = x.mul(3); out.y = x; await null; out.y = null; }
+    f(a); return out.y;`,
+  'an async arrow': `const out = {}; const f = async (x) => (out.y = x.greater(1) ? x.mul(3) : x, await null); f(a); return out.y;`,
+  'the end of a try block, where every path returns': `try { if (a.greater(2)) return a.mul(2); return a; } catch { return a; }`,
+}; // prettier-ignore
+
+function results(f: Fn, value: number): unknown {
+  const x = kn.array(value);
+  x.attachGrad();
+  const y = kn.autograd.record(() => f(x).mul(1));
+  y.backward();
+  return [y.item(), x.grad!.item()];
+}
+
+for (const [name, text] of Object.entries(captured)) {
+  test(`${name}: results and gradients are those of eager code`, () => {
+    const f = fn(text);
+    const graph = kn.hybridize(f);
+    for (const value of [3, 0.5, 40]) assert.deepEqual(results(graph, value), results(f, value));
+    assert.equal(graph.explain().traces.length, 1);
+  });
+}
+
+const refused: Readonly<Record<string, readonly [text: string, construct: string, place: string]>> = {
+  'yield in a branch': [`function* g() {\n if (a.greater(1))\n  yield 1; }\n return a.mul([...g()].length);`, 'yield', '4:3'],
+  'break from a loop with yield': [`function* g() { for (;;) {\n if (a.greater(-1)) break;\n yield 1; } }\n return a.mul([...g()].length + 1);`, 'yield', '4:2'],
+  'return before yield': [`function* g() {\n if (a.greater(-1)) return;\n yield* [1]; }\n return a.mul([...g()].length + 1);`, 'yield', '4:2'],
+  'yield in an expression': [`function* g() {\n return a.greater(9) ? yield 1 : 2; }\n return a.mul(g().next().value);`, 'yield', '3:24'],
+  'yield on the right of an operator': [`function* g() {\n a.greater(9) &&\n (yield 1); }\n g().next(); return a;`, 'yield', '4:3'],
+  'yield in a logical assignment': [`function* g() {\n let x = a.greater(9); x ||= yield 1; }\n return a.mul(g().next().value);`, 'yield', '3:30'],
+  'a generator that goes on in a path': [`function* g() { yield a;\n yield a.mul(2); }\n const it = g(); it.next(); if (a.greater(9)) a = it.next().value; else a = it.next().value; return a;`, 'yield in a generator that began on another path', '2:17'],
+  'throw in try of a generator': [`function* g() { try { yield a; if (a.less(0)) throw 1; } finally {} }\n return [...g()][0];`, 'throw inside of try', '2:47'],
+}; // prettier-ignore
+
+for (const [name, [text, construct, place]] of Object.entries(refused)) {
+  test(`${name}: the error names it and its line`, () => {
+    const f = fn(text);
+    assert.doesNotThrow(() => f(kn.array(3)));
+    assert.throws(() => kn.hybridize(f)(kn.array(3)), (error) => {
+      assert.ok(error instanceof kn.TraceError, String(error));
+      assert.equal(error.problem, `a captured array decides about ${construct}, which cannot become a graph`); // prettier-ignore
+      assert.match(error.source!, new RegExp(`(^|:)${place}$`));
+      return true;
+    }); // prettier-ignore
+  });
+}
+
+test('await that a captured array decides about rejects with an error that names it', async () => {
+  const out: { promise?: Promise<unknown> } = {};
+  Object.assign(globalThis, { out });
+  for (const [text, place] of [
+    ['if (x.greater(1))\n await null;', '3:2'],
+    ['const y = x.greater(1) && await null; return y;', '2:52'],
+  ] as const) {
+    const f = fn(`const f = async (x) => { ${text} };
+ out.promise = f(a); return a;`);
+    f(kn.array(3));
+    await out.promise;
+    kn.hybridize(f)(kn.array(3));
+    await assert.rejects(out.promise!, (error) => {
+      assert.ok(error instanceof kn.TraceError, String(error));
+      assert.match(error.problem, /decides about await,/);
+      assert.match(error.source!, new RegExp(`(^|:)${place}$`));
+      return true;
+    });
+  }
 });

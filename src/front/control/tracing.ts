@@ -1,4 +1,7 @@
+import { type Dim, symbolsOf } from '../../base/dim/index.js';
 import type { TensorType } from '../../ir/types.js';
+import { zeros } from '../arrays/creation.js';
+import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { type TracedRegion, traceRegion } from '../graphs/region.js';
 import { inIteration } from './checks.js';
@@ -33,6 +36,24 @@ export function traceBody(
     }),
   );
   return { region, outputs: outputs! };
+}
+
+/**
+ * Zeros in the place of values that a path does not have and nobody reads. They have no elements where only the data
+ * of another path decides how many.
+ */
+export function absentValues(types: readonly TensorType[]): readonly NDArray[] {
+  return types.map(({ dtype, shape }) =>
+    zeros(
+      shape.map((dim) => (isKnownSize(dim) ? dim : 0)),
+      { dtype },
+    ),
+  );
+}
+
+/** True for a size that the code that is captured now can tell. */
+export function isKnownSize(dim: Dim): boolean {
+  return [...symbolsOf(dim)].every((name) => mode.capture?.sizes.carrierOf(name) !== undefined);
 }
 
 /** Splits a list into parts of given lengths, and the rest. */

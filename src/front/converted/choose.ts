@@ -1,5 +1,4 @@
 import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { cond } from '../control/index.js';
@@ -13,11 +12,11 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
-import { placeOf } from './host.js';
 import { decided, isDecided } from './path.js';
 import { addPushed, checkEntries } from './row-list.js';
 import { BranchRows, type PushedRows } from './rows.js';
-import { deadPath } from './throws.js';
+import { nothingLeft } from './throws.js';
+import { Tracking } from './tracking.js';
 import {
   type Entry,
   type PackedLayout,
@@ -63,9 +62,11 @@ export function choose(
   checkPredicate(graphDirective, 'the test', test.type);
   return retracing(variables, (wanted) => {
     const [first, second] = paths;
+    const tracking = Tracking.of(wanted);
+    const all = [...variables, ...tracking.variables];
     return orders.get(wanted)?.isSwapped === true
-      ? attempt(test.logicalNot(), [second, first], variables, site, wanted, mayLack)
-      : attempt(test, paths, variables, site, wanted, mayLack);
+      ? attempt(test.logicalNot(), [second, first], all, site, wanted, mayLack, tracking)
+      : attempt(test, paths, all, site, wanted, mayLack, tracking);
   });
 }
 
@@ -99,6 +100,7 @@ function attempt(
   site: string,
   wanted: Wanted,
   mayLack: boolean,
+  tracking: Tracking,
 ): Completion {
   const isSwapped = orders.get(wanted)?.isSwapped === true;
   const saved = variables.map(saveVariables);
@@ -106,7 +108,8 @@ function attempt(
     path: () => Completion,
   ): { completion: Completion; entries: readonly Entry[]; pushed: PushedRows } => {
     variables.forEach((each, i) => restore(each, saved[i]));
-    const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }));
+    const objects = tracking.onPath(String((path === paths[0]) !== isSwapped), saved);
+    const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }), objects);
     const entries = variables.flatMap(entriesOf);
     checkEntries(entries, traced);
     return { completion: result, entries, pushed: traced.pushed };
@@ -174,7 +177,7 @@ function attempt(
       return [codeOf(completion), ...values, ...given, ...rows.outputs(pushed, false)];
     },
   ) as unknown as readonly NDArray[];
-  if (isFirstDead) throw noPathLeft(site);
+  if (isFirstDead) throw nothingLeft(isDecided(), site);
   const [code, ...leaves] = results;
   const count =
     (returnLayouts as readonly PackedLayout[] | null)?.flatMap(({ types }) => types).length ?? 0;
@@ -188,17 +191,6 @@ function attempt(
   });
   addPushed(rows.pushed(leaves.slice(count + layouts.flatMap(({ types }) => types).length)));
   return completionOf(codes, code, returned);
-}
-
-/** Ends the path around two paths that throw; nothing would be left of the captured function. */
-function noPathLeft(site: string): unknown {
-  if (isDecided()) return deadPath;
-  return new TraceError('every path throws', {
-    op: graphDirective,
-    expected: 'a path that ends, of those that captured arrays decide',
-    actual: 'a statement that throws on each',
-    ...placeOf(site),
-  });
 }
 
 /** Values that only a second path returns: the first one gives zeros in their place when traced again. */

@@ -23,6 +23,7 @@ import { decided } from './path.js';
 import { addPushed, checkIteration } from './row-list.js';
 import { LoopRows } from './rows.js';
 import { placeOf } from './host.js';
+import { Tracking } from './tracking.js';
 import {
   type PackedLayout,
   pack,
@@ -156,7 +157,11 @@ class CapturedLoop {
   readonly #initial: readonly NDArray[];
   readonly #rows: LoopRows = new LoopRows();
 
-  constructor(variables: readonly Variables[], wanted: Wanted, known: Known, start: Completion) {
+  readonly #tracking: Tracking;
+
+  constructor(changed: readonly Variables[], wanted: Wanted, known: Known, start: Completion) {
+    this.#tracking = Tracking.of(wanted);
+    const variables = [...changed, ...this.#tracking.variables];
     this.#variables = variables;
     this.#wanted = wanted;
     this.#known = known;
@@ -199,7 +204,8 @@ class CapturedLoop {
   ): { readonly test: unknown; readonly states: readonly NDArray[]; readonly rows: NDArray[] } {
     this.#give(before);
     const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
-    const { result, traced } = decided(iteration, dead);
+    const objects = this.#tracking.onPath('iteration', this.#saved);
+    const { result, traced } = decided(iteration, dead, objects);
     const { test, completion, mayBreak } = result;
     checkIteration(traced);
     const rows = [...this.#rows.outputs(traced.pushed)];

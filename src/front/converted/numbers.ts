@@ -148,37 +148,3 @@ export function before(value: unknown, by: 1 | -1, set: (next: unknown) => void)
   set(next);
   return old;
 }
-
-type Members = Record<PropertyKey, unknown>;
-
-/**
- * `object[key] += value` and its like. A key that is an object is converted for reading and for writing, as
- * V8 does.
- */
-export function update(
-  object: unknown,
-  key: unknown,
-  operator: string,
-  value: () => unknown,
-): unknown {
-  const members = object as Members;
-  const name = key as PropertyKey;
-  const old = members[name];
-  return (members[name] = op(operator, old, value()));
-}
-
-/** `++object[key]` and `--object[key]`. */
-export function stepMember(object: unknown, key: unknown, by: 1 | -1): unknown {
-  const members = object as Members;
-  const name = key as PropertyKey;
-  return (members[name] = step(members[name], by));
-}
-
-/** `object[key]++` and `object[key]--`. */
-export function beforeMember(object: unknown, key: unknown, by: 1 | -1): unknown {
-  const members = object as Members;
-  const name = key as PropertyKey;
-  return before(members[name], by, (next) => {
-    members[name] = next;
-  });
-}

@@ -2,7 +2,7 @@ import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { undecidable } from './host.js';
+import { guard, undecidable } from './host.js';
 import type { Rows } from './rows.js';
 import { endsPath, noteThrown } from './throws.js';
 
@@ -18,17 +18,46 @@ export interface TracedPath {
   readonly pushed: Map<object, readonly Rows[]>;
   /** Such lists that it reads. */
   readonly read: Set<object>;
+  /** Objects from outside of it whose members it may change; null for code that no array decides about. */
+  readonly objects: PathObjects | null;
+  /** The capture of the function that is captured for itself. */
+  readonly root: Capture | null;
 }
 
-function pathIn(around: TracedPath | null): TracedPath {
-  return { around, pushed: new Map(), read: new Set() };
+/** Objects whose members a path changes. */
+export interface PathObjects {
+  /** True for an object that variables of the construct hold. */
+  readonly isHeld: (object: object) => boolean;
+  /** Sees to a member of another one: false for an object that was made on the path. */
+  readonly track: (object: object, key: PropertyKey | null, site: string) => boolean;
+  /**
+   * Ends the path. `isReached`: its end is reached.
+   * @throws Retrace where it has changed members that were not known.
+   */
+  readonly end: (isReached: boolean) => void;
+}
+
+function pathIn(around: TracedPath | null, objects: PathObjects | null): TracedPath {
+  return { around, pushed: new Map(), read: new Set(), objects, root: outermost(mode.capture) };
 }
 
 /** The innermost one around the code that runs now. */
-let path: TracedPath = pathIn(null);
+let path: TracedPath = pathIn(null, null);
 
 export function currentPath(): TracedPath {
   return path;
+}
+
+/** Objects by the path they were made on. */
+const makers = new WeakMap<object, TracedPath>();
+
+/** Notes that an object is made now. */
+export function noteMaker(object: object): void {
+  makers.set(object, path);
+}
+
+export function makerOf(object: object): TracedPath | undefined {
+  return makers.get(object);
 }
 
 /** Deeper ones are a recursion that only an array would end. */
@@ -44,6 +73,7 @@ let pathCapture: Capture | null = null;
 export function decided<R>(
   run: () => R,
   dead: () => R,
+  objects: PathObjects,
 ): { readonly result: R; readonly traced: TracedPath } {
   if (depth >= deepest) {
     throw new TraceError('branches that arrays decide are nested without end', {
@@ -55,13 +85,16 @@ export function decided<R>(
   }
   const around = { path, pathCapture };
   depth++;
-  path = pathIn(path);
+  path = pathIn(path, objects);
   pathCapture = mode.capture;
   try {
-    return { result: run(), traced: path };
+    const result = run();
+    objects.end(true);
+    return { result, traced: path };
   } catch (error) {
+    objects.end(false);
     if (!endsPath(error)) throw error;
-    return { result: dead(), traced: pathIn(null) };
+    return { result: dead(), traced: pathIn(null, null) };
   } finally {
     depth--;
     ({ path, pathCapture } = around);
@@ -87,18 +120,44 @@ export function undecided(construct: string, site: string, advice?: string): voi
 
 /** The value that a statement throws. */
 export function thrown(value: unknown, site: string): unknown {
-  if (mode.capture?.isBody === true && mode.capture !== pathCapture) {
-    throw undecidable('throw inside of the function of an operator', site);
-  }
   return noteThrown(value, site);
 }
 
-/** An object whose members are about to change, and which no variable holds. */
-export function target(object: unknown, site: string): unknown {
-  undecided(
-    'a change of an object',
-    site,
-    'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards',
-  );
-  return object;
+/** Record of a call of an async function or generator. */
+interface Suspensions {
+  /** The path on which it began: on another one it would go on from where the first has left it. */
+  readonly home: TracedPath;
+  /** The number of blocks of `try` that it is in. */
+  guards: number;
+  isSuspended: boolean;
+}
+
+export function suspensions(): Suspensions {
+  return { home: path, guards: 0, isSuspended: false };
+}
+
+/** Suspends: the code that runs meanwhile is in none of its blocks of `try`. */
+export function suspended<T>(record: Suspensions, value: T): T {
+  record.isSuspended = true;
+  guard(-record.guards);
+  return value;
+}
+
+/** Goes on with the value that it was resumed with. */
+export function resumed<T>(record: Suspensions, site: string, value: T): T {
+  goOn(record);
+  if (path !== record.home) undecided('yield in a generator that began on another path', site); // prettier-ignore
+  return value;
+}
+
+function goOn(record: Suspensions): void {
+  if (record.isSuspended) guard(record.guards);
+  record.isSuspended = false;
+}
+
+/** Enters the block of a `try`, or leaves it, also where an error or the end of a generator resumes it. */
+export function guardWith(record: Suspensions, by: 1 | -1): void {
+  goOn(record);
+  record.guards += by;
+  guard(by);
 }

@@ -10,8 +10,16 @@ import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { placeOf, undecidable } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
-import { currentPath, isDecided, outermost, type TracedPath, undecided } from './path.js';
-import type { Entry } from './values.js';
+import {
+  currentPath,
+  isDecided,
+  makerOf,
+  noteMaker,
+  outermost,
+  type TracedPath,
+  undecided,
+} from './path.js';
+import { collectRows, type Entry, noteList } from './values.js';
 import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
 /*
@@ -19,11 +27,9 @@ import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
  * decides about collects rows: it can be stacked, and its length is an array.
  */
 
-/** Lists, maps and sets by the path they were made on, which may fill them. */
-const makers = new WeakMap<object, TracedPath>();
-
 /** A list that is made in captured code, behind the proxy that the user's code has. */
 interface RowList {
+  readonly name: string;
   /** The path that made the list. */
   readonly home: TracedPath;
   /** The capture that made it: one of another function may not run for each call. */
@@ -43,12 +49,12 @@ interface RowList {
 /** By their proxies. */
 const rowLists = new WeakMap<object, RowList>();
 
-/** Notes where a list, map or set was made; a plain list may collect rows. */
-export function made(value: object): object {
+/** Notes where an object was made; a plain list may collect rows. `name`: as the source calls it. */
+export function made(value: object, name: string): object {
   const home = currentPath();
   const isPlain = Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype;
-  const kept = isPlain && mode.capture !== null ? rowListOf(value, home) : value;
-  makers.set(kept, home);
+  const kept = isPlain && mode.capture !== null ? rowListOf(value, name, home) : value;
+  noteMaker(kept);
   return kept;
 }
 
@@ -65,17 +71,18 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     object instanceof Map ||
     object instanceof Set ||
     ArrayBuffer.isView(object);
-  if (isCollection && makers.get(object) !== currentPath())
+  if (isCollection && makerOf(object) !== currentPath())
     undecided(
       'a change of a list, map or set',
       site,
-      'declare the list by itself, const list = [], push rows to it, and use kn.stack(list) afterwards',
+      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards',
     );
   return object;
 }
 
-function rowListOf(entries: unknown[], home: TracedPath): object {
+function rowListOf(entries: unknown[], name: string, home: TracedPath): object {
   const list: RowList = {
+    name,
     home,
     capture: outermost(mode.capture),
     entries,
@@ -84,9 +91,9 @@ function rowListOf(entries: unknown[], home: TracedPath): object {
     site: null,
     isLengthUsed: false,
   };
-  const proxy = new Proxy(entries, {
+  const proxy: unknown[] = new Proxy(entries, {
     get: (target, key, receiver) => {
-      if (key === 'push') return pushTo(list);
+      if (key === 'push') return pushTo(list, proxy);
       noteRead(list);
       if (isMutator(key) && isForeign(list)) {
         throw undecidable('a change of a list, map or set', list.site ?? '');
@@ -100,6 +107,7 @@ function rowListOf(entries: unknown[], home: TracedPath): object {
     ...refusals(list),
   });
   rowLists.set(proxy, list);
+  noteList(proxy, entries);
   return proxy;
 }
 
@@ -152,13 +160,19 @@ function isHarmless(key: PropertyKey): boolean {
 }
 
 function usedAsList(list: RowList, key: PropertyKey): TraceError {
-  return new TraceError('captured code pushes to a list, whose entries are then unknown', {
+  const { name } = list;
+  return new TraceError(`captured code pushes to ${name}, whose entries are then unknown`, {
     op: graphDirective,
-    expected: 'kn.stack(list), kn.concat(list), list.length or list.push(row)',
-    actual: `a use of ${String(key)}`,
-    advice: 'stack the list first',
+    expected: `kn.stack(${name}), kn.concat(${name}), ${name}.length or ${name}.push(row)`,
+    actual: useOf(name, key),
+    advice: `stack it first, const rows = kn.stack(${name}), and use rows.slice(i) or for (const row of rows)`,
     ...placeOfPush(list),
   });
+}
+
+function useOf(name: string, key: PropertyKey): string {
+  if (key === Symbol.iterator) return `its entries one by one, as in for...of and ...${name}`;
+  return /^\d+$/.test(String(key)) ? `${name}[${String(key)}]` : `${name}.${String(key)}`;
 }
 
 function placeOfPush({ site }: RowList): { readonly source?: string } {
@@ -195,10 +209,11 @@ function rowsIn(list: RowList): Rows {
 function rowOf(list: RowList, value: unknown): Rows {
   const row = typeof value === 'number' || typeof value === 'boolean' ? array(value) : value;
   if (!(row instanceof NDArray)) {
-    throw new TraceError('captured code pushes a value that is no array', {
+    throw new TraceError(`captured code pushes a value that is no array to ${list.name}`, {
       op: graphDirective,
       expected: 'an array or a number',
       actual: typeof value,
+      advice: 'push arrays of one shape, and collect other values outside of what arrays decide',
       ...placeOfPush(list),
     });
   }
@@ -217,7 +232,7 @@ function checkNumbers(list: RowList): void {
   const { dtypes } = list;
   const other = [...dtypes].find((dtype) => !besideNumbers.has(dtype));
   if (other === undefined || !dtypes.has('number')) return;
-  throw new TraceError('captured code pushes numbers and arrays of another dtype to a list', {
+  throw new TraceError(`captured code pushes numbers and arrays of another dtype to ${list.name}`, {
     op: graphDirective,
     expected: 'numbers, or arrays of one dtype',
     actual: `numbers and ${other}`,
@@ -227,7 +242,7 @@ function checkNumbers(list: RowList): void {
 }
 
 /** The method `push` of a list. */
-function pushTo(list: RowList): (...values: readonly unknown[]) => unknown {
+function pushTo(list: RowList, proxy: object): (...values: readonly unknown[]) => unknown {
   const isUsed = list.isLengthUsed;
   list.isLengthUsed = false;
   return (...values) => {
@@ -236,6 +251,7 @@ function pushTo(list: RowList): (...values: readonly unknown[]) => unknown {
     }
     const isPlain = !isForeign(list) && list.rows.length === 0;
     if (isPlain) return list.entries.push(...values);
+    collectRows(proxy);
     for (const value of values) addRows(list, rowOf(list, value));
     if (!isUsed) return undefined;
     noteRead(list);
@@ -263,15 +279,15 @@ export function addPushed(pushed: Iterable<readonly [list: object, rows: Rows]>)
  */
 export function checkIteration({ pushed, read }: TracedPath): void {
   for (const list of pushed.keys()) {
-    const place = placeOfPush(list as RowList); // Only lists of rows are keys.
     if (read.has(list)) {
-      throw new TraceError('a captured loop reads a list to which it pushes', {
+      const pushedTo = list as RowList; // Only lists of rows are keys.
+      throw new TraceError(`a captured loop reads ${pushedTo.name}, to which it pushes`, {
         op: graphDirective,
         expected: 'uses of the list after the loop',
         actual: 'a use by an iteration, which does not know the rows of those before it',
         advice:
-          'leave the loop by break and use the list after it, or keep what an iteration needs in variables',
-        ...place,
+          'leave the loop by break and use the list after it, or keep what an iteration needs in variables: the latest row, a count',
+        ...placeOfPush(pushedTo),
       });
     }
   }
@@ -307,7 +323,7 @@ installListJoin((given, place, axis) => {
     const joined = own.map((size, i) => (i === at ? mulDim(count, size) : size));
     return operators.moveaxis<NDArray>(rows, 0, at).reshape(joined);
   }
-  throw new ShapeError('arrays that captured code pushes to a list have no such axis', {
+  throw new ShapeError(`arrays that captured code pushes to ${list.name} have no such axis`, {
     op: graphDirective,
     expected: 'an axis of the arrays',
     actual: `axis ${axis} of arrays of rank ${shape.length - 1}`,

@@ -1,9 +1,11 @@
+import { graphDirective } from '../../base/directive.js';
+import { TraceError } from '../../base/errors.js';
 import { check } from '../../ops/control/index.js';
 import { installThrownValues } from '../../ops/control/check.js';
 import { array } from '../arrays/creation.js';
+import { installThrowingBranches, isInBranch } from '../control/captured-cond.js';
 import { withMode } from '../core/mode.js';
-import { isGuarded } from './guarded.js';
-import { placeOf, undecidable } from './host.js';
+import { isGuarded, placeOf, undecidable } from './host.js';
 
 /*
  * A `throw` on a path that a captured array decides is a check in the program, and the rest of the path is dead:
@@ -44,7 +46,7 @@ export function noteThrown(value: unknown, site: string): unknown {
 }
 
 /** Ends a path on which all further paths have thrown. */
-export const deadPath: unique symbol = Symbol('dead path');
+const deadPath: unique symbol = Symbol('dead path');
 
 /**
  * Writes the check for what a statement of the path has thrown; false for other errors.
@@ -60,10 +62,22 @@ export function endsPath(error: unknown): boolean {
   const name = (isError ? value.constructor.name : typeof value) || 'Error';
   const message = isError ? value.message : String(value);
   values.set(keyOf(name, message), value);
-  // Without a frame of a file, the place in the code is told alone.
-  const { source = site } = placeOf(site);
-  withMode({ source }, check.declaration.name, () =>
+  withMode(placeOf(site), check.declaration.name, () =>
     check(array(false, { dtype: 'bool' }), message, name),
   );
   return true;
 }
+
+/** Ends the path around two paths that throw; nothing would be left of the captured function. */
+export function nothingLeft(isDecided: boolean, site?: string): unknown {
+  if (isDecided || isInBranch()) return deadPath;
+  return new TraceError('every path throws', {
+    op: graphDirective,
+    expected: 'a path that ends, of those that captured arrays decide',
+    actual: 'a statement that throws on each',
+    advice: 'throw before the captured code, or return a value on one path',
+    ...(site === undefined ? {} : placeOf(site)),
+  });
+}
+
+installThrowingBranches({ ends: endsPath, nothingLeft: () => nothingLeft(false) });

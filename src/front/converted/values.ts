@@ -7,11 +7,11 @@ import {
   type TreeStructure,
   unflattenTree,
 } from '../../base/attributes/tree.js';
-import { sameShape, symbolsOf } from '../../base/dim/index.js';
+import { sameShape } from '../../base/dim/index.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { array, zeros } from '../arrays/creation.js';
-import { mode } from '../core/mode.js';
+import { array } from '../arrays/creation.js';
+import { absentValues, isKnownSize } from '../control/tracing.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
@@ -58,7 +58,8 @@ export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
   const leaves: NDArray[] = [];
   const layouts = entries.map((entry): PackedLayout => {
     const { what } = entry;
-    const value = withNumbers(what, numberArray(entry, wanted.get(what)), wanted);
+    const given = withoutProxies(numberArray(entry, wanted.get(what)));
+    const value = withNumbers(what, given, wanted);
     const flat = flattened(value);
     if (flat === null) {
       return { what, structure: null, value, types: [], isNumber: false, numbers: noNumbers };
@@ -144,6 +145,68 @@ function dtypeOfNumber(value: unknown): DType | null {
   return isNumberArray(value) ? value.dtype : null;
 }
 
+/** The entries of lists that are made in captured code, by the proxy that the user's code has. */
+const entriesOfLists = new WeakMap<object, readonly unknown[]>();
+
+/** Functions that stand in trees for lists that collect rows, and the lists that they stand for. */
+const standIns = new WeakMap<object, () => object>();
+const listsOf = new WeakMap<() => object, object>();
+
+/** Notes the entries of a list behind a proxy. */
+export function noteList(list: object, entries: readonly unknown[]): void {
+  entriesOfLists.set(list, entries);
+}
+
+/** Notes that a list collects rows: from then on it is no tree of its entries, but one value. */
+export function collectRows(list: object): void {
+  if (standIns.has(list)) return;
+  const standIn = (): object => list;
+  standIns.set(list, standIn);
+  listsOf.set(standIn, list);
+}
+
+/** The object behind a proxy; null for a list that collects rows, which is no container. */
+export function containerOf(value: unknown): object | null {
+  if (typeof value !== 'object' || value === null || standIns.has(value)) return null;
+  const object = entriesOfLists.get(value) ?? value;
+  return isContainer(object) ? object : null;
+}
+
+/** A value with entries in place of proxies, and stand-ins in place of lists that collect rows. */
+function withoutProxies(value: unknown, open: readonly object[] = []): unknown {
+  if (typeof value !== 'object' || value === null || isArray(value)) return value;
+  const standIn = standIns.get(value);
+  if (standIn !== undefined) return standIn;
+  const object = containerOf(value);
+  // What contains itself is no tree, which `flattened` finds.
+  if (object === null || open.includes(object)) return value;
+  const before = Object.entries(object);
+  const after = before.map(([key, entry]) => [key, withoutProxies(entry, [...open, object])] as const); // prettier-ignore
+  if (object === value && after.every(([, entry], i) => entry === before[i][1])) return value;
+  return Array.isArray(object) ? after.map(([, entry]) => entry) : Object.fromEntries(after);
+}
+
+/** The value of a tree, with the lists that functions stand for. */
+function rebuilt(structure: TreeStructure, leaves: readonly NDArray[]): unknown {
+  const withLists = (value: unknown): unknown => {
+    if (typeof value === 'function') return listsOf.get(value as () => object) ?? value;
+    if (typeof value !== 'object' || value === null || isArray(value)) return value;
+    if (Array.isArray(value)) return value.map(withLists);
+    return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withLists(entry)]));
+  };
+  return withLists(unflattenTree(structure, leaves));
+}
+
+/** The number of lists in a tree that collect rows. */
+function standInsIn(structure: TreeStructure): number {
+  if (structure.kind === 'static') {
+    const { value } = structure;
+    return typeof value === 'function' && listsOf.has(value as () => object) ? 1 : 0;
+  }
+  if (structure.kind === 'leaf') return 0;
+  return structure.entries.reduce((sum, entry) => sum + standInsIn(entry), 0);
+}
+
 /** The arrays of a value; null where it has none, or is no tree. */
 function flattened(
   value: unknown,
@@ -197,7 +260,7 @@ function leavesLike(
   const fits = given === undefined || fitsDType(entry.value, given);
   const own = withNumbers(
     what,
-    numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined),
+    withoutProxies(numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined)),
     wanted,
   );
   if (layout.structure === null) {
@@ -208,6 +271,11 @@ function leavesLike(
   const value = alone ? array(Number(entry.value), { dtype: layout.types[0].dtype }) : own;
   const flat = flattened(value);
   if (flat === null || !sameStructure(flat.structure, layout.structure)) {
+    // A list that has begun to collect rows was a tree when the values were first taken apart.
+    if (flat !== null && standInsIn(flat.structure) > standInsIn(layout.structure)) {
+      const name = `lists of ${what} that collect rows, ${standInsIn(flat.structure)}`;
+      if (!wanted.has(name)) want(name, 'bool', wanted);
+    }
     wantNumbers(what, layout.value, own, wanted);
     throw differing(what, layout.value, entry.value, path, other);
   }
@@ -298,10 +366,10 @@ export function unpack(
 ): readonly unknown[] {
   let next = 0;
   return layouts.map(({ structure, value, types, numbers }) => {
-    if (structure === null) return value;
+    if (structure === null) return typeof value === 'function' ? (listsOf.get(value as () => object) ?? value) : value; // prettier-ignore
     const own = leaves.slice(next, (next += types.length));
     for (const k of numbers) asNumber(own[k]);
-    return unflattenTree(structure, own);
+    return rebuilt(structure, own);
   });
 }
 
@@ -314,16 +382,13 @@ export function placeholders(
   layouts: readonly PackedLayout[],
   { mayDiffer }: Pick<Agreement, 'mayDiffer'>,
 ): readonly NDArray[] {
-  const isKnown = (name: string): boolean => mode.capture?.sizes.carrierOf(name) !== undefined;
-  return layouts.flatMap(({ what, types }) =>
-    types.map(({ dtype, shape }) => {
-      const known = shape.map((dim) => ([...symbolsOf(dim)].every(isKnown) ? dim : null));
-      if (mayDiffer || !known.includes(null)) return zeros(known.map((dim) => dim ?? 0), { dtype }); // prettier-ignore
-      throw new TraceError(`${what} has sizes that only the data decides`, {
-        op: graphDirective,
-        actual: typeToString({ dtype, shape }),
-        advice: 'give it on every path',
-      });
-    }),
-  );
+  return layouts.flatMap(({ what, types }) => {
+    const unknown = types.find(({ shape }) => !shape.every(isKnownSize));
+    if (mayDiffer || unknown === undefined) return absentValues(types);
+    throw new TraceError(`${what} has sizes that only the data decides`, {
+      op: graphDirective,
+      actual: typeToString(unknown),
+      advice: 'give it on every path',
+    });
+  });
 }

@@ -1,4 +1,4 @@
-import type { Entry } from './values.js';
+import { containerOf, type Entry } from './values.js';
 
 /** The variables that a construct changes, as closures over them. */
 export interface Variables {
@@ -76,19 +76,15 @@ export function saveVariables({ merged, get }: Variables): Saved {
 }
 
 function membersOf(value: unknown, seen: Set<unknown>): Members | null {
-  if (!isContainer(value) || seen.has(value)) return null;
-  seen.add(value);
+  const object = containerOf(value);
+  if (object === null || seen.has(object)) return null;
+  seen.add(object);
   return {
-    object: value,
-    entries: Object.entries(value).map(
+    object,
+    entries: Object.entries(object).map(
       ([key, entry]) => [key, entry, membersOf(entry, seen)] as const,
     ),
   };
-}
-
-function isContainer(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false;
-  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Gives variables, and the members of the objects they hold, their values from before. */
@@ -123,8 +119,9 @@ export function assignVariables(
   restore(variables, saved);
   const next = variables.merged.map(({ isTree }, i) => {
     const old = saved.values[i];
-    if (!isTree || !isContainer(old) || !isContainer(values[i])) return values[i];
-    replaceMembers(old, values[i]);
+    const [target, source] = [containerOf(old), containerOf(values[i])];
+    if (!isTree || target === null || source === null) return values[i];
+    replaceMembers(target, source);
     return old;
   });
   variables.set([...next, ...saved.values.slice(next.length)]);
@@ -135,8 +132,8 @@ function replaceMembers(target: object, source: object): void {
   const [into, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
   for (const key of Object.keys(into)) if (!Object.hasOwn(from, key)) delete into[key];
   for (const [key, value] of Object.entries(from)) {
-    const old = into[key];
-    if (isContainer(old) && isContainer(value)) replaceMembers(old, value);
-    else if (old !== value) into[key] = value;
+    const [old, inner] = [containerOf(into[key]), containerOf(value)];
+    if (old !== null && inner !== null) replaceMembers(old, inner);
+    else if (into[key] !== value) into[key] = value;
   }
 }

@@ -209,7 +209,8 @@ export class NDArray<D extends DType = DType> extends Tensor {
     if (hint === 'string') return this.toString();
     throw new ArgumentError('JavaScript operators do not work on arrays', {
       expected: 'a method or function: x.add(y), x.mul(2), x.less(y)',
-      advice: 'for one element as a number use x.item()',
+      advice:
+        "for one element as a number use x.item(); in captured code choose with where or cond, or convert the function ('use graph')",
     });
   }
 

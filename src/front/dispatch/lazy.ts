@@ -144,7 +144,7 @@ function refuseTraced(array: NDArray): void {
       op: array.origin?.declaration.name ?? 'an input',
       actual: typeToString(array.type),
       advice:
-        'choose with where or cond, repeat with whileLoop or foreach, or return the array and read it after the call',
+        "choose with where or cond, repeat with whileLoop or foreach, convert the function ('use graph'), or return the array and read it after the call",
     });
   }
   if (array.origin === null || array.origin.capture?.kind === 'trace')

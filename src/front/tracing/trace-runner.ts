@@ -1,6 +1,7 @@
 import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
 import type { IslandReport, PartReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
+import { ArgumentAliases } from './aliases.js';
 import { checkResult } from './cuts.js';
 import type { FieldGuards } from '../fields/guards.js';
 import { GraphRunner } from '../graphs/graph-runner.js';
@@ -19,6 +20,7 @@ export class TraceRunner {
   locals: readonly NDArray[] | null = null;
   readonly #keepsLocals: boolean;
   readonly #fields: FieldGuards;
+  readonly #aliases: ArgumentAliases | null;
   /** True when the trace is one graph with the call's own arguments and results. */
   readonly #isOneGraph: boolean;
 
@@ -33,6 +35,7 @@ export class TraceRunner {
     const options = { save, tier, strict, backend, fallback };
     this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, options));
     this.#keepsLocals = keepsLocals;
+    this.#aliases = ArgumentAliases.of(trace);
     this.#isOneGraph = !keepsLocals && isOneGraph(trace);
   }
 
@@ -58,6 +61,7 @@ export class TraceRunner {
   }
 
   run(given: readonly NDArray[]): readonly NDArray[] {
+    this.#aliases?.refuse(given);
     if (this.#isOneGraph) return this.graphs[0].run(given);
     const { segments, returns, localCount } = this.trace;
     const locals = Array.from({ length: localCount }, (_, local) => given[local]);

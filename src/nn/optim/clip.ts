@@ -6,7 +6,7 @@ import type { NDArray } from '../../front/core/ndarray.js';
 import { isNewGradient, replaceGradient } from '../../front/dispatch/values.js';
 import { minimum, sqrt } from '../../ops/index.js';
 import type { Parameter } from '../parameter.js';
-import { checkParameterMap } from './optimizer.js';
+import { checkParameterMap } from './parameters.js';
 import { anyStep } from './used.js';
 
 const length = valueRule(

@@ -29,7 +29,8 @@ import type { NDArray } from '../../front/core/ndarray.js';
 import { fetchElements } from '../../front/devices/placing.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
-import { Parameter } from '../parameter.js';
+import type { Parameter } from '../parameter.js';
+import { checkFrozen, checkParameterMap } from './parameters.js';
 import { materializeSlots, newSlots, type OptimizerState, readState } from './state.js';
 import { anyStep } from './used.js';
 
@@ -92,6 +93,8 @@ export abstract class Optimizer {
   readonly #state: Map<Parameter, readonly NDArray[]> = new Map();
   readonly #count: NDArray = countArray('steps', 0n);
   /** Update count of each parameter; null when nothing depends on it. */
+  /** The parameters that had no gradient when this was made: state, and those that were frozen. */
+  readonly #untrained: readonly (readonly [string, Parameter])[];
   readonly #updates: NDArray | null;
   readonly #user: GradientUser;
   readonly #update: () => void = hybridize(() => this.#updateAll(), { verify: 'off' });
@@ -118,9 +121,10 @@ export abstract class Optimizer {
     if (options.weightDecay !== undefined) {
       checkArgument(op, 'weightDecay', options.weightDecay, nonNegative);
     }
-    this.parameters = new Map(
-      [...parameters].filter(([, parameter]) => parameter.gradReq !== 'null'),
-    );
+    const isTrained = ([, { gradReq }]: readonly [string, Parameter]): boolean =>
+      gradReq !== 'null';
+    this.parameters = new Map([...parameters].filter(isTrained));
+    this.#untrained = [...parameters].filter((entry) => !isTrained(entry));
     if (this.parameters.size === 0) {
       throw new ArgumentError('there is nothing to train', {
         op,
@@ -182,10 +186,12 @@ export abstract class Optimizer {
    * Updates every parameter whose gradient a backward pass has written since the last step; the others keep
    * their value and state. Without new gradients nothing happens.
    *
-   * @throws ArgumentError, before anything changes, if no backward pass has written any gradient yet.
+   * @throws ArgumentError, before anything changes, if no backward pass has written any gradient yet, or if a
+   * parameter is trained now whose gradReq was null when the optimizer was made.
    * @throws UnsupportedError in captured code, if only the data decides whether a gradient is new.
    */
   step(): void {
+    checkFrozen(`${this.constructor.name}.step`, this.#untrained);
     if (this.#toUpdate().size > 0) return autograd.pause(() => this.#update());
     if (hasUsedGradients(this.#user)) return;
     const [name] = this.parameters.keys();
@@ -377,18 +383,4 @@ function countArray(name: string, start: bigint | BigInt64Array): NDArray {
   count.pin();
   nameArray(count, () => name);
   return count;
-}
-
-/** Refuses a value that is not a map of parameters. */
-export function checkParameterMap(op: string, parameters: unknown): void {
-  const isMap = parameters instanceof Map;
-  if (isMap && [...parameters.values()].every((each) => each instanceof Parameter)) return;
-  throw new ArgumentError('these are not parameters', {
-    op,
-    expected: 'a map from names to parameters',
-    actual: isMap
-      ? `a map with ${describe([...parameters.values()].find((each) => !(each instanceof Parameter)))}`
-      : describe(parameters),
-    advice: 'pass net.parameters()',
-  });
 }

@@ -69,7 +69,7 @@ export interface Branches {
   readonly flows: readonly boolean[];
   /** Results whose type is the same in both branches. */
   readonly isSettled: readonly boolean[];
-  /** By branch and result, the axes whose size in that branch differs from the result's type. */
+  /** By branch and result, the axes along which the gradient may have another size than the result of that branch. */
   readonly loose: readonly [readonly Axes[], readonly Axes[]];
 }
 
@@ -82,4 +82,11 @@ export interface BranchBackward {
   readonly reads: readonly number[];
   /** The operands whose gradients both compute; others have none. */
   readonly gives: readonly number[];
+  /** The sizes that both are passed: a size of the operands of one of the branches, by its name there. */
+  readonly sizes: readonly BranchSize[];
+}
+
+export interface BranchSize {
+  readonly branch: 0 | 1;
+  readonly name: string;
 }

@@ -45,8 +45,8 @@ export interface SplitOptions {
   readonly isKeepable?: (value: Value) => boolean;
   /** Additional types whose dimensions backward must be able to determine. */
   readonly extraTypes?: readonly TensorType[];
-  /** The visible types of incoming gradients. Default: all. */
-  readonly seen?: readonly TensorType[];
+  /** True when backward is passed the sizes of its surroundings; else arrays tell them. Default false. */
+  readonly isPassedSizes?: boolean;
 }
 
 const nothing: SecondCopies = { nodes: new Set(), isApart: false };
@@ -64,7 +64,7 @@ export function splitJoint(
     isRepeatable = () => false,
     isKeepable,
     extraTypes = [],
-    seen = seeds.map(({ type }) => type),
+    isPassedSizes = false,
   }: SplitOptions = {},
 ): Split {
   const ends = [...inputs, ...results.map(({ value }) => value)];
@@ -73,6 +73,7 @@ export function splitJoint(
     if (isHeld(place) && !places.has(value)) places.set(value, place);
   });
   const held = [...places.keys()];
+  const seen = seeds.map(({ type }) => type);
   const finders = isKeepable === undefined ? noFinders : findersOf(joint, seen);
   const { again, values } = chooseSaved({
     program: joint,
@@ -86,13 +87,14 @@ export function splitJoint(
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
-  const all = [...seeds.map(({ type }) => type), ...extraTypes];
-  const { carriers, sizes } = sizesToSave(joint, made, held, given, all);
+  const telling = isPassedSizes ? [] : held;
+  const { carriers, sizes } = sizesToSave(joint, made, telling, given, extraTypes);
   const saved = [...values, ...carriers];
   const extra = saved.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
   const outputs = [...results, ...named(extra, results)];
-  const sizesPlace = sizes.length === 0 ? [] : [ends.length + extra.length];
+  const told = isPassedSizes ? [] : sizes;
+  const sizesPlace = told.length === 0 ? [] : [ends.length + extra.length];
   return {
     forward: eliminateDeadCode(
       part(joint, {
@@ -100,12 +102,14 @@ export function splitJoint(
         belongs: (id) => id < boundary,
         again: nothing,
         outputs,
-        tells: sizes,
+        tells: told,
+        takes: joint.sizes,
       }),
     ),
     backward: part(joint, {
       inputs: saved,
-      sizes,
+      sizes: told,
+      takes: isPassedSizes ? sizes : [],
       seeds,
       belongs: (id) => id >= boundary,
       again: { nodes: again, isApart },
@@ -173,6 +177,8 @@ interface Part {
   readonly inputs: readonly Value[];
   /** Dimensions that one more input tells. */
   readonly sizes?: readonly DimExpr[];
+  /** Size parameters. */
+  readonly takes: readonly DimExpr[];
   readonly seeds?: readonly Value[];
   /** True for nodes of the program. */
   readonly belongs: (id: NodeId) => boolean;
@@ -187,9 +193,9 @@ interface Part {
 
 function part(
   joint: Program,
-  { inputs, sizes = [], seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
+  { inputs, sizes = [], takes, seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
 ): Program {
-  return Program.from(joint, (into) => {
+  const fill = (into: Program): void => {
     const given = new Map<Value, Value>();
     const give = (value: Value): void => {
       const node = joint.node(value.node);
@@ -209,7 +215,8 @@ function part(
       tells.length === 0 ? made : [...made, ...named([toldBy(into, tells)], made, 'sizes')],
     );
     requireKnown(joint, into);
-  });
+  };
+  return Program.from(joint, fill, takes);
 }
 
 /** An array without elements whose shape tells sizes of a program. */

@@ -110,21 +110,20 @@ export abstract class CapturedExpressions extends Form {
         return this.#update(node, use);
       case 'ArrayPattern':
       case 'ObjectPattern':
-        return this.copy(node, (child) => this.#target(child));
+        return this.copy(node, (child) => this.target(child));
       case 'RestElement':
-        return this.copy(node, (child) => this.#target(child));
+        return this.copy(node, (child) => this.target(child));
       case 'AssignmentPattern':
         return this.copy(node, (child) =>
-          child === node.left ? this.#target(child) : this.expression(child),
+          child === node.left ? this.target(child) : this.expression(child),
         );
       case 'CallExpression':
         return this.#mutatingCall(node, use) ?? this.copy(node);
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>
-          child === node.init &&
-          (child.type === 'ArrayExpression' || child.type === 'NewExpression')
-            ? this.call('made', child, this.argument(child))
+          child === node.init && node.id.type === 'Identifier'
+            ? this.#made(child, node.id.name)
             : this.expression(child),
         );
       case 'TaggedTemplateExpression':
@@ -151,6 +150,23 @@ export abstract class CapturedExpressions extends Form {
       default:
         return this.copy(node);
     }
+  }
+
+  /** The initial value of a variable, or of a member of it, with a note of the lists, maps and sets in it. */
+  #made(value: t.Node, name: string): readonly Piece[] {
+    const { type } = value;
+    if (type === 'ArrayExpression' || (type === 'NewExpression' && !name.includes('.'))) {
+      return this.call('made', value, this.argument(value), `'${name}'`);
+    }
+    if (type !== 'ObjectExpression') return this.expression(value);
+    const object = this.copy(value, (property) => {
+      if (property.type !== 'ObjectProperty' || property.computed || property.key.type !== 'Identifier') return this.expression(property); // prettier-ignore
+      const place = `${name}.${property.key.name}`;
+      return this.copy(property, (part) =>
+        part === property.value ? this.#made(part, place) : this.expression(part),
+      );
+    });
+    return this.call('made', value, object, `'${name}'`);
   }
 
   /** A function without parameters that gives the value of an expression. */
@@ -219,12 +235,16 @@ export abstract class CapturedExpressions extends Form {
 
   #assignment(node: t.AssignmentExpression): readonly Piece[] {
     const { operator, left, right } = node;
+    const target = unwrapped(left);
     if (operator === '=') {
+      const place = target.type === 'MemberExpression' ? this.#reference(target) : null;
+      if (place !== null) {
+        return this.call('setMember', node, ...place, this.argument(right), this.site(node));
+      }
       return this.copy(node, (child) =>
-        child === left ? this.#target(child) : this.expression(child),
+        child === left ? this.target(child) : this.expression(child),
       );
     }
-    const target = unwrapped(left);
     const plain = operator.slice(0, -1);
     if (target.type === 'Identifier') {
       const { name } = target;
@@ -248,7 +268,7 @@ export abstract class CapturedExpressions extends Form {
     if (target.type === 'MemberExpression' && convertedOperators.has(plain)) {
       const place = this.#reference(target);
       if (place !== null) {
-        return this.call('update', node, ...place, `'${plain}'`, [
+        return this.call('update', node, ...place, this.site(node), `'${plain}'`, [
           added('() => ('),
           ...this.expression(right),
           added(')'),
@@ -256,6 +276,14 @@ export abstract class CapturedExpressions extends Form {
       }
     }
     if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
+      const { object, computed, property } = target;
+      if (this.#isVariable(object) && !computed && property.type === 'Identifier') {
+        // The variable is read again for the write, which no one can see.
+        const place = `${object.name}.${property.name}`;
+        const value = [added(`() => (${place} = `), ...this.argument(right), added(')')];
+        const changes = this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]); // prettier-ignore
+        return this.call(plain === '&&' ? 'and' : 'or', node, this.site(node), place, value, changes); // prettier-ignore
+      }
       const syntactic = syntacticPlace(target);
       if (syntactic !== null) {
         const { subject, accessors } = syntactic;
@@ -269,7 +297,7 @@ export abstract class CapturedExpressions extends Form {
       }
     }
     return this.copy(node, (child) =>
-      child === left ? this.#target(child) : this.expression(child),
+      child === left ? this.target(child) : this.expression(child),
     );
   }
 
@@ -291,10 +319,11 @@ export abstract class CapturedExpressions extends Form {
     if (target.type === 'MemberExpression') {
       const place = this.#reference(target);
       if (place !== null) {
-        return this.call(node.prefix ? 'stepMember' : 'beforeMember', node, ...place, step);
+        const name = node.prefix ? 'stepMember' : 'beforeMember';
+        return this.call(name, node, ...place, this.site(node), step);
       }
     }
-    return this.copy(node, (child) => this.#target(child));
+    return this.copy(node, (child) => this.target(child));
   }
 
   /** The object and the key of a member, as arguments; null for members that only syntax can name. */
@@ -303,26 +332,23 @@ export abstract class CapturedExpressions extends Form {
     const key = member.computed
       ? this.#hostOnly(member.property)
       : [added(`'${(member.property as t.Identifier).name}'`)];
-    return [this.#base(member.object), key];
+    return [this.argument(member.object), key];
   }
 
-  /** The object whose member changes: what is not held by a variable must not be decided by an array. */
-  #base(object: t.Node): readonly Piece[] {
-    let root = unwrapped(object);
-    while (root.type === 'MemberExpression') root = unwrapped(root.object);
-    const kind = this.file.scopes.references.get(root)?.binding.kind;
-    if (kind !== undefined && kind !== 'free' && kind !== 'import') return this.argument(object);
-    return this.call('target', object, this.argument(object), this.site(object));
+  /** True for the name of a variable whose object is state. */
+  #isVariable(node: t.Node): node is t.Identifier {
+    const kind = this.file.scopes.references.get(node)?.binding.kind;
+    return node.type === 'Identifier' && kind !== undefined && kind !== 'free' && kind !== 'import';
   }
 
   /** The target of an assignment. */
-  #target(node: t.Node): readonly Piece[] {
+  protected target(node: t.Node): readonly Piece[] {
     switch (node.type) {
       case 'MemberExpression':
         return this.#member(node, false);
       case 'ObjectProperty':
         return this.copy(node, (child) =>
-          child === node.value ? this.#target(child) : this.expression(child),
+          child === node.value ? this.target(child) : this.expression(child),
         );
       default:
         return this.expression(node);
@@ -337,9 +363,11 @@ export abstract class CapturedExpressions extends Form {
       if (child !== member.object) {
         return member.computed ? this.#hostOnly(child) : this.expression(child);
       }
-      return isAlways
-        ? this.call('target', child, this.argument(child), this.site(node))
-        : this.#base(child);
+      const object = this.argument(child);
+      if (isAlways) return this.call('target', child, object, this.site(node));
+      const { computed, property } = member;
+      const key = !computed && property.type === 'Identifier' ? `'${property.name}'` : 'null';
+      return this.call('changing', child, object, key, this.site(node));
     });
   }
 

@@ -1,19 +1,19 @@
 import type * as t from '@babel/types';
-import { isCaptured } from '../syntax/scopes.js';
 import { isTypeOnly } from '../syntax/walk.js';
 import type { FileContext } from './form.js';
-import type { FunctionFacts } from './function-facts.js';
+import { type FunctionFacts, suspends } from './function-facts.js';
 import { native, NativeStatements, type Place } from './native-statements.js';
 import { added, type Piece } from './output.js';
 import {
+  completes,
   escapes,
-  isLexical,
   jumping,
+  jumpsOutOf,
   returnsFromInside,
-  isLeftFromNative,
   isLoopStatement,
   labeledBy,
   mayPart,
+  suspensionIn,
   type LoopShape,
 } from './shape.js';
 
@@ -27,7 +27,7 @@ export class CapturedForm extends NativeStatements {
   #numbers = 0;
 
   constructor(file: FileContext, facts: FunctionFacts, node: t.Function) {
-    super(file, facts, returnsFromInside(node.body));
+    super(file, facts, node, !suspends(node) && returnsFromInside(node.body));
     this.#body = node.body;
   }
 
@@ -53,8 +53,8 @@ export class CapturedForm extends NativeStatements {
     const rest = nodes.filter((node) => node.type !== 'FunctionDeclaration' && !isTypeOnly(node));
     for (const [i, node] of rest.entries()) {
       const { next } = place;
-      const isCut = next !== null && this.#isConverted(node) && escapes(node);
-      if (isCut && !this.#isUsedBefore(nodes, rest.slice(i + 1))) {
+      const isCut = next !== null && this.isConverted(node) && escapes(node);
+      if (isCut && !this.facts.isUsedBefore(nodes, rest.slice(i + 1))) {
         const tail = rest.slice(i + 1);
         pieces.push(
           added('return '),
@@ -63,6 +63,8 @@ export class CapturedForm extends NativeStatements {
         pieces.push(added(';'));
         return pieces;
       }
+      const ending = next === null ? this.#ending(rest.slice(i), nodes) : null;
+      if (ending !== null) return [...pieces, ...ending];
       pieces.push(...this.statement(node));
     }
     const isLeft = rest.length > 0 && jumping.has(rest[rest.length - 1].type);
@@ -70,6 +72,27 @@ export class CapturedForm extends NativeStatements {
       pieces.push(added(`return ${this.file.runtime}.end(${place.next});`));
     }
     return pieces;
+  }
+
+  /**
+   * The rest of a list after which control does not go on, as a completion; null for what returns by itself. Such a
+   * list may lie where no continuation can be, inside of `try` and of functions that suspend.
+   */
+  #ending(tail: readonly t.Node[], list: readonly t.Node[]): readonly Piece[] | null {
+    const [first] = tail;
+    if (!this.isConverted(first) || !escapes(first) || this.isFinalized()) return null;
+    const isLast = this.#body.type === 'BlockStatement' && list === this.#body.body;
+    if (!isLast && tail.every(completes)) return null;
+    const isLeaving = ({ type }: t.Node): boolean => type !== 'ReturnStatement';
+    if (tail.some((node) => suspensionIn(node) !== null || jumpsOutOf(node).some(isLeaving))) return null; // prettier-ignore
+    if (this.facts.isUsedBefore(list, tail)) return null;
+    const isTold = this.isReturnTold;
+    this.isReturnTold = true;
+    const closure = this.#closure(tail, []);
+    this.isReturnTold = isTold;
+    const completion = [added('('), ...closure, added(')()')];
+    const value = isTold ? completion : this.call('finish', first, completion);
+    return [added('return '), ...value, added(';')];
   }
 
   /** The continuation that runs statements and then the one after them. */
@@ -91,71 +114,6 @@ export class CapturedForm extends NativeStatements {
     const [only] = nodes;
     const inside = nodes.length === 1 && only.type === 'BlockStatement' ? only.body : nodes;
     return [added(`(${name}) => { `), ...this.list(inside, { next: name, ends }), added(' }')];
-  }
-
-  /** True if names that a continuation declares are used before it. */
-  #isUsedBefore(list: readonly t.Node[], tail: readonly t.Node[]): boolean {
-    if (tail.length === 0) return false;
-    const [start, end] = [tail[0].start!, tail[tail.length - 1].end!];
-    const scope = this.facts.scopeAround(tail[0]);
-    const functions = list.filter(({ type }) => type === 'FunctionDeclaration');
-    return [...scope.bindings.values()].some(
-      ({ kind, declaredAt, references }) =>
-        (kind === 'let' || kind === 'const' || kind === 'class') &&
-        declaredAt >= start &&
-        declaredAt < end &&
-        references.some(
-          ({ identifier }) =>
-            identifier.start! < start ||
-            functions.some(
-              (each) => each.start! <= identifier.start! && identifier.end! <= each.end!,
-            ),
-        ),
-    );
-  }
-
-  /** True if a statement becomes a call of the runtime; the others stay what they are. */
-  #isConverted(node: t.Node): boolean {
-    switch (node.type) {
-      case 'IfStatement':
-      case 'BlockStatement':
-      case 'WhileStatement':
-      case 'DoWhileStatement':
-        return true;
-      case 'ForOfStatement':
-        return !this.facts.usesOwnVariables(node);
-      case 'ForStatement':
-        // Closures keep the loop's variables of their own iteration: that is JavaScript's own loop.
-        return (
-          node.init?.type !== 'VariableDeclaration' ||
-          node.init.kind === 'var' ||
-          ![...this.facts.bindingsOf(node)].some(isCaptured)
-        );
-      case 'SwitchStatement':
-        return (
-          node.cases.every(({ consequent }) => !consequent.some(isLexical)) &&
-          !this.#isLeftOddly(node)
-        );
-      case 'LabeledStatement': {
-        const inner = labeledBy(node);
-        return inner === node ? !this.#isLeftOddly(node) : this.#isConverted(inner);
-      }
-      default:
-        return false;
-    }
-  }
-
-  #isLeftOddly(node: t.Node): boolean {
-    return isLeftFromNative(
-      node,
-      (inner) =>
-        inner.type === 'TryStatement' ||
-        inner.type === 'ForInStatement' ||
-        ((isLoopStatement(inner) ||
-          inner.type === 'SwitchStatement' ||
-          inner.type === 'LabeledStatement') &&
-          !this.#isConverted(inner)),
-    );
   }
 
   /** A statement that jumps may leave, as an expression that gives how it ended. */
@@ -329,16 +287,18 @@ export class CapturedForm extends NativeStatements {
       case 'BlockStatement':
         return this.block(node);
       case 'IfStatement':
-        return escapes(node) ? this.nativeIf(node) : this.#calledIf(node);
+        return escapes(node) || !this.isConverted(node)
+          ? this.nativeIf(node)
+          : this.#calledIf(node);
       case 'LabeledStatement':
       case 'SwitchStatement':
-        if (this.#isConverted(node) && !escapes(node)) return this.#called(node);
+        if (this.isConverted(node) && !escapes(node)) return this.#called(node);
         return this.native(node);
       case 'WhileStatement':
       case 'DoWhileStatement':
       case 'ForStatement':
       case 'ForOfStatement':
-        return this.#isConverted(node) && !escapes(node) ? this.#called(node) : this.native(node);
+        return this.isConverted(node) && !escapes(node) ? this.#called(node) : this.native(node);
       case 'ForInStatement':
         return this.native(node);
       case 'TryStatement':

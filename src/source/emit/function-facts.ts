@@ -129,6 +129,23 @@ export class FunctionFacts {
     );
   }
 
+  /** True if names that the tail of a list of statements declares are used before it. */
+  isUsedBefore(list: readonly t.Node[], tail: readonly t.Node[]): boolean {
+    if (tail.length === 0) return false;
+    const [start, end] = [tail[0].start!, tail[tail.length - 1].end!];
+    const functions = list.filter(({ type }) => type === 'FunctionDeclaration');
+    return [...this.scopeAround(tail[0]).bindings.values()].some(
+      ({ kind, declaredAt, references }) =>
+        (kind === 'let' || kind === 'const' || kind === 'class') &&
+        declaredAt >= start &&
+        declaredAt < end &&
+        references.some(
+          ({ identifier }) =>
+            identifier.start! < start || functions.some((each) => contains(each, identifier)),
+        ),
+    );
+  }
+
   /** The innermost scope around a node, its own left out. */
   scopeAround(node: t.Node): Scope {
     let found = this.#scopes.root;
@@ -202,7 +219,7 @@ function isIntegerLiteral(node: t.Node): boolean {
   return inner.type === 'NumericLiteral' && Number.isSafeInteger(inner.value);
 }
 
-/** True if a function suspends: it cannot be put into closures. */
+/** True for a function that may suspend: its code between two suspensions can be put into closures. */
 export function suspends(node: t.Function): boolean {
   return node.async === true || ('generator' in node && node.generator === true);
 }

@@ -1,9 +1,10 @@
 import type * as t from '@babel/types';
 import { graphDirective } from '../../base/directive.js';
 import { patternNames, type Scope } from '../syntax/scopes.js';
+import { isFunction, visitNodes } from '../syntax/walk.js';
 import { CapturedForm } from './captured.js';
 import type { FileContext, Form } from './form.js';
-import { FunctionFacts, suspends } from './function-facts.js';
+import { FunctionFacts } from './function-facts.js';
 import { HostForm } from './host.js';
 import { callsEval } from './native-statements.js';
 import { added, type Piece } from './output.js';
@@ -18,7 +19,7 @@ import { outsideReads } from './outside-reads.js';
 /** A function as part of code in a form. */
 export function renderFunction(node: t.Function, form: Form): readonly Piece[] {
   const { file } = form;
-  const canCapture = !suspends(node) && !callsEval(node) && !isDeclaration(node);
+  const canCapture = !callsEval(node) && !isDeclaration(node);
   if (form instanceof CapturedForm && canCapture) {
     return withBody(node, form, capturedBody(node, file));
   }
@@ -104,17 +105,23 @@ function reading(node: t.Function, { file }: HostForm, twin: readonly Piece[]): 
 /** A call of the captured form with the parameters; null where it is the same as the host form. */
 function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
   const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
+  if (isGenerator(node) && usesOwnNames(node)) return null;
   const inside = form.statements();
   const isDifferent = inside.some((piece) => 'text' in piece && piece.text.includes(file.runtime));
   if (!isDifferent) return null;
   const names = parameterNames(node);
   if (node.body.type !== 'BlockStatement') {
-    return [added(`((${names.join(', ')}) => (`), ...inside, added(`))(${names.join(', ')})`)];
+    const start = `(${node.async ? 'async ' : ''}(${names.join(', ')}) => (`;
+    return [added(start), ...inside, added(`))(${names.join(', ')})`)];
   }
-  const declared = declaredVars(node, file, names);
+  const declared = form.declarations() + declaredVars(node, file, names);
+  if (isGenerator(node)) {
+    const start = `yield* (${node.async ? 'async ' : ''}function* (${names.join(', ')}) { ${declared}`;
+    return [added(start), ...inside, added(` }).call(${['this', ...names].join(', ')})`)];
+  }
   if (!form.isReturnTold) {
     return [
-      added(`((${names.join(', ')}) => { ${declared}`),
+      added(`(${node.async ? 'async ' : ''}(${names.join(', ')}) => { ${declared}`),
       ...inside,
       added(` })(${names.join(', ')})`),
     ];
@@ -131,13 +138,28 @@ function capturedBody(node: t.Function, file: FileContext): readonly Piece[] {
   const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
   const inside = form.statements();
   if (node.body.type !== 'BlockStatement') return inside;
-  const declared = declaredVars(node, file, parameterNames(node));
+  const declared = form.declarations() + declaredVars(node, file, parameterNames(node));
   if (!form.isReturnTold) return [added(`{ ${declared}`), ...inside, added(' }')];
   return [
     added(`{ return ${file.runtime}.finish(((${form.end}) => { ${declared}`),
     ...inside,
     added(` })()); }`),
   ];
+}
+
+function isGenerator(node: t.Function): boolean {
+  return 'generator' in node && node.generator === true;
+}
+
+/** True if a function uses `arguments` or `super`, which no generator inside of it shares. */
+function usesOwnNames(node: t.Function): boolean {
+  let isFound = false;
+  visitNodes(node.body, (each) => {
+    if (isFunction(each) && each.type !== 'ArrowFunctionExpression') return false;
+    isFound ||= each.type === 'Super' || (each.type === 'Identifier' && each.name === 'arguments');
+    return !isFound;
+  });
+  return isFound;
 }
 
 function parameterNames(node: t.Function): readonly string[] {

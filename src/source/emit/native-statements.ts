@@ -1,11 +1,22 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
-import { CapturedExpressions } from './captured-expressions.js';
+import { isCaptured } from '../syntax/scopes.js';
 import type { FileContext } from './form.js';
-import type { FunctionFacts } from './function-facts.js';
+import { type FunctionFacts, suspends } from './function-facts.js';
 import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';
-import { has, labeledBy, jumpTarget } from './shape.js';
+import {
+  has,
+  isLeftFromNative,
+  isLexical,
+  isLoopStatement,
+  jumpTarget,
+  labeledBy,
+  suspensionIn,
+  suspensionInside,
+  suspensionKeyword,
+} from './shape.js';
+import { SuspendingExpressions } from './suspending-expressions.js';
 
 /** The form of a jump to a statement. */
 export type AssignmentTarget =
@@ -33,22 +44,69 @@ export interface Place {
 export const native: Place = { next: null, ends: [] };
 
 /** Statements of the captured form that stay statements: what decides in them may not be a captured array. */
-export abstract class NativeStatements extends CapturedExpressions {
+export abstract class NativeStatements extends SuspendingExpressions {
   /** The forms of jumps to the statements around. */
   readonly targets: Map<t.Node, AssignmentTarget> = new Map();
   /** True if `return` is told to the runtime, since closures are between it and the function. */
-  readonly isReturnTold: boolean;
+  isReturnTold: boolean;
   /** The number of loops of the runtime around. */
   depth = 0;
+  readonly #function: t.Function;
   #path: readonly t.Node[] = [];
 
-  constructor(file: FileContext, facts: FunctionFacts, isReturnTold: boolean) {
-    super(file, facts);
+  constructor(file: FileContext, facts: FunctionFacts, node: t.Function, isReturnTold: boolean) {
+    super(file, facts, suspends(node), node.body.type === 'BlockStatement');
+    this.#function = node;
     this.isReturnTold = isReturnTold;
   }
 
   abstract list(nodes: readonly t.Node[], place: Place): readonly Piece[];
   abstract statement(node: t.Node): readonly Piece[];
+
+  /** True if a statement becomes a call of the runtime; the others stay what they are. */
+  protected isConverted(node: t.Node): boolean {
+    if (this.suspends && suspensionInside(node) !== null) return false;
+    switch (node.type) {
+      case 'IfStatement':
+      case 'BlockStatement':
+      case 'WhileStatement':
+      case 'DoWhileStatement':
+        return true;
+      case 'ForOfStatement':
+        return !this.facts.usesOwnVariables(node);
+      case 'ForStatement':
+        // Closures keep the loop's variables of their own iteration: that is JavaScript's own loop.
+        return (
+          node.init?.type !== 'VariableDeclaration' ||
+          node.init.kind === 'var' ||
+          ![...this.facts.bindingsOf(node)].some(isCaptured)
+        );
+      case 'SwitchStatement':
+        return (
+          node.cases.every(({ consequent }) => !consequent.some(isLexical)) &&
+          !this.isLeftOddly(node)
+        );
+      case 'LabeledStatement': {
+        const inner = labeledBy(node);
+        return inner === node ? !this.isLeftOddly(node) : this.isConverted(inner);
+      }
+      default:
+        return false;
+    }
+  }
+
+  protected isLeftOddly(node: t.Node): boolean {
+    return isLeftFromNative(
+      node,
+      (inner) =>
+        inner.type === 'TryStatement' ||
+        inner.type === 'ForInStatement' ||
+        ((isLoopStatement(inner) ||
+          inner.type === 'SwitchStatement' ||
+          inner.type === 'LabeledStatement') &&
+          !this.isConverted(inner)),
+    );
+  }
 
   within<R>(node: t.Node, inside: () => R): R {
     const path = this.#path;
@@ -56,6 +114,37 @@ export abstract class NativeStatements extends CapturedExpressions {
     const result = inside();
     this.#path = path;
     return result;
+  }
+
+  /** True inside of a `try` whose `finally` runs after a jump out of it. */
+  protected isFinalized(): boolean {
+    return this.#path.some((node) => node.type === 'TryStatement' && Boolean(node.finalizer));
+  }
+
+  /** The reason why a statement stays what it is, as arguments of the runtime: its place, and a name. */
+  #obstacle(node: t.Node): readonly [site: string, construct: string] {
+    const told = (at: t.Node, construct: string): readonly [string, string] => [this.site(at), `'${construct}'`]; // prettier-ignore
+    const suspension = this.suspends ? suspensionInside(node) : null;
+    if (suspension !== null) return told(suspension, suspensionKeyword(suspension));
+    if (isLoopStatement(node) && !this.isConverted(node)) {
+      return told(node, this.isLeftOddly(node) ? 'a loop that a jump leaves from inside of try' : 'a loop whose variables closures keep'); // prettier-ignore
+    }
+    if (node.type === 'SwitchStatement' && !this.isConverted(node)) {
+      return told(node, this.isLeftOddly(node) ? 'a switch that a jump leaves from inside of try' : 'a switch with declarations of its own'); // prettier-ignore
+    }
+    for (const around of this.#path.toReversed()) {
+      if (around === node || around.type === 'SwitchStatement') continue;
+      if (around.type === 'TryStatement') return told(node, 'a jump out of try');
+      if (around.type === 'ForInStatement') return told(node, 'a jump out of for...in');
+      if (!isLoopStatement(around) || this.isConverted(around)) continue;
+      const inside = this.suspends ? suspensionInside(around) : null;
+      if (inside !== null) return told(inside, suspensionKeyword(inside));
+      return told(node, 'a jump out of a loop whose variables closures keep');
+    }
+    const after = this.suspends ? (suspensionIn(this.#function.body, node.end!) ?? suspensionIn(this.#function.body)) : null; // prettier-ignore
+    return after === null
+      ? told(node, 'a statement with this test')
+      : told(after, suspensionKeyword(after));
   }
 
   /** A pattern without the type that a declaration gives it. */
@@ -79,7 +168,7 @@ export abstract class NativeStatements extends CapturedExpressions {
   nativeIf(node: t.IfStatement): readonly Piece[] {
     return [
       added('if ('),
-      ...this.call('test', node, this.argument(node.test), this.site(node)),
+      ...this.call('test', node, this.argument(node.test), ...this.#obstacle(node)),
       added(') { '),
       ...this.list([node.consequent], native),
       added(' }'),
@@ -92,15 +181,21 @@ export abstract class NativeStatements extends CapturedExpressions {
   /** A `try`: what cannot become a graph passes its handler. */
   nativeTry(node: t.TryStatement): readonly Piece[] {
     const { runtime } = this.file;
+    // A function that suspends leaves the block for a while; for await does so without a word.
+    const [enter, leave] = !this.suspends
+      ? [`${runtime}.guard(1); `, `${runtime}.guard(-1);`]
+      : has(node.block, (inner) => inner.type === 'ForOfStatement' && inner.await === true)
+        ? ['', '']
+        : [this.guarding(1), this.guarding(-1)];
     const block = (child: t.BlockStatement): readonly Piece[] => this.expression(child);
     return [
       added(`${runtime}.undecided('try', ${this.site(node)}); `),
       ...this.copy(node, (child) => {
         if (child === node.block) {
           return [
-            added(`{ try { ${runtime}.guard(1); `),
+            added(`{ try { ${enter}`),
             ...block(node.block),
-            added(` } finally { ${runtime}.guard(-1); } }`),
+            added(` } finally { ${leave} } }`),
           ];
         }
         if (child.type !== 'CatchClause') return this.expression(child);
@@ -128,20 +223,21 @@ export abstract class NativeStatements extends CapturedExpressions {
         return inner === node ? body(child) : this.within(child, () => this.native(child));
       }
       if ('test' in node && child === node.test && node.type !== 'SwitchCase') {
-        return this.call('test', child, this.argument(child), this.site(node));
+        return this.call('test', child, this.argument(child), ...this.#obstacle(node));
       }
       if ('left' in node && child === node.left) return this.#header(child);
       if ('init' in node && child === node.init) return this.#header(child);
       if (node.type === 'ForOfStatement' && child === node.right) {
-        return this.call('rows', child, this.argument(child), this.site(node));
+        if (node.await) return this.expression(child);
+        return this.call('rows', child, this.argument(child), ...this.#obstacle(node));
       }
       if (node.type === 'SwitchStatement') {
         if (child === node.discriminant) {
-          return this.call('subject', child, this.argument(child), this.site(node));
+          return this.call('subject', child, this.argument(child), ...this.#obstacle(node));
         }
         return this.copy(child, (part) =>
           'test' in child && part === child.test
-            ? this.call('subject', part, this.argument(part), this.site(node))
+            ? this.call('subject', part, this.argument(part), ...this.#obstacle(node))
             : this.statement(part),
         );
       }

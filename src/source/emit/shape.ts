@@ -95,13 +95,53 @@ export function escapes(node: t.Node): boolean {
 
 /** True if some node of a kind is in a statement's own code. */
 export function has(root: t.Node, test: (node: t.Node) => boolean): boolean {
-  let found = false;
+  return firstOf(root, test) !== null;
+}
+
+/** The first node of a kind in a statement's own code. */
+function firstOf(root: t.Node, test: (node: t.Node) => boolean): t.Node | null {
+  let found: t.Node | null = null;
   visitNodes(root, (node) => {
     if (node !== root && (isFunction(node) || node.type === 'ClassBody')) return false;
-    found ||= test(node);
-    return !found;
+    if (found === null && test(node)) found = node;
+    return found === null;
   });
   return found;
+}
+
+/** The first place of a node's own code where its function suspends. */
+export function suspensionIn(root: t.Node, from: number = 0): t.Node | null {
+  return firstOf(root, (node) => isSuspension(node) && node.start! >= from);
+}
+
+function isSuspension(node: t.Node): boolean {
+  return (
+    node.type === 'AwaitExpression' ||
+    node.type === 'YieldExpression' ||
+    (node.type === 'ForOfStatement' && node.await === true)
+  );
+}
+
+/** The keyword of a place where a function suspends. */
+export function suspensionKeyword({ type }: t.Node): string {
+  if (type === 'ForOfStatement') return 'for await';
+  return type === 'AwaitExpression' ? 'await' : 'yield';
+}
+
+/** The first suspension in the parts of a statement that would become closures. */
+export function suspensionInside(node: t.Node): t.Node | null {
+  const first = (parts: readonly (t.Node | null | undefined)[]): t.Node | null =>
+    parts.flatMap((part) => (part ? (suspensionIn(part) ?? []) : []))[0] ?? null;
+  switch (node.type) {
+    case 'IfStatement':
+      return first([node.consequent, node.alternate]);
+    case 'SwitchStatement':
+      return first(node.cases);
+    case 'ForOfStatement':
+      return node.await ? node : first([node.left, node.body]);
+    default:
+      return suspensionIn(node);
+  }
 }
 
 /** True if a jump to `target` inside it crosses a statement that stays as it is, such as `try`. */
@@ -121,7 +161,7 @@ export function mayPart(node: t.Node): boolean {
 }
 
 /** False for a statement after which control never goes on, by its syntax. */
-function completes(node: t.Node): boolean {
+export function completes(node: t.Node): boolean {
   if (node.type === 'BlockStatement') return node.body.every(completes);
   if (node.type === 'IfStatement') {
     return completes(node.consequent) || !node.alternate || completes(node.alternate);

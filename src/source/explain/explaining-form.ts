@@ -1,10 +1,10 @@
 import type * as t from '@babel/types';
 import { CapturedForm } from '../emit/captured.js';
 import type { FileContext } from '../emit/form.js';
-import { type CodeSpan, contains, FunctionFacts, suspends } from '../emit/function-facts.js';
+import { type CodeSpan, contains, FunctionFacts } from '../emit/function-facts.js';
 import { callsEval } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
-import { isLoopStatement, jumpsOutOf } from '../emit/shape.js';
+import { jumpsOutOf } from '../emit/shape.js';
 import type { VariableBinding } from '../syntax/scopes.js';
 import { isFunction, visitNodes } from '../syntax/walk.js';
 import type { SourceConstruct, SourceRefusal } from './construct.js';
@@ -22,24 +22,17 @@ interface Found {
   readonly mayChange: boolean;
 }
 
-/** A refusal with the node that it is about. */
-interface Refused {
-  readonly node: t.Node;
-  readonly construct: string;
-}
-
 /**
  * Explains a function by writing its captured form: the constructs are those for which the emitter calls the
  * runtime, with the variables that the same data flow finds.
  */
 export function explainFunction(node: t.Function, file: FileContext): FunctionExplanation {
   const found: (Found & { readonly facts: FunctionFacts })[] = [];
-  const refused: Refused[] = [];
+  const refused: SourceRefusal[] = [];
   const visit = (each: t.Function): void => {
     if ((each as { readonly body?: unknown }).body === undefined) return;
-    const obstacle = suspends(each) ? (each.async ? 'an async function' : 'a generator') : callsEval(each) ? 'a function that calls eval' : null; // prettier-ignore
-    if (obstacle !== null) {
-      refused.push({ node: each, construct: obstacle });
+    if (callsEval(each)) {
+      refused.push({ construct: 'a function that calls eval', ...placeOf(each, file) });
       // It has the host form only; functions inside it have both.
       return visitNodes(each.body, (inner) => !isFunction(inner) || (visit(inner), false));
     }
@@ -54,10 +47,14 @@ export function explainFunction(node: t.Function, file: FileContext): FunctionEx
   const ordered = found.sort((a, b) => a.node.start! - b.node.start! || b.node.end! - a.node.end!);
   return {
     constructs: ordered.map((each) => describeConstruct(each, ordered, file)),
-    refusals: refused
-      .sort((a, b) => a.node.start! - b.node.start!)
-      .map(({ construct, node: at }) => ({ construct, ...placeOf(at, file) })),
+    refusals: distinct(refused).sort((a, b) => a.line - b.line || a.column - b.column),
   };
+}
+
+/** Refusals without those that several statements have for the same reason. */
+function distinct(refused: readonly SourceRefusal[]): SourceRefusal[] {
+  const byText = refused.map((each) => [`${each.line}:${each.column} ${each.construct}`, each] as const); // prettier-ignore
+  return [...new Map(byText).values()];
 }
 
 function placeOf(
@@ -158,10 +155,13 @@ const kinds: Readonly<Record<string, (node: t.Node) => string>> = {
     type === 'ForStatement' ? 'for' : type === 'WhileStatement' ? 'while' : 'do',
 };
 
+/** Functions of the runtime that are given the place and name of what cannot become a graph. */
+const asking: ReadonlySet<string> = new Set(['test', 'rows', 'subject']);
+
 /** The captured form of a function, written to see what it is made of. */
 class ExplainingForm extends CapturedForm {
   readonly found: Found[] = [];
-  readonly refused: Refused[] = [];
+  readonly refused: SourceRefusal[] = [];
 
   override call(
     name: string,
@@ -173,24 +173,25 @@ class ExplainingForm extends CapturedForm {
       const mayChange = !isExpression || args[args.length - 1] !== 'undefined';
       this.found.push({ node, kind: kinds[name](node), mayChange });
     }
+    const [, place, construct] = args;
+    if (asking.has(name) && typeof place === 'string' && typeof construct === 'string') {
+      const [line, column] = place.slice(1, -1).split(':').map(Number);
+      this.refused.push({ construct: construct.slice(1, -1), line, column });
+    }
     return super.call(name, node, ...args);
   }
 
   override native(node: t.Node): readonly Piece[] {
-    this.refused.push({ node, construct: nativeText(node) });
+    if (node.type === 'ForInStatement') this.#refuse(node, 'a loop over the keys of an object');
     return super.native(node);
   }
 
-  override nativeIf(node: t.IfStatement): readonly Piece[] {
-    this.refused.push({
-      node,
-      construct: 'an if that a jump leaves from inside of such a statement',
-    });
-    return super.nativeIf(node);
+  #refuse(node: t.Node, construct: string): void {
+    this.refused.push({ construct, ...placeOf(node, this.file) });
   }
 
   override statement(node: t.Node): readonly Piece[] {
-    if (node.type === 'TryStatement') this.refused.push({ node, construct: 'try' });
+    if (node.type === 'TryStatement') this.#refuse(node, 'try');
     return super.statement(node);
   }
 
@@ -199,19 +200,7 @@ class ExplainingForm extends CapturedForm {
     use?: Parameters<CapturedForm['expression']>[1],
   ): readonly Piece[] {
     const isDelete = node.type === 'UnaryExpression' && node.operator === 'delete';
-    if (isDelete) this.refused.push({ node, construct: 'delete' });
+    if (isDelete) this.#refuse(node, 'delete');
     return super.expression(node, use);
   }
-}
-
-/** A statement that stays JavaScript's own, and why. */
-function nativeText(node: t.Node): string {
-  if (node.type === 'ForInStatement') return 'a loop over the keys of an object';
-  if (node.type === 'LabeledStatement' || node.type === 'SwitchStatement') {
-    return `a ${node.type === 'SwitchStatement' ? 'switch' : 'labeled statement'} with declarations of its own, or that a jump leaves from inside of try`; // prettier-ignore
-  }
-  if (isLoopStatement(node)) {
-    return 'a loop whose variables closures keep, or that a jump leaves from inside of try';
-  }
-  return 'a statement that stays as it is';
 }

@@ -25,7 +25,7 @@ type ValueInfo = Parts<typeof ValueInfoProtoSchema>;
 /** A size: a number, a name, or nothing at all. */
 export type Size = number | string | null;
 
-/** `node('Add', ['a', 'b'], 'c', { axis: 1 })`: whole numbers and lists of them, strings, graphs and tensors. */
+/** `node('Add', ['a', 'b'], 'c', { axis: 1 })`: whole numbers, floats and strings, lists of them, graphs and tensors. */
 export function node(
   opType: string,
   input: readonly string[],
@@ -39,6 +39,8 @@ export function node(
       | { graph: Graph }
       | { tensor: Tensor }
       | { float: number }
+      | { floats: readonly number[] }
+      | { strings: readonly string[] }
     >
   > = {},
 ): Node {
@@ -52,6 +54,14 @@ export function node(
       if ('graph' in value) return { name, type: 5, g: value.graph };
       if ('tensor' in value) return { name, type: 4, t: value.tensor };
       if ('float' in value) return { name, type: 1, f: value.float };
+      if ('floats' in value) return { name, type: 6, floats: [...value.floats] };
+      if ('strings' in value) {
+        return {
+          name,
+          type: 8,
+          strings: value.strings.map((each) => new TextEncoder().encode(each)),
+        };
+      }
       return { name, type: 7, ints: value.map(BigInt) };
     }),
   };

@@ -86,6 +86,16 @@ const programs: Readonly<Record<string, string>> = {
     'const l = [a]; const keep = (x) => { l.push(x); }; for (const r of rows) { keep(r.sum()); if (r.sum().greater(8)) keep(a); } return kn.stack(l);',
   'a list that is assigned too':
     'const l = [a, a.mul(2)]; for (const r of rows) { l[0] = r.sum().add(l[1]); } l.push(a); while (a.greater(1)) { a = a.div(2); l.push(a); } return kn.stack(l);',
+  'a list in an object whose members change':
+    'const s = { l: [a], h: a, n: 0 }; for (const r of rows) { s.h = s.h.add(r.sum()).mul(0.5); s.n++; if (s.h.less(4)) s.l.push(s.h); } return kn.stack(s.l).mul(s.n).add(s.l.length);',
+  'lists in objects in objects, in loops in branches':
+    'const s = { h: a, t: { l: [], m: [a] } }; if (a.greater(5)) { while (s.h.greater(1)) { s.h = s.h.div(2); s.t.l.push(s.h); for (const r of rows) s.t.m.push(r.mul(s.h).sum()); } } s.t.l.push(s.h); return kn.concat([kn.stack(s.t.l), kn.stack(s.t.m)]).mul(s.h);',
+  'a list in an object of which a path changes another member':
+    'const s = { l: [a.mul(2)], h: a }; for (const r of rows) { if (r.sum().less(4)) { s.h = s.h.add(r.sum()); continue; } s.l.push(s.h.mul(r.sum())); } return kn.stack(s.l).add(s.h);',
+  'records of lists, one of which is state':
+    'const s = { l: [], p: [a, a.mul(2)] }; for (const r of rows) { s.p[0] = s.p[1].add(r.sum()).mul(0.5); s.p[1] = s.p[0].mul(0.3); s.l.push(s.p[0]); } return kn.stack(s.l).add(s.p[1]);',
+  'a list in an object that is made anew in each iteration':
+    'const all = []; for (const r of rows) { const s = { l: [r.sum()], h: r.sum().abs() }; while (s.h.greater(1)) { s.h = s.h.div(2); s.l.push(s.h.mul(a)); } all.push(kn.stack(s.l).sum().add(s.h)); } return kn.stack(all);',
   throw:
     "const l = [a]; for (const r of rows) { if (r.slice(0).greater(50)) throw new Error('large'); l.push(r.sum()); } return kn.stack(l);",
 };

@@ -58,6 +58,14 @@ const programs: Readonly<Record<string, string>> = {
   'a switch': `switch (a.sum()) { case 6: throw new RangeError('six'); case 3: return a.mul(3); default: return a; }`,
   'what is after it does not matter': `let i = a.sum(); if (i.less(0)) throw new RangeError('before'); return a.take(i.astype('int32').mod(3));`,
   'a position that would be refused': `if (a.sum().exp().less(1)) throw new RangeError('before'); return a.take(a.sum().astype('int32').minimum(2));`,
+  'a function of cond': `return kn.cond(a.sum().less(0), () => { throw new RangeError('negative'); }, () => a.mul(3));`,
+  'the second function of cond': `return kn.cond(a.sum().greater(0), () => ({ y: a.exp() }), () => { throw new Refused('not positive'); }).y;`,
+  'both functions of a cond in another one': `return kn.cond(a.sum().less(0), () => kn.cond(a.sum().less(-9), () => { throw new RangeError('low'); }, () => { throw new TypeError('negative'); }), () => a.mul(2));`,
+  'a branch with a cond of which both functions throw': `if (a.sum().less(0)) return kn.cond(a.sum().less(-9), () => { throw new RangeError('low'); }, () => { throw new TypeError('negative'); }); return a.mul(2);`,
+  'a function of cond with a size that the data decides': `const mask = a.greater(0); return kn.cond(a.sum().less(0), () => { throw new RangeError('negative'); }, () => kn.booleanMask(a, mask).mul(2)).sum();`,
+  'a function of whileLoop with a branch': `const [, [s]] = kn.whileLoop((s) => s.sum().less(20), (s) => { if (s.sum().less(0.5)) throw new Refused('too small'); return [[], [s.mul(2)]]; }, [a]); return s;`,
+  'a function of foreach with a cond': `const [y] = kn.foreach((row) => [kn.cond(row.less(0), () => { throw new RangeError('a row is negative'); }, () => row.mul(2)), []], a, []); return y;`,
+  'the whole function of foreach in a branch': `if (a.sum().less(0)) kn.foreach(() => { throw new RangeError('negative'); }, a, []); return a.mul(2);`,
   'a value that only a path without it returns': `if (a.sum().less(0)) throw new RangeError('none'); if (a.sum().greater(5)) return a.mul(2); return a;`,
 }; // prettier-ignore
 
@@ -113,10 +121,9 @@ test('modules throw the message', async () => {
   assert.throws(() => run({ input: { data: Float32Array.of(-1, -2), shape: [2] } }), /negative/);
 });
 
-test('inside of try, of a body, and with captured numbers in the text it is refused', () => {
+test('inside of try, and with captured numbers in the text it is refused', () => {
   const codes = {
     'throw inside of try': `try { if (a.sum().less(0)) throw new Error('x'); } catch {} return a;`,
-    'throw inside of the function of an operator': `return kn.cond(a.sum().less(0), () => { throw new Error('x'); }, () => a);`,
   };
   for (const [construct, code] of Object.entries(codes)) {
     const f = fn(code);
@@ -147,12 +154,30 @@ test('an earlier iteration is refused before a statement above that a later one 
   }
 });
 
+test('a function of a loop that always throws does so while it is captured', () => {
+  for (const [code, kind] of [
+    [`kn.foreach(() => { throw new RangeError('x'); }, a, []); return a;`, RangeError],
+    [`kn.whileLoop((s) => s.sum().less(9), () => { throw new TypeError('x'); }, [a]); return a;`, TypeError],
+  ] as const) {
+    assert.throws(() => fn(code)(kn.array([1])), kind);
+    assert.throws(() => kn.hybridize(fn(code))(kn.array([1])), kind);
+  }
+}); // prettier-ignore
+
+test('a throw in the function of an operator inside of try is refused', () => {
+  const f = fn(`try { a = kn.cond(a.sum().less(0), () => { throw new Error('x'); }, () => a); } catch {} return a;`); // prettier-ignore
+  assert.throws(() => kn.hybridize(f)(kn.array([1])), { name: 'TraceError', problem: /throw inside of try/ }); // prettier-ignore
+});
+
 test('where every path throws there is nothing to capture', () => {
   const f = fn(`if (a.sum().less(0)) throw new RangeError('x'); else throw new TypeError('y');`);
-  assert.throws(() => kn.hybridize(f)(kn.array([1])), {
-    name: 'TraceError',
-    problem: 'every path throws',
-  });
+  const both = fn(`return kn.cond(a.sum().less(0), () => { throw new RangeError('x'); }, () => { throw new TypeError('y'); });`); // prettier-ignore
+  for (const each of [f, both]) {
+    assert.throws(() => kn.hybridize(each)(kn.array([1])), {
+      name: 'TraceError',
+      problem: 'every path throws',
+    });
+  }
 });
 
 test('a function that is captured for itself throws to the path that calls it', () => {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Facts } from '../../../src/loop/analysis/facts.js';
 import { Interner } from '../../../src/loop/analysis/intern.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr } from '../../../src/loop/language/nodes.js';
 import { parseKernel } from '../../../src/loop/language/parse.js';
 import * as p from '../../../src/loop/analysis/polynomial.js';
 import { exprText } from '../../../src/loop/language/text.js';
@@ -69,5 +71,22 @@ describe('polynomials and facts', () => {
       ['m - 1 - n', false],
     ];
     for (const [text, holds] of cases) assert.equal(facts.isNonNegative(of(text)), holds, text);
+  });
+
+  it('bounds a local by its value, unless it is assigned', () => {
+    const interner = new Interner();
+    const intern = exprMapper((expr) => interner.intern(expr));
+    const n = e.variable('n', 'i32');
+    for (const isAssigned of [false, true]) {
+      const facts = new Facts(interner.number.bind(interner), [n]);
+      const t = e.variable('t', 'i32');
+      const value = intern(e.min(e.max(n, 2), 7));
+      facts.enterLocal(t, 0, isAssigned ? null : value);
+      const isKnown = (expr: Expr): boolean => facts.isNonNegative(facts.polynomial(intern(expr)));
+      assert.equal(isKnown(e.sub(7, t)), !isAssigned);
+      assert.equal(isKnown(e.sub(t, 2)), !isAssigned);
+      assert.equal(isKnown(e.sub(6, t)), false);
+      assert.equal(isKnown(e.sub(t, 3)), false);
+    }
   });
 });

@@ -7,6 +7,8 @@ const [x, n] = [e.variable('x', 'f32'), e.variable('n', 'i32')];
 const wide = e.variable('wide', 'f32', 4);
 const truth = e.eq(n, 0);
 const data = e.buffer('data', 'f32');
+const meeting = e.buffer('meeting', 'i32');
+const lanes = e.variable('lanes', 'i32', 4);
 const nothing = e.block();
 const callee = e.kernel('callee', [data, n], nothing);
 
@@ -33,6 +35,26 @@ test('nodes that mean nothing cannot be made', () => {
     'an argument of another type': () => e.call(callee, [n, x]),
     'an address of another type': () => e.call(callee, [x, n]),
     'a barrier in floats': () => e.barrier(data, n, n),
+    'a barrier of vectors': () => e.barrier(meeting, n, lanes),
+    'bits of a wider scalar': () => e.bitcast('f64', x),
+    'bits of a narrower scalar': () => e.bitcast('i32', e.variable('y', 'f64')),
+    'bits as truth': () => e.bitcast('bool', n),
+    'bits of truth': () => e.bitcast('i32', truth),
+    'two plain numbers': () => e.add(1, 2),
+    'a remainder of floats': () => e.rem(x, 2),
+    'order of truth': () => e.lt(truth, truth),
+    'bits of a float turned': () => e.not(x),
+    'a negative truth': () => e.neg(truth),
+    'the floor of an integer': () => e.floor(n),
+    'a ramp of one lane': () => e.ramp(n, 1, 1),
+    'a ramp from a vector': () => e.ramp(lanes, 1, 4),
+    'a ramp by a vector': () => e.ramp(n, lanes, 4),
+    'a loop from a vector': () => e.forLoop('i', lanes, n, () => nothing),
+    'a loop to a vector': () => e.forLoop('i', 0, lanes, () => nothing),
+    'a range from a vector': () => e.parallel(lanes, n, 1, () => nothing),
+    'a range to a vector': () => e.parallel(0, lanes, 1, () => nothing),
+    'a range of half steps': () => e.parallel(0, n, 0.5, () => nothing),
+    'a range of step 0': () => e.parallel(0, n, 0, () => nothing),
   };
   for (const [name, make] of Object.entries(wrong)) assert.throws(make, InternalError, name);
 });
@@ -53,4 +75,26 @@ test('blocks in blocks are one, unless they have locals of their own', () => {
   const own = e.block(e.declare(n, e.i32(1)), a);
   const outer = e.block(own, b);
   assert.ok(outer.kind === 'block' && outer.body[0] === own);
+});
+
+test('bits of one width are read as another type, and as their own', () => {
+  assert.equal(e.bitcast('f32', x), x);
+  assert.equal(e.bitcast('bool', truth), truth);
+  for (const [scalar, other] of [
+    ['f32', 'i32'],
+    ['f64', 'i64'],
+  ] as const) {
+    for (const [from, to] of [
+      [scalar, other],
+      [other, scalar],
+    ] as const) {
+      assert.equal(e.bitcast(to, e.variable('y', from, 4)).type, e.exprType(to, 4));
+    }
+  }
+});
+
+test('truth can be compared for equality and turned', () => {
+  for (const made of [e.eq(truth, truth), e.ne(truth, truth), e.not(truth), e.xor(truth, truth)]) {
+    assert.equal(made.type, e.exprType('bool'));
+  }
 });

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import * as e from '../../../src/loop/language/build.js';
 import { interpret } from '../../../src/loop/interpret/interpret.js';
-import { alone, shareOf } from '../../../src/loop/language/team.js';
+import type { Stmt } from '../../../src/loop/language/nodes.js';
+import { alone, type LoopRange, overRange, shareOf } from '../../../src/loop/language/team.js';
 
 /** Where the share of each thread begins and ends. */
 function shares(
@@ -65,5 +66,24 @@ describe('shareOf', () => {
   it('leaves everything to one who is alone', () => {
     const [begin, end] = [e.i32(3), e.variable('end', 'i32')];
     assert.deepEqual(shareOf(alone, begin, end, 4), { begin, end });
+  });
+});
+
+describe('overRange', () => {
+  const out = e.buffer('out', 'i32');
+  const whole = { begin: e.i32(1), end: e.i32(8) };
+
+  it('divides a range that is to be divided, and gives all of another', () => {
+    let given: unknown;
+    const body = (range: LoopRange): Stmt => {
+      given = range;
+      return e.store(out, 0, e.i32(1));
+    };
+    assert.equal(overRange(false, whole, 2, body).kind, 'store');
+    assert.deepEqual(given, whole);
+    const divided = overRange(true, whole, 2, body);
+    assert.ok(divided.kind === 'parallel');
+    assert.deepEqual([divided.begin, divided.end, divided.step], [whole.begin, whole.end, 2]);
+    assert.notDeepEqual(given, whole);
   });
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as e from '../../../src/loop/language/build.js';
-import type { Expr } from '../../../src/loop/language/nodes.js';
+import type { Expr, Stmt } from '../../../src/loop/language/nodes.js';
+import { children, ownExprs, ownStmts } from '../../../src/loop/language/visit.js';
 import { share } from '../../../src/loop/optimize/share.js';
 import { kernelText } from '../../../src/loop/language/text.js';
 import { assertBecomes } from '../before-after.js';
@@ -264,5 +265,29 @@ describe('share', () => {
     for (let i = 0; i < 60; i++) x = e.add(e.mul(x, x), x);
     const lines = kernelText(share(e.kernel('k', [o], e.store(o, 0, x)))).split('\n');
     assert.equal(lines.length, 60 + 4);
+  });
+
+  it('names parts of an expression that is deeper than what recurses over expressions can take', () => {
+    const [x, out] = [e.variable('x', 'f32'), e.buffer('out', 'f32')];
+    let sum: Expr = x;
+    for (let k = 1; k <= 3000; k++) sum = k % 2 === 0 ? e.add(sum, x) : e.mul(sum, k);
+    const shared = share(e.kernel('deep', [out, x], e.store(out, 0, sum)));
+    const heights = new Map<Expr, number>();
+    let operations = 0;
+    const heightOf = (expr: Expr): number => {
+      const own = children(expr);
+      const height = own.length === 0 ? 0 : 1 + Math.max(...own.map(heightOf));
+      if (own.length > 0) operations++;
+      heights.set(expr, height);
+      return height;
+    };
+    const visit = (stmt: Stmt): void => {
+      ownExprs(stmt).forEach(heightOf);
+      ownStmts(stmt).forEach(visit);
+    };
+    visit(shared.body);
+    assert.ok(Math.max(...heights.values()) <= 64);
+    // Every operation is still there, once.
+    assert.equal(operations, 3000);
   });
 });

@@ -1,5 +1,8 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Kernel } from '../../../src/loop/language/nodes.js';
+import type { Kernel, Stmt } from '../../../src/loop/language/nodes.js';
+import { parseKernel } from '../../../src/loop/language/parse.js';
+import { ownStmts } from '../../../src/loop/language/visit.js';
 import { simplifyKernel } from '../../../src/loop/optimize/simplify.js';
 import { vectorize } from '../../../src/loop/optimize/vectorize.js';
 import { assertBecomes } from '../before-after.js';
@@ -230,5 +233,25 @@ describe('vectorize', () => {
         }
       }`,
     );
+  });
+
+  it('makes no loop that has nothing to do, where the length is known', () => {
+    const steps = (begin: number, end: number): readonly (readonly [number, number, number])[] => {
+      const kernel = parseKernel(`kernel k(o: i32[]) { vector for i in ${begin}..${end} { o[i] = i } }`); // prettier-ignore
+      const found: (readonly [number, number, number])[] = [];
+      const visit = (stmt: Stmt): void => {
+        if (stmt.kind === 'for') {
+          assert.ok(stmt.begin.kind === 'const' && stmt.end.kind === 'const');
+          found.push([Number(stmt.begin.value), Number(stmt.end.value), stmt.step]);
+        }
+        ownStmts(stmt).forEach(visit);
+      };
+      visit(vectorize(kernel, { vectorBytes: 64 }).body);
+      return found;
+    };
+    assert.deepEqual(steps(0, 45), [[0, 32, 16], [32, 40, 8], [40, 44, 4], [44, 45, 1]]); // prettier-ignore
+    assert.deepEqual(steps(0, 32), [[0, 32, 16]]);
+    assert.deepEqual(steps(3, 15), [[3, 11, 8], [11, 15, 4]]); // prettier-ignore
+    assert.deepEqual(steps(3, 5), [[3, 5, 1]]);
   });
 });

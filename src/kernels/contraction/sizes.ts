@@ -1,5 +1,5 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr } from '../../../loop/language/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 
 /** The value of a static size, else null. */
 export function known(size: Expr): number | null {
