@@ -1,6 +1,14 @@
 import { type DeviceTarget, kernelFor, type KernelTable } from '../../ops/declare/kernels.js';
 import { productNest } from '../../ops/contraction/matmul-nest.js';
-import { conv, convTranspose, convWeightGradient, matmul } from '../../ops/index.js';
+import {
+  conv,
+  convTranspose,
+  convWeightGradient,
+  matmul,
+  scatter,
+  scatterAdd,
+  takeAdjoint,
+} from '../../ops/index.js';
 import { productOf } from '../contraction/matmul.js';
 import {
   groupedConv,
@@ -8,6 +16,7 @@ import {
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
 import { groupedProduct } from './product/product.js';
+import { gatheringKernel } from './scatter/scatter.js';
 
 /** The kernels of devices whose threads are many and weak, and share memory in groups. */
 const gpuKernels: KernelTable = new Map([
@@ -15,6 +24,7 @@ const gpuKernels: KernelTable = new Map([
   kernelFor(conv, groupedConv),
   kernelFor(convTranspose, groupedConvTranspose),
   kernelFor(convWeightGradient, groupedConvWeightGradient),
+  ...[scatterAdd, scatter, takeAdjoint].map(gatheringKernel),
 ]);
 
 /** A GPU: its threads are the lanes, so that none has vectors of its own. */

@@ -81,7 +81,8 @@ class StructureWriter {
 
   /** False when there is a call, a range or a workgroup in it. */
   #stmt(stmt: Stmt): boolean {
-    if (stmt.kind === 'call' || stmt.kind === 'parallel' || stmt.kind === 'workgroups') return false;
+    if (stmt.kind === 'call' || stmt.kind === 'parallel' || stmt.kind === 'workgroups')
+      return false;
     if (stmt.kind === 'workgroup barrier') return false;
     const operands = ownExprs(stmt);
     visitNew(operands, this.#numbers, this.#expr);
