@@ -15,6 +15,7 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
+import { gpuExpansions } from './expansion/split.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
@@ -40,4 +41,5 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
+  expansions: gpuExpansions,
 };
