@@ -177,7 +177,7 @@ const elementwise: readonly Trial[] = [
 
 /** Every lane of a block becomes a sum of its first and last, and the number of its ends at which `a < b`. */
 const blocks: readonly Trial[] = (['i32', 'i64'] as const).flatMap((kind) => {
-  const left = [...integers[kind].slice(0, 16)];
+  const left = integers[kind].slice(0, 16);
   const right = left.toReversed();
   return [2, 4, 8].flatMap((lanes) => {
     const ends = (list: readonly bigint[], at: number): readonly [bigint, bigint] => {
