@@ -2,6 +2,7 @@ import {
   type Bounds,
   boundsOf,
   type Dim,
+  substituteDim,
   symbol,
   symbolsOf,
   symbolTable,
@@ -89,10 +90,8 @@ export function transform(program: Program, visit: Visit, options: RewriteOption
       if (old.kind === 'call') {
         const adapted = adapt(old, dims, region);
         node = adapted;
-        if (adapted.regions !== old.regions) {
-          changed = true;
-          node = inferredAgain(adapted, old.regions, operands, into, dims);
-        }
+        if (adapted.regions !== old.regions) changed = true;
+        node = inferredAgain(adapted, old, operands, into, dims);
       }
       if (wanted !== undefined && !(node.kind === 'call' && wanted(node, id))) {
         results.push(append(node, operands, into));
@@ -183,7 +182,10 @@ export function instantiate(
       }
       adapted = adapt(node, dims);
     }
-    results.push(append(adapted, movedAll(program.operands(id), results), into));
+    const operands = movedAll(program.operands(id), results);
+    if (adapted.kind === 'call' && node.kind === 'call' && dims !== undefined)
+      adapted = inferredAgain(adapted, node, operands, into, dims);
+    results.push(append(adapted, operands, into));
   }
   return program.outputs.map(({ value }) => moved(value));
 }
@@ -274,22 +276,24 @@ function adapt(
 }
 
 /**
- * A call with other regions, whose results may have types of which more is known. Its own types, and the sizes that
- * it decides, are then those that its operator infers from the new regions.
+ * A call with other regions or in other dimensions, where more may be known of the types of its results. These, and the
+ * sizes that it decides, are then those that its operator infers.
  */
 function inferredAgain(
   node: CallNode,
-  before: readonly Program[],
+  before: CallNode,
   operands: readonly Value[],
   into: Program,
   dims: Map<string, Dim>,
 ): CallNode {
-  const isUnchanged = before.every(({ outputs }, k) =>
+  if (node.regions.length === 0 || node === before) return node;
+  const isMoved = node.decides.length > 0 && node.types !== before.types;
+  const isUnchanged = before.regions.every(({ outputs }, k) =>
     outputs.every(({ value }, i) =>
       isKnownAlike(value.type, node.regions[k].outputs[i].value.type),
     ),
   );
-  if (isUnchanged) return node;
+  if (isUnchanged && !isMoved) return node;
   const decides: DecidedSize[] = [];
   const types = node.op.infer({
     inputs: operands.map(({ type }) => type),
@@ -305,7 +309,12 @@ function inferredAgain(
     // The checks of the program are those of the call as it was.
     require: () => {},
   });
-  reconcile(node, types, dims);
+  const found = new Map<string, Dim>();
+  reconcile(node, types, found);
+  if (found.size > 0) {
+    for (const [name, dim] of dims) dims.set(name, substituteDim(dim, found));
+    for (const [name, dim] of found) if (!dims.has(name)) dims.set(name, dim);
+  }
   return { ...node, types, decides };
 }
 
