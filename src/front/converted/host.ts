@@ -73,40 +73,6 @@ export function subject(value: unknown, site: string, construct = 'a switch'): u
   return typeof element === 'bigint' ? Number(element) : element;
 }
 
-/** `object[key] ||= value` and `object[key] &&= value`. */
-export function assignMember(
-  operator: '||' | '&&',
-  object: unknown,
-  key: unknown,
-  value: () => unknown,
-  site: string,
-): unknown {
-  const members = object as Record<PropertyKey, unknown>;
-  const name = key as PropertyKey;
-  return assignPlace(
-    operator,
-    members,
-    () => members[name],
-    (_, assigned) => (members[name] = assigned),
-    value,
-    site,
-  );
-}
-
-/** The same for a member that only syntax can name: `read` and `write` do so, for an object or a key. */
-export function assignPlace<T>(
-  operator: '||' | '&&',
-  subject: T,
-  read: (subject: T) => unknown,
-  write: (subject: T, value: unknown) => unknown,
-  value: () => unknown,
-  site: string,
-): unknown {
-  const old = read(subject);
-  const isKept = Boolean(test(old, site, `${operator}= of this member`)) === (operator === '||');
-  return isKept ? old : write(subject, value());
-}
-
 /**
  * The place of a construct as an error tells it: the file of the line that runs now, and the line and column as they
  * were written, which a frame has only where source maps are applied. Without a frame of a file, line and column alone.
