@@ -28,6 +28,8 @@ export interface TracedPath {
 export interface SyntacticMember {
   readonly read: (object: never) => unknown;
   readonly write: (object: never, value: unknown) => unknown;
+  /** Its name and its class. */
+  readonly slot: string;
 }
 
 export type MemberKey = PropertyKey | SyntacticMember;

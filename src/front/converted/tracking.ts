@@ -70,13 +70,13 @@ export class Tracking {
         if (met < this.#trace) {
           // An earlier trace has met it, so it was there before the path.
           if (key === null) throw undecidable('a change of an object', site, stateAdvice);
-          if (this.#addMember(object, key, site)) {
+          if (this.#addMember(object, key)) {
             isComplete = false;
             undo.push(undoing(object, key));
           }
           return true;
         }
-        const note = `${site} ${key === null ? '' : idOf(key, site)}`;
+        const note = `${site} ${key === null ? '' : idOf(key)}`;
         if (before[notes.length] === note) own.add(object);
         else {
           isComplete = false;
@@ -96,10 +96,10 @@ export class Tracking {
   }
 
   /** False for a member that is known. */
-  #addMember(object: object, key: MemberKey, site: string): boolean {
+  #addMember(object: object, key: MemberKey): boolean {
     const keys = this.#keys.get(object) ?? new Set<string>();
     this.#keys.set(object, keys);
-    const id = idOf(key, site);
+    const id = idOf(key);
     if (keys.has(id)) return false;
     keys.add(id);
     const variables = memberVariable(object as Members, key);
@@ -111,8 +111,8 @@ export class Tracking {
 type Members = Record<PropertyKey, unknown>;
 
 /** A text that tells members of an object apart; private ones of several classes may have one name. */
-function idOf(key: MemberKey, site: string): string {
-  return typeof key === 'object' ? `private, ${site}` : `${typeof key} ${String(key)}`;
+function idOf(key: MemberKey): string {
+  return typeof key === 'object' ? key.slot : `${typeof key} ${String(key)}`;
 }
 
 /** Gives a member its present value again. */
@@ -141,7 +141,7 @@ function memberVariable(object: Members, key: MemberKey): Variables {
   if (typeof key === 'object') {
     const { read, write } = key;
     return variable(
-      `a private member of ${nameOf(object)}`,
+      `${nameOf(object)}.${key.slot.split(' ')[0]}`,
       () => read(object as never),
       (value) => write(object as never, value),
     );
@@ -272,9 +272,10 @@ export function assignPlace<T>(
   write: (subject: T, value: unknown) => unknown,
   value: () => unknown,
   site: string,
+  slot: string = '',
 ): unknown {
   const old = read(subject);
-  return isKept(operator, old, site) ? old : setPlace(subject, read, write, value(), site);
+  return isKept(operator, old, site) ? old : setPlace(subject, read, write, value(), site, slot);
 }
 
 /** `object.#key = value`. */
@@ -284,8 +285,9 @@ export function setPlace<T>(
   write: (subject: T, value: unknown) => unknown,
   value: unknown,
   site: string,
+  slot: string,
 ): unknown {
-  changing(subject, { read, write }, site);
+  changing(subject, { read, write, slot }, site);
   return write(subject, value);
 }
 
@@ -295,10 +297,11 @@ export function updatePlace<T>(
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   site: string,
+  slot: string,
   operator: string,
   value: () => unknown,
 ): unknown {
-  return setPlace(subject, read, write, op(operator, read(subject), value()), site);
+  return setPlace(subject, read, write, op(operator, read(subject), value()), site, slot);
 }
 
 /** `++object.#key`, `object.#key++` and their like. */
@@ -307,9 +310,10 @@ export function stepPlace<T>(
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   site: string,
+  slot: string,
   by: 1 | -1,
   isPrefix: boolean,
 ): unknown {
-  const set = (next: unknown): unknown => setPlace(subject, read, write, next, site);
+  const set = (next: unknown): unknown => setPlace(subject, read, write, next, site, slot);
   return isPrefix ? set(step(read(subject), by)) : before(read(subject), by, set);
 }

@@ -3,7 +3,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedMembers } from './captured-members.js';
 import type { FileContext, Use } from './form.js';
-import type { CodeSpan, FunctionFacts } from './function-facts.js';
+import { type CodeSpan, type FunctionFacts, isIntegerLiteral } from './function-facts.js';
 import { bitwiseOperators, convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { has, mayPart } from './shape.js';
@@ -87,6 +87,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
           this.thunk(node.consequent),
           this.thunk(node.alternate),
           this.#changedBy(node, [node.consequent, node.alternate]),
+          ...(isIntegerLiteral(node) ? ['true'] : []),
         );
       case 'LogicalExpression':
         return this.#logical(node, use);
@@ -216,7 +217,13 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (operator === '=') {
       const syntactic = this.syntactic(target);
       if (syntactic !== null) {
-        return this.call('setPlace', node, ...syntactic, this.argument(right), this.site(node));
+        return this.call(
+          'setPlace',
+          node,
+          ...syntactic,
+          this.argument(right),
+          ...this.slot(target),
+        );
       }
       const place = target.type === 'MemberExpression' ? this.reference(target) : null;
       if (place !== null) {
@@ -253,7 +260,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (target.type === 'MemberExpression' && convertedOperators.has(plain)) {
       const syntactic = this.syntactic(target);
       if (syntactic !== null) {
-        return this.call('updatePlace', node, ...syntactic, this.site(node), `'${plain}'`, this.thunk(right)); // prettier-ignore
+        return this.call('updatePlace', node, ...syntactic, ...this.slot(target), `'${plain}'`, this.thunk(right)); // prettier-ignore
       }
       const place = this.reference(target);
       if (place !== null) {
@@ -275,7 +282,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       }
       const syntactic = this.syntactic(target);
       if (syntactic !== null) {
-        return this.call('assignPlace', node, `'${plain}'`, ...syntactic, this.thunk(right), this.site(node)); // prettier-ignore
+        return this.call('assignPlace', node, `'${plain}'`, ...syntactic, this.thunk(right), ...this.slot(target)); // prettier-ignore
       }
       const place = this.reference(target);
       if (place !== null) {
@@ -306,7 +313,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (target.type === 'MemberExpression') {
       const syntactic = this.syntactic(target);
       if (syntactic !== null) {
-        return this.call('stepPlace', node, ...syntactic, this.site(node), step, String(node.prefix)); // prettier-ignore
+        return this.call('stepPlace', node, ...syntactic, ...this.slot(target), step, String(node.prefix)); // prettier-ignore
       }
       const place = this.reference(target);
       if (place !== null) {

@@ -1,5 +1,5 @@
 import type * as t from '@babel/types';
-import { unwrapped } from '../syntax/walk.js';
+import { unwrapped, visitNodes } from '../syntax/walk.js';
 import { Form, type Use } from './form.js';
 import { contains } from './function-facts.js';
 import { isPlainKind } from './kinds.js';
@@ -59,6 +59,21 @@ export abstract class CapturedMembers extends Form {
       place.subject === null ? 'undefined' : this.argument(place.subject),
       ...place.accessors,
     ];
+  }
+
+  /** The place of a member that only syntax can name, and a text for the member itself, as arguments. */
+  protected slot(target: t.Node): readonly string[] {
+    const name = target.type === 'MemberExpression' && target.property.type === 'PrivateName' ? target.property.id.name : null; // prettier-ignore
+    if (name === null) return [this.site(target), `'super'`];
+    // The innermost class around that declares the name.
+    let declaring: t.Node = this.file.parsed.file.program;
+    visitNodes(declaring, (node) => {
+      if (!contains(node, target)) return false;
+      const isDeclaring = node.type === 'ClassBody' && node.body.some((member) => 'key' in member && member.key.type === 'PrivateName' && member.key.id.name === name); // prettier-ignore
+      if (isDeclaring) declaring = node;
+      return true;
+    });
+    return [this.site(target), `'#${name} ${declaring.start!}'`];
   }
 
   /** The object and the key of a member, as arguments; null for members that only syntax can name. */

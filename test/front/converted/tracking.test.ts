@@ -85,6 +85,12 @@ for (const [name, text] of Object.entries(programs)) {
   });
 }
 
+test('a choice between integer literals is an index', () => {
+  const f = fn('const k = a.greater(4) ? 0 : a.greater(1) ? 2 : -1; let j; if (a.greater(4)) j = a.less(5) ? 1 : 3; else j = 4; return rows.take(k).add(rows.take(j)).mul(k + 1).sum();'); // prettier-ignore
+  const captured = kn.hybridize(f);
+  for (const value of [9, 3, 0.5]) assert.deepEqual(outcome(captured, value, table), outcome(f, value, table)); // prettier-ignore
+});
+
 test('what an object from outside of the captured function holds is as eager code leaves it', () => {
   const make = (): ((a: kn.NDArray) => kn.NDArray) =>
     converted(`const seen = { last: kn.array(0) };
