@@ -6,5 +6,5 @@ export const rooms = {
   runtime: ['runtime'],
   front: ['front', 'contract'],
   ops: ['ops', 'laws', 'passes'],
-  formats: ['formats', 'onnx'],
+  formats: ['formats', 'onnx', 'nn/array-files'],
 };

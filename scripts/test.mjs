@@ -38,12 +38,18 @@ const variants = {
     { tests: programs, env: { ...compiled, ...divided } },
   ],
   device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
-  memory64: [{ tests: conformance, env: { KAON_ADDRESSES: '64' }, lacks: memory64Lacks() }],
+  memory64: [{ tests: conformance, env: { KAON_ADDRESSES: '64' }, lacks: memory64Lacks }],
   // On the software driver where it has been unpacked, else on what the machine has.
   webgpu: [
     {
-      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu'],
+      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu', 'test/fuzz/webgpu'],
       env: softwareGpu() ?? {},
+    },
+    {
+      tests: ['test/contract/'],
+      env: softwareGpu() ?? {},
+      preload: 'test/support/on-webgpu.js',
+      lacks: (out) => reasonOf(`${out}/test/support/on-webgpu.js`, softwareGpu() ?? {}),
     },
   ],
 };
@@ -54,6 +60,15 @@ function memory64Lacks() {
   return WebAssembly.validate(Uint8Array.from(importsOne))
     ? undefined
     : 'this engine has no memory64';
+}
+
+/** Why a module cannot be loaded, as it says itself; undefined where it can. */
+function reasonOf(module, env) {
+  const { status, stderr } = spawnSync(process.execPath, [`${root}${module}`], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
+  return status === 0 ? undefined : stderr.trim().split('\n').at(-1);
 }
 
 /** Native code that is found to be wrong is not used, and a warning says so: here that is a failure. */
@@ -131,12 +146,13 @@ if (files.length === 0) {
 let failed = run(files, {}) !== 0;
 for (const name of names) {
   for (const { tests, env, preload, lacks } of variants[name]) {
-    if (lacks !== undefined) {
-      console.log(`\n${name}: skipped, ${lacks}`);
-      continue;
-    }
     const shared = testFiles(tests).filter((file) => files.includes(file));
     if (shared.length === 0) continue;
+    const reason = lacks?.(values.out);
+    if (reason !== undefined) {
+      console.log(`\n${name}: skipped, ${reason}`);
+      continue;
+    }
     console.log(
       `\n${name}: ${Object.entries(env)
         .map((entry) => entry.join('='))

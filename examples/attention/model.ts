@@ -96,6 +96,8 @@ export interface TransformerSizes {
   readonly layers: number;
   /** The most tokens of a sequence. */
   readonly capacity: number;
+  /** Number of different tokens. Default: those of the tasks. */
+  readonly vocabulary?: number;
 }
 
 /** A decoder-only transformer: for each token, logits of the next one. */
@@ -105,12 +107,14 @@ export class Transformer extends kn.nn.HybridBlock {
   positions: kn.nn.Embedding;
   layers: Layer[];
   norm: kn.nn.LayerNorm = new kn.nn.LayerNorm();
-  predict: kn.nn.Dense = new kn.nn.Dense(tokenNames.length);
+  predict: kn.nn.Dense;
 
-  constructor({ size, heads, layers, capacity }: TransformerSizes) {
+  constructor(sizes: TransformerSizes) {
     super();
+    const { size, heads, layers, capacity, vocabulary = tokenNames.length } = sizes;
     this.capacity = capacity;
-    this.embed = new kn.nn.Embedding(tokenNames.length, size);
+    this.embed = new kn.nn.Embedding(vocabulary, size);
+    this.predict = new kn.nn.Dense(vocabulary);
     this.positions = new kn.nn.Embedding(capacity, size);
     this.layers = Array.from({ length: layers }, () => new Layer(size, heads));
   }

@@ -13,6 +13,7 @@ import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { withoutGradients } from '../front/graphs/graph-json.js';
 import { lowered } from '../front/graphs/lowered.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
+import { givenSizes } from '../ir/bind.js';
 import { namedInputs, type Program } from '../ir/program.js';
 import { speaksOnlyOf, type Refusal, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
@@ -144,7 +145,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     return isUpdate.has(k) ? [] : [{ name, dtype: value.type.dtype, shape, address: settled(at) }];
   });
   const returned = outputs.flatMap(({ address, shape }) => [address, ...shape]);
-  const symbols = placement.givenSizes;
+  const symbols = givenSizes(placement.program);
   const found = new Set(
     outputs.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)])),
   );

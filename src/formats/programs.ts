@@ -21,9 +21,10 @@ export function composedProgram(
   { inputTypes, outputTypes, attributes }: ComposedCall,
   compose: Composition,
 ): Program {
-  return Program.from(outer, (program) => {
+  const fill = (program: Program): void => {
     const inputs = inputTypes.map((type, i) => program.variable(`x${i}`, type));
     const results = program.assuming(() => compose({ attributes, inputs, outputTypes }));
     program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  });
+  };
+  return Program.from(outer, fill, []);
 }

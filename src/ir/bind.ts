@@ -22,7 +22,7 @@ import {
 import { mapAttributeDims } from '../base/attributes/schema.js';
 import type { DType } from '../base/dtype.js';
 import { DTypeError, GraphError, ShapeError } from '../base/errors.js';
-import type { CallNode } from './program.js';
+import { type CallNode, namedInputs, type Program } from './program.js';
 import { type Shape, type TensorType } from './types.js';
 
 /** A declared shape, with symbols, and the shape that arrives for it. */
@@ -73,6 +73,7 @@ export function bindTypes<D extends Dim>(
   declared: readonly { readonly name: string; readonly type: TensorType }[],
   actual: readonly { readonly dtype: DType; readonly shape: readonly D[] }[],
   op?: string,
+  known?: ReadonlyMap<string, D>,
 ): Map<string, D> {
   if (declared.length !== actual.length) {
     throw new GraphError('the number of inputs differs', {
@@ -91,7 +92,42 @@ export function bindTypes<D extends Dim>(
     }
     return { name, declared: type.shape, actual: actual[i].shape };
   });
-  return bindShapes(matches, op);
+  return bindShapes(matches, op, known);
+}
+
+/**
+ * The symbols of a program bound to the sizes that it is passed, in the order of its size parameters, and to those of
+ * its operands.
+ *
+ * @throws as `bindTypes`; GraphError when the number of sizes differs.
+ */
+export function bindProgram<D extends Dim>(
+  program: Program,
+  actual: readonly { readonly dtype: DType; readonly shape: readonly D[] }[],
+  sizes: readonly D[] = [],
+  op?: string,
+): Map<string, D> {
+  return bindTypes(namedInputs(program), actual, op, passedSizes(program, sizes, op));
+}
+
+function passedSizes<D extends Dim>(
+  { sizes: declared }: Program,
+  sizes: readonly D[],
+  op: string | undefined,
+): Map<string, D> {
+  if (declared.length !== sizes.length) {
+    throw new GraphError('the number of sizes that a program is passed differs', {
+      ...(op === undefined ? {} : { op }),
+      expected: `${declared.length} (${declared.map(({ key }) => key).join(', ')})`,
+      actual: String(sizes.length),
+    });
+  }
+  return new Map(
+    declared.map((size, i) => {
+      checkInBounds(`size ${i}`, { name: size.key, bounds: boundsOf(size) }, sizes[i], op);
+      return [size.key, sizes[i]];
+    }),
+  );
 }
 
 /** The symbols whose sizes arrays of these types determine. */
@@ -149,6 +185,11 @@ export function symbolsOfTypes(types: readonly TensorType[]): Map<string, Bounds
   return table;
 }
 
+/** The sizes that a program knows when it starts, with their ranges: those that it is passed or its inputs bring. */
+export function givenSizes({ inputs, sizes }: Program): Map<string, Bounds> {
+  return symbolsOfShape(sizes, symbolsOfTypes(inputs.map(({ type }) => type)));
+}
+
 interface Equation {
   readonly name: string;
   readonly declared: Shape;
@@ -191,18 +232,25 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
   const rest = subDim(actual, offset);
   const value = floorDivDim(rest, scale);
   if (!sameDim(mulDim(value, scale), rest)) throw mismatch(equation, bindings, op);
-  const { min, max } = boundsOf(value);
-  if (Math.max(0, min) < unknown.bounds.min || max > unknown.bounds.max || max < 0) {
-    const { bounds } = unknown;
-    throw refusal(
-      `input ${equation.name}, axis ${equation.axis}: ${unknown.name} is outside its bounds`,
-      op,
-      `${bounds.min} <= ${unknown.name} <= ${bounds.max}`,
-      `${unknown.name} = ${String(value)}`,
-    );
-  }
+  checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
   bindings.set(unknown.name, value);
   return true;
+}
+
+function checkInBounds(
+  where: string,
+  { name, bounds }: { readonly name: string; readonly bounds: Bounds },
+  value: Dim,
+  op: string | undefined,
+): void {
+  const { min, max } = boundsOf(value);
+  if (Math.max(0, min) >= bounds.min && max <= bounds.max && max >= 0) return;
+  throw refusal(
+    `${where}: ${name} is outside its bounds`,
+    op,
+    `${bounds.min} <= ${name} <= ${bounds.max}`,
+    `${name} = ${String(value)}`,
+  );
 }
 
 /** A dimension as a linear form in its one unbound symbol; null when it has another form. */

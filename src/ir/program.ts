@@ -1,12 +1,13 @@
 import type { Attributes } from '../base/attributes/schema.js';
 import { checkAttributes } from '../base/attributes/schema.js';
-import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim/index.js';
+import type { Bounds, Dim, DimExpr } from '../base/dim/index.js';
 import type { Operator } from './operator.js';
 import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
+import { FreshDims } from './fresh-dims.js';
 import { conditionKey, requireOrKeep, type Requirement } from './requirement.js';
 import { SharedSizes } from './shared-sizes.js';
-import { SizeSources } from './size-sources.js';
+import { nameOfSize, SizeSources } from './size-sources.js';
 import {
   type ConstantData,
   type DataEdge,
@@ -114,16 +115,13 @@ export class Program {
   /** For each name hint, a number below which all names are taken. */
   readonly #nameCounts: Map<string, number> = new Map();
   #outputs: readonly Output[] = [];
+  readonly #parameters: DimExpr[] = [];
   /** Requirements of the check nodes, in their order, and the keys of their conditions. */
   readonly #requirements: Requirement[] = [];
   readonly #required: Set<string> = new Set();
   #source: string | undefined;
   #isAssuming = false;
-  /** The dimension names of the first `#scanned` nodes, and of the program this one is made from. */
-  #dimNames: Set<string> = new Set();
-  #scanned = 0;
-  readonly #dimCounts: Map<string, number> = new Map();
-  #origin: Program | undefined;
+  readonly #freshDims: FreshDims = new FreshDims(this.#values);
   readonly #sizes: SharedSizes = new SharedSizes();
   readonly #sources: SizeSources = new SizeSources();
 
@@ -135,13 +133,19 @@ export class Program {
 
   /**
    * A new program made from another by `fill`. While it is filled, fresh dimensions also avoid the
-   * names of the original, whose later nodes may yet be copied.
+   * names of the original, whose later nodes may yet be copied. Its size parameters are `sizes`, by default those
+   * of the original.
    */
-  static from(original: Program, fill: (program: Program) => void): Program {
+  static from(
+    original: Program,
+    fill: (program: Program) => void,
+    sizes: readonly DimExpr[] = original.sizes,
+  ): Program {
     const program = new Program(original.graph.edgeCount);
-    program.#origin = original;
+    program.#freshDims.origin = original.#freshDims;
+    for (const size of sizes) program.takeSize(size);
     fill(program);
-    program.#origin = undefined;
+    program.#freshDims.origin = undefined;
     return program;
   }
 
@@ -152,6 +156,24 @@ export class Program {
 
   get outputs(): readonly Output[] {
     return this.#outputs;
+  }
+
+  /** Size parameters, each a symbol: sizes that the program is passed as numbers, beside its inputs. */
+  get sizes(): readonly DimExpr[] {
+    return this.#parameters;
+  }
+
+  /** Adds a size parameter, before anything else speaks of the symbol. */
+  takeSize(size: DimExpr): void {
+    if (nameOfSize(size) === null || this.knowsSize(size.key)) {
+      throw new GraphError(`${size.key} cannot be a size parameter`, {
+        op: 'Program.takeSize',
+        expected: 'a symbol of which nothing speaks yet',
+      });
+    }
+    this.#parameters.push(size);
+    this.#sources.take(size);
+    this.#freshDims.exclude(size.key);
   }
 
   /** Conditions of the check nodes, in order. */
@@ -271,7 +293,7 @@ export class Program {
     return this.#sources.decided;
   }
 
-  /** True for a size that an input brings or a call decides. */
+  /** True for a size that the program is passed, an input brings or a call decides. */
   knowsSize(name: string): boolean {
     return this.#sources.isKnown(name);
   }
@@ -313,13 +335,8 @@ export class Program {
   }
 
   /** A symbol that no other dimension of this program uses. */
-  freshDim(hint: string, bounds?: Partial<Bounds>): Dim {
-    this.#scanDims();
-    const stem = hint.replace(/_\d+$/, '');
-    let count = this.#dimCounts.get(stem) ?? 0;
-    while (this.#dimNames.has(`${stem}_${count}`)) count++;
-    this.#dimCounts.set(stem, count + 1);
-    return symbol(`${stem}_${count}`, bounds);
+  freshDim(hint: string, bounds?: Partial<Bounds>): DimExpr {
+    return this.#freshDims.fresh(hint, bounds);
   }
 
   /** An unused name for an input: the hint itself if possible. */
@@ -329,22 +346,6 @@ export class Program {
     while (this.#names.has(`${hint}_${count}`)) count++;
     this.#nameCounts.set(hint, count);
     return `${hint}_${count}`;
-  }
-
-  /** Collected lazily: only programs that ask for fresh dimensions need the names. */
-  #scanDims(): void {
-    if (this.#origin !== undefined) {
-      this.#origin.#scanDims();
-      for (const name of this.#origin.#dimNames) this.#dimNames.add(name);
-      this.#origin = undefined;
-    }
-    for (; this.#scanned < this.#values.length; this.#scanned++) {
-      for (const { type } of this.#values[this.#scanned]) {
-        for (const dim of type.shape) {
-          if (typeof dim !== 'number') symbolsOf(dim, this.#dimNames);
-        }
-      }
-    }
   }
 
   #add(node: ProgramNode, types: readonly TensorType[], operands: readonly Value[]): Value[] {

@@ -1,3 +1,4 @@
+import { sameDim } from '../base/dim/index.js';
 import { attributesKey } from '../base/attributes/key.js';
 import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program } from './program.js';
@@ -9,6 +10,7 @@ import { bitsOf, sameBits } from './bits.js';
 export function sameProgram(a: Program, b: Program): boolean {
   if (a === b) return true;
   if (sizeKey(a) !== sizeKey(b)) return false;
+  if (!a.sizes.every((size, i) => sameDim(size, b.sizes[i]))) return false;
   const isSameEnd = a.outputs.every(({ value: { node, port } }, k) => {
     const other = b.outputs[k].value;
     return node === other.node && port === other.port;
@@ -19,9 +21,9 @@ export function sameProgram(a: Program, b: Program): boolean {
 }
 
 /** Cheap key that equal programs have in common. */
-function sizeKey({ graph, inputs, outputs }: Program): string {
+function sizeKey({ graph, inputs, outputs, sizes }: Program): string {
   const { nodeCount, edgeCount } = graph;
-  return `${nodeCount},${edgeCount},${inputs.length},${outputs.length}`;
+  return `${nodeCount},${edgeCount},${inputs.length},${outputs.length},${sizes.length}`;
 }
 
 /** Programs of which none equals another. */

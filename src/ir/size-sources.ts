@@ -6,10 +6,15 @@ import type { TensorType } from './types.js';
 
 const none: ReadonlySet<string> = new Set();
 
-/** Sources of the sizes of a program: inputs bring them, or calls state that their data decides them. */
+/** Sources of the sizes of a program: it is passed them, inputs bring them, or calls state that their data decides them. */
 export class SizeSources {
   readonly #given: Set<string> = new Set();
   readonly #decided: Map<string, Value> = new Map();
+
+  /** Records a size parameter. */
+  take({ key }: DimExpr): void {
+    this.#given.add(key);
+  }
 
   /** Records the sizes in the type of a new input. Those that a call has decided before remain the call's. */
   give({ shape }: TensorType): void {
@@ -31,7 +36,7 @@ export class SizeSources {
     }
   }
 
-  /** True for a size that an input brings or a call decides. */
+  /** True for a size that the program is passed, an input brings or a call decides. */
   isKnown(name: string): boolean {
     return this.#given.has(name) || this.#decided.has(name);
   }

@@ -34,8 +34,9 @@ import { sameType, type ConstantData, type TensorType } from './types.js';
  * 6. a call decides as many sizes as its operator asks for, within the bounds it states, and has the types that
  *    the operator infers with these sizes;
  * 7. a symbol has one range throughout a program;
- * 8. a dimension that a type or an attribute of a call speaks of comes from an earlier input or is decided by the
- *    call or an earlier one: programs are closed;
+ * 8. a dimension that a type or an attribute of a call speaks of is a size parameter, comes from an earlier input or
+ *    is decided by the call or an earlier one: programs are closed; a call passes each region as many sizes as it
+ *    takes, within their bounds;
  * 9. outputs are values of the program under distinct names;
  * 10. a requirement speaks of dimensions of the program.
  *
@@ -74,6 +75,7 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
   if (seen.has(program)) return;
   const ranges = new Map<string, Bounds>();
   const variables: Value[] = [];
+  for (const size of program.sizes) symbolTable(size, ranges);
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     checkOperands(program, id);

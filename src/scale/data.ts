@@ -25,7 +25,7 @@ export type JobData = ArrayRecord | Dataset<ArrayRecord> | JobFiles;
 export interface Feeding {
   /** Name of the option, for messages. */
   readonly what: string;
-  readonly inputs: readonly StableHloInput[];
+  readonly inputs: readonly StableHloInput<number>[];
   readonly axes: Readonly<Record<string, number>>;
   readonly batch: number;
 }
@@ -121,7 +121,7 @@ function storedFiles(data: JobFiles, { what, inputs }: Feeding): StoredData {
 function unknownInput(
   what: string,
   name: string,
-  inputs: readonly StableHloInput[],
+  inputs: readonly StableHloInput<number>[],
 ): ArgumentError {
   return new ArgumentError(`${what} feeds ${name}, which is no input`, {
     op,

@@ -5,8 +5,9 @@ import { drawingFrom, generatorState } from '../front/dispatch/generator.js';
 import type { NDArray } from '../front/core/ndarray.js';
 import { recipeOf } from '../front/devices/shape-only.js';
 import { bitwiseXor } from '../ops/index.js';
-import { type StableHloInput, toStableHlo } from '../stablehlo/to-stablehlo.js';
+import type { StableHloInput } from '../stablehlo/to-stablehlo.js';
 import type { JobProgram } from './programs.js';
+import { sizedHlo } from './sized.js';
 
 /**
  * The program that makes the elements of arrays of which only the shape is known: those that they would get here, when
@@ -29,7 +30,7 @@ export function drawProgram(wanted: ReadonlyMap<string, NDArray>): JobProgram {
     ),
   );
   const graph = exportGraph({ inputs: draws ? { random } : {}, outputs });
-  const { text, meta } = toStableHlo(graph);
-  const inputs = meta.inputs.map((input): StableHloInput => ({ ...input, kind: 'random' }));
+  const { text, meta } = sizedHlo(graph);
+  const inputs = meta.inputs.map((input): StableHloInput<number> => ({ ...input, kind: 'random' }));
   return { text, meta: { ...meta, inputs } };
 }

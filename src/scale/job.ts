@@ -30,7 +30,7 @@ export interface JobFiles {
 /** @internal A program of the job. */
 export interface StoredProgram {
   readonly file: string;
-  readonly meta: StableHloMeta;
+  readonly meta: StableHloMeta<number>;
 }
 
 /** @internal Data as the file has them. */

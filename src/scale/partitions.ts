@@ -33,7 +33,7 @@ export function checkMesh(mesh: unknown): asserts mesh is JobMesh {
 export function checkRules(
   rules: unknown,
   mesh: JobMesh | undefined,
-  state: readonly StableHloInput[],
+  state: readonly StableHloInput<number>[],
 ): asserts rules is readonly JobRule[] {
   if (!Array.isArray(rules)) throw notRule('rules', rules);
   const names = new Set(state.map(({ name }) => name));
@@ -120,7 +120,7 @@ function checkAxes(at: number, partition: unknown, mesh: JobMesh): void {
 
 function checkDivides(
   at: number,
-  { name, shape }: StableHloInput,
+  { name, shape }: StableHloInput<number>,
   partition: JobPartition,
   mesh: JobMesh | undefined,
 ): void {

@@ -3,21 +3,17 @@ import { array } from '../front/arrays/creation.js';
 import { generatorState } from '../front/dispatch/generator.js';
 import type { NDArray } from '../front/core/ndarray.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
-import {
-  type StableHloInput,
-  type StableHloMeta,
-  type StableHloOutput,
-  toStableHlo,
-} from '../stablehlo/to-stablehlo.js';
+import type { StableHloInput, StableHloMeta, StableHloOutput } from '../stablehlo/to-stablehlo.js';
 
 import { drawProgram } from './draw.js';
+import { sizedHlo } from './sized.js';
 
 const op = 'writeJob';
 
 /** A program of a job, as text. */
 export interface JobProgram {
   readonly text: string;
-  readonly meta: StableHloMeta;
+  readonly meta: StableHloMeta<number>;
 }
 
 /** Programs of a job, which share their state. */
@@ -26,7 +22,7 @@ export interface JobPrograms {
   readonly evaluate?: JobProgram;
   readonly init?: JobProgram;
   /** Arguments other than inputs, of all programs. */
-  readonly arguments: readonly StableHloInput[];
+  readonly arguments: readonly StableHloInput<number>[];
   /** Their first values, but for those that `init` returns. */
   readonly state: ReadonlyMap<string, NDArray>;
 }
@@ -84,17 +80,17 @@ export function writePrograms({ step, evaluate, init }: JobGraphs): JobPrograms 
 
 /** State of several programs, under the names of the first one that reads it. */
 class SharedState {
-  readonly arguments: StableHloInput[] = [];
+  readonly arguments: StableHloInput<number>[] = [];
   readonly values: Map<string, NDArray> = new Map();
   /** Arrays of which only the shape is known. */
   readonly absent: Map<string, NDArray> = new Map();
   readonly #names: Map<unknown, string> = new Map();
 
   add(which: string, graph: StaticGraph): JobProgram {
-    const { text, meta, state } = toStableHlo(graph);
+    const { text, meta, state } = sizedHlo(graph);
     const { reads } = graph.parts;
     const given = meta.inputs.length - reads.length;
-    const inputs = meta.inputs.map((input, i): StableHloInput => {
+    const inputs = meta.inputs.map((input, i): StableHloInput<number> => {
       const read = reads[i - given];
       if (read === undefined) return input;
       // There is one generator; everything else is known by its identity.
@@ -130,7 +126,7 @@ class SharedState {
   }
 }
 
-function refuseChanges({ inputs }: StableHloMeta): void {
+function refuseChanges({ inputs }: StableHloMeta<number>): void {
   const changed = inputs.find(({ kind, next }) => kind === 'array' && next !== null);
   if (changed === undefined) return;
   throw new ArgumentError(`evaluate changes ${changed.name}`, {
@@ -142,8 +138,8 @@ function refuseChanges({ inputs }: StableHloMeta): void {
 }
 
 /** The program that draws first values: its outputs are named after state of the others. */
-function initProgram(graph: StaticGraph, state: readonly StableHloInput[]): JobProgram {
-  const { text, meta } = toStableHlo(graph);
+function initProgram(graph: StaticGraph, state: readonly StableHloInput<number>[]): JobProgram {
+  const { text, meta } = sizedHlo(graph);
   const wrong = meta.inputs.find(({ kind }) => kind !== 'random');
   if (wrong !== undefined) {
     throw new ArgumentError(`init reads ${wrong.name}`, {
@@ -157,9 +153,13 @@ function initProgram(graph: StaticGraph, state: readonly StableHloInput[]): JobP
   return { text, meta };
 }
 
-function checkDrawn(output: StableHloOutput, state: readonly StableHloInput[]): void {
+function checkDrawn(
+  output: StableHloOutput<number>,
+  state: readonly StableHloInput<number>[],
+): void {
   const target = state.find(({ name }) => name === output.name);
-  const typeOf = ({ dtype, shape }: StableHloOutput): string => `${dtype}[${shape.join(', ')}]`;
+  const typeOf = ({ dtype, shape }: StableHloOutput<number>): string =>
+    `${dtype}[${shape.join(', ')}]`;
   if (target !== undefined && typeOf(target) === typeOf(output)) return;
   throw new ArgumentError(
     target === undefined
@@ -174,7 +174,7 @@ function checkDrawn(output: StableHloOutput, state: readonly StableHloInput[]): 
 }
 
 /** Names of the scalars that a program returns besides next values of state. */
-export function metricsOf({ inputs, outputs }: StableHloMeta): readonly string[] {
+export function metricsOf({ inputs, outputs }: StableHloMeta<number>): readonly string[] {
   const next = new Set(inputs.map((input) => input.next));
   return outputs.flatMap(({ name, shape }) => (next.has(name) || shape.length > 0 ? [] : [name]));
 }

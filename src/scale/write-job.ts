@@ -160,7 +160,7 @@ export async function writeJob(folder: string | URL, options: WriteJobOptions): 
   await target.write(jobFiles.job, `${JSON.stringify(job, null, 2)}\n`);
 }
 
-const inputsOf = ({ meta }: JobProgram): readonly StableHloInput[] =>
+const inputsOf = ({ meta }: JobProgram): readonly StableHloInput<number>[] =>
   meta.inputs.filter(({ kind }) => kind === 'input');
 
 /** The axis of the examples of each input of the programs. */

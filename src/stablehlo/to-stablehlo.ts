@@ -1,5 +1,6 @@
 import { type Feeds, feedsRule } from '../artifact/check.js';
 import { checkOptions } from '../base/attributes/options.js';
+import { isStatic } from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
 import { exportModule, refuseDataSizes } from '../formats/stablehlo/export.js';
 import { lowered } from '../front/graphs/lowered.js';
@@ -20,10 +21,11 @@ export interface ToStableHloOptions {
 }
 
 /** An argument of the function `main`. */
-export interface StableHloInput {
+export interface StableHloInput<Size extends number | string = number | string> {
   readonly name: string;
   readonly dtype: DType;
-  readonly shape: readonly number[];
+  /** Sizes; symbolic ones as text, such as `batch`. */
+  readonly shape: readonly Size[];
   /**
    * `input`: fed by the caller. `array`: a parameter or other state, whose first value is in `state`. `random`: the
    * state of the random generator, likewise. `number`: a number of the host, such as the learning rate, likewise.
@@ -34,17 +36,17 @@ export interface StableHloInput {
 }
 
 /** A result of the function `main`. */
-export interface StableHloOutput {
+export interface StableHloOutput<Size extends number | string = number | string> {
   readonly name: string;
   readonly dtype: DType;
-  readonly shape: readonly number[];
+  readonly shape: readonly Size[];
 }
 
 /** Arguments and results in order: what a program that runs the text has to know. */
-export interface StableHloMeta {
+export interface StableHloMeta<Size extends number | string = number | string> {
   readonly version: 1;
-  readonly inputs: readonly StableHloInput[];
-  readonly outputs: readonly StableHloOutput[];
+  readonly inputs: readonly StableHloInput<Size>[];
+  readonly outputs: readonly StableHloOutput<Size>[];
 }
 
 /** A graph as StableHLO. */
@@ -61,8 +63,11 @@ export interface StableHlo {
  * behind Kaon's own passes, and random numbers are the same bit for bit. Parameters and other state are arguments; for
  * one that changes, called `w`, the result `w.next` is its next value. Gradients that arrays keep are not returned.
  *
- * @throws UnsupportedError for sizes that only the data decides and for symbolic ones, naming the operator, its line
- * and the static form; InternalError when a check fails.
+ * Axes that the graph has symbolic sizes for are written as `?`, and computed from the sizes of the inputs. XLA needs
+ * numbers: StableHLO's own passes put them in, as `kaon-player` does for the shapes of each call.
+ *
+ * @throws UnsupportedError for sizes that only the data decides, and for operators that need known ones, naming the
+ * operator, its line and the static form; InternalError when a check fails.
  */
 export function toStableHlo(graph: StaticGraph, options: ToStableHloOptions = {}): StableHlo {
   checkGraph(op, graph);
@@ -81,9 +86,9 @@ export function toStableHlo(graph: StaticGraph, options: ToStableHloOptions = {}
     inputs: named.map(({ name, type }, i): StableHloInput => {
       const read = reads[i - given];
       const kind = read === undefined ? 'input' : read.kind === 'random' ? 'random' : read.kind === 'host' ? 'number' : 'array'; // prettier-ignore
-      return { name, ...known(type), kind, next: stored[i - given]?.next ?? null };
+      return { name, ...described(type), kind, next: stored[i - given]?.next ?? null };
     }),
-    outputs: kept.map((k) => ({ name: outputs[k], ...known(program.outputs[k].value.type) })),
+    outputs: kept.map((k) => ({ name: outputs[k], ...described(program.outputs[k].value.type) })),
   };
   const state = Object.fromEntries(
     stored.flatMap((each, i) => {
@@ -101,10 +106,10 @@ export function toStableHlo(graph: StaticGraph, options: ToStableHloOptions = {}
 
 const op = 'toStableHlo';
 
-/** A type whose sizes are known, as the writer has made sure. */
-function known({ dtype, shape }: { readonly dtype: DType; readonly shape: Shape }): {
+/** A type as data. */
+function described({ dtype, shape }: { readonly dtype: DType; readonly shape: Shape }): {
   readonly dtype: DType;
-  readonly shape: readonly number[];
+  readonly shape: readonly (number | string)[];
 } {
-  return { dtype, shape: shape.map(Number) };
+  return { dtype, shape: shape.map((dim) => (isStatic(dim) ? dim : String(dim))) };
 }

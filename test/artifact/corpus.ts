@@ -38,6 +38,22 @@ export const corpus: Readonly<Record<string, () => Case>> = {
     const masks = bits.map((each) => each.split(' ').map((m) => kn.array([...m].map((bit) => bit === '1')))); // prettier-ignore
     return captured(meet, masks.map(([m, n]): [kn.NDArray, kn.NDArray, kn.NDArray] => [x, m, n])); // prettier-ignore
   },
+  'gradients of a branch whose result is twice a size that it decides': () => {
+    const loss = (x: kn.NDArray, first: kn.NDArray): kn.NDArray => {
+      const some = (): kn.NDArray => kn.booleanMask(x, x.greater(0));
+      const chosen = kn.cond(first, () => kn.concat([some(), some().square()]), () => x.mul(3)); // prettier-ignore
+      return chosen.add(1).square().sum();
+    };
+    const slope = (x: kn.NDArray, first: kn.NDArray): kn.NDArray => kn.grad(loss, [0])(x, first)[0];
+    const both = (x: kn.NDArray, first: kn.NDArray): unknown => [
+      slope(x, first),
+      kn.grad((y: kn.NDArray) => slope(y, first).square().sum())(x),
+    ];
+    const examples = [[1, -2, 3], [-1], [2, 4], []].flatMap((x) =>
+      [true, false].map((bit): [kn.NDArray, kn.NDArray] => [kn.array(x), kn.array(bit)]),
+    );
+    return captured(both, examples, [['n'], null]);
+  },
   'conversions that would round twice by way of float32': () => {
     const near = [1 + 2 ** -11 + 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 65520 * (1 - 2 ** -50), -(2 ** -25) * (1 + 2 ** -40)]; // prettier-ignore
     const great = [2n ** 62n + 2n ** 54n + 1n, -(2n ** 60n) - 2n ** 36n - 1n, 257n, -1n];

@@ -13,6 +13,7 @@ import { Storage } from '../../src/runtime/memory/storage.js';
 import {
   bindSizes,
   generator,
+  type SampleCase,
   sampleCases,
   sampleOperands,
   sampleProgram,
@@ -56,17 +57,66 @@ function decidesResults({ outputs }: Program): boolean {
   return outputs.some(({ value }) => value.type.shape.some((dim) => typeof dim !== 'number'));
 }
 
+/** Extents from which on workgroups of several sizes work, each beside small ones. */
+const longExtents = [67, 1030];
+
+/** Sizes for the named extents of a sample: one of them is long, in turn, or all are longer than half a tile. */
+function longSizes({ declaration, sample }: SampleCase): readonly ReadonlyMap<string, number>[] {
+  const names = [...bindSizes(sample, () => 1).keys()];
+  // Windows multiply what there is to compute.
+  if (declaration.name.startsWith('conv')) return [bindSizes(sample, () => 19)];
+  const long = names.flatMap((name) =>
+    longExtents.map((extent) => bindSizes(sample, (other) => (other === name ? extent : 3))),
+  );
+  return names.length < 2 ? long : [...long, bindSizes(sample, () => 37)];
+}
+
+/** Small sizes, and what no team divides evenly. */
+function smallSizes(
+  { sample }: SampleCase,
+  random: () => number,
+): readonly ReadonlyMap<string, number>[] {
+  // prettier-ignore
+  return choices.map((base) =>
+    bindSizes(sample, () => (base < 2 ? base : choices[Math.floor(random() * choices.length)])),
+  );
+}
+
+/** True for an operator that workgroups compute. Products of so many factors leave the range of float32. */
+function isGrouped({ name, family }: SampleCase['declaration']): boolean {
+  if (family === 'contraction') return name === 'matmul' || name.startsWith('conv');
+  if (family !== 'reduction' && family !== 'normalization') return false;
+  return name !== 'prod' && !name.startsWith('attention');
+}
+
+/** Tests that operators compute on devices what they compute on the CPU, for sizes that are worth a workgroup. */
+export function testWorkgroupsOnDevices(
+  queues: readonly DeviceQueue[],
+  skip: string | false = false,
+): void {
+  const cases = sampleCases(registry.values()).filter(({ declaration }) => isGrouped(declaration));
+  testCases(queues, skip, cases, 'workgroups compute what the CPU does', longSizes);
+}
+
 /** Tests that each operator computes on devices what it computes on the CPU. */
 export function testOnDevices(queues: readonly DeviceQueue[], skip: string | false = false): void {
-  for (const sampleCase of dealt(sampleCases(registry.values()))) {
+  const cases = sampleCases(registry.values());
+  testCases(queues, skip, cases, 'a device computes what the CPU does', smallSizes);
+}
+
+function testCases(
+  queues: readonly DeviceQueue[],
+  skip: string | false,
+  cases: readonly SampleCase[],
+  law: string,
+  sizesOf: (sampleCase: SampleCase, random: () => number) => readonly ReadonlyMap<string, number>[],
+): void {
+  for (const sampleCase of dealt(cases)) {
     const { sample, label } = sampleCase;
 
-    test(`${label}: a device computes what the CPU does`, { skip }, async () => {
+    test(`${label}: ${law}`, { skip }, async () => {
       const random = generator(label.length + sample.args.length);
-      for (const base of choices) {
-        const sizes = bindSizes(sample, () =>
-          base < 2 ? base : choices[Math.floor(random() * choices.length)],
-        );
+      for (const sizes of sizesOf(sampleCase, random)) {
         const program = sampleProgram(sampleCase, { sizes });
         const operands = sampleOperands(sample, sizes, random);
         const expected = compile(program, { tier: 'wasm' }).run(operands);

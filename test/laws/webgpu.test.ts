@@ -2,15 +2,19 @@ import { after } from 'node:test';
 import { DeviceQueue } from '../../src/runtime/device/queue.js';
 import { setUpWebGpu } from '../../src/runtime/webgpu/setup.js';
 import { gpuForTests } from '../support/webgpu.js';
-import { testOnDevices } from './on-devices.js';
+import { testWorkgroupsOnDevices, testOnDevices } from './on-devices.js';
 
 /* Every operator computes by WebGPU what it computes on the CPU. */
 
 const gpu = await gpuForTests();
-if (typeof gpu === 'string') testOnDevices([], gpu);
-else {
+if (typeof gpu === 'string') {
+  testOnDevices([], gpu);
+  testWorkgroupsOnDevices([], gpu);
+} else {
   gpu.close();
   const backend = await setUpWebGpu();
-  testOnDevices([new DeviceQueue(backend)]);
+  const queues = [new DeviceQueue(backend)];
+  testOnDevices(queues);
+  testWorkgroupsOnDevices(queues);
   after(() => backend.close());
 }

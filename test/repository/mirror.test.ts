@@ -11,6 +11,7 @@ const topics: Readonly<Record<string, string>> = {
   'front/dynamic': 'arrays whose sizes the data decides, eager and captured',
   'front/memory': 'what arrays, recordings and captured code leave in memory',
   'passes/control': 'loops and branches through the whole pipeline',
+  'source/random': 'random programs with control flow, in every form that captured code has',
 };
 
 /** Test folders beside those of the floors. */

@@ -17,6 +17,9 @@ const changing = training(rates);
 changing.net.call(data.x);
 
 const forward = kn.hybridize((batch: typeof data) => ({ y: net.call(batch.x).add(batch.y.reshape([-1, 1])) })); // prettier-ignore
+const open = kn.hybridize(({ x }: typeof data) => ({ y: net.call(x) }), {
+  dynamic: [['rows', null], ['rows']],
+});
 const drawn = (shape: readonly number[], name: string): kn.StaticGraph =>
   kn.hybridize(() => ({ [name]: kn.random.normal(shape) })).graphFor();
 
@@ -46,6 +49,7 @@ const refused: readonly (readonly [
   [{ steps: 0 }, kn.ArgumentError, /steps/],
   [{ seed: -1 }, kn.ArgumentError, /seed/],
   [{ step }, kn.ArgumentError, /graph/],
+  [{ evaluate: open.graphFor(data) }, kn.UnsupportedError, /x has symbolic sizes.*\[rows, 5\].*leave `dynamic` out/s], // prettier-ignore
   [{ step: evaluate.graphFor(data) }, kn.ArgumentError, /changes no state/],
   [{ step: changing.step.graphFor(data) }, kn.ArgumentError, /learning_rate changes.*schedule/s],
   [{ schedule: { rate: [1, 1, 1, 1] } }, kn.ArgumentError, /no number of the step.*learning_rate/s],

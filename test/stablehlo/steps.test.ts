@@ -16,9 +16,9 @@ interface OwnRun extends Pick<TrainingStep, 'batches'> {
 
 const numbersOf = (array: kn.NDArray): number[] => kn.reshape(array, [-1]).astype('float64').tolist() as number[]; // prettier-ignore
 
-function ownRun(make: () => TrainingStep): OwnRun {
+function ownRun(make: (typeof trainingSteps)[string]): OwnRun {
   kn.random.seed(3);
-  const { step, batches } = make();
+  const { step, batches } = make({});
   step(batches[0]);
   const graph = step.graphFor(batches[0]);
   const module = toStableHlo(graph);
@@ -48,7 +48,7 @@ for (const [name, make] of Object.entries(trainingSteps)) {
     : 'the text is written';
   test(`${name}: ${title}`, () => {
     kn.random.seed(3);
-    const { step, batches } = make();
+    const { step, batches } = make({});
     step(batches[0]);
     const graph = step.graphFor(batches[0]);
     const feeds = Object.fromEntries(graph.inputNames.map((input) => [input, batches[0][input]]));

@@ -27,6 +27,7 @@ function batchesOf(make: () => Arrays): readonly Arrays[] {
 
 /** A step of an optimizer, captured as one function. */
 function stepOf(
+  options: kn.HybridizeOptions,
   optimizer: kn.optim.Optimizer,
   loss: (batch: Arrays) => kn.NDArray,
 ): TrainingStep['step'] {
@@ -35,15 +36,17 @@ function stepOf(
     result.backward();
     optimizer.step();
     return result;
-  });
+  }, options);
 }
 
 const labels = (shape: readonly number[], classes: number): kn.NDArray =>
   kn.random.randint(0, classes, shape);
 
-/** Whole training steps by name. */
-export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
-  'MLP with dropout and Adam': () => {
+/** Whole training steps by name, captured with options. */
+export const trainingSteps: Readonly<
+  Record<string, (options: kn.HybridizeOptions) => TrainingStep>
+> = {
+  'MLP with dropout and Adam': (options) => {
     const batches = batchesOf(() => ({ x: kn.random.normal([rows, 24]), y: labels([rows], 8) }));
     const net = new nn.Sequential(
       new nn.Dense(32, { activation: 'relu' }),
@@ -52,9 +55,9 @@ export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
     ).initialize();
     net.call(batches[0].x);
     const optimizer = new optim.Adam(net.parameters(), { learningRate: 0.01 });
-    return { step: stepOf(optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
+    return { step: stepOf(options, optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
   },
-  'convolution with batch norm and SGD': () => {
+  'convolution with batch norm and SGD': (options) => {
     const batches = batchesOf(() => ({
       x: kn.random.normal([rows, 3, 6, 6]),
       y: labels([rows], 4),
@@ -69,9 +72,9 @@ export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
     ).initialize();
     net.call(batches[0].x);
     const optimizer = new optim.SGD(net.parameters(), { learningRate: 0.05, momentum: 0.9 });
-    return { step: stepOf(optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
+    return { step: stepOf(options, optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
   },
-  'LSTM and Adam': () => {
+  'LSTM and Adam': (options) => {
     const batches = batchesOf(() => ({ x: kn.random.normal([rows, 6, 8]), y: labels([rows], 4) }));
     class Net extends nn.HybridBlock {
       readonly lstm = new nn.LSTM(16);
@@ -84,9 +87,9 @@ export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
     const net = new Net().initialize();
     net.call(batches[0].x);
     const optimizer = new optim.Adam(net.parameters(), { learningRate: 0.01 });
-    return { step: stepOf(optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
+    return { step: stepOf(options, optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
   },
-  'LSTM cell with lengths as a mask and Adam': () => {
+  'LSTM cell with lengths as a mask and Adam': (options) => {
     const time = 6;
     const batches = batchesOf(() => ({
       x: kn.random.normal([time, rows, 8]),
@@ -119,11 +122,11 @@ export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
     net.call(batches[0].x, batches[0].exists);
     const optimizer = new optim.Adam(net.parameters(), { learningRate: 0.01 });
     return {
-      step: stepOf(optimizer, ({ x, exists, y }) => nn.loss.softmaxCrossEntropy(net.call(x, exists), y).mean()), // prettier-ignore
+      step: stepOf(options, optimizer, ({ x, exists, y }) => nn.loss.softmaxCrossEntropy(net.call(x, exists), y).mean()), // prettier-ignore
       batches,
     };
   },
-  'cond and a bounded whileLoop': () => {
+  'cond and a bounded whileLoop': (options) => {
     const batches = batchesOf(() => ({ x: kn.random.normal([rows, 4]) }));
     const w = new nn.Parameter({ shape: [4, 4], init: nn.initializer.xavier });
     w.initialize();
@@ -145,9 +148,9 @@ export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
       );
       return total.add(rowsOut.sum().mul(0.1));
     };
-    return { step: stepOf(optimizer, loss), batches };
+    return { step: stepOf(options, optimizer, loss), batches };
   },
-  'transformer with dropout and AdamW': () => {
+  'transformer with dropout and AdamW': (options) => {
     const time = 8;
     const batches = batchesOf(() => ({ x: labels([rows, time], 12), y: labels([rows, time], 12) }));
     const net = new nn.Sequential(
@@ -164,6 +167,6 @@ export const trainingSteps: Readonly<Record<string, () => TrainingStep>> = {
       weightDecay: 0.01,
       epsilon: 1e-3,
     });
-    return { step: stepOf(optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
+    return { step: stepOf(options, optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
   },
 };

@@ -4,7 +4,9 @@ import { type BufferArgument, memoryOf } from '../../src/loop/interpret/frame.js
 import { interpretApart } from '../../src/loop/interpret/interpret.js';
 import type { Kernel } from '../../src/loop/language/nodes.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
+import { verifyKernel } from '../../src/loop/language/verify.js';
 import { rangesIn } from '../../src/loop/language/verify-ranges.js';
+import { workgroupsIn } from '../../src/loop/language/verify-workgroups.js';
 import { byDefinition, type DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type { Backend, Launch, LaunchArgument } from '../../src/runtime/device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../../src/runtime/memory/backend.js';
@@ -41,6 +43,10 @@ export interface FakeOptions {
   readonly answersAtOnce?: boolean;
   /** Default: all but int64 and float64. */
   readonly dtypes?: readonly DType[];
+  /** Default: a processor without kernels of its own. */
+  readonly target?: DeviceTarget;
+  /** Of the orders in which invocations of workgroups run. Default 0. */
+  readonly seed?: number;
 }
 
 /**
@@ -54,11 +60,13 @@ export class FakeBackend implements Backend {
   readonly answersAtOnce: boolean;
   readonly limits: BackendLimits;
   readonly #budget: number;
+  readonly #seed: number;
   #bytes = 0;
   #lost = false;
-  readonly target: DeviceTarget = byDefinition(wasmTarget);
-  /** How many kernels have run. */
+  readonly target: DeviceTarget;
+  /** How many kernels have run, and how many of them had workgroups. */
   launches = 0;
+  launchesOfWorkgroups = 0;
 
   constructor(
     name: string,
@@ -67,10 +75,14 @@ export class FakeBackend implements Backend {
       budget = 2 ** 26,
       answersAtOnce = false,
       dtypes: held = usual,
+      target = byDefinition(wasmTarget),
+      seed = 0,
     }: FakeOptions = {},
   ) {
     this.answersAtOnce = answersAtOnce;
     this.name = name;
+    this.target = target;
+    this.#seed = seed;
     this.#budget = budget;
     this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
   }
@@ -129,12 +141,19 @@ export class FakeBackend implements Backend {
   }
 
   prepare(kernel: Kernel): Launch {
-    const members = rangesIn(kernel.body).length === 0 ? 1 : 2;
+    verifyKernel(kernel);
+    const hasWorkgroups = workgroupsIn(kernel.body).length > 0;
+    const members = hasWorkgroups || rangesIn(kernel.body).length > 0 ? 2 : 1;
     return (args) => {
       this.launches++;
+      this.launchesOfWorkgroups += Number(hasWorkgroups);
       // In the order in which nobody counts on them to run.
       for (let index = members - 1; index >= 0; index--) {
-        interpretApart(kernel, args.map(argumentOf), { index, count: members });
+        interpretApart(kernel, args.map(argumentOf), {
+          index,
+          count: members,
+          seed: this.#seed + index,
+        });
       }
     };
   }

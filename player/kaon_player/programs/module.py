@@ -1,5 +1,6 @@
 """StableHLO modules as JAX functions."""
 
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Sequence
@@ -10,7 +11,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import func
+from jaxlib.mlir.dialects import func, stablehlo
+from jaxlib.mlir.passmanager import PassManager
 
 from kaon_player.data.dtypes import DTYPES, MLIR
 from kaon_player.errors import JobError
@@ -99,14 +101,58 @@ def _check_extents(kind: str, axes: Sequence[str | None], mesh: Mesh) -> None:
             )
 
 
+def refined(text: str, types: Types) -> str:
+    """The text for arguments of known sizes: sizes that it leaves open follow from them."""
+    listed = ",".join(_tensor(dtype, shape) for dtype, shape in types)
+    passes = f"stablehlo-refine-arguments{{types={listed}}},stablehlo-refine-shapes"
+    with mlir.make_ir_context(), ir.Location.unknown():
+        _register_passes()
+        module = ir.Module.parse(text)
+        manager = PassManager.parse(f"builtin.module({passes},func.func(stablehlo-canonicalize-dynamism))")
+        try:
+            manager.run(module.operation)
+        except ir.MLIRError as error:
+            raise JobError(f"the sizes {listed} do not fit the module: {error}") from None
+        return str(module.operation.get_asm(print_generic_op_form=True))
+
+
+@functools.cache
+def _register_passes() -> None:
+    stablehlo.register_stablehlo_passes()
+
+
+def _tensor(dtype: str, shape: Sequence[int]) -> str:
+    element = next(name for name, known in MLIR.items() if known == dtype)
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
+
+
 def load_module(text: str, mesh: Mesh | None = None) -> Callable[..., list[jax.Array]]:
     """The function `main` of a module: takes and returns arrays, in order.
 
-    It can be traced: under `jit`, its module is merged into the caller's, so it takes part in sharding.
+    It can be traced: under `jit`, its module is merged into the caller's, so it takes part in sharding. Where the text
+    leaves sizes open, those of the arrays of each call count.
     """
     if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
         raise RuntimeError("jax_enable_x64 must be on: states of random generators are int64")
-    text = with_constraints(text, mesh)
+    if not _is_open(text):
+        return _load(with_constraints(text, mesh))
+    known: dict[tuple[tuple[str, tuple[int, ...]], ...], Callable[..., list[jax.Array]]] = {}
+
+    def call(*arrays: Any) -> list[jax.Array]:
+        types = tuple((str(each.dtype), tuple(each.shape)) for each in arrays)
+        if types not in known:
+            known[types] = _load(with_constraints(refined(text, list(types)), mesh))
+        return known[types](*arrays)
+
+    return call
+
+
+def _is_open(text: str) -> bool:
+    """True where a module leaves sizes of its arguments open: MLIR has a negative number for them."""
+    return any(size < 0 for _, shape in signature(text)[0] for size in shape)
+
+
+def _load(text: str) -> Callable[..., list[jax.Array]]:
     results = [jax.core.ShapedArray(shape, DTYPES[dtype]) for dtype, shape in signature(text)[1]]
     primitive = Primitive("kaon_" + hashlib.sha256(text.encode()).hexdigest()[:12])
     primitive.multiple_results = True

@@ -1,5 +1,5 @@
 import type { Program } from '../../ir/program.js';
-import type { ConstantData, TensorType } from '../../ir/types.js';
+import type { ConstantData } from '../../ir/types.js';
 import type * as host from '../../passes/host/statements.js';
 import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { UpperBound } from './names.js';
@@ -8,7 +8,7 @@ import type { PlacedRoutine } from './statements.js';
 /** A routine as those who call it see it. */
 export interface PlacedCallee {
   readonly routine: PlacedRoutine;
-  readonly inputs: readonly { readonly name: string; readonly type: TensorType }[];
+  readonly program: Program;
   /** The sizes that it is given: its first parameters. An address for each input follows, then its memory's. */
   readonly sizes: readonly string[];
   /** Extents of each output. It returns the addresses of all outputs, then all extents, then the end of its memory. */

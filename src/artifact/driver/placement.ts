@@ -1,9 +1,9 @@
-import { addDim, type Bounds, type Dim, type DimExpr, maxDim, mulDim, elementCount, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, maxDim, mulDim, elementCount, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
-import { bindTypes, symbolsOfTypes } from '../../ir/bind.js';
-import { namedInputs, type Program } from '../../ir/program.js';
+import { bindProgram, givenSizes } from '../../ir/bind.js';
+import type { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { PlannedBuffer } from '../../passes/groups/places.js';
 import type * as host from '../../passes/host/statements.js';
@@ -63,17 +63,11 @@ export class Placement {
     const tables = [...this.#plans.values()].map((plan) => 4 * tableLength(plan));
     const top = aligned(Math.max(0, ...tables));
     this.memory = new Memory(this.names, top, (statement) => this.emit(statement));
-    this.#addresses[routine.nothing.id] = this.memory.base;
     for (const [{ id }, data] of routine.constants) this.#addresses[id] = around.constant(data);
   }
 
   get program(): Program {
     return this.#host.program;
-  }
-
-  /** The sizes that the inputs bring. */
-  get givenSizes(): ReadonlyMap<string, Bounds> {
-    return symbolsOfTypes(this.program.inputs.map(({ type }) => type));
   }
 
   /** Says where an input lies. */
@@ -134,11 +128,11 @@ export class Placement {
   finish(name: string, inputs: readonly string[]): PlacedCallee {
     const outputs = this.outputs();
     const returns = [...outputs.map(({ at }) => at), ...outputs.flatMap(({ shape }) => shape), this.memory.end]; // prettier-ignore
-    const sizes = [...this.givenSizes.keys()];
+    const sizes = [...givenSizes(this.program).keys()];
     const body = withoutUnused(this.#statements, returns);
     return {
       routine: { name, parameters: [...sizes, ...inputs, this.memory.base.key], body, returns },
-      inputs: namedInputs(this.program),
+      program: this.program,
       sizes,
       ranks: outputs.map(({ shape }) => shape.length),
       most: outputs.map(({ shape }) => shape.map((dim) => this.names.most(dim))),
@@ -321,11 +315,17 @@ export class Placement {
   }
 
   /** The routine works behind all that stays; its results are moved, or stay there until something else is put there. */
-  #call({ callee: called, operands, results, site }: host.HostStatementOf<'call'>): void {
+  #call({
+    callee: called,
+    operands,
+    sizes: passed,
+    results,
+    site,
+  }: host.HostStatementOf<'call'>): void {
     this.#settle();
     const callee = this.#around.callee(called);
     const types = operands.map(({ of: { dtype }, shape }) => ({ dtype, shape }));
-    const sizes = bindTypes(callee.inputs, types);
+    const sizes = bindProgram(callee.program, types, passed);
     const inNames = (bound: UpperBound): UpperBound =>
       boundFrom([bound], (most) => this.names.most(substituteDim(most, sizes)));
     const shared = this.#shared;

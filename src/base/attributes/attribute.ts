@@ -25,6 +25,8 @@ export interface Attribute<T> extends ValueRule<T> {
   mapDims?(value: T, map: (dim: Dim) => Dim): T;
   /** True where the value is told in errors and changes nothing else. */
   readonly isMessage?: boolean;
+  /** The value that text and JSON leave out. Default none. */
+  readonly absent?: T;
 }
 
 const plain = <T extends Json>(
@@ -89,6 +91,12 @@ export const dim: Attribute<Dim> = {
 
 /** A list of extents. */
 export const dims: Attribute<readonly Dim[]> = list(dim);
+
+/** Pairs of a place and an axis, one after the other; texts and files leave an empty list out. */
+export const extentPairs: Attribute<readonly number[]> = { ...ints, absent: [] };
+
+/** The sizes that a call passes to its regions, for their size parameters. */
+export const passedSizes: Attribute<readonly Dim[]> = { ...dims, absent: [] };
 
 export function oneOf<const T extends string>(...options: readonly T[]): Attribute<T> {
   return plain(`one of ${options.join(', ')}`, (value): value is T => options.includes(value as T));

@@ -42,8 +42,16 @@ export function encodeAttributes(
   attributes: Attributes,
 ): Record<string, Json> {
   const encoded: Record<string, Json> = {};
-  for (const [name, kind] of schemaEntries(schema)) encoded[name] = kind.encode(attributes[name]);
+  for (const [name, kind] of schemaEntries(schema)) {
+    const json = kind.encode(attributes[name]);
+    if (!isAbsent(kind, json)) encoded[name] = json;
+  }
   return encoded;
+}
+
+function isAbsent(kind: Attribute<unknown>, json: Json): boolean {
+  if (kind.absent === undefined) return false;
+  return JSON.stringify(json) === JSON.stringify(kind.encode(kind.absent));
 }
 
 /** Attributes as text for people; `attributesKey` tells calls apart. */
@@ -66,6 +74,7 @@ export function decodeAttributes(
   return Object.fromEntries(
     Object.entries(schema).map(([name, kind]) => {
       if (!Object.hasOwn(json, name)) {
+        if (kind.absent !== undefined) return [name, kind.absent];
         throw new ArgumentError(`attribute ${name} is missing`, {
           expected: kind.expected,
           actual: 'nothing',

@@ -63,7 +63,7 @@ function x64Registers(type: ExprType): Registers | null {
 
 /** The 128-bit registers of 64-bit ARM; null for other widths. */
 function armRegisters(type: ExprType): Registers | null {
-  if (type.lanes === 1 || type.lanes * scalarBytes(type.scalar) !== 16) return null;
+  if (type.lanes * scalarBytes(type.scalar) !== 16) return null;
   const [native, suffix] = isWide(type.scalar) ? ['float64x2_t', 'f64'] : ['float32x4_t', 'f32'];
   return {
     bits: 128,

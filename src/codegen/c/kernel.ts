@@ -127,6 +127,8 @@ class KernelPrinter {
         return this.#line(`if (${this.#helpers.barrier()}(${this.#name(stmt.meeting)}, ${threads})) return;`); // prettier-ignore
       }
       case 'parallel':
+      case 'workgroups':
+      case 'workgroup barrier':
         return refuseRange(stmt);
       default:
         return unreachable(stmt);

@@ -93,6 +93,8 @@ class KernelPrinter {
       case 'barrier':
         return this.#barrier(stmt);
       case 'parallel':
+      case 'workgroups':
+      case 'workgroup barrier':
         return refuseRange(stmt);
       default:
         return unreachable(stmt);

@@ -11,7 +11,7 @@ const usualSize = 64;
 
 /**
  * A kernel as a shader, for arguments that share buffers as `pattern` says. Each invocation does the steps of parallel
- * ranges that are its own; a kernel without ranges is run by one invocation.
+ * ranges that are its own; a kernel with neither ranges nor workgroups is run by one invocation.
  * @throws UnsupportedError for more buffers than a shader may use.
  */
 export function shaderOf(
@@ -29,7 +29,16 @@ export function shaderOf(
   }
   const grid = gridKernel(kernel);
   const isDivided = grid.ranges.length > 0;
-  const workgroupSize = isDivided ? Math.min(usualSize, maxWorkgroupInvocations) : 1;
+  const { workgroups } = grid;
+  const usual = isDivided ? Math.min(usualSize, maxWorkgroupInvocations) : 1;
+  const workgroupSize = workgroups?.statement.size ?? usual;
+  if (workgroupSize > maxWorkgroupInvocations) {
+    throw new UnsupportedError('a kernel has larger workgroups than the device', {
+      op: kernel.name,
+      expected: `at most ${maxWorkgroupInvocations} invocations`,
+      actual: String(workgroupSize),
+    });
+  }
   const { parameters, bindings, uniformWords, zeroWord, groupsWord } = layout;
   return {
     text: shaderText(grid, layout, workgroupSize),
@@ -40,8 +49,11 @@ export function shaderOf(
     groupsWord,
     workgroupSize,
     workgroups: (numbers, most) => {
-      if (!isDivided) return 1;
-      const wanted = Math.ceil(mostSteps(kernel, grid.ranges, numbers) / workgroupSize);
+      if (!isDivided && workgroups === null) return 1;
+      const wanted =
+        workgroups === null
+          ? Math.ceil(mostSteps(kernel, grid.ranges, numbers) / workgroupSize)
+          : mostSteps(kernel, [workgroups.statement.count], numbers);
       return Math.max(1, Math.min(wanted, most, maxWorkgroupsPerDimension));
     },
   };

@@ -3,10 +3,12 @@ import type { BinaryExpr, Buffer, Expr, For, Kernel, Select, Stmt, UnaryExpr, Va
 import { unreachable } from '../../base/unreachable.js';
 import { assignedVariables, children, refuseRange, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
 import { Exactness } from './exact.js';
-import type { GridKernel } from './grid.js';
+import type { GridKernel, GridWorkgroups } from './grid.js';
+import { groupBarrier, groupMemoryText } from './group-memory.js';
 import { ShaderFunctions } from './helpers.js';
 import type { ShaderLayout } from './layout.js';
 import { MemoryText } from './memory.js';
+import { ShaderNames } from './names.js';
 import { binaryWgsl, bitsText, castWgsl, constantWgsl, unaryWgsl } from './operations.js';
 
 /** The most iterations of a loop that drivers may unroll. */
@@ -34,46 +36,77 @@ class KernelPrinter {
   readonly #memory: MemoryText;
   readonly #exact: Exactness;
   readonly #assigned: ReadonlySet<Var>;
-  /** Variables that hold the number of the invocation. */
-  readonly #invocations: Set<Var>;
+  /** By variables that hold the number of the invocation or of the workgroup: the number of all. */
+  readonly #numbers: Map<Var, 'invocations' | 'workgroups'>;
+  /** Null for kernels without workgroups. */
+  readonly #workgroups: GridWorkgroups | null;
+  /** Names of the memory of a workgroup. */
+  readonly #groupMemory: Map<Buffer, string> = new Map();
   readonly #lines: string[] = [];
   readonly #names: Map<Var, string> = new Map();
   readonly #buffers: Map<Buffer, BufferName> = new Map();
-  readonly #taken: Set<string> = new Set();
+  readonly #unique: ShaderNames = new ShaderNames();
   #depth = 1;
   #temporaries = 0;
   /** Subexpressions of the present statement that have names. */
   #shared: Map<Expr, string> = new Map();
 
-  constructor({ kernel, invocation }: GridKernel, layout: ShaderLayout, workgroupSize: number) {
+  constructor(grid: GridKernel, layout: ShaderLayout, workgroupSize: number) {
+    const { kernel, invocation, workgroups } = grid;
     this.#kernel = kernel;
     this.#layout = layout;
     this.#workgroupSize = workgroupSize;
     this.#memory = new MemoryText(this.#helpers, layout);
     this.#exact = new Exactness(kernel);
     this.#assigned = assignedVariables(kernel.body);
-    this.#invocations = new Set([invocation]);
+    this.#numbers = new Map([[invocation, 'invocations']]);
     this.#names.set(invocation, 'invocation');
+    this.#workgroups = workgroups;
+    if (workgroups === null) return;
+    this.#numbers.set(workgroups.group, 'workgroups');
+    this.#names.set(workgroups.group, 'workgroup');
+    this.#names.set(workgroups.statement.invocation, 'local');
+    for (const { buffer } of workgroups.statement.memory) {
+      this.#groupMemory.set(buffer, this.#unique.identifier(buffer.name));
+    }
   }
 
   print(): string {
     this.#parameters();
     this.#statement(this.#kernel.body);
+    const inputs = [
+      '@builtin(global_invocation_id) id: vec3<u32>',
+      ...(this.#workgroups !== null
+        ? ['@builtin(workgroup_id) group_id: vec3<u32>', '@builtin(local_invocation_index) local_index: u32'] // prettier-ignore
+        : []),
+    ];
     const main = [
       `@compute @workgroup_size(${this.#workgroupSize})`,
-      'fn main(@builtin(global_invocation_id) id: vec3<u32>) {',
+      `fn main(${inputs.join(', ')}) {`,
       ...this.#lines,
       '}',
     ];
     const zero = `fn k_zero() -> u32 {\n  return ${this.#memory.number(this.#layout.zeroWord)};\n}`;
-    const parts = [this.#memory.declarations().join('\n'), zero, this.#helpers.text, main.join('\n')]; // prettier-ignore
+    const groupMemory = this.#workgroups?.statement.memory ?? [];
+    const declarations = [
+      ...this.#memory.declarations(),
+      ...groupMemory.map((each) => groupMemoryText(this.#groupMemory.get(each.buffer)!, each)),
+    ];
+    const parts = [declarations.join('\n'), zero, this.#helpers.text, main.join('\n')];
     return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
   }
 
   #parameters(): void {
     const { groupsWord, parameters } = this.#layout;
-    this.#line('let invocation = i32(id.x);');
-    this.#line(`let invocations = i32(${this.#memory.number(groupsWord)}) * ${this.#workgroupSize}i;`); // prettier-ignore
+    const groups = `i32(${this.#memory.number(groupsWord)})`;
+    if (this.#workgroups !== null) {
+      this.#line('let workgroup = i32(group_id.x);');
+      this.#line('let local = i32(local_index);');
+      this.#line(`let workgroups = ${groups};`);
+    } else {
+      this.#line('let invocation = i32(id.x);');
+      this.#line(`let invocations = ${groups} * ${this.#workgroupSize}i;`);
+    }
     this.#kernel.params.forEach((param, k) => {
       const place = parameters[k];
       const word = this.#memory.number(place.word);
@@ -89,7 +122,7 @@ class KernelPrinter {
         return this.#line(`let ${this.#name(param)} = ${texts[place.scalar]};`);
       }
       if (place.kind === 'number') throw new InternalError('a buffer is no number');
-      const first = this.#fresh(`${identifier(param.name)}at`);
+      const first = this.#unique.identifier(param.name, 'at');
       this.#buffers.set(param, { binding: place.binding, first });
       if (place.kind === 'elements') return this.#line(`let ${first} = ${word};`);
       return this.#line(`let ${first} = ${word} + id.x * ${this.#memory.number(place.lengthWord)};`); // prettier-ignore
@@ -142,7 +175,8 @@ class KernelPrinter {
         // A sum that begins with 0 and has one term would be the term, though 0 and -0 are 0.
         const isSum = this.#assigned.has(variable) && value.type.scalar === 'f32' && value.kind === 'const'; // prettier-ignore
         const text = isSum ? this.#hidden(value) : this.#values(value)[0];
-        if (variablesIn(value, this.#invocations)) this.#invocations.add(variable);
+        const number = this.#numberIn(value);
+        if (number !== undefined) this.#numbers.set(variable, number);
         const kind = this.#assigned.has(variable) ? 'var' : 'let';
         return this.#line(`${kind} ${this.#name(variable)} = ${text};`);
       }
@@ -153,6 +187,10 @@ class KernelPrinter {
       case 'store': {
         const { buffer, index, value } = stmt;
         this.#share(index, value);
+        const shared = this.#groupMemory.get(buffer);
+        if (shared !== undefined) {
+          return this.#line(`${shared}[${this.#text(index)}] = ${this.#text(value)};`);
+        }
         const { binding } = this.#buffers.get(buffer)!;
         return this.#line(
           this.#memory.store(buffer.storage, binding, this.#element(buffer, index), this.#text(value)),
@@ -161,7 +199,10 @@ class KernelPrinter {
       case 'call':
       case 'barrier':
         throw new InternalError(`a shader has no ${stmt.kind} among threads`);
+      case 'workgroup barrier':
+        return this.#line(groupBarrier(this.#kernel, this.#layout));
       case 'parallel':
+      case 'workgroups':
         return refuseRange(stmt);
       default:
         return unreachable(stmt);
@@ -176,11 +217,11 @@ class KernelPrinter {
       limit = this.#temporary();
       this.#line(`let ${limit} = ${to};`);
     }
-    const isShared = variablesIn(begin, this.#invocations);
+    const all = this.#numberIn(begin);
     // Drivers unroll loops whose count they see: nested ones then take minutes to compile.
     const isLong = end.kind === 'const' && Number(end.value) > mostUnrolled * step;
-    if (isLong && !isShared) limit = `(${to} + i32(k_zero()))`;
-    const stride = isShared ? 'invocations' : `${step}i`;
+    if (isLong && all === undefined) limit = `(${to} + i32(k_zero()))`;
+    const stride = all ?? `${step}i`;
     const head = `for (var ${index} = ${from}; ${index} < ${limit}; ${index} += ${stride})`;
     this.#braced(head, () => this.#statement(body));
   }
@@ -234,6 +275,8 @@ class KernelPrinter {
         return `bitcast<${scalar}>(${this.#runtime(expr.x)})`;
       case 'load': {
         const { buffer, index } = expr;
+        const shared = this.#groupMemory.get(buffer);
+        if (shared !== undefined) return `${shared}[${this.#text(index)}]`;
         const { binding } = this.#buffers.get(buffer)!;
         return this.#memory.load(buffer.storage, binding, this.#element(buffer, index));
       }
@@ -329,32 +372,22 @@ class KernelPrinter {
     return `${first} + u32(${this.#text(index)})`;
   }
 
+  /** The number of all of which an expression tells one, if it does. */
+  #numberIn(expr: Expr): 'invocations' | 'workgroups' | undefined {
+    for (const variable of variablesOf([expr])) {
+      const number = this.#numbers.get(variable);
+      if (number !== undefined) return number;
+    }
+    return undefined;
+  }
+
   #temporary(): string {
-    return this.#fresh(`t${this.#temporaries++}`);
+    return this.#unique.fresh(`t${this.#temporaries++}`);
   }
 
   #name(of: Var): string {
     let name = this.#names.get(of);
-    if (name === undefined) this.#names.set(of, (name = this.#fresh(identifier(of.name))));
+    if (name === undefined) this.#names.set(of, (name = this.#unique.identifier(of.name)));
     return name;
   }
-
-  /** A fresh name. Words of WGSL and names of helpers do not end in an underscore, and are no temporaries. */
-  #fresh(wanted: string): string {
-    let name = wanted;
-    for (let count = 1; this.#taken.has(name); count++) name = `${wanted}${count}`;
-    this.#taken.add(name);
-    return name;
-  }
-}
-
-function variablesIn(expr: Expr, wanted: ReadonlySet<Var>): boolean {
-  for (const variable of variablesOf([expr])) if (wanted.has(variable)) return true;
-  return false;
-}
-
-/** Turns a name of the loop IR, which may contain a size such as `2*n`, into an identifier. */
-function identifier(name: string): string {
-  const plain = name.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_+/, '');
-  return `${/^[A-Za-z]/.test(plain) ? '' : 'x'}${plain}_`;
 }

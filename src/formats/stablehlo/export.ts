@@ -1,10 +1,9 @@
-import { isStatic } from '../../base/dim/index.js';
 import type { CallNode, Program } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import { typeOfKnownSizes } from './lowering/call.js';
+import { refuseSize } from './lowering/call.js';
 import { writeHloProgram } from './program.js';
 import { typeText } from './language/types.js';
-import { HloWriter, indented } from './language/writer.js';
+import { indented } from './language/builder.js';
+import { HloWriter } from './language/writer.js';
 
 /**
  * The text of a module whose function `main` computes a program: its arguments are the program's inputs, its results
@@ -13,7 +12,7 @@ import { HloWriter, indented } from './language/writer.js';
  */
 export function exportModule(program: Program, kept: readonly number[] | null = null): string {
   const hlo = new HloWriter();
-  const args = program.inputs.map(({ type }) => hlo.argument(typeOfKnownSizes(hlo, type)));
+  const args = program.inputs.map(({ type }) => hlo.moduleArgument(type));
   const results = writeHloProgram(hlo, program, args, kept);
   const head = args.map((arg) => `${arg.name}: ${typeText(arg)}`).join(', ');
   const types = results.map(typeText).join(', ');
@@ -33,16 +32,12 @@ export function exportModule(program: Program, kept: readonly number[] | null = 
  * @throws UnsupportedError
  */
 export function refuseDataSizes(original: Program, lowered: Program): void {
-  const hasOwnSizes = (program: Program): boolean =>
-    callsOf(program).some(({ types }) => types.some(isOpen));
-  if (!hasOwnSizes(lowered)) return;
+  if (!callsOf(lowered).some(({ decides }) => decides.length > 0)) return;
   const hlo = new HloWriter();
-  for (const { op, source, types } of callsOf(original)) {
-    hlo.naming(op.name, source, () => types.forEach((type) => typeOfKnownSizes(hlo, type)));
+  for (const { op, source, decides } of callsOf(original)) {
+    for (const { size } of decides) hlo.naming(op.name, source, () => refuseSize(hlo, [size]));
   }
 }
-
-const isOpen = ({ shape }: TensorType): boolean => !shape.every(isStatic);
 
 /** The calls of a program, those in regions behind the call that owns them. */
 function callsOf(program: Program): readonly CallNode[] {

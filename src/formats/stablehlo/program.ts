@@ -1,24 +1,28 @@
 import { InternalError } from '../../base/errors.js';
-import { sameShape } from '../../base/dim/index.js';
-import type { NodeId } from '../../graph/graph.js';
+import { type Dim, sameShape } from '../../base/dim/index.js';
 import { nodesBehind } from '../../ir/behind.js';
-import type { CallNode, Program, Value } from '../../ir/program.js';
+import { bindTypes, substituteCall } from '../../ir/bind.js';
+import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { composedProgram, type Composition } from '../programs.js';
-import { type HloCall, typeOfKnownSizes } from './lowering/call.js';
+import { type HloCall, knownType } from './lowering/call.js';
 import { writeHloControl } from './lowering/control.js';
 import { writeHloPoint } from './lowering/points.js';
 import { writeReduction } from './lowering/reductions.js';
 import { hloRuleFor } from './rules/index.js';
-import { countOf, type HloValue } from './language/types.js';
+import { type HloValue, isEmpty } from './language/types.js';
 import type { HloWriter } from './language/writer.js';
 
-/** Writes a program of known sizes on operands, and returns its outputs, or those `kept`. */
+/**
+ * Writes a program on operands, and returns its outputs, or those `kept`. Its symbols are those of the module, or are
+ * replaced by the module's sizes.
+ */
 export function writeHloProgram(
   hlo: HloWriter,
   program: Program,
   operands: readonly HloValue[],
   kept: readonly number[] | null = null,
+  dims: ReadonlyMap<string, Dim> = new Map(),
 ): readonly HloValue[] {
   const outputs = kept === null ? program.outputs : kept.map((k) => program.outputs[k]);
   const values = new Map<Value, HloValue>();
@@ -34,30 +38,37 @@ export function writeHloProgram(
       values.set(results[0], hlo.constant(type.dtype, data, type.shape));
     } else if (node.kind === 'call') {
       const inputs = program.operands(id).map((operand) => values.get(operand)!);
-      const written = hlo.naming(node.op.name, node.source, () => writeCall(hlo, program, id, inputs)); // prettier-ignore
+      const written = hlo.naming(node.op.name, node.source, () => writeCall(hlo, program, substituteCall(node, dims), inputs)); // prettier-ignore
       results.forEach((result, port) => values.set(result, written[port]));
     }
   }
   return outputs.map(({ value }) => values.get(value)!);
 }
 
+/** Writes a region, whose symbols are sizes of its operands, or the program of a call. */
+function writeRegion(
+  hlo: HloWriter,
+  region: Program,
+  operands: readonly HloValue[],
+): readonly HloValue[] {
+  return writeHloProgram(hlo, region, operands, null, bindTypes(namedInputs(region), operands));
+}
+
 function writeCall(
   hlo: HloWriter,
   program: Program,
-  id: NodeId,
+  node: CallNode,
   inputs: readonly HloValue[],
 ): readonly HloValue[] {
-  const node = program.node(id) as CallNode;
-  const outputTypes = node.types.map((type) => typeOfKnownSizes(hlo, type));
+  const outputTypes = node.types.map((type) => knownType(hlo, type));
   const call: HloCall = {
     hlo,
     inputs,
-    inputTypes: program.operands(id).map(({ type }) => typeOfKnownSizes(hlo, type)),
+    inputTypes: inputs.map(({ dtype, shape }) => ({ dtype, shape })),
     outputTypes,
     attributes: node.attributes,
     regions: node.regions,
   };
-  const isEmpty = ({ shape }: { readonly shape: readonly number[] }): boolean => countOf(shape) === 0; // prettier-ignore
   // An empty result needs no computation, which may not be well-formed on nothing.
   if (outputTypes.length > 0 && outputTypes.every(isEmpty)) {
     return outputTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape));
@@ -83,11 +94,11 @@ function writeByRule(call: HloCall, program: Program, node: CallNode): readonly 
     case 'decompose':
       return writeComposed(call, program, node, lowering.decompose);
     case 'inline':
-      return writeHloProgram(hlo, regions[0], inputs);
+      return writeRegion(hlo, regions[0], inputs);
     case 'branch':
     case 'while':
     case 'foreach':
-      return writeHloControl(lowering, call, writeHloProgram);
+      return writeHloControl(lowering, call, writeRegion);
     case 'kernel':
       // A composition of other operators is no matter of the format for which it was declared.
       if (typeof onnx === 'object') return writeComposed(call, program, node, onnx.composed);

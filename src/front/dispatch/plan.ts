@@ -1,9 +1,10 @@
 import { BoundedCache } from '../../base/bounded-cache.js';
 import { ShapeError } from '../../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
-import { symbol } from '../../base/dim/index.js';
+import { isStatic, symbol } from '../../base/dim/index.js';
 import type { Program } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
+import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { Declaration } from '../../ops/declare/declare.js';
 import { codeAtHome } from '../../runtime/execution/backends.js';
 import type { Executable, TierReport } from '../../runtime/execution/executable.js';
@@ -21,6 +22,8 @@ export interface CallPlan {
   readonly types: readonly ArrayType[] | null;
   /** Null for a view: the operand's elements are the result's. */
   readonly executable: Executable | null;
+  /** The sizes that the executable is passed. */
+  readonly sizes?: readonly number[];
   /** Number of calls until code is specialized to these sizes; 0 where it is, or where that would not pay. */
   callsLeft: number;
 }
@@ -83,7 +86,8 @@ export class OperatorCache {
     if (declaration.lowering.kind === 'view')
       return { types: known, executable: null, callsLeft: 0 };
     if (declaration.lowering.kind === 'inline') {
-      return { types: known, executable: executableOf(regions[0]), callsLeft: 0 };
+      const sizes = sizesPassedBy({ op: declaration, attributes }).filter(isStatic);
+      return { types: known, executable: executableOf(regions[0]), sizes, callsLeft: 0 };
     }
     const general = this.#general(operation, types);
     const isBetterAlone = declaration.family === 'contraction';

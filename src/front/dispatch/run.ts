@@ -33,7 +33,7 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
     if (plan.types === null) throw new InternalError('a view whose size the data decides');
     return [new NDArray(plan.types[0], operands[0].held)];
   }
-  const results = plan.executable.run(operands);
+  const results = plan.executable.run(operands, undefined, plan.sizes);
   const arrays: NDArray[] = [];
   for (let i = 0; i < results.length; i++) {
     const { storage, shape } = results[i];

@@ -6,6 +6,7 @@ import {
   symbol,
   symbolTable,
 } from '../../base/dim/index.js';
+import { passedSizes } from '../../base/attributes/attribute.js';
 import { type Attributes } from '../../base/attributes/schema.js';
 import { attributesKey } from '../../base/attributes/key.js';
 import type { NodeId } from '../../graph/graph.js';
@@ -17,8 +18,8 @@ import {
   type Value,
 } from '../../ir/program.js';
 import type { Operator } from '../../ir/operator.js';
-import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import type { Shape, TensorType } from '../../ir/types.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import {
   type Difference,
   describeNode,
@@ -79,7 +80,7 @@ export class ProgramComparison {
       if (a.kind !== 'call') continue;
       for (let i = 0; i < a.regions.length; i++) {
         const line = a.source ?? around ?? '';
-        const inside = new ProgramComparison(this.#sizes).compare(a.regions[i], b.regions[i], {
+        const inside = this.#inside(a, b, i).compare(a.regions[i], b.regions[i], {
           around: line,
           mayRename: true,
         });
@@ -112,6 +113,24 @@ export class ProgramComparison {
       };
     }
     return null;
+  }
+
+  /** The comparison of two regions, whose size parameters stand for what they are passed. */
+  #inside(a: CallNode, b: CallNode, region: number): ProgramComparison {
+    const [own, others] = [a.regions[region].sizes, b.regions[region].sizes];
+    const sizes = new Map(this.#sizes);
+    // A trace for known sizes passes fewer.
+    const open = own.filter(({ key }, i) => {
+      const passed = dimWithSizes(sizesPassedBy(a)[i], this.#sizes);
+      if (own.length === others.length || typeof passed !== 'number') return true;
+      sizes.set(key, passed);
+      return false;
+    });
+    const inside = new ProgramComparison(sizes);
+    open.forEach(({ key }, i) => {
+      if (i < others.length) inside.#names.set(key, others[i].key);
+    });
+    return inside;
   }
 
   /** Difference between two nodes in words; null when there is none. */
@@ -206,10 +225,18 @@ export class ProgramComparison {
   /** Compares all but the texts of errors, in which sizes that are known are numbers. */
   #sameAttributes(op: Operator, a: Attributes, b: Attributes): boolean {
     if (a === b) return true;
-    const isSame = (name: string): boolean =>
-      op.attributes[name].isMessage === true || this.#sameValue(a[name], b[name]);
+    const isSame = (name: string): boolean => {
+      const kind = op.attributes[name];
+      if (kind.isMessage === true || this.#sameValue(a[name], b[name])) return true;
+      return kind === passedSizes && this.#sameValue(this.#unsettled(a[name] as Shape), b[name]);
+    };
     if (Object.keys(op.attributes).every(isSame)) return true;
     return attributesKey(op, a) === attributesKey(op, b);
+  }
+
+  /** Sizes that are not known numbers. */
+  #unsettled(sizes: Shape): Shape {
+    return sizes.filter((size) => typeof dimWithSizes(size, this.#sizes) !== 'number');
   }
 
   #sameValue(a: unknown, b: unknown): boolean {

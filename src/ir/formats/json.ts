@@ -25,8 +25,10 @@ import type { ConstantData, TensorType } from '../types.js';
 import { verifyAndRequire } from '../verify.js';
 
 const format = 'kaon-program';
-const version = 3;
-/** The version before, whose calls do not state the sizes that they decide. */
+const version = 4;
+/** Version 3 is the same without programs that are passed sizes. */
+const readable = [2, 3, version];
+/** The version whose calls do not state the sizes that they decide. */
 const undeclared = 2;
 
 /** The program and its regions as JSON; `programFromJSON` is the inverse. */
@@ -55,7 +57,13 @@ function writeProgram(program: Program, region: (region: Program) => number): Js
     writeNode(program.node(id), program.operands(id).map(place), region),
   );
   const outputs = program.outputs.map(({ name, value }): Json => [name, value.node, value.port]);
-  return { ...(dims.length > 0 && { dims }), nodes, outputs };
+  const sizes = program.sizes.map(({ key }) => key);
+  return {
+    ...(dims.length > 0 && { dims }),
+    ...(sizes.length > 0 && { sizes }),
+    nodes,
+    outputs,
+  };
 }
 
 function writeNode(
@@ -129,16 +137,16 @@ function readPrograms(json: unknown, lookup: OperatorLookup): Program {
     });
   }
   const found = root.field('version').integer();
-  if (found !== version && found !== undeclared) {
+  if (!readable.includes(found)) {
     throw new FormatError('this program is of another version', {
       op: reader,
-      expected: `${undeclared} or ${version}`,
+      expected: readable.join(', '),
       actual: String(found),
     });
   }
   const programs: Program[] = [];
   for (const part of root.field('programs').list()) {
-    programs.push(readProgram(part, programs, lookup, found === version));
+    programs.push(readProgram(part, programs, lookup, found !== undeclared));
   }
   checkNesting(programs);
   const program = programs.at(-1);
@@ -186,6 +194,11 @@ function readProgram(
 ): Program {
   const program = new Program();
   const dims = new DimReader(json.optional('dims'));
+  for (const size of json.optional('sizes')?.list() ?? []) {
+    const dim = dims.dim(size);
+    if (typeof dim === 'number') size.fail('the name of a size');
+    else size.guard(() => program.takeSize(dim));
+  }
   const nodes: (readonly Value[])[] = [];
   const valueAt = (node: JsonReader, port: JsonReader): Value => {
     const value = nodes[node.integer()]?.[port.integer()];

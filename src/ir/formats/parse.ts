@@ -1,5 +1,12 @@
 import type { Json } from '../../base/attributes/attribute.js';
-import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../../base/dim/index.js';
+import {
+  type Bounds,
+  type Dim,
+  type DimExpr,
+  parseDim,
+  substituteDim,
+  symbol,
+} from '../../base/dim/index.js';
 import { isDType } from '../../base/dtype.js';
 import { GraphError, KaonError, named } from '../../base/errors.js';
 import { JsonReader } from '../../base/attributes/reader.js';
@@ -81,6 +88,7 @@ class Block {
     tokens.expect('{');
     while (!tokens.accept('}')) {
       if (tokens.accept('dim')) this.#dim();
+      else if (tokens.accept('size')) this.#passedSize();
       else if (tokens.accept('input')) this.#input();
       else if (tokens.accept('require')) this.#program.require(this.#requirement());
       else if (tokens.accept('output')) {
@@ -102,6 +110,11 @@ class Block {
     if (max < min) throw this.#tokens.error('a range of sizes');
     this.#ranges.set(name, { min, max });
     this.#symbols.set(name, symbol(name, { min, max }));
+  }
+
+  #passedSize(): void {
+    if (!/^[A-Za-z_]/.test(this.#tokens.word)) throw this.#tokens.error('a dimension');
+    this.#program.takeSize(this.#dimOf(this.#tokens.next()) as DimExpr);
   }
 
   #input(): void {

@@ -3,6 +3,7 @@
  *
  *     program {
  *       dim 1 <= n <= 512
+ *       size rows
  *       input x: float32[n, 3]
  *       %0 = constant float32[3] [1, 2, 3]
  *       %1 = mul(x, %0): float32[n, 3]  // model.ts:3:11
@@ -17,7 +18,7 @@
  *     }
  *
  * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
- * its number stands for it wherever it is shared. The sizes that a call decides may be left out where its results
+ * its number stands for it wherever it is shared. A `size` is one that the program is passed. The sizes that a call decides may be left out where its results
  * are the first to speak of them.
  */
 import type { Json } from '../../base/attributes/attribute.js';
@@ -54,6 +55,7 @@ function printBlock(
     if (min === 0 && max === Infinity) continue;
     lines.push(`${inner}dim ${min} <= ${name}${max === Infinity ? '' : ` <= ${max}`}`);
   }
+  for (const { key } of program.sizes) lines.push(`${inner}size ${key}`);
   // The number of each node's first result; variables are printed by name.
   const numbers = new Uint32Array(program.graph.nodeCount);
   let count = 0;
@@ -122,6 +124,7 @@ function printCall(
 export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
   const ranges = new Map<string, Bounds>();
   const seen = new Set<DimExpr>();
+  for (const size of program.sizes) symbolTable(size, ranges);
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     for (const { type } of program.results(id)) {
@@ -151,9 +154,8 @@ function printSource(source: string | undefined): string {
 }
 
 function printAttributes({ op, attributes }: CallNode): string {
-  for (const _ in op.attributes)
-    return ` ${printJson(encodeAttributes(op.attributes, attributes))}`;
-  return '';
+  const encoded = encodeAttributes(op.attributes, attributes);
+  return Object.keys(encoded).length === 0 ? '' : ` ${printJson(encoded)}`;
 }
 
 function printJson(json: Json): string {

@@ -22,7 +22,8 @@ import { attentionLoops } from './attention/attention.js';
 import { attentionGradientLoops } from './attention/gradient.js';
 import { convLoops, convWeightGradientLoops } from './convolution/convolution.js';
 import { convTransposeLoops } from './convolution/transpose.js';
-import { productLoops } from './product/matmul.js';
+import { productOf } from '../contraction/matmul.js';
+import { contract } from './product/contract.js';
 import { scanKernel } from './scan/scan.js';
 import { sortLoops } from './sorting/merge-sort.js';
 import { sortRowsLoops } from './sorting/rows.js';
@@ -30,7 +31,7 @@ import { selectLoops } from './sorting/selection.js';
 
 /** The kernels of processors with vector registers and caches. */
 export const cpuKernels: KernelTable = new Map([
-  kernelFor(matmul, productLoops),
+  kernelFor(matmul, (context) => contract(productOf(context))),
   kernelFor(conv, convLoops),
   kernelFor(convTranspose, convTransposeLoops),
   kernelFor(convWeightGradient, convWeightGradientLoops),

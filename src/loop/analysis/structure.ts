@@ -6,7 +6,7 @@ import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
  * A string that is equal for two kernels only if they do the same to their parameters in the same way: all
  * but names is encoded. Linear in the distinct nodes of the kernel. It distinguishes whether an expression
  * that occurs twice is one object, which a lowering does in the same way each time. Null for a kernel that
- * calls others, or whose ranges have not been divided.
+ * calls others, has workgroups, or whose ranges have not been divided.
  */
 export function structureOf(kernel: Kernel): string | null {
   const skeleton = skeletonOf(kernel);
@@ -79,9 +79,11 @@ class StructureWriter {
     return number;
   }
 
-  /** False when there is a call or a range in it. */
+  /** False when there is a call, a range or a workgroup in it. */
   #stmt(stmt: Stmt): boolean {
-    if (stmt.kind === 'call' || stmt.kind === 'parallel') return false;
+    if (stmt.kind === 'call' || stmt.kind === 'parallel' || stmt.kind === 'workgroups')
+      return false;
+    if (stmt.kind === 'workgroup barrier') return false;
     const operands = ownExprs(stmt);
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;

@@ -20,6 +20,11 @@ export interface FrameSlots {
   readonly kernel: string;
   local(variable: Var): number;
   buffer(buffer: Buffer): number;
+  /** True for the slot of a private buffer. */
+  isPrivate(slot: number): boolean;
+  /** The slot of a buffer in the memory of a workgroup; undefined for other buffers. */
+  groupMemory(buffer: Buffer): number | undefined;
+  bindGroupMemory(buffer: Buffer): void;
   /** An unused slot. */
   temporary(): number;
 }
@@ -205,6 +210,10 @@ class Compiler {
 
   #read({ buffer }: Load): (frame: Frame, index: number) => Lane {
     const { kernel } = this.#slots;
+    const shared = this.#slots.groupMemory(buffer);
+    if (shared !== undefined) {
+      return ({ workgroup }, index) => workgroup!.memory[shared].load(index, workgroup!.invocation);
+    }
     const slot = this.#slots.buffer(buffer);
     return (frame, index) => {
       const value = frame.views[slot][frame.bases[slot] + index];

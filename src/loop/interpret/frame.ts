@@ -2,6 +2,7 @@ import { DeviceError } from '../../base/errors.js';
 import { storageBytes } from '../language/build.js';
 import type { Buffer, ElementKind } from '../language/nodes.js';
 import type { Lane } from '../language/scalar.js';
+import type { GroupMemory } from './group-memory.js';
 
 /** A vector, or one lane. */
 export type LaneValue = Lane | readonly Lane[];
@@ -37,6 +38,8 @@ export function memoryOf(bytes: ArrayBufferLike): MemoryViews {
 export interface Member {
   readonly index: number;
   readonly count: number;
+  /** Chooses the orders in which invocations of a workgroup run between two barriers. Default 0: ascending. */
+  readonly seed?: number;
 }
 
 /** A buffer in a memory of its own: where it begins in that, in bytes. */
@@ -56,6 +59,11 @@ export interface Frame {
   /** Start of each buffer, in its own elements, by slot. */
   readonly bases: number[];
   readonly member: Member;
+  /** The invocation of a workgroup that this is, and the memory of the group by slot; null outside of workgroups. */
+  readonly workgroup: {
+    readonly invocation: number;
+    readonly memory: readonly GroupMemory[];
+  } | null;
 }
 
 /** The first element of a buffer, from its byte address. */

@@ -3,6 +3,7 @@ import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.j
 import type { Lane } from '../language/scalar.js';
 import { stretchOf } from '../language/team.js';
 import { type Code, compileExpr, type FrameSlots } from './expressions.js';
+import { compileWorkgroups } from './workgroups.js';
 import {
   baseElement,
   type BufferArgument,
@@ -50,7 +51,7 @@ function compileFresh(kernel: Kernel): Runnable {
   });
   const run = compileStmt(kernel.body, slots);
   return (memory, args, member = alone) => {
-    const frame: Frame = { memory, views: [], values: [], bases: [], member };
+    const frame: Frame = { memory, views: [], values: [], bases: [], member, workgroup: null };
     receive.forEach((give, i) => give(frame, args[i]));
     run(frame);
   };
@@ -64,6 +65,8 @@ class KernelSlots implements FrameSlots {
   readonly kernel: string;
   readonly #locals: Map<Var, number> = new Map();
   readonly #buffers: Map<Buffer, number> = new Map();
+  readonly #private: Set<number> = new Set();
+  readonly #groupMemory: Map<Buffer, number> = new Map();
   #next = 0;
 
   constructor(kernel: string) {
@@ -83,7 +86,20 @@ class KernelSlots implements FrameSlots {
   bind(buffer: Buffer): number {
     const slot = this.#buffers.size;
     this.#buffers.set(buffer, slot);
+    if (buffer.isPrivate) this.#private.add(slot);
     return slot;
+  }
+
+  isPrivate(slot: number): boolean {
+    return this.#private.has(slot);
+  }
+
+  bindGroupMemory(buffer: Buffer): void {
+    this.#groupMemory.set(buffer, this.#groupMemory.size);
+  }
+
+  groupMemory(buffer: Buffer): number | undefined {
+    return this.#groupMemory.get(buffer);
   }
 
   buffer(buffer: Buffer): number {
@@ -153,6 +169,12 @@ function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
     }
     case 'store':
       return compileStore(stmt, slots);
+    case 'workgroups':
+      return compileWorkgroups(stmt, slots, compileStmt);
+    case 'workgroup barrier': // those of workgroups are looked at before
+      throw new InternalError(
+        `kernel ${slots.kernel} has a workgroup barrier outside of workgroups`,
+      );
     case 'barrier': // the one thread that there is waits for nobody
       return () => {};
     case 'call': {
@@ -171,13 +193,7 @@ function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
 
 /** Lanes are stored in order: where two lanes meet one element, the later one stays. */
 function compileStore({ buffer, index, value }: Store, slots: FrameSlots): Code<void> {
-  const slot = slots.buffer(buffer);
-  const write = (frame: Frame, at: number, lane: Lane): void => {
-    const view = frame.views[slot];
-    const place = frame.bases[slot] + at;
-    if (at < 0 || place >= view.length) outOfBounds(slots.kernel, buffer, at);
-    view[place] = lane;
-  };
+  const write = writer(buffer, slots);
   const [where, what] = [compileExpr(index, slots), compileExpr(value, slots)];
   if (index.type.lanes === 1) {
     return (frame) => {
@@ -189,5 +205,23 @@ function compileStore({ buffer, index, value }: Store, slots: FrameSlots): Code<
     const places = where(frame) as readonly number[];
     const lanes = what(frame) as readonly Lane[];
     places.forEach((at, lane) => write(frame, at, lanes[lane]));
+  };
+}
+
+function writer(
+  buffer: Buffer,
+  slots: FrameSlots,
+): (frame: Frame, index: number, lane: Lane) => void {
+  const shared = slots.groupMemory(buffer);
+  if (shared !== undefined) {
+    return ({ workgroup }, at, lane) =>
+      workgroup!.memory[shared].store(at, lane, workgroup!.invocation);
+  }
+  const slot = slots.buffer(buffer);
+  return (frame, at, lane) => {
+    const view = frame.views[slot];
+    const place = frame.bases[slot] + at;
+    if (at < 0 || place >= view.length) outOfBounds(slots.kernel, buffer, at);
+    view[place] = lane;
   };
 }

@@ -1,7 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import type {
   Assign, Barrier, BinaryExpr, BinaryOp, BlockStmt, Buffer, CallStmt, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
-  Parallel, Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While,
+  Parallel, Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While, WorkgroupBarrier, WorkgroupMemory, Workgroups,
 } from './nodes.js'; // prettier-ignore
 
 /** An expression, or a number that becomes a constant of the type its neighbors have. */
@@ -257,6 +257,24 @@ export function parallel(
   const [from, to] = [variable('from', 'i32'), variable('to', 'i32')];
   return { kind: 'parallel', from, to, begin: first, end: last, step, body: body(from, to) };
 }
+
+/** Workgroups; `body` receives the numbers of a group and of an invocation in it. */
+export function workgroups(
+  count: ExprOperand,
+  size: number,
+  memory: readonly WorkgroupMemory[],
+  body: (group: Var, invocation: Var) => Stmt,
+): Workgroups {
+  if (!(Number.isInteger(size) && size > 0)) refuse(`workgroups of ${size}`);
+  const groups = asIndex(count);
+  if (groups.type.lanes !== 1) refuse('a vector of workgroups');
+  const [group, invocation] = [variable('group', 'i32'), variable('invocation', 'i32')];
+  const inside = body(group, invocation);
+  return { kind: 'workgroups', group, invocation, count: groups, size, memory, body: inside };
+}
+
+/** A barrier of a workgroup. */
+export const workgroupBarrier: WorkgroupBarrier = { kind: 'workgroup barrier' };
 
 export function whileLoop(condition: Expr, body: Stmt): While {
   checkCondition(condition);

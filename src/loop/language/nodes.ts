@@ -175,6 +175,35 @@ export interface Parallel {
   readonly body: Stmt;
 }
 
+/** Memory of a workgroup: `length` elements that its invocations share. */
+export interface WorkgroupMemory {
+  readonly buffer: Buffer;
+  readonly length: number;
+}
+
+/**
+ * Runs its body for each of `count` workgroups, by `size` invocations each: `group` and `invocation` number them. Groups
+ * run in any order and at the same time, and so do the invocations of a group between two of its barriers. Memory of a
+ * group lasts as long as the group runs; at first nothing is in it.
+ */
+export interface Workgroups {
+  readonly kind: 'workgroups';
+  readonly group: Var;
+  readonly invocation: Var;
+  readonly count: Expr;
+  readonly size: number;
+  readonly memory: readonly WorkgroupMemory[];
+  readonly body: Stmt;
+}
+
+/**
+ * Every invocation of a workgroup arrives here before one goes on, and sees what the others have stored until then. It
+ * is in uniform control flow: all invocations take the same branches and iterations around it.
+ */
+export interface WorkgroupBarrier {
+  readonly kind: 'workgroup barrier';
+}
+
 export interface While {
   readonly kind: 'while';
   readonly condition: Expr;
@@ -228,7 +257,8 @@ export interface Barrier {
 }
 
 export type Stmt =
-  BlockStmt | For | Parallel | While | If | Declare | Assign | Store | CallStmt | Barrier;
+  | BlockStmt | For | Parallel | Workgroups | While | If | Declare | Assign | Store | CallStmt | Barrier
+  | WorkgroupBarrier; // prettier-ignore
 
 export interface Kernel {
   readonly kind: 'kernel';

@@ -110,6 +110,8 @@ class Parser {
     }
     if (this.#skip('for')) return this.#loop('serial');
     if (this.#skip('parallel')) return this.#parallel();
+    if (this.#skip('workgroups')) return this.#workgroups();
+    if (this.#skip('workgroup_barrier')) return e.workgroupBarrier;
     if (this.#skip('while')) return e.whileLoop(this.#condition(), this.#body());
     if (this.#skip('if')) {
       const condition = this.#condition();
@@ -163,6 +165,34 @@ class Parser {
     });
     this.#names = outer;
     return range;
+  }
+
+  #workgroups(): Stmt {
+    const names = [this.#word()];
+    this.#expect(',');
+    names.push(this.#word());
+    this.#expect('in');
+    const count = this.#expr();
+    this.#expect('of');
+    const size = Number(this.#take());
+    const outer = new Map(this.#names);
+    this.#expect('(');
+    const memory = this.#list(')', () => {
+      const name = this.#word();
+      this.#expect(':');
+      const storage = this.#take();
+      if (!storages.has(storage)) this.#refuse(`storage ${storage}`);
+      this.#expect('[');
+      const length = Number(this.#take());
+      this.#expect(']');
+      return { buffer: this.#bind(e.buffer(name, storage as ElementKind)), length };
+    });
+    const groups = e.workgroups(count, size, memory, (...numbers) => {
+      numbers.forEach((variable, k) => this.#names.set(names[k], variable));
+      return this.#body();
+    });
+    this.#names = outer;
+    return groups;
   }
 
   #call(): Stmt {

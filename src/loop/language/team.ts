@@ -57,16 +57,20 @@ export function overGrid(extents: readonly Expr[], body: (index: readonly Expr[]
   if (extents.length === 0) return body([]);
   const count = extents.reduce((product, extent) => e.mul(product, extent));
   return e.parallel(0, count, 1, (from, to) =>
-    e.forLoop('at', from, to, (at) => {
-      const index: Expr[] = [];
-      let rest: Expr = at;
-      for (let axis = extents.length - 1; axis > 0; axis--) {
-        index.unshift(e.rem(rest, extents[axis]));
-        rest = e.div(rest, extents[axis]);
-      }
-      return body([rest, ...index]);
-    }),
+    e.forLoop('at', from, to, (at) => body(indexAt(at, extents))),
   );
+}
+
+/** The index of a row-major position in a box. */
+export function indexAt(position: Expr, extents: readonly Expr[]): readonly Expr[] {
+  if (extents.length === 0) return [];
+  const index: Expr[] = [];
+  let rest = position;
+  for (let axis = extents.length - 1; axis > 0; axis--) {
+    index.unshift(e.rem(rest, extents[axis]));
+    rest = e.div(rest, extents[axis]);
+  }
+  return [rest, ...index];
 }
 
 /** The share of a member as numbers: what `shareOf` computes. */

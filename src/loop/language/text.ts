@@ -19,6 +19,7 @@ export const infix: Readonly<Partial<Record<BinaryOp, readonly [symbol: string, 
 /** Words that cannot be names. */
 export const keywords: ReadonlySet<string> = new Set([
   'kernel', 'private', 'for', 'parallel', 'in', 'step', 'vector', 'unroll', 'while', 'if', 'else', 'let', 'call', 'barrier',
+  'workgroups', 'workgroup_barrier', 'of',
   'true', 'false', 'nan', 'inf', 'nan_d', 'inf_d',
 ]); // prettier-ignore
 
@@ -113,6 +114,19 @@ class Printer {
         this.line('}');
         break;
       }
+      case 'workgroups': {
+        const [group, invocation] = [this.name(stmt.group), this.name(stmt.invocation)];
+        const memory = stmt.memory.map(
+          ({ buffer, length }) => `${this.name(buffer)}: ${buffer.storage}[${length}]`,
+        );
+        this.line(`workgroups ${group}, ${invocation} in ${x} of ${stmt.size}(${memory.join(', ')}) {`); // prettier-ignore
+        this.inside(stmt.body);
+        this.line('}');
+        break;
+      }
+      case 'workgroup barrier':
+        this.line('workgroup_barrier');
+        break;
       case 'while':
         this.line(`while (${x}) {`);
         this.inside(stmt.body);

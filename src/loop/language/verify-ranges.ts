@@ -16,7 +16,11 @@ import { ownExprs, ownStmts, visitExprs, visitStmts } from './visit.js';
 export function problemOfRanges(body: Stmt): string | null {
   const ranges = rangesIn(body);
   if (ranges.length === 0) return null;
-  return problemOutside(body) ?? ranges.map(problemOf).find((problem) => problem !== null) ?? null;
+  return (
+    problemOutside(body, 'parallel ranges') ??
+    ranges.map(problemOf).find((problem) => problem !== null) ??
+    null
+  );
 }
 
 /** The parallel ranges in a statement, outer ones first. */
@@ -28,13 +32,14 @@ export function rangesIn(body: Stmt): readonly Parallel[] {
   return found;
 }
 
-function problemOutside(stmt: Stmt): string | null {
-  if (stmt.kind === 'parallel') return null;
+/** Description of a store to shared memory that every member would do. */
+export function problemOutside(stmt: Stmt, parts: string): string | null {
+  if (stmt.kind === 'parallel' || stmt.kind === 'workgroups') return null;
   if (stmt.kind === 'store' && !stmt.buffer.isPrivate) {
-    return `it stores to ${stmt.buffer.name} outside of its parallel ranges`;
+    return `it stores to ${stmt.buffer.name} outside of its ${parts}`;
   }
   for (const inner of ownStmts(stmt)) {
-    const problem = problemOutside(inner);
+    const problem = problemOutside(inner, parts);
     if (problem !== null) return problem;
   }
   return null;
@@ -42,13 +47,14 @@ function problemOutside(stmt: Stmt): string | null {
 
 function problemOf(range: Parallel): string | null {
   const own = new Set<Var>();
-  const varying = varyingIn(range);
+  const varying = varyingIn([range.from, range.to], range.body);
   /** `isChosen`: whether the stretch decides that a statement runs. */
   const problemIn = (stmt: Stmt, isChosen: boolean): string | null => {
     switch (stmt.kind) {
       case 'parallel':
         return 'a parallel range is in another';
       case 'barrier':
+      case 'workgroups':
       case 'call':
         return `there is a ${stmt.kind} in a parallel range`;
       case 'declare':
@@ -87,9 +93,9 @@ function valueOf(expr: Expr): number | null {
   return a === null || b === null ? null : Number(binaryLane(expr.op, 'i32')(a, b));
 }
 
-/** Variables whose values depend on the stretch of a range. */
-function varyingIn({ from, to, body }: Parallel): ReadonlySet<Var> {
-  const varying = new Set([from, to]);
+/** Variables whose values depend on some, those included. */
+export function varyingIn(seeds: readonly Var[], body: Stmt): ReadonlySet<Var> {
+  const varying = new Set(seeds);
   // What is assigned at the end of a loop may feed what is declared at its beginning.
   for (let before = -1; before !== varying.size;) {
     before = varying.size;
@@ -101,7 +107,8 @@ function varyingIn({ from, to, body }: Parallel): ReadonlySet<Var> {
   return varying;
 }
 
-function depends(expr: Expr, varying: ReadonlySet<Var>): boolean {
+/** True for an expression that reads one of some variables. */
+export function depends(expr: Expr, varying: ReadonlySet<Var>): boolean {
   let found = false;
   visitExprs([expr], (inner) => {
     if (inner.kind === 'var' && varying.has(inner)) found = true;

@@ -2,6 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
 import type { Buffer, Expr, ExprType, For, Kernel, Module, Parallel, Stmt, Var } from './nodes.js';
 import { problemOfRanges } from './verify-ranges.js';
+import { problemOfWorkgroups } from './verify-workgroups.js';
 import { children, ownExprs, visitExprs, withChildren } from './visit.js';
 
 /**
@@ -10,12 +11,12 @@ import { children, ownExprs, visitExprs, withChildren } from './visit.js';
  * 1. a variable is read or assigned only inside the scope that binds it;
  * 2. a binding never hides another binding of the same variable;
  * 3. parameters and loop variables are never assigned;
- * 4. buffers that are read or written are parameters of the kernel, each listed once;
+ * 4. buffers that are read or written are parameters of the kernel or memory of the workgroup, each listed once;
  * 5. conditions are scalar bool, bounds scalar i32, steps positive integers, and a local has the type
  *    of its values (passes copy statements without their constructors);
  * 6. a broadcast or ramp has at least two lanes, an operand has the lanes its user has;
  * 7. kernels of a module have different names, and call only kernels above them;
- * 8. parallel ranges are as `problemOfRanges` wants them.
+ * 8. parallel ranges are as `problemOfRanges` wants them, and workgroups as `problemOfWorkgroups` does.
  *
  * An `InternalError` names the kernel and what it breaks.
  */
@@ -55,7 +56,8 @@ class Verifier {
       else this.#buffers.add(param);
     }
     this.#scoped(this.#kernel.body);
-    const problem = problemOfRanges(this.#kernel.body);
+    const { body } = this.#kernel;
+    const problem = problemOfRanges(body) ?? problemOfWorkgroups(body);
     if (problem !== null) this.#refuse(problem);
   }
 
@@ -93,6 +95,17 @@ class Verifier {
       case 'parallel':
         this.#range(stmt);
         this.#scoped(stmt.body, stmt.from, stmt.to);
+        break;
+      case 'workgroups':
+        this.#typed('a number of workgroups', stmt.count.type, { scalar: 'i32', lanes: 1 });
+        for (const { buffer } of stmt.memory) {
+          if (this.#buffers.has(buffer)) this.#refuse(`buffer ${buffer.name} is listed twice`);
+          this.#buffers.add(buffer);
+        }
+        this.#scoped(stmt.body, stmt.group, stmt.invocation);
+        for (const { buffer } of stmt.memory) this.#buffers.delete(buffer);
+        break;
+      case 'workgroup barrier':
         break;
       case 'while':
       case 'if':

@@ -1,7 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
 import * as e from './build.js';
-import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Parallel, Stmt, UnaryExpr, Var } from './nodes.js'; // prettier-ignore
+import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Parallel, Stmt, UnaryExpr, Var, WorkgroupBarrier, Workgroups } from './nodes.js'; // prettier-ignore
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
@@ -173,10 +173,13 @@ export function substitution(replace: ReadonlyMap<Var, Expr>): (expr: Expr) => E
 export function ownExprs(stmt: Stmt): readonly Expr[] {
   switch (stmt.kind) {
     case 'block':
+    case 'workgroup barrier':
       return [];
     case 'for':
     case 'parallel':
       return [stmt.begin, stmt.end];
+    case 'workgroups':
+      return [stmt.count];
     case 'while':
     case 'if':
       return [stmt.condition];
@@ -199,6 +202,7 @@ export function ownStmts(stmt: Stmt): readonly Stmt[] {
       return stmt.body;
     case 'for':
     case 'parallel':
+    case 'workgroups':
     case 'while':
       return [stmt.body];
     case 'if':
@@ -208,6 +212,7 @@ export function ownStmts(stmt: Stmt): readonly Stmt[] {
     case 'store':
     case 'call':
     case 'barrier':
+    case 'workgroup barrier':
       return [];
   }
 }
@@ -221,6 +226,7 @@ export function visitStmts(stmt: Stmt, visit: (stmt: Stmt) => void): void {
       return;
     case 'for':
     case 'parallel':
+    case 'workgroups':
     case 'while':
       return visitStmts(stmt.body, visit);
     case 'if':
@@ -232,6 +238,7 @@ export function visitStmts(stmt: Stmt, visit: (stmt: Stmt) => void): void {
     case 'store':
     case 'call':
     case 'barrier':
+    case 'workgroup barrier':
       return;
     default:
       return unreachable(stmt);
@@ -288,6 +295,16 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
       if (isSame && from === stmt.from && to === stmt.to) return stmt;
       return { ...stmt, from, to, begin, end, body };
     }
+    case 'workgroups': {
+      const count = expr(stmt.count);
+      const [group, invocation] = [variable(stmt.group), variable(stmt.invocation)];
+      const body = inside(stmt.body);
+      const isSame = count === stmt.count && body === stmt.body;
+      if (isSame && group === stmt.group && invocation === stmt.invocation) return stmt;
+      return { ...stmt, group, invocation, count, body };
+    }
+    case 'workgroup barrier':
+      return stmt;
     case 'while': {
       const condition = expr(stmt.condition);
       const body = inside(stmt.body);
@@ -371,6 +388,6 @@ export function withBody(kernel: Kernel, body: Stmt): Kernel {
 }
 
 /** For code that is made for one thread: ranges have been divided by then (`optimize/divide.ts`). */
-export function refuseRange({ from, to }: Parallel): never {
-  throw new InternalError(`loop IR: the range ${from.name}..${to.name} has not been divided`);
+export function refuseRange({ kind }: Parallel | Workgroups | WorkgroupBarrier): never {
+  throw new InternalError(`loop IR: a ${kind} statement in code for one thread`);
 }

@@ -108,7 +108,12 @@ class Sharing {
         this.#change(stmt);
         break;
       }
+      case 'workgroup barrier':
+        items.push(() => stmt);
+        this.#change(stmt);
+        break;
       case 'parallel':
+      case 'workgroups':
         refuseRange(stmt);
         break;
       case 'for':
@@ -212,7 +217,11 @@ class Sharing {
       if (inner.kind === 'assign') {
         this.#state.locals.set(inner.variable, this.#table.leaf(inner.variable, this.#scope));
       } else if (inner.kind === 'store') this.#state.memory.set(inner.buffer, this.#version());
-      else if (inner.kind === 'call' || inner.kind === 'barrier') {
+      else if (
+        inner.kind === 'call' ||
+        inner.kind === 'barrier' ||
+        inner.kind === 'workgroup barrier'
+      ) {
         for (const buffer of this.#state.memory.keys())
           this.#state.memory.set(buffer, this.#version());
       }

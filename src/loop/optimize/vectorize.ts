@@ -177,6 +177,7 @@ class Varying {
           break;
         case 'call':
         case 'barrier':
+        case 'workgroup barrier':
           possible = false;
       }
     });

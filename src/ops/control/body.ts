@@ -1,8 +1,8 @@
 import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
-import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { bindProgram, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import type { InferContext } from '../../ir/operator.js';
-import { namedInputs, type Program, typeToString } from '../../ir/program.js';
+import { type Program, typeToString } from '../../ir/program.js';
 import { equalSizes, type Refusal, refusalWithin, type Require, requireAt, speaksOnlyOf, words } from '../../ir/requirement.js'; // prettier-ignore
 import type { Shape, TensorType } from '../../ir/types.js';
 import type { Meeting } from '../declare/meeting.js';
@@ -32,13 +32,20 @@ export function regionAt(op: string, regions: readonly Program[], index: number)
 /** The first iteration in errors: it refuses what the sizes of the operands decide. */
 export const firstIteration = 'iteration 0';
 
+/** Operands of a region, and the sizes that it is passed. */
+export interface RegionOperands {
+  readonly types: readonly TensorType[];
+  /** Default none. */
+  readonly sizes?: readonly Dim[];
+}
+
 /**
  * Binds a region to its operands, and states its requirements on their sizes; `where` is said in their errors.
  */
 export function bindRegion(
   op: string,
   region: Program,
-  operands: readonly TensorType[],
+  { types: operands, sizes }: RegionOperands,
   require: InferContext['require'],
   where?: string,
 ): Instance {
@@ -48,7 +55,7 @@ export function bindRegion(
       : (condition, refusal) =>
           require(condition, () =>
             refusalWithin(refusal(), [where], { op: { name: op }, source: undefined }));
-  const dims: Map<string, Dim> = bindTypes(namedInputs(region), operands, op);
+  const dims = bindProgram<Dim>(region, operands, sizes, op);
   for (const requirement of region.requirements) {
     // Requirements on sizes that the region's own data decides are checked where these are known.
     if (speaksOnlyOf(requirement, dims)) requireAt(requirement, dims, within);

@@ -1,3 +1,4 @@
+import * as attr from '../../base/attributes/attribute.js';
 import {
   type Bounds,
   boundsOf,
@@ -17,13 +18,13 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare/declare.js';
-import { checkCount, checkPredicate, bindRegion, regionAt } from './body.js';
+import { checkCount, checkPredicate, bindRegion, type Instance, regionAt } from './body.js';
 
 const op = 'cond';
-const attributes = {} as const;
+const attributes = { sizes: attr.passedSizes } as const;
 
 /**
- * Runs one of two programs, which take the same operands and return results of the same dtypes and ranks.
+ * Runs one of two programs, which take the same operands and sizes and return results of the same dtypes and ranks.
  * Where their sizes differ, the result has a fresh dimension.
  */
 export const cond: OperatorFunction<
@@ -32,6 +33,7 @@ export const cond: OperatorFunction<
     then: Program,
     otherwise: Program,
     captures: readonly T[],
+    sizes?: readonly Dim[],
   ) => readonly T[]
 > = operator({
   name: op,
@@ -40,9 +42,9 @@ export const cond: OperatorFunction<
   results: 'list',
   method: false,
   operands: 'keep',
-  call: (predicate, then, otherwise, captures) => ({
+  call: (predicate, then, otherwise, captures, sizes = []) => ({
     inputs: [predicate, ...captures],
-    attributes: {},
+    attributes: { sizes },
     regions: [then, otherwise],
   }),
   infer: (context) => inferCond(context),
@@ -58,22 +60,15 @@ function condGradient<T extends Tensor>({
   outputs,
   grads,
   needs,
+  attributes: { sizes },
   regions: [then, otherwise],
   backwardOfBranches,
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const types = captures.map(({ type }) => type);
-  const looseIn = (branch: Program): readonly (readonly number[])[] => {
-    const { types: made, dims } = bindRegion(op, branch, types, () => {});
-    return made.map(({ shape }, k) =>
-      shape.flatMap((dim, axis) => {
-        // A size that the branch itself introduces takes the gradient's size.
-        const isOwn = [...symbolsOf(branch.outputs[k].value.type.shape[axis])].some(
-          (name) => !dims.has(name),
-        );
-        return isOwn || sameDim(dim, outputs[k].type.shape[axis]) ? [] : [axis];
-      }),
-    );
-  };
+  const instances = [then, otherwise].map((branch) => bindRegion(op, branch, { types, sizes }, () => {})); // prettier-ignore
+  const flows = grads.map((grad) => grad !== null);
+  const looseIn = (k: 0 | 1): readonly (readonly number[])[] =>
+    looseAxes([then, otherwise][k], instances[k], outputs, flows);
   const isSettled = outputs.map(
     ({ type }, k) =>
       type.shape.every(isStatic) &&
@@ -82,30 +77,71 @@ function condGradient<T extends Tensor>({
   const back = backwardOfBranches({
     branches: [then, otherwise],
     needs: needs.slice(1),
-    flows: grads.map((grad) => grad !== null),
+    flows,
     isSettled,
-    loose: [looseIn(then), looseIn(otherwise)],
+    loose: [looseIn(0), looseIn(1)],
   });
   if (back === null) return [null, ...captures.map(() => null)];
   const ends = [...captures, ...outputs];
-  const made = cond<T>(predicate, ...back.branches, [
+  const read = [
     ...back.reads.map((place) => ends[place]),
     ...grads.filter((grad) => grad !== null),
-  ]);
+  ];
+  const passed = back.sizes.map(({ branch, name }) => instances[branch].dims.get(name)!);
+  const made = cond<T>(predicate, ...back.branches, read, passed);
   const found = captures.map((_, k) =>
     back.gives.includes(k) ? made[back.gives.indexOf(k)] : null,
   );
   return [null, ...found];
 }
 
-function inferCond({ inputs, regions, fresh }: InferContext): readonly TensorType[] {
+/**
+ * By result with a gradient, the axes along which the gradient, which has the type of a result of the call, may have
+ * another size than the result of a branch: those of the other branch, and sizes that the branch itself decides, but
+ * for plain symbols, which take the size of the gradient.
+ */
+function looseAxes(
+  { outputs: made }: Program,
+  { types, dims }: Instance,
+  outputs: readonly Tensor[],
+  flows: readonly boolean[],
+): readonly (readonly number[])[] {
+  const taken = new Map<string, Dim>();
+  const isTight = (own: Dim, bound: Dim, size: Dim): boolean => {
+    if (isStatic(own) || [...symbolsOf(own)].every((name) => dims.has(name)))
+      return sameDim(bound, size);
+    const before = taken.get(own.key);
+    if (before !== undefined) return sameDim(before, size);
+    const [inner, outer] = [boundsOf(own), boundsOf(size)];
+    const isSymbol = symbolsOf(own).has(own.key);
+    if (!isSymbol || outer.min < inner.min || outer.max > inner.max) return false;
+    taken.set(own.key, size);
+    return true;
+  };
+  return made.map(({ value: { type } }, k) =>
+    !flows[k]
+      ? []
+      : type.shape.flatMap((own, axis) =>
+          isTight(own, types[k].shape[axis], outputs[k].type.shape[axis]) ? [] : [axis],
+        ),
+  );
+}
+
+function inferCond({
+  inputs,
+  attributes: { sizes },
+  regions,
+  fresh,
+}: InferContext & {
+  readonly attributes: AttributesOf<typeof attributes>;
+}): readonly TensorType[] {
   const branches = [regionAt(op, regions, 0), regionAt(op, regions, 1)];
   const [predicate, ...captures] = inputs;
   checkPredicate(op, 'the predicate', predicate);
   const [then, otherwise] = branches.map((branch) => {
     checkCount(op, 'operands of a branch', branch.inputs.length, captures.length);
     // The branch that is taken checks what it requires.
-    return bindRegion(op, branch, captures, () => {});
+    return bindRegion(op, branch, { types: captures, sizes }, () => {});
   });
   checkCount(op, 'results of the branches', then.types.length, otherwise.types.length);
   // Sizes that vary together in both branches are one dimension of the results.

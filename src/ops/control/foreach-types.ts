@@ -35,7 +35,7 @@ export function inferForeach(
   const operands = inputs
     .slice(0, body.inputs.length)
     .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
-  const instance = bindRegion(op, body, operands, require, firstIteration);
+  const instance = bindRegion(op, body, { types: operands }, require, firstIteration);
   const { types, own } = instance;
   const outputs = body.outputs.length - states;
   const stacked = agreedRows(instance, outputs, fresh);

@@ -174,9 +174,9 @@ function inferWhile({
       actual: 'none',
     });
   }
-  const [predicate] = bindRegion(op, condition, inputs, require, firstIteration).types;
+  const [predicate] = bindRegion(op, condition, { types: inputs }, require, firstIteration).types;
   checkPredicate(op, 'the condition', predicate);
-  const instance = bindRegion(op, body, inputs, require, firstIteration);
+  const instance = bindRegion(op, body, { types: inputs }, require, firstIteration);
   const outputs = body.outputs.length - states;
   const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
   const { own } = instance;

@@ -5,11 +5,22 @@ import type { Program } from '../../ir/program.js';
  * what they are handed in return. The passes derive it.
  */
 
+/**
+ * Source of a size in a region: the extent of an input or output along an axis, which are numbered like
+ * `BackwardAfter.reads`, or at place -1 one of the size parameters of the region.
+ */
+export interface SizeSource {
+  readonly place: number;
+  readonly axis: number;
+}
+
 /** A backward program that reads inputs and outputs of a region. */
 export interface BackwardAfter {
   readonly program: Program;
   /** Values read before the gradients: k is input k of the region, the number of inputs plus k is output k. */
   readonly reads: readonly number[];
+  /** The sizes that it is passed. */
+  readonly sizes: readonly SizeSource[];
   /** The inputs of the region whose gradients it computes; others have none. */
   readonly gives: readonly number[];
 }
@@ -69,7 +80,7 @@ export interface Branches {
   readonly flows: readonly boolean[];
   /** Results whose type is the same in both branches. */
   readonly isSettled: readonly boolean[];
-  /** By branch and result, the axes whose size in that branch differs from the result's type. */
+  /** By branch and result, the axes along which the gradient may have another size than the result of that branch. */
   readonly loose: readonly [readonly Axes[], readonly Axes[]];
 }
 
@@ -82,4 +93,11 @@ export interface BranchBackward {
   readonly reads: readonly number[];
   /** The operands whose gradients both compute; others have none. */
   readonly gives: readonly number[];
+  /** The sizes that both are passed: a size of the operands of one of the branches, by its name there. */
+  readonly sizes: readonly BranchSize[];
+}
+
+export interface BranchSize {
+  readonly branch: 0 | 1;
+  readonly name: string;
 }

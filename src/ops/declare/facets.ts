@@ -1,6 +1,8 @@
+import { passedSizes } from '../../base/attributes/attribute.js';
+import type { Dim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { Operator } from '../../ir/operator.js';
-import type { Program } from '../../ir/program.js';
+import type { CallNode, Program } from '../../ir/program.js';
 import type { Declaration } from './declare.js';
 
 /** The declaration of a program's operator. Passes ask for facets, never for names. */
@@ -9,6 +11,14 @@ export function declarationOf(op: Operator): Declaration {
     throw new InternalError(`operator ${op.name} was not declared by operator()`);
   }
   return op as Declaration;
+}
+
+/** The sizes that a call passes to each of its regions that takes some. */
+export function sizesPassedBy({
+  op,
+  attributes,
+}: Pick<CallNode, 'op' | 'attributes'>): readonly Dim[] {
+  return op.attributes['sizes'] === passedSizes ? (attributes['sizes'] as readonly Dim[]) : [];
 }
 
 const rootPrograms = new WeakMap<Program, boolean>();

@@ -35,6 +35,9 @@ export const withSizes: OperatorFunction<
     withSizes(g!, x.type.shape, refusal),
   ],
   lowering: { kind: 'view' },
+  // With all sizes, since they are what a reader of the model would not know.
+  onnx: ({ onnx, inputs: [x], outputTypes: [{ shape }] }) =>
+    onnx.node('Reshape', [x, onnx.sizes(shape)], { allowzero: 1 }),
   simplify: [
     {
       name: 'own-sizes',

@@ -1,6 +1,7 @@
 import { isFloat } from '../../base/dtype.js';
 import { inContext, InternalError } from '../../base/errors.js';
 import { type CallNode, namedInputs, Program, typeToString, Value } from '../../ir/program.js';
+import { words } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import type {
   BackwardAfter,
@@ -11,6 +12,7 @@ import type {
 } from '../../ops/declare/backward.js';
 import type { Gradient } from '../../ops/declare/declare.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
+import { withSizes } from '../../ops/dynamic/with-sizes.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
@@ -216,13 +218,15 @@ function backwardAfter(
     // Memory is not a constraint here: in one program, recomputed values may become shared.
     const request = differentiated(program, wrt, flows);
     const { gives } = request;
-    const { backward, saved } = splitJoint(request, 'none', false);
+    const { backward, saved, sizes } = splitJoint(request, 'none', false, { sizesBy: 'extents' });
     const there = program.inputs.length + program.outputs.length;
-    if (saved.every((k) => k < there)) return { program: backward, reads: saved, gives };
+    const isThere = saved.every((k) => k < there) && sizes.every(({ place }) => place < there);
+    if (isThere) return { program: backward, reads: saved, sizes, gives };
     // If it needs values that are neither recomputable nor saved, the whole program runs once more.
     const reached = program.inputs.map((_, k) => gives.includes(k));
     const whole = backwardProgram(program, reached, flows);
-    return { program: whole, reads: program.inputs.map((_, k) => k), gives };
+    const passed = program.sizes.map((_, axis) => ({ place: -1, axis }));
+    return { program: whole, reads: program.inputs.map((_, k) => k), sizes: passed, gives };
   });
 }
 
@@ -250,15 +254,18 @@ function backwardOfBranches(request: Branches): BranchBackward | null {
 /**
  * A program and its gradients in one, simplified, ready to be split. `gives` are the inputs that have a
  * gradient; a zero in place of no gradient would be multiplied with other values, infinities among them.
+ *
+ * @param loose By output, the axes along which its gradient has a size of another name, which in all runs is the same.
  */
 export function differentiated(
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
+  loose: readonly (readonly number[])[] = [],
 ): JointRequest & { readonly gives: readonly number[] } {
   let gives: readonly number[] = [];
   const raw = Program.from(program, (into) => {
-    const { outputs, grads } = appendGradients(program, into, wrt, flows);
+    const { outputs, grads } = appendGradients(program, into, wrt, flows, loose);
     const found = grads.flatMap(({ value }) => value ?? []);
     gives = indicesOf(wrt).filter((_, k) => grads[k].value !== null);
     const all = [...outputs, ...found];
@@ -297,6 +304,7 @@ function appendGradients(
   into: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
+  loose: readonly (readonly number[])[] = [],
 ): {
   readonly outputs: readonly Value[];
   readonly grads: readonly {
@@ -311,7 +319,7 @@ function appendGradients(
   const seeds = outputs.flatMap((value, k) => {
     if (flows[k] !== true) return [];
     const name = into.freshName(`grad_${program.outputs[k].name}`);
-    return [{ value, grad: into.variable(name, value.type) }];
+    return [{ value, grad: seedFor(into, name, value, loose[k] ?? []) }];
   });
   const wanted = inputs.filter((_, k) => wrt[k]);
   const found = gradient<Value>({
@@ -326,6 +334,23 @@ function appendGradients(
     outputs,
     grads: found.map((value, k) => ({ name: names[k], input: wanted[k], value })),
   };
+}
+
+/** The gradient of an output: an input, as an array of the output's type. */
+function seedFor(into: Program, name: string, of: Value, loose: readonly number[]): Value {
+  const { dtype, shape } = of.type;
+  const sizes = shape.map((dim, axis) => (loose.includes(axis) ? into.freshDim('size') : dim));
+  const given = into.variable(name, { dtype, shape: sizes });
+  if (loose.length === 0) return given;
+  const refusal = {
+    error: 'shape',
+    op: 'gradient',
+    problem: ['a gradient has another shape than the result'],
+    expected: words`${shape}`,
+    actual: words`${sizes}`,
+  } as const;
+  // Only programs from elsewhere can be wrong about it, and these are checked when they are read.
+  return into.assuming(() => withSizes<Value>(given, shape, refusal));
 }
 
 function zeros(into: Program, { dtype, shape }: Value['type']): Value {

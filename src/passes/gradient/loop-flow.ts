@@ -9,6 +9,7 @@ export type Differentiate = (
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
+  loose?: readonly (readonly number[])[],
 ) => JointRequest & { readonly gives: readonly number[] };
 
 /** One differentiated iteration. */

@@ -1,9 +1,10 @@
-import { type Bounds, type DimExpr, symbol } from '../../base/dim/index.js';
+import { type Bounds, type DimExpr, sameDim, symbol } from '../../base/dim/index.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { carrierOf, determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import type { SizeSource } from '../../ops/declare/backward.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { chooseSaved, type SavePolicy } from './keep.js';
@@ -30,6 +31,8 @@ export interface Split {
   readonly backward: Program;
   /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
   readonly saved: readonly number[];
+  /** With `extents`, the sizes that backward is passed, numbered like `saved`. */
+  readonly sizes: readonly SizeSource[];
 }
 
 /** Assumptions of a split, when not all inputs and outputs of forward are available to backward anyway. */
@@ -45,8 +48,11 @@ export interface SplitOptions {
   readonly isKeepable?: (value: Value) => boolean;
   /** Additional types whose dimensions backward must be able to determine. */
   readonly extraTypes?: readonly TensorType[];
-  /** The visible types of incoming gradients. Default: all. */
-  readonly seen?: readonly TensorType[];
+  /**
+   * Source of the sizes that backward needs: `arrays` that it reads, or it is passed them: `extents` of the values
+   * of forward, or the `surroundings` know them. Default `arrays`.
+   */
+  readonly sizesBy?: 'arrays' | 'extents' | 'surroundings';
 }
 
 const nothing: SecondCopies = { nodes: new Set(), isApart: false };
@@ -64,7 +70,7 @@ export function splitJoint(
     isRepeatable = () => false,
     isKeepable,
     extraTypes = [],
-    seen = seeds.map(({ type }) => type),
+    sizesBy = 'arrays',
   }: SplitOptions = {},
 ): Split {
   const ends = [...inputs, ...results.map(({ value }) => value)];
@@ -73,6 +79,7 @@ export function splitJoint(
     if (isHeld(place) && !places.has(value)) places.set(value, place);
   });
   const held = [...places.keys()];
+  const seen = seeds.map(({ type }) => type);
   const finders = isKeepable === undefined ? noFinders : findersOf(joint, seen);
   const { again, values } = chooseSaved({
     program: joint,
@@ -86,13 +93,17 @@ export function splitJoint(
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
-  const all = [...seeds.map(({ type }) => type), ...extraTypes];
-  const { carriers, sizes } = sizesToSave(joint, made, held, given, all);
+  const isPassed = sizesBy !== 'arrays';
+  const { carriers, sizes } = sizesToSave(joint, made, isPassed ? [] : held, given, extraTypes);
   const saved = [...values, ...carriers];
   const extra = saved.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
   const outputs = [...results, ...named(extra, results)];
-  const sizesPlace = sizes.length === 0 ? [] : [ends.length + extra.length];
+  const sources = new ForwardSizes([...places], joint.sizes, ends.length + extra.length);
+  const found = sizesBy === 'extents' ? sizes.map((size) => sources.of(size)) : [];
+  const told = isPassed ? sources.told : sizes;
+  const carried = isPassed ? [] : sizes;
+  const sizesPlace = carried.length === 0 ? [] : [ends.length + extra.length];
   return {
     forward: eliminateDeadCode(
       part(joint, {
@@ -100,12 +111,14 @@ export function splitJoint(
         belongs: (id) => id < boundary,
         again: nothing,
         outputs,
-        tells: sizes,
+        tells: told,
+        takes: joint.sizes,
       }),
     ),
     backward: part(joint, {
       inputs: saved,
-      sizes,
+      sizes: carried,
+      takes: isPassed ? sizes : [],
       seeds,
       belongs: (id) => id >= boundary,
       again: { nodes: again, isApart },
@@ -113,7 +126,38 @@ export function splitJoint(
       first: [...finders].map(({ node }) => node).filter((id) => again.has(id)),
     }),
     saved: [...saved.map((value) => places.get(value)!), ...sizesPlace],
+    sizes: found,
   };
+}
+
+/** Finds sizes among the extents of values of forward, and notes those that it has to tell by one more output. */
+class ForwardSizes {
+  readonly told: DimExpr[] = [];
+  readonly #places: readonly (readonly [value: Value, place: number])[];
+  readonly #parameters: readonly DimExpr[];
+  /** Place of the output that tells sizes. */
+  readonly #last: number;
+
+  constructor(
+    places: readonly (readonly [value: Value, place: number])[],
+    parameters: readonly DimExpr[],
+    last: number,
+  ) {
+    this.#places = places;
+    this.#parameters = parameters;
+    this.#last = last;
+  }
+
+  of(size: DimExpr): SizeSource {
+    for (const [{ type }, place] of this.#places) {
+      const axis = type.shape.findIndex((dim) => sameDim(dim, size));
+      if (axis >= 0) return { place, axis };
+    }
+    const parameter = this.#parameters.findIndex((each) => sameDim(each, size));
+    if (parameter >= 0) return { place: -1, axis: parameter };
+    // Behind the axis without elements.
+    return { place: this.#last, axis: this.told.push(size) };
+  }
 }
 
 /** The forward results that reveal data-dependent sizes, in program order. */
@@ -173,6 +217,8 @@ interface Part {
   readonly inputs: readonly Value[];
   /** Dimensions that one more input tells. */
   readonly sizes?: readonly DimExpr[];
+  /** Size parameters. */
+  readonly takes: readonly DimExpr[];
   readonly seeds?: readonly Value[];
   /** True for nodes of the program. */
   readonly belongs: (id: NodeId) => boolean;
@@ -187,9 +233,9 @@ interface Part {
 
 function part(
   joint: Program,
-  { inputs, sizes = [], seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
+  { inputs, sizes = [], takes, seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
 ): Program {
-  return Program.from(joint, (into) => {
+  const fill = (into: Program): void => {
     const given = new Map<Value, Value>();
     const give = (value: Value): void => {
       const node = joint.node(value.node);
@@ -209,7 +255,8 @@ function part(
       tells.length === 0 ? made : [...made, ...named([toldBy(into, tells)], made, 'sizes')],
     );
     requireKnown(joint, into);
-  });
+  };
+  return Program.from(joint, fill, takes);
 }
 
 /** An array without elements whose shape tells sizes of a program. */

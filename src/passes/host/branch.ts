@@ -1,7 +1,8 @@
-import { type Dim, substituteDim } from '../../base/dim/index.js';
-import { bindTypes } from '../../ir/bind.js';
-import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
+import { substituteDim } from '../../base/dim/index.js';
+import { bindProgram } from '../../ir/bind.js';
+import type { CallNode, Program } from '../../ir/program.js';
 import { refusalAt, speaksOnlyOf } from '../../ir/requirement.js';
+import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { RoutineBuilder } from './routine.js';
 import type { HostStatement, HostResult, Stretch } from './statements.js';
 
@@ -20,14 +21,15 @@ export function branch(
     results.push({ kind: 'own', as: of, extents: names.map((name) => name?.key ?? null) });
     return { of, shape: shape.map((dim, axis) => names[axis] ?? dim) };
   });
+  const sizes = sizesPassedBy(call);
   const side = (program: Program, where: string): readonly HostStatement[] => {
     const callee = { program, kind: 'region', isOptional: true } as const;
     const site = { where: [where], call };
-    return [...required(program), { kind: 'call', callee, operands, results, site }];
+    return [...required(program), { kind: 'call', callee, operands, sizes, results, site }];
   };
   const required = (program: Program): readonly HostStatement[] => {
     const types = operands.map(({ of: { dtype }, shape }) => ({ dtype, shape }));
-    const dims = bindTypes<Dim>(namedInputs(program), types);
+    const dims = bindProgram(program, types, sizes);
     return program.requirements.flatMap((requirement): readonly HostStatement[] => {
       // A branch itself checks sizes that its data decides.
       if (!speaksOnlyOf(requirement, dims)) return [];

@@ -1,5 +1,3 @@
-import type { DimExpr } from '../../base/dim/index.js';
-import { carrierOf } from '../../ir/bind.js';
 import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
@@ -9,7 +7,7 @@ import { undeterminedSymbols, partition } from './partition.js';
 /** A loop for at most so many iterations, compiled as one. */
 export interface Chunk {
   readonly program: Program;
-  /** The sizes of the surroundings that its last input carries, before the most iterations. */
+  /** The sizes of the surroundings that it is passed, before the most iterations. */
   readonly symbols: readonly string[];
 }
 
@@ -25,9 +23,9 @@ export function chunkOf(
   if (padded) return null;
   const program = new Program();
   const values = operands.map((type, k) => program.variable(`x${k}`, type));
-  const limit = program.freshDim('chunk', { min: 1 }) as DimExpr;
+  const limit = program.freshDim('chunk', { min: 1 });
   const symbols = undeterminedSymbols(operands);
-  program.variable('sizes', carrierOf([...symbols, limit]));
+  for (const size of [...symbols, limit]) program.takeSize(size);
   const results = whileLoop<Value>(condition, body, {
     states: values.slice(0, states),
     captures: values.slice(states),

@@ -4,7 +4,14 @@ import { type Refusal, words, refusalWithin } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
 import type { RoutineBuilder } from './routine.js';
-import type { HostCallee, HostResult, HostSite, StackedArray, Stretch } from './statements.js';
+import type {
+  HostCallee,
+  HostResult,
+  HostSite,
+  HostStatementOf,
+  StackedArray,
+  Stretch,
+} from './statements.js';
 
 /**
  * Results of the iterations of a loop: rows, each in its place of a stack, and states, in memory of the loop's own.
@@ -96,7 +103,11 @@ export class Iterations {
    * Runs a program of several iterations, whose results are like the body's with `count` rows, and after these the
    * number of iterations that it has run, which this gives.
    */
-  runSeveral(callee: HostCallee, operands: readonly Stretch[], row: Dim, count: Dim): DimExpr {
+  runSeveral(
+    { callee, operands, sizes }: Pick<HostStatementOf<'call'>, 'callee' | 'operands' | 'sizes'>,
+    row: Dim,
+    count: Dim,
+  ): DimExpr {
     const builder = this.#builder;
     const rows = this.#stacks.map((_, k) => this.#rowsAt(k, row, count));
     const counted = builder.handle('int32');
@@ -105,7 +116,7 @@ export class Iterations {
       { kind: 'own', as: counted, extents: [] },
     ];
     const site: HostSite = { where: words`from iteration ${row} on`, call: this.#call };
-    builder.emit({ kind: 'call', callee, operands, results, site });
+    builder.emit({ kind: 'call', callee, operands, sizes, results, site });
     const done = builder.name('done');
     builder.emit({ kind: 'load', name: done.key, from: { of: counted, shape: [] }, dtype: 'int32' }); // prettier-ignore
     builder.drop(counted);
@@ -186,7 +197,7 @@ export class Iterations {
       else into(state);
     });
     const callee: HostCallee = { program: this.#body, kind: 'region', isOptional: false };
-    builder.emit({ kind: 'call', callee, operands, results, site });
+    builder.emit({ kind: 'call', callee, operands, sizes: [], results, site });
     this.states.forEach((to, k) => {
       const from = made[this.#rows.length + k];
       if (from.of === to.of) return;

@@ -2,7 +2,7 @@ import { type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { carrierOf, determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
+import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { Requirement } from '../../ir/requirement.js';
@@ -13,15 +13,16 @@ import { isHostRun } from './host-run.js';
 import { isExtents } from '../rewrite/measure.js';
 import { viewed } from '../rewrite/views.js';
 
-/** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
+/**
+ * Ordinary nodes that run together, as a program whose sizes are all known when it starts. It is passed those that the
+ * shapes of what it reads do not determine, and that have the same names in the whole program.
+ */
 export interface Island {
   readonly program: Program;
-  /** Values of the whole program for its inputs, but for one behind them that carries `symbols`. */
+  /** Values of the whole program for its inputs. */
   readonly reads: readonly Value[];
   /** Values of the whole program that its outputs are. */
   readonly gives: readonly Value[];
-  /** The sizes that it speaks of and that the shapes of what it reads do not determine. */
-  readonly symbols: readonly string[];
   /** Its nodes in the whole program, ascending. */
   readonly members: readonly NodeId[];
 }
@@ -94,7 +95,7 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
 export function wholePartition(program: Program): Partition {
   const gives = program.outputs.map(({ value }) => viewed(program, value));
   const members = [...program.graph.nodes()].filter((id) => program.node(id).kind !== 'variable');
-  const island = { program, reads: program.inputs, gives, symbols: [], members };
+  const island = { program, reads: program.inputs, gives, members };
   const stage = { checks: [], island, elsewhere: null, extents: [], calls: [], requirements: [] };
   return { program, stages: [stage] };
 }
@@ -323,7 +324,7 @@ class Partitioner {
       reads.map(({ type }) => type),
       calls,
     );
-    const program = Program.from(whole, (into) => {
+    const fill = (into: Program): void => {
       const made = new Map<Value, Value>();
       const moved = (value: Value): Value => made.get(value)!;
       for (const value of reads) {
@@ -331,7 +332,6 @@ class Partitioner {
         const hint = node.kind === 'variable' ? node.name : `v${value.node}`;
         made.set(value, into.variable(into.freshName(hint), value.type));
       }
-      if (open.length > 0) into.variable(into.freshName('sizes'), carrierOf(open));
       for (const id of members) {
         const node = whole.node(id) as CallNode | ConstantNode;
         const copies =
@@ -341,8 +341,9 @@ class Partitioner {
         whole.results(id).forEach((value, port) => made.set(value, copies[port]));
       }
       into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
-    });
-    return { program, reads, gives, symbols: open.map(({ key }) => key), members };
+    };
+    const program = Program.from(whole, fill, open);
+    return { program, reads, gives, members };
   }
 }
 

@@ -1,7 +1,7 @@
 import { boundsOf, type Dim, type DimExpr, floorDivDim, mulDim, sameDim, subDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { linearForm, symbolsOfTypes } from '../../ir/bind.js';
+import { givenSizes, linearForm } from '../../ir/bind.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import { type Refusal, type MessageTemplate, words } from '../../ir/requirement.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
@@ -24,7 +24,6 @@ export function routineOf(partition: Partition): HostRoutine {
 export class RoutineBuilder {
   readonly #partition: Partition;
   readonly #inputs: readonly Handle[];
-  readonly #nothing: Handle;
   readonly #constants: Map<Handle, ConstantData> = new Map();
   /** Elements of the values that stages exchange; never for views. */
   readonly #stretches: Map<Value, Stretch> = new Map();
@@ -37,13 +36,12 @@ export class RoutineBuilder {
   constructor(partition: Partition) {
     this.#partition = partition;
     const { program } = partition;
-    this.#nothing = this.handle('bool');
     this.#inputs = program.inputs.map((input) => {
       const handle = this.handle(input.type.dtype);
       this.#stretches.set(input, { of: handle, shape: input.type.shape });
       return handle;
     });
-    const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
+    const given = givenSizes(program);
     for (const [name, bounds] of given) this.#known.set(name, symbol(name, bounds));
     for (const name of given.keys()) this.#taken.add(name);
     for (const id of program.graph.nodes()) {
@@ -67,7 +65,6 @@ export class RoutineBuilder {
       outputs: program.outputs.map(({ value }) => this.at(value)),
       constants: this.#constants,
       body: this.#statements,
-      nothing: this.#nothing,
       names: this.#taken,
     };
   }
@@ -106,11 +103,6 @@ export class RoutineBuilder {
   /** True if all symbols of a dimension are known by now. */
   isKnown(dim: Dim): boolean {
     return [...symbolsOf(dim)].every((name) => this.#known.has(name));
-  }
-
-  /** Sizes in the place of an array, for the input that is declared like `carrierOf`. */
-  carrying(sizes: readonly Dim[]): Stretch {
-    return { of: this.#nothing, shape: [0, ...sizes] };
   }
 
   /** Elements of a value that is there by now. */
@@ -159,16 +151,22 @@ export class RoutineBuilder {
     }
   }
 
-  #run({ program, reads, gives, symbols }: Island, name: string, isElsewhere: boolean): void {
-    const told = symbols.length === 0 ? [] : [this.carrying(symbols.map((size) => this.size(size)))]; // prettier-ignore
+  #run({ program, reads, gives }: Island, name: string, isElsewhere: boolean): void {
+    const sizes = program.sizes.map(({ key }) => this.size(key));
     // Before results get their places: they may be inputs.
-    const given = [...reads.map((value) => this.at(value)), ...told];
+    const given = reads.map((value) => this.at(value));
     const made = gives.map((value): Handle => {
       const of = this.handle(value.type.dtype);
       this.#stretches.set(value, { of, shape: value.type.shape });
       return of;
     });
-    this.emit({ kind: 'run', part: { name, program, isElsewhere }, reads: given, gives: made });
+    this.emit({
+      kind: 'run',
+      part: { name, program, isElsewhere },
+      reads: given,
+      sizes,
+      gives: made,
+    });
   }
 
   #control(id: NodeId): void {

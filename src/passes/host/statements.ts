@@ -151,6 +151,8 @@ export type HostStatement =
       readonly kind: 'run';
       readonly part: HostPart;
       readonly reads: readonly Stretch[];
+      /** The sizes that it is passed. */
+      readonly sizes: readonly Dim[];
       readonly gives: readonly Handle[];
     }
   /** Runs another program. What it reads is read before any result is written. */
@@ -158,6 +160,8 @@ export type HostStatement =
       readonly kind: 'call';
       readonly callee: HostCallee;
       readonly operands: readonly Stretch[];
+      /** The sizes that it is passed. */
+      readonly sizes: readonly Dim[];
       readonly results: readonly HostResult[];
       readonly site: HostSite;
     }
@@ -177,8 +181,6 @@ export interface HostRoutine {
   readonly constants: ReadonlyMap<Handle, ConstantData>;
   readonly body: readonly HostStatement[];
   readonly outputs: readonly Stretch[];
-  /** An array without elements, whose shape tells sizes. */
-  readonly nothing: Handle;
   /** All names in it, and those of the sizes that the program speaks of. */
   readonly names: ReadonlySet<string>;
 }

@@ -80,8 +80,8 @@ class StatementPrinter {
       case 'check':
         return `check ${stretch(statement.elements)} for ${statement.call.op.name}${lineOf(statement.call)}`;
       case 'run': {
-        const { part, reads, gives } = statement;
-        return `run ${part.name}(${reads.map(stretch).join(', ')}) -> ${gives.map(made).join(', ')}`;
+        const { part, reads, sizes, gives } = statement;
+        return `run ${part.name}(${given(reads, sizes)}) -> ${gives.map(made).join(', ')}`;
       }
       case 'call':
         return this.#call(statement);
@@ -90,14 +90,14 @@ class StatementPrinter {
     }
   }
 
-  #call({ callee, operands, results, site }: HostStatementOf<'call'>): string {
+  #call({ callee, operands, sizes, results, site }: HostStatementOf<'call'>): string {
     const targets = results.map((result) => {
       if (result.kind === 'into') return stretch(result.to);
       const extents = result.extents.map((extent) => extent ?? '_');
       return `${made(result.as)}[${extents.join(', ')}]`;
     });
     const { where, call } = site;
-    const called = `${this.#names.get(callee.program)!}(${operands.map(stretch).join(', ')})`;
+    const called = `${this.#names.get(callee.program)!}(${given(operands, sizes)})`;
     return `call ${called} -> ${targets.join(', ')}, ${call.op.name}: ${textOfWords(where)}${lineOf(call)}`;
   }
 }
@@ -105,6 +105,9 @@ class StatementPrinter {
 const name = ({ id }: Handle): string => `%${id}`;
 
 const made = (handle: Handle): string => `${name(handle)} ${handle.dtype}`;
+
+const given = (operands: readonly Stretch[], sizes: readonly Dim[]): string =>
+  [...operands.map(stretch), ...sizes].join(', ');
 
 const shapeText = (shape: readonly Dim[]): string => `[${shape.join(', ')}]`;
 

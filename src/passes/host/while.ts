@@ -94,9 +94,9 @@ function inChunks(parts: Parts, { program, symbols }: Chunk, first: Dim, room: D
   const most = maxDim(leastRows, floorDivDim(mostBytes, rowBytes));
   const body = builder.inside(() => {
     builder.emit(leaveAtZero(symbol(key)));
-    const carrier = builder.carrying([...symbols.map((name) => builder.size(name)), step]);
-    const operands = [...loop.states, ...captures, carrier];
-    const done = loop.runSeveral(callee, operands, count, step);
+    const sizes = [...symbols.map((name) => builder.size(name)), step];
+    const operands = [...loop.states, ...captures];
+    const done = loop.runSeveral({ callee, operands, sizes }, count, step);
     builder.emit(
       { kind: 'assign', name: count.key, value: addDim(count, done) },
       { kind: 'leave', when: { relation: '>=', dim: subDim(subDim(step, done), 1) } },
@@ -128,6 +128,7 @@ function goes({ builder, call, loop, captures, count }: Parts): DimExpr {
     kind: 'call',
     callee: { program: condition, kind: 'region', isOptional: false },
     operands: [...loop.states, ...captures],
+    sizes: [],
     results: [{ kind: 'own', as: flag, extents: condition.outputs[0].value.type.shape.map(() => null) }], // prettier-ignore
     site: { where: ['iteration ', count, ''], call },
   });

@@ -1,7 +1,7 @@
 import type { Dim } from '../../base/dim/index.js';
-import { bindTypes } from '../../ir/bind.js';
-import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { bindProgram } from '../../ir/bind.js';
+import type { CallNode, Program } from '../../ir/program.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { instantiate, throughRegions, transform } from './transform.js';
 
 /** True for calls whose gradient is their own derivative, so that their bodies may stand in their places at any time. */
@@ -20,11 +20,8 @@ export function inline(
       ({ node, operands, into }) => {
         if (node.kind !== 'call') return undefined;
         const [body] = node.regions;
-        const dims: Map<string, Dim> = bindTypes(
-          namedInputs(body),
-          operands.map(({ type }) => type),
-          node.op.name,
-        );
+        const types = operands.map(({ type }) => type);
+        const dims = bindProgram<Dim>(body, types, sizesPassedBy(node), node.op.name);
         return instantiate(body, into, operands, dims);
       },
       {

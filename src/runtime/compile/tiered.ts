@@ -12,13 +12,15 @@ import { loaderBase } from '../native/library.js';
 import { nativeTier } from '../native/current.js';
 import { Stopwatch } from '../native/stopwatch.js';
 import type { NativeCode, NativeRequest } from '../native/tier.js';
-import { timeBoth, tryBeside } from '../native/trial/trial.js';
+import { timeBoth, type TrialOptions, tryBeside } from '../native/trial/trial.js';
 import { ExhaustedError } from '../memory/exhausted.js';
 import type { Storage } from '../memory/storage.js';
 import type { Tier } from '../execution/tiers.js';
 
 /** Runs between two looks at nothing. */
 const settled = 2 ** 30;
+
+const none: readonly number[] = [];
 
 /** Interval between polls of a compilation, in milliseconds. */
 const pollMilliseconds = 5;
@@ -81,20 +83,24 @@ export class Tiered implements Inspectable {
     this.#ascent = tier === 'wasm' ? null : this.#start(tier);
   }
 
-  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+  run(
+    inputs: readonly Operand[],
+    into?: readonly (Storage | null)[],
+    sizes: readonly number[] = none,
+  ): readonly Operand[] {
     if (otherBackends.exist) {
-      const results = runElsewhere(this.program, inputs, into);
+      const results = runElsewhere(this.program, inputs, into, sizes);
       if (results !== null) return results;
     }
     try {
-      if (--this.#runsUntilLook > 0) return this.#executor.run(inputs, into);
-      if (this.#ascent !== null) return this.#look(this.#ascent, inputs, into);
+      if (--this.#runsUntilLook > 0) return this.#executor.run(inputs, into, sizes);
+      if (this.#ascent !== null) return this.#look(this.#ascent, inputs, into, sizes);
       this.#runsUntilLook = settled;
-      return this.#executor.run(inputs, into);
+      return this.#executor.run(inputs, into, sizes);
     } catch (error) {
       if (!(error instanceof ExhaustedError) || this.#isNative || this.#tier === 'wasm')
         throw error;
-      return this.#beyondWasm(error, inputs, into);
+      return this.#beyondWasm(error, inputs, into, sizes);
     }
   }
 
@@ -123,14 +129,15 @@ export class Tiered implements Inspectable {
     ascent: TierUp,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
   ): readonly Operand[] {
     const start = performance.now();
     const code = this.#ask(ascent, start);
     // Where WebAssembly has no memory for this run, it refuses it here, and there is nothing to try code beside.
-    if (code !== null && this.#executor.hasRoom(inputs, into))
-      return this.#try(ascent, code, inputs, into);
+    if (code !== null && this.#executor.hasRoom(inputs, into, sizes))
+      return this.#try(ascent, code, inputs, into, sizes);
     const begin = performance.now();
-    const results = this.#executor.run(inputs, into);
+    const results = this.#executor.run(inputs, into, sizes);
     if (this.#ascent === null) return results;
     const { watch } = ascent;
     this.#skipped = watch.add(performance.now() - begin, this.#skipped);
@@ -156,6 +163,7 @@ export class Tiered implements Inspectable {
     error: ExhaustedError,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
   ): readonly Operand[] {
     const ascent = this.#ascent ?? this.#start('native');
     ascent.request ??= this.#request(ascent);
@@ -165,7 +173,7 @@ export class Tiered implements Inspectable {
     const native = new Executor(this.program, plan, this.#device, entryOf(code, plan, this.#device)); // prettier-ignore
     let results: readonly Operand[];
     try {
-      results = native.run(inputs, into);
+      results = native.run(inputs, into, sizes);
     } catch (failure) {
       native.release();
       throw failure;
@@ -206,6 +214,7 @@ export class Tiered implements Inspectable {
     code: NativeCode,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
   ): readonly Operand[] {
     const { watch, tier, plan } = ascent;
     const device = this.#device;
@@ -214,7 +223,7 @@ export class Tiered implements Inspectable {
       native = new Executor(this.program, plan!, device, entryOf(code, plan!, device));
     } catch (error) {
       this.#settle(`it has no place beside the code on wasm: ${(error as Error).message}`);
-      return this.#executor.run(inputs, into);
+      return this.#executor.run(inputs, into, sizes);
     }
     const { results, objection } = tryBeside({
       old: this.#executor,
@@ -222,12 +231,13 @@ export class Tiered implements Inspectable {
       device,
       inputs,
       into,
+      sizes,
       // Who asks for native code gets one kind of results, from the first on.
       counts: tier === 'native' ? 'next' : 'old',
       ways: native.ways,
     });
     const mayBeSlower = tier === 'native' || nativeTier().atAnySpeed || objection !== null;
-    const slower = mayBeSlower ? null : slowness(this.#executor, native, inputs, watch);
+    const slower = mayBeSlower ? null : slowness(this.#executor, native, { inputs, sizes }, watch);
     if (objection === null && slower === null) {
       this.#replace(native, watch.runs + 1);
       return results;
@@ -292,10 +302,10 @@ function entryOf(
 function slowness(
   wasm: Executor,
   native: Executor,
-  inputs: readonly Operand[],
+  operands: Pick<TrialOptions, 'inputs' | 'sizes'>,
   { latest }: Stopwatch,
 ): string | null {
-  const pace = timeBoth(wasm, native, inputs, latest);
+  const pace = timeBoth(wasm, native, operands, latest);
   if (pace === null || pace.next <= pace.old) return null;
   const [fast, slow] = [pace.old, pace.next].map((time) => `${(time * 1000).toFixed(2)} us`);
   return `native code is not faster: ${slow} instead of ${fast}`;

@@ -1,8 +1,8 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
 import type { HostArray } from '../../base/dtype.js';
 import { DeviceError, named } from '../../base/errors.js';
-import { bindTypes } from '../../ir/bind.js';
-import { namedInputs, type Program } from '../../ir/program.js';
+import { bindProgram } from '../../ir/bind.js';
+import type { Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
 import { routineLines } from '../../passes/host/text.js';
 import {
@@ -86,7 +86,11 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     return routineLines(this.#code.routine).join('\n');
   }
 
-  run(inputs: readonly Operand[], into: readonly (Storage | null)[] = []): readonly Operand[] {
+  run(
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] = [],
+    sizes: readonly number[] = [],
+  ): readonly Operand[] {
     const { program } = this;
     const queue = this.#queue;
     freeDropped(queue);
@@ -96,7 +100,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
       if (backend !== null && backend !== queue) throw onDifferentDevices(backend, queue);
     }
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
-    const names = new Map(bindTypes(namedInputs(program), actual));
+    const names = bindProgram(program, actual, sizes);
     const shapes = this.#shapes(names);
     if (shapes !== null) checkInto(program, shapes, into);
     const given = inputs.map(({ storage }) =>
@@ -106,7 +110,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     let later: readonly DeviceBuffer[] | null = null;
     const work = function* (self: DeviceExecutable): Waiting<readonly RunResult[]> {
       try {
-        const made = yield* self.#run(given, inputs, names);
+        const made = yield* self.#run(given, inputs, sizes, names);
         later?.forEach((buffer, k) => {
           made[k].array.moveInto(buffer);
           made[k].array.free();
@@ -157,6 +161,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   *#run(
     given: readonly (DeviceBuffer | HostArray)[],
     inputs: readonly Operand[],
+    sizes: readonly number[],
     names: DimBindings,
   ): Waiting<readonly RunResult[]> {
     const queue = this.#queue;
@@ -169,7 +174,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
       const made = yield* this.#code.run(arrays, names);
       const own = this.program.outputs.length;
       try {
-        yield* this.#look(made.slice(own), arrays, inputs);
+        yield* this.#look(made.slice(own), arrays, inputs, sizes);
       } catch (error) {
         for (const { array } of made) array.free();
         throw error;
@@ -186,6 +191,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     told: readonly RunResult[],
     arrays: readonly RunArray[],
     inputs: readonly Operand[],
+    sizes: readonly number[],
   ): Waiting<void> {
     let isTold = false;
     for (const { array } of told) isTold ||= (yield* array.element(0)) !== 0;
@@ -196,7 +202,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
       const storage = new Storage(each.dtype, yield* each.elements());
       operands.push({ storage, shape: inputs[i].shape });
     }
-    const answers = asking.run(operands).slice(this.program.outputs.length);
+    const answers = asking.run(operands, undefined, sizes).slice(this.program.outputs.length);
     const reports = answers.map(({ storage }) => storage.host);
     const k = earliestReport(this.#watching!.watched, reports);
     const watched = this.#watching!.watched[k];

@@ -41,7 +41,7 @@ export class HostPartCode {
     return this.#report(this.#moved);
   }
 
-  *run(operands: readonly RunOperand[]): Waiting<readonly RunArray[]> {
+  *run(operands: readonly RunOperand[], sizes: readonly number[]): Waiting<readonly RunArray[]> {
     const given: Operand[] = [];
     let moved = 0;
     for (const operand of operands) {
@@ -49,7 +49,7 @@ export class HostPartCode {
       if (!array.isHostKnown) moved += bytesOf(array.dtype) * array.length;
       given.push({ storage: new Storage(array.dtype, yield* hostElements(operand)), shape });
     }
-    const results = this.#executable.run(given).map(({ storage }) => {
+    const results = this.#executable.run(given, undefined, sizes).map(({ storage }) => {
       if (this.#queue.has(storage.dtype)) moved += bytesOf(storage.dtype) * storage.length;
       // Its own: an operand that is a result, too, must not be shared.
       return RunArray.ofHost(this.#queue, storage.dtype, storage.copy());

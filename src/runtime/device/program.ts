@@ -1,5 +1,5 @@
-import { bindTypes } from '../../ir/bind.js';
-import { namedInputs, type Program } from '../../ir/program.js';
+import { bindProgram } from '../../ir/bind.js';
+import type { Program } from '../../ir/program.js';
 import { type Partition, partition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
 import type { HostCallee, HostPart, HostRoutine } from '../../passes/host/statements.js';
@@ -17,7 +17,8 @@ import { StepRunner } from './steps.js';
 
 /** Code of one of the parts that a routine runs. */
 export interface PartCode {
-  run(operands: readonly RunOperand[]): Waiting<readonly RunArray[]>;
+  /** `sizes` are those that the part is passed. */
+  run(operands: readonly RunOperand[], sizes: readonly number[]): Waiting<readonly RunArray[]>;
   release(): void;
   /** The part as one that a device lacks; null for any other. */
   readonly island?: IslandReport | null;
@@ -70,17 +71,25 @@ export class DeviceProgram implements DeviceCode {
     return new RoutineRun(this.#queue, this, this.routine, names, inputs).run();
   }
 
-  part({ program }: HostPart, operands: readonly RunOperand[]): Waiting<readonly RunArray[]> {
-    return this.#parts.get(program)!.run(operands);
+  part(
+    { program }: HostPart,
+    operands: readonly RunOperand[],
+    sizes: readonly number[],
+  ): Waiting<readonly RunArray[]> {
+    return this.#parts.get(program)!.run(operands, sizes);
   }
 
-  *callee({ program }: HostCallee, operands: readonly RunOperand[]): Waiting<readonly RunResult[]> {
+  *callee(
+    { program }: HostCallee,
+    operands: readonly RunOperand[],
+    sizes: readonly number[],
+  ): Waiting<readonly RunResult[]> {
     let callee = this.#callees.get(program);
     if (callee === undefined) {
       callee = new DeviceProgram(program, this.#queue, this.#places);
       this.#callees.set(program, callee);
     }
-    const names = bindTypes(namedInputs(program), operands.map(typeOf));
+    const names = bindProgram(program, operands.map(typeOf), sizes);
     const inputs: RunArray[] = [];
     const parts: RunArray[] = [];
     for (const operand of operands) {
@@ -130,8 +139,8 @@ class StepsCode implements PartCode {
     this.#program = program;
   }
 
-  *run(operands: readonly RunOperand[]): Waiting<readonly RunArray[]> {
-    const names = bindTypes(namedInputs(this.#program), operands.map(typeOf));
+  *run(operands: readonly RunOperand[], sizes: readonly number[]): Waiting<readonly RunArray[]> {
+    const names = bindProgram(this.#program, operands.map(typeOf), sizes);
     const slots = operands.map(({ array, from }) => array.slot(from));
     const made = yield* this.#steps.run(slots, names);
     return made.map((buffer) => RunArray.made(this.#queue, buffer));

@@ -1,4 +1,5 @@
 import { backendNamed, isInUse, useDevice } from '../execution/backends.js';
+import { expectResults } from '../memory/elsewhere.js';
 import type { Backend } from './backend.js';
 import { DeviceExecutable } from './executable.js';
 import { lackedCalls } from './lacks.js';
@@ -11,6 +12,7 @@ import { DeviceQueue } from './queue.js';
  */
 export function registerDevice(backend: Backend): DeviceQueue {
   const queue = new DeviceQueue(backend);
+  expectResults(queue);
   useDevice({
     memory: queue,
     compile: (program, policy) => new DeviceExecutable(program, queue, policy),
@@ -48,6 +50,8 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
   if (ready === undefined) {
     ready = setup({ ...options })
       .then((backend) => void registerDevice(backend))
+      // A turn of the event loop: dead results can be found from then on.
+      .then(() => new Promise<void>((resolve) => setTimeout(resolve)))
       .finally(() => pending.delete(name));
     pending.set(name, ready);
   }

@@ -27,8 +27,18 @@ export interface RunResult {
 
 /** The code that a routine runs. */
 export interface DeviceCode {
-  part(part: HostPart, operands: readonly RunOperand[]): Waiting<readonly RunArray[]>;
-  callee(callee: HostCallee, operands: readonly RunOperand[]): Waiting<readonly RunResult[]>;
+  /** `sizes` are those that the part is passed. */
+  part(
+    part: HostPart,
+    operands: readonly RunOperand[],
+    sizes: readonly number[],
+  ): Waiting<readonly RunArray[]>;
+  /** `sizes` are those that the program is passed. */
+  callee(
+    callee: HostCallee,
+    operands: readonly RunOperand[],
+    sizes: readonly number[],
+  ): Waiting<readonly RunResult[]>;
 }
 
 /** Interprets the host program of a program on a device. */
@@ -57,9 +67,8 @@ export class RoutineRun {
 
   /** Runs it. The results are the caller's; all else is freed. */
   *run(): Waiting<readonly RunResult[]> {
-    const { body, outputs, constants, nothing } = this.#routine;
+    const { body, outputs, constants } = this.#routine;
     try {
-      this.#own.add((this.#arrays[nothing.id] = RunArray.ofHost(this.#queue, 'bool', new Uint8Array(0)))); // prettier-ignore
       for (const [handle, { data }] of constants) {
         this.#put(handle, RunArray.ofHost(this.#queue, handle.dtype, data));
       }
@@ -141,7 +150,8 @@ export class RoutineRun {
       }
       case 'run': {
         const operands = statement.reads.map((stretch) => this.#operand(stretch));
-        const made = yield* this.#code.part(statement.part, operands);
+        const sizes = shapeEvaluator(statement.sizes)(names);
+        const made = yield* this.#code.part(statement.part, operands, sizes);
         statement.gives.forEach((handle, k) => this.#put(handle, made[k]));
         return false;
       }
@@ -154,11 +164,11 @@ export class RoutineRun {
     }
   }
 
-  *#call({ callee, operands, results, site }: HostStatementOf<'call'>): Waiting<void> {
+  *#call({ callee, operands, sizes, results, site }: HostStatementOf<'call'>): Waiting<void> {
     const given = operands.map((stretch) => this.#operand(stretch));
     let made: readonly RunResult[];
     try {
-      made = yield* this.#code.callee(callee, given);
+      made = yield* this.#code.callee(callee, given, shapeEvaluator(sizes)(this.#names));
     } catch (error) {
       throw errorWithin(error, site, this.#names);
     }

@@ -1,5 +1,5 @@
-import { bindTypes } from '../../ir/bind.js';
-import { namedInputs, type Program } from '../../ir/program.js';
+import { bindProgram } from '../../ir/bind.js';
+import type { Program } from '../../ir/program.js';
 import { shapeEvaluator } from '../../passes/host/evaluate.js';
 import type { Partition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
@@ -53,7 +53,6 @@ export class DynamicExecutor implements Inspectable {
     this.#routine = routine;
     this.#names = programNames(routine.body);
     this.#given = new Set([...routine.inputs, ...routine.constants.keys()]);
-    this.#constants[routine.nothing.id] = Storage.zeros('bool', 0);
     for (const [{ id, dtype }, { data }] of routine.constants) {
       this.#constants[id] = new Storage(dtype, data);
     }
@@ -70,15 +69,19 @@ export class DynamicExecutor implements Inspectable {
     this.#executables.clear();
   }
 
-  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+  run(
+    inputs: readonly Operand[],
+    into?: readonly (Storage | null)[],
+    sizes: readonly number[] = [],
+  ): readonly Operand[] {
     if (otherBackends.exist) {
-      const results = runElsewhere(this.program, inputs, into);
+      const results = runElsewhere(this.program, inputs, into, sizes);
       if (results !== null) return results;
     }
     const { program, inputs: handles, outputs } = this.#routine;
     if (into !== undefined) checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
-    const names = new Map(bindTypes(namedInputs(program), actual));
+    const names = bindProgram(program, actual, sizes);
     const frame: RunFrame = { names, arrays: [...this.#constants] };
     handles.forEach(({ id }, k) => (frame.arrays[id] = inputs[k].storage));
     this.#body(frame);

@@ -34,14 +34,15 @@ export function prepare(body: readonly HostStatement[], compiled: Compiled): Pre
 
 /** Prepares a statement that runs code; `into` as in `Executable.run`. */
 export function prepareRun(
-  { part, reads, gives }: HostStatementOf<'run'>,
+  { part, reads, sizes, gives }: HostStatementOf<'run'>,
   compiled: Compiled,
 ): (frame: RunFrame, into?: readonly (Storage | null)[]) => void {
   const operands = reads.map(operand);
+  const sizesOf = shapeEvaluator(sizes);
   const executable = compiled.part(part);
   return (frame, into) => {
     const given = operands.map((read) => read(frame));
-    const results = executable.run(given, into);
+    const results = executable.run(given, into, sizesOf(frame.names));
     gives.forEach(({ id }, k) => (frame.arrays[id] = results[k].storage));
   };
 }
@@ -194,16 +195,17 @@ function resize(stacks: readonly StackedArray[], rows: Dim, kept: Dim | null): P
 }
 
 function callOf(
-  { callee, operands, results, site }: HostStatementOf<'call'>,
+  { callee, operands, sizes, results, site }: HostStatementOf<'call'>,
   compiled: Compiled,
 ): PreparedStep {
   const reads = operands.map(operand);
+  const sizesOf = shapeEvaluator(sizes);
   const targets = results.map((result) => (result.kind === 'into' ? target(result.to) : null));
   return always((frame) => {
     try {
       const into = targets.map((to) => to?.(frame) ?? null);
       const given = reads.map((read) => read(frame));
-      const made = compiled.callee(callee).run(given, into);
+      const made = compiled.callee(callee).run(given, into, sizesOf(frame.names));
       results.forEach((result, k) => {
         if (result.kind === 'into') return;
         frame.arrays[result.as.id] = made[k].storage;

@@ -3,6 +3,7 @@ import { allocate, bytesOf } from '../../base/dtype.js';
 import { DeviceError, type ErrorDetails } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
+import { withCarriedSizes } from '../../passes/rewrite/carried-sizes.js';
 import { compile } from '../compile/compile.js';
 import { RunArray } from '../device/arrays.js';
 import { HostPartCode, hostElements, typeOf } from '../device/host-part.js';
@@ -19,6 +20,8 @@ const here = 'kaon';
 export class EnginePart implements PartCode {
   readonly #engine: ExternalEngine;
   readonly #program: Program;
+  /** The program as the engine gets it. */
+  readonly #carried: Program;
   readonly #queue: DeviceQueue;
   readonly #fallsBack: boolean;
   readonly #clock: PartClock;
@@ -28,11 +31,12 @@ export class EnginePart implements PartCode {
   constructor(engine: ExternalEngine, program: Program, queue: DeviceQueue, fallsBack: boolean) {
     this.#engine = engine;
     this.#program = program;
+    this.#carried = withCarriedSizes(program);
     this.#queue = queue;
     this.#fallsBack = fallsBack;
     this.#clock = new PartClock(engine.name, program);
     try {
-      this.#code = engine.compile(program);
+      this.#code = engine.compile(this.#carried);
     } catch (error) {
       this.#code = this.#uncompiled(error);
     }
@@ -48,7 +52,7 @@ export class EnginePart implements PartCode {
     if ('release' in this.#code) this.#code.release();
   }
 
-  *run(operands: readonly RunOperand[]): Waiting<readonly RunArray[]> {
+  *run(operands: readonly RunOperand[], sizes: readonly number[]): Waiting<readonly RunArray[]> {
     if (this.#code instanceof Promise) {
       try {
         this.#code = yield* waited(this.#code);
@@ -57,11 +61,13 @@ export class EnginePart implements PartCode {
       }
     }
     const code = this.#code;
-    if ('release' in code) return yield* code.run(operands);
+    if ('release' in code) return yield* code.run(operands, sizes);
     const inputs: EngineArray[] = [];
     for (const operand of operands) {
       inputs.push({ ...typeOf(operand), data: yield* hostElements(operand) });
     }
+    if (sizes.length > 0)
+      inputs.push({ dtype: 'bool', shape: [0, ...sizes], data: allocate('bool', 0) });
     const start = performance.now();
     let results: readonly EngineArray[];
     try {
@@ -86,7 +92,7 @@ export class EnginePart implements PartCode {
         actual,
       });
     }
-    const names = bindTypes(namedInputs(this.#program), inputs);
+    const names = bindTypes(namedInputs(this.#carried), inputs);
     outputs.forEach(({ name, value: { type } }, k) => {
       const shape = type.shape.map((dim) => evaluateDim(dim, names));
       const length = shape.reduce((product, extent) => product * extent, 1);
@@ -139,9 +145,9 @@ function timed(program: Program, queue: DeviceQueue, clock: PartClock): PartCode
     get report() {
       return clock.report;
     },
-    *run(operands) {
+    *run(operands, sizes) {
       const start = performance.now();
-      const results = yield* code.run(operands);
+      const results = yield* code.run(operands, sizes);
       clock.ran(start, null);
       return results;
     },

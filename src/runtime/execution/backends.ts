@@ -151,13 +151,14 @@ export function runElsewhere(
   program: Program,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
+  sizes?: readonly number[],
 ): readonly Operand[] | null {
   const common = commonBackend(inputs, into);
   const home = homes.get(program);
   if (home !== undefined && common !== null && common !== home)
     throw onDifferentDevices(common, home);
   const backend = common ?? home ?? backendOfNew(program, inputs, into);
-  return backend === null ? null : executableOn(program, backend).run(inputs, into);
+  return backend === null ? null : executableOn(program, backend).run(inputs, into, sizes);
 }
 
 /**

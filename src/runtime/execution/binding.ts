@@ -1,7 +1,7 @@
 import { evaluateDim } from '../../base/dim/index.js';
 import type { DType, HostArray } from '../../base/dtype.js';
 import { ArgumentError, GraphError, InternalError } from '../../base/errors.js';
-import { bindTypes } from '../../ir/bind.js';
+import { bindProgram } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import { packedStates } from '../../ops/declare/lowering.js';
 import {
@@ -29,6 +29,8 @@ export interface Binding {
   readonly shapes: readonly (readonly number[])[];
   readonly dtypes: readonly DType[];
   readonly lengths: readonly number[];
+  /** The sizes that the program is passed. */
+  readonly passed: readonly number[];
   /** Addresses of pinned inputs; -1 where the input is staged. */
   readonly inputAddresses: readonly number[];
   /**
@@ -74,6 +76,8 @@ export function enterAddress(
  */
 export type LargeMemory = 'if possible' | 'leased' | 'copied';
 
+const noSizes: readonly number[] = [];
+
 /** An output that gets fresh storage. */
 const fresh = -1;
 /** An output that is copied to a storage outside of the device's memory. */
@@ -97,10 +101,11 @@ export function bind(
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
   memory: LargeMemory,
+  passed: readonly number[] = noSizes,
 ): Binding {
   const { program, places } = plan;
   const isWide = plan.addresses === 'i64';
-  const sizes = bindOperands(plan, inputs);
+  const sizes = bindOperands(plan, inputs, passed);
   const outputShapes = program.outputs.map(({ value }) =>
     value.type.shape.map((dim) => evaluateDim(dim, sizes)),
   );
@@ -175,6 +180,7 @@ export function bind(
     shapes: inputs.map(({ shape }) => [...shape]),
     dtypes: inputs.map(({ storage }) => storage.dtype),
     lengths: inputs.map(({ storage }) => storage.length),
+    passed,
     inputAddresses,
     staging,
     outputShapes,
@@ -205,8 +211,10 @@ export function fits(
   device: Device,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
+  passed: readonly number[] = noSizes,
 ): boolean {
   if (binding.epoch !== device.epoch || binding.shapes.length !== inputs.length) return false;
+  for (let i = 0; i < passed.length; i++) if (passed[i] !== binding.passed[i]) return false;
   for (let i = 0; i < inputs.length; i++) {
     const { storage, shape } = inputs[i];
     const bound = binding.shapes[i];
@@ -232,10 +240,14 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   return true;
 }
 
-function bindOperands({ program }: ProgramPlan, inputs: readonly Operand[]): Map<string, number> {
+function bindOperands(
+  { program }: ProgramPlan,
+  inputs: readonly Operand[],
+  passed: readonly number[],
+): Map<string, number> {
   const declared = namedInputs(program);
   const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
-  const sizes = bindTypes(declared, actual);
+  const sizes = bindProgram(program, actual, passed);
   inputs.forEach(({ storage, shape }, i) => {
     const length = elementCount(shape);
     if (storage.length !== length) {

@@ -50,8 +50,8 @@ export interface TierReport {
 }
 
 /**
- * A compiled program. Symbolic dimensions are bound at each run from the operands, or from the data during
- * the run.
+ * A compiled program. Symbolic dimensions are bound at each run from the operands and the sizes that it is passed, or
+ * from the data during the run.
  */
 export interface Executable {
   /** The program that was passed to `compile`. */
@@ -59,9 +59,14 @@ export interface Executable {
   /**
    * Runs on operands in the order of the program's inputs; their dtypes and shapes must fit (otherwise a
    * `ShapeError` or `DTypeError` names the input). `into[k]`, where given, receives output k in place and may
-   * be the storage of an operand; every other output gets fresh storage.
+   * be the storage of an operand; every other output gets fresh storage. `sizes` are for the size parameters of the
+   * program. Default none.
    */
-  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[];
+  run(
+    inputs: readonly Operand[],
+    into?: readonly (Storage | null)[],
+    sizes?: readonly number[],
+  ): readonly Operand[];
   /** Releases its memory at once; it must not be run again. Otherwise a finalizer does. */
   release(): void;
   /** Execution tiers, part by part. */

@@ -28,7 +28,7 @@ const abandoned = new FinalizationRegistry<{
   kept?.release();
 });
 
-/** Code of a program, with the plan that it is for. */
+/** Code for a plan. */
 export interface PlannedCode {
   readonly plan: ProgramPlan;
   readonly entry: EntryPoint;
@@ -37,6 +37,7 @@ export interface PlannedCode {
 type Remake = () => PlannedCode;
 
 const mostBindings = 8;
+const none: readonly number[] = [];
 
 /** Below this many elements a loop copies faster than a call of `set`. */
 const fewElements = 24;
@@ -130,17 +131,21 @@ export class Executor implements Inspectable, MemoryHolder {
     this.#register();
   }
 
-  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+  run(
+    inputs: readonly Operand[],
+    into?: readonly (Storage | null)[],
+    sizes: readonly number[] = none,
+  ): readonly Operand[] {
     this.#kept?.look(inputs);
     if (into !== undefined) {
       for (const target of into) target?.changes();
     }
     let binding = this.#bindings[0];
-    if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
+    if (binding === undefined || !fits(binding, this.#device, inputs, into, sizes)) {
       if (into !== undefined) checkDistinct(this.program, into);
-      binding = this.#rebind(inputs, into);
+      binding = this.#rebind(inputs, into, sizes);
     } else if (into !== undefined && binding.mayCollide) checkDistinct(this.program, into);
-    if (binding.large !== null) return this.#runLarge(binding, binding.large, inputs, into);
+    if (binding.large !== null) return this.#runLarge(binding, binding.large, inputs, sizes, into);
     this.#call(binding, inputs, null);
     return into === undefined
       ? this.#freshResults(binding, inputs)
@@ -148,11 +153,15 @@ export class Executor implements Inspectable, MemoryHolder {
   }
 
   /** True if there is memory for a run on these operands. */
-  hasRoom(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): boolean {
+  hasRoom(
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
+  ): boolean {
     try {
       const [binding] = this.#bindings;
-      if (binding === undefined || !fits(binding, this.#device, inputs, into))
-        this.#rebind(inputs, into);
+      if (binding === undefined || !fits(binding, this.#device, inputs, into, sizes))
+        this.#rebind(inputs, into, sizes);
       return true;
     } catch (error) {
       if (error instanceof ExhaustedError) return false;
@@ -184,6 +193,7 @@ export class Executor implements Inspectable, MemoryHolder {
     binding: Binding,
     large: LargePlaces,
     inputs: readonly Operand[],
+    sizes: readonly number[],
     into: readonly (Storage | null)[] = [],
   ): readonly Operand[] {
     const device = this.#device;
@@ -195,7 +205,7 @@ export class Executor implements Inspectable, MemoryHolder {
       if (isThere) {
         // Bringing operands in may have made the memory grow; only the views are other ones then.
         const current =
-          binding.epoch === device.epoch ? binding : this.#rebind(inputs, into, 'leased');
+          binding.epoch === device.epoch ? binding : this.#rebind(inputs, into, sizes, 'leased');
         if (this.#plan === plan) {
           lease.enter(this.#tableView(), current.isWide);
           this.#call(current, inputs, lease);
@@ -206,8 +216,8 @@ export class Executor implements Inspectable, MemoryHolder {
       lease.end();
     }
     // The memory that was taken needs other addresses, and with them another plan.
-    if (isThere) return this.run(inputs, into);
-    const copying = this.#rebind(inputs, into, 'copied');
+    if (isThere) return this.run(inputs, into, sizes);
+    const copying = this.#rebind(inputs, into, sizes, 'copied');
     this.#call(copying, inputs, null);
     return this.#resultsInto(copying, inputs, into, null);
   }
@@ -248,6 +258,7 @@ export class Executor implements Inspectable, MemoryHolder {
   #rebind(
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
     memory: LargeMemory = 'if possible',
   ): Binding {
     const device = this.#device;
@@ -256,14 +267,15 @@ export class Executor implements Inspectable, MemoryHolder {
       memory !== 'if possible'
         ? -1
         : this.#bindings.findIndex(
-            (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
+            (earlier) => earlier !== undefined && fits(earlier, device, inputs, into, sizes),
           );
     let binding =
-      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, memory);
+      this.#bindings[known] ??
+      bind(this.#plan, device, this.#constants, inputs, into, memory, sizes);
     // The arena may have taken the memory beyond 32 bits.
     if (this.#isStale) {
       this.#renew();
-      binding = bind(this.#plan, device, this.#constants, inputs, into, memory);
+      binding = bind(this.#plan, device, this.#constants, inputs, into, memory, sizes);
     }
     // Whatever was the current one goes to the place that this one leaves, or to the end.
     const [previous] = this.#bindings;

@@ -19,6 +19,11 @@ function generationsOf(backend: BufferBackend): Generations {
   return generations;
 }
 
+/** Prepares to find dead results on a device. It can be done once code has returned to the event loop. */
+export function expectResults(backend: BufferBackend): void {
+  generationsOf(backend);
+}
+
 /** Frees the buffers of arrays that nobody holds any more, once code has returned to the event loop. */
 const dropped = new FinalizationRegistry<OwnedBuffer>((owned) => owned.die());
 

@@ -77,6 +77,7 @@ export class Generations {
   constructor(budget: number) {
     this.budget = budget;
     this.#ended = new FinalizationRegistry((generation) => this.#end(generation));
+    this.#fill();
   }
 
   /** True when dead results are being detected: not where code has never returned to the event loop. */
@@ -84,9 +85,14 @@ export class Generations {
     return this.#silence < mostSilence;
   }
 
+  /** Bytes of results between two looks, and two reports to the engine: small budgets are full sooner. */
+  get #interval(): number {
+    return Math.min(weighedBytes, this.budget / 8);
+  }
+
   /** Ends dead results if enough has been made since the last time. Results in use have to be held by the caller. */
   lookIfDue(): void {
-    if (this.#bytesSinceLook >= Math.min(weighedBytes, this.budget / 8)) this.#look();
+    if (this.#bytesSinceLook >= this.#interval) this.#look();
   }
 
   /** Adds a result. Its owner must hold the returned witness. */
@@ -145,7 +151,7 @@ export class Generations {
   /** Reports device memory to the engine, so that it looks for dead objects. */
   #weigh(): void {
     this.#bytesSinceBallast += this.#bytesSinceLook;
-    if (this.#bytesSinceBallast < Math.min(weighedBytes, this.budget / 4)) return;
+    if (this.#bytesSinceBallast < this.#interval) return;
     this.#bytesSinceBallast = 0;
     this.#ballast.length = 0;
     try {
@@ -157,11 +163,15 @@ export class Generations {
 
   /** A reference that was created some time ago, since the newest ones are still kept alive. */
   #take(): Stocked {
-    const taken = this.#stock.shift();
+    const taken = this.#stock.shift()!;
+    this.#fill();
+    return taken;
+  }
+
+  #fill(): void {
     while (this.#stock.length < stockSize) {
       const object = {};
       this.#stock.push({ object, reference: new WeakRef(object) });
     }
-    return taken ?? this.#take();
   }
 }

@@ -1,11 +1,14 @@
 import type { Transferable as Moved, Worker as NodeWorker } from 'node:worker_threads';
 import { nodeModules, type NodeModules } from '../../base/node.js';
-import type { WatchdogMessage, WorkerMessage } from './recipe.js';
 
 /** A thread with an event loop, of Node or of a browser. It keeps no process alive. */
 export interface Spawned {
-  /** Transfers the ports in `moved`. */
-  post(message: WorkerMessage | WatchdogMessage, moved?: readonly MessagePort[]): void;
+  /** Transfers the ports and buffers in `moved`. */
+  post(message: object, moved?: readonly (MessagePort | ArrayBuffer)[]): void;
+  /** Calls back for each message from the thread. */
+  listen(hear: (message: unknown) => void): void;
+  /** Keeps the process alive while the thread runs, or no longer. */
+  keepAlive(isKept: boolean): void;
   end(): Promise<unknown>;
   /** Kills it as a crash would. */
   kill(): Promise<unknown>;
@@ -23,9 +26,13 @@ export const spawn: Spawn = (text, died) => {
   return node === null ? spawnInBrowser(text, died) : spawnInNode(node, text, died);
 };
 
-/** A self-contained function as text. Bundlers that keep names call `__name`. */
-export function functionText(work: () => void): string {
-  return `const __name = (made) => made;\n(${work.toString()})();`;
+/**
+ * Call of a self-contained function as text. Bundlers that keep names call `__name`.
+ *
+ * @param given Its arguments as text.
+ */
+export function functionText(work: (...given: never[]) => void, given: string = ''): string {
+  return `const __name = (made) => made;\n(${work.toString()})(${given});`;
 }
 
 function spawnInNode(
@@ -45,6 +52,12 @@ function spawnInNode(
   return {
     // Node's channels are those of the web, but with declarations of their own.
     post: (message, moved = []) => worker.postMessage(message, moved as unknown as Moved[]),
+    listen(hear) {
+      worker.on('message', hear);
+      // Which keeps the process alive by itself.
+      worker.unref();
+    },
+    keepAlive: (isKept) => (isKept ? worker.ref() : worker.unref()),
     end: () => {
       isWanted = false;
       return worker.terminate();
@@ -67,6 +80,8 @@ function spawnInBrowser(text: string, died: (reason: string) => void): Spawned {
   );
   return {
     post: (message, moved = []) => worker.postMessage(message, [...moved]),
+    listen: (hear) => worker.addEventListener('message', ({ data }) => hear(data)),
+    keepAlive() {},
     end: () => {
       worker.terminate();
       URL.revokeObjectURL(url);

@@ -1,8 +1,13 @@
 import { DeviceError } from '../../base/errors.js';
+import { nodeModules } from '../../base/node.js';
 import { GpuEncoder } from './encoder.js';
+import { errorOfFailure } from './failure.js';
+
+/** Name of the package that brings WebGPU to Node. It is optional, so bundlers must not see it. */
+const packageName: string = 'webgpu';
 
 /** Package that brings WebGPU to Node. */
-interface WebGpuPackage {
+export interface WebGpuPackage {
   create(options: readonly string[]): GPU;
 }
 
@@ -29,19 +34,11 @@ async function findGpu(): Promise<GPU> {
       advice: 'compute on the CPU: config.device = "cpu"',
     });
   }
-  // A name that bundlers do not see: the package is optional.
-  const name = 'webgpu';
   let loaded: WebGpuPackage;
   try {
-    loaded = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as WebGpuPackage;
+    loaded = (await import(/* @vite-ignore */ /* webpackIgnore: true */ packageName)) as WebGpuPackage; // prettier-ignore
   } catch (cause) {
-    throw new DeviceError('there is no WebGPU', {
-      op: 'initDevice',
-      expected: 'the package webgpu',
-      actual: 'it cannot be loaded',
-      advice: 'npm install webgpu',
-      cause,
-    });
+    throw noPackage(cause);
   }
   const gpu = loaded.create([]);
   entries.add(gpu);
@@ -49,32 +46,68 @@ async function findGpu(): Promise<GPU> {
 }
 
 /**
+ * Address of the package that brings WebGPU to the threads of Node; null where engines have WebGPU.
+ * @throws DeviceError when it is not installed.
+ */
+export function packageAddress(): string | null {
+  const node = nodeModules();
+  if (node === null || 'gpu' in (globalThis.navigator ?? {})) return null;
+  try {
+    const file = node.module.createRequire(import.meta.url).resolve(packageName);
+    return node.address.pathToFileURL(file).href;
+  } catch (cause) {
+    throw noPackage(cause);
+  }
+}
+
+function noPackage(cause: unknown): DeviceError {
+  return new DeviceError('there is no WebGPU', {
+    op: 'initDevice',
+    expected: 'the package webgpu',
+    actual: 'it cannot be loaded',
+    advice: 'npm install webgpu',
+    cause,
+  });
+}
+
+/**
  * A GPU of this thread, with the limits of its adapter. Default: the adapter for high performance.
  * @throws DeviceError when there is none.
  */
 export async function openGpu(adapter?: GPUAdapter): Promise<GpuEncoder> {
-  const gpu = await findGpu();
-  const found = adapter ?? (await gpu.requestAdapter({ powerPreference: 'high-performance' }));
-  if (found === null) {
-    throw new DeviceError('there is no adapter for WebGPU', {
-      op: 'initDevice',
-      expected: 'a GPU with a driver for Vulkan, Metal or Direct3D 12',
-      actual: 'none',
-      advice: 'compute on the CPU: config.device = "cpu"',
-    });
-  }
+  return new GpuEncoder(await opened(openDevice(await findGpu(), adapter)), errorOfFailure);
+}
+
+/**
+ * A device that is being opened.
+ * @throws DeviceError when there is none.
+ */
+export async function opened<T>(device: Promise<T | null>): Promise<T> {
+  let found: T | null;
   try {
-    return new GpuEncoder(await found.requestDevice(descriptorFor(found)));
+    found = await device;
   } catch (cause) {
-    if (cause instanceof DeviceError) throw cause;
     const actual = cause instanceof Error ? cause.message : String(cause);
     throw new DeviceError('the GPU could not be opened', { op: 'initDevice', actual, cause });
   }
+  if (found !== null) return found;
+  throw new DeviceError('there is no adapter for WebGPU', {
+    op: 'initDevice',
+    expected: 'a GPU with a driver for Vulkan, Metal or Direct3D 12',
+    actual: 'none',
+    advice: 'compute on the CPU: config.device = "cpu"',
+  });
 }
 
-/** Everything that kernels gain by; devices have the least that WebGPU guarantees unless asked. */
-function descriptorFor({ limits, features }: GPUAdapter): GPUDeviceDescriptor {
-  return {
+/**
+ * A device with everything that kernels gain by: unless asked, devices have the least that WebGPU guarantees. Null
+ * where there is no adapter. Workers get the function as text, so it uses nothing of this file but types.
+ */
+export async function openDevice(gpu: GPU, given?: GPUAdapter): Promise<GPUDevice | null> {
+  const adapter = given ?? (await gpu.requestAdapter({ powerPreference: 'high-performance' }));
+  if (adapter === null) return null;
+  const { limits, features } = adapter;
+  return adapter.requestDevice({
     requiredFeatures: features.has('shader-f16') ? ['shader-f16'] : [],
     requiredLimits: {
       maxBufferSize: limits.maxBufferSize,
@@ -84,5 +117,5 @@ function descriptorFor({ limits, features }: GPUAdapter): GPUDeviceDescriptor {
       maxComputeInvocationsPerWorkgroup: limits.maxComputeInvocationsPerWorkgroup,
       maxComputeWorkgroupSizeX: limits.maxComputeWorkgroupSizeX,
     },
-  };
+  });
 }

@@ -6,11 +6,12 @@ import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { Backend, Launch } from '../device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
-import type { CommandCounts, GpuCommands } from './commands.js';
+import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
+import { errorOfFailure } from './failure.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
-/** Dtypes that shaders compute with, or pack. */
-const held = dtypes.filter((dtype) => dtype !== 'int64' && dtype !== 'float64');
+/** Dtypes that shaders compute with, or pack. They compute with float64 in integers, which is too slow to be of use. */
+const usual = dtypes.filter((dtype) => dtype !== 'float64');
 
 /** Configuration of a GPU as a device. */
 export interface WebGpuOptions {
@@ -18,6 +19,8 @@ export interface WebGpuOptions {
   readonly print: ShaderPrinter;
   /** The most bytes of its memory that arrays may take. Default: no limit but the GPU's own. */
   readonly memoryBudget?: number;
+  /** Dtypes of arrays that it holds. Default: all but float64. */
+  readonly dtypes?: readonly DType[];
   /** Finds a GPU again after one was lost. */
   reopen(): Promise<GpuCommands>;
 }
@@ -52,7 +55,7 @@ export class WebGpuBackend implements Backend {
     this.#options = options;
     this.target = options.target;
     const { bufferBytes } = commands.properties;
-    const { memoryBudget: budget } = options;
+    const { memoryBudget: budget, dtypes: held = usual } = options;
     this.limits = {
       dtypes: new Set(held),
       bufferBytes,
@@ -199,8 +202,8 @@ export class WebGpuBackend implements Backend {
     });
   }
 
-  #lose(reason: DeviceError): void {
-    this.#absence = reason;
+  #lose(reason: GpuFailure): void {
+    this.#absence = errorOfFailure(reason);
     this.#recovery = this.#options.reopen().then(
       (commands) => {
         this.#commands = commands;

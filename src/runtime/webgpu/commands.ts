@@ -1,5 +1,10 @@
 import type { ShaderBinding, ShaderFeatures } from '../../codegen/wgsl/shader.js';
-import type { DeviceError } from '../../base/errors.js';
+
+/** Reason why commands have failed. Plain data: errors lose their classes between threads. */
+export interface GpuFailure {
+  readonly problem: string;
+  readonly actual?: string;
+}
 
 /** Properties of a GPU that do not change. */
 export interface GpuProperties {
@@ -65,7 +70,7 @@ export interface GpuCommands {
   /** Settled when everything so far is done. */
   synchronize(): Promise<void>;
   /** Calls back with the reason when the GPU is gone. It is not called for `close`. */
-  onLost(callback: (reason: DeviceError) => void): void;
+  onLost(callback: (reason: GpuFailure) => void): void;
   /** Gives the GPU back with all of its memory. */
   close(): void;
 }

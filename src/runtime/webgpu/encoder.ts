@@ -1,23 +1,4 @@
-import { DeviceError } from '../../base/errors.js';
-import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
-
-/** Dispatches in one submit: the more, the cheaper; the fewer, the sooner the GPU starts. */
-const mostDispatches = 32;
-
-/** Bytes of the buffer that small writes between dispatches come from, and the most bytes of one of them. */
-const uploadBytes = 2 ** 16;
-const mostUploaded = 2 ** 12;
-
-/** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
-const uniformBytes = 2 ** 16;
-
-/** Flags of WebGPU: not all runtimes have the objects with their names. */
-const usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 };
-const mapRead = 1;
-const computeStage = 4;
-
-/** Bind groups that are kept. */
-const mostGroups = 2048;
+import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
 
 interface Pipeline {
   readonly pipeline: GPUComputePipeline;
@@ -37,8 +18,24 @@ type MutableCounts = { -readonly [Name in keyof CommandCounts]: number };
  * Encodes commands for a GPU of this thread. Dispatches are collected in one compute pass and submitted together.
  * Their uniforms lie in one buffer, which is written once for each submit: the queue writes it behind the submits that
  * came before.
+ *
+ * Workers get the class as text, so it uses nothing of this file but types.
  */
 export class GpuEncoder implements GpuCommands {
+  /** Dispatches in one submit: the more, the cheaper; the fewer, the sooner the GPU starts. */
+  readonly #mostDispatches = 32;
+  /** Bytes of the buffer that small writes between dispatches come from, and the most bytes of one of them. */
+  readonly #uploadBytes = 2 ** 16;
+  readonly #mostUploaded = 2 ** 12;
+  /** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
+  readonly #uniformBytes = 2 ** 16;
+  /** Flags of WebGPU: not all runtimes have the objects with their names. */
+  readonly #usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 };
+  readonly #mapRead = 1;
+  readonly #computeStage = 4;
+  /** Bind groups that are kept. */
+  readonly #mostGroups = 2048;
+
   readonly properties: GpuProperties;
   readonly answersAtOnce = false;
   readonly counts: MutableCounts = { dispatches: 0, submits: 0, reads: 0, bytesWritten: 0, bytesRead: 0 }; // prettier-ignore
@@ -48,11 +45,11 @@ export class GpuEncoder implements GpuCommands {
   readonly #layouts: Map<string, GPUBindGroupLayout> = new Map();
   readonly #groups: Map<string, GPUBindGroup> = new Map();
   readonly #uniformBuffer: GPUBuffer;
-  readonly #uniforms: Uint32Array<ArrayBuffer> = new Uint32Array(uniformBytes / 4);
+  readonly #uniforms: Uint32Array<ArrayBuffer> = new Uint32Array(this.#uniformBytes / 4);
   readonly #uniformAlignment: number;
   #uniformEnd = 0;
   readonly #uploadBuffer: GPUBuffer;
-  readonly #uploads: Uint8Array<ArrayBuffer> = new Uint8Array(uploadBytes);
+  readonly #uploads: Uint8Array<ArrayBuffer> = new Uint8Array(this.#uploadBytes);
   #uploadEnd = 0;
   /** For copies from a buffer to itself. */
   #between: GPUBuffer | null = null;
@@ -61,34 +58,37 @@ export class GpuEncoder implements GpuCommands {
   #dispatches = 0;
   #batch = 0;
   /** Set by the first thing that goes wrong: nothing computed since can be trusted. */
-  #failure: DeviceError | null = null;
+  #failure: GpuFailure | null = null;
+  readonly #errorOf: (failure: GpuFailure) => Error;
   #isClosed = false;
   /** Answers of error scopes that are still to come. */
   readonly #pending: Set<Promise<void>> = new Set();
 
-  constructor(device: GPUDevice) {
+  /** @param errorOf Makes the error that a wait is told. */
+  constructor(device: GPUDevice, errorOf: (failure: GpuFailure) => Error) {
     this.#device = device;
-    this.properties = propertiesOf(device);
+    this.#errorOf = errorOf;
+    this.properties = this.#propertiesOf(device);
     this.#uniformAlignment = device.limits.minUniformBufferOffsetAlignment;
     this.#uniformBuffer = device.createBuffer({
       label: 'uniforms',
-      size: uniformBytes,
-      usage: usages.uniform | usages.copyTarget,
+      size: this.#uniformBytes,
+      usage: this.#usages.uniform | this.#usages.copyTarget,
     });
     this.#uploadBuffer = device.createBuffer({
       label: 'uploads',
-      size: uploadBytes,
-      usage: usages.copySource | usages.copyTarget,
+      size: this.#uploadBytes,
+      usage: this.#usages.copySource | this.#usages.copyTarget,
     });
     device.addEventListener('uncapturederror', ({ error }) => {
       this.#fail('a command was refused', error.message);
     });
   }
 
-  onLost(callback: (reason: DeviceError) => void): void {
+  onLost(callback: (reason: GpuFailure) => void): void {
     void this.#device.lost.then(({ message }) => {
       if (this.#isClosed) return;
-      this.#failure = new DeviceError('the device was lost', { op: 'webgpu', actual: message });
+      this.#failure = { problem: 'the device was lost', actual: message };
       callback(this.#failure);
     });
   }
@@ -97,7 +97,7 @@ export class GpuEncoder implements GpuCommands {
     this.#device.pushErrorScope('out-of-memory');
     const made = this.#device.createBuffer({
       size: bytes,
-      usage: usages.storage | usages.copySource | usages.copyTarget,
+      usage: this.#usages.storage | this.#usages.copySource | this.#usages.copyTarget,
     });
     this.#buffers.set(buffer, { buffer: made, batch: -1 });
     this.#watch('the memory of the device is exhausted', `a buffer of ${bytes} bytes`);
@@ -127,7 +127,7 @@ export class GpuEncoder implements GpuCommands {
 
   dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
     const own = this.#pipelines.get(pipeline)!;
-    if (this.#uniformEnd * 4 + own.uniformBytes > uniformBytes) this.#submit();
+    if (this.#uniformEnd * 4 + own.uniformBytes > this.#uniformBytes) this.#submit();
     const offset = this.#uniformEnd;
     this.#uniforms.set(uniforms, offset);
     const aligned = Math.ceil(own.uniformBytes / this.#uniformAlignment) * this.#uniformAlignment;
@@ -139,7 +139,7 @@ export class GpuEncoder implements GpuCommands {
     pass.dispatchWorkgroups(groups);
     for (const buffer of buffers) this.#used(buffer);
     this.counts.dispatches++;
-    if (++this.#dispatches >= mostDispatches) this.#submit();
+    if (++this.#dispatches >= this.#mostDispatches) this.#submit();
   }
 
   write(buffer: number, offset: number, bytes: Uint8Array): void {
@@ -148,7 +148,10 @@ export class GpuEncoder implements GpuCommands {
     this.counts.bytesWritten += bytes.length;
     if (own.batch === this.#batch) {
       // The queue writes at once, that is before what has not been submitted.
-      if (bytes.length <= mostUploaded && this.#uploadEnd + bytes.length <= uploadBytes) {
+      if (
+        bytes.length <= this.#mostUploaded &&
+        this.#uploadEnd + bytes.length <= this.#uploadBytes
+      ) {
         return this.#upload(buffer, offset, bytes);
       }
       this.#submit();
@@ -182,11 +185,11 @@ export class GpuEncoder implements GpuCommands {
     // WebGPU copies between different buffers only.
     const between = (this.#between ??= this.#device.createBuffer({
       label: 'between',
-      size: mostUploaded,
-      usage: usages.copySource | usages.copyTarget,
+      size: this.#mostUploaded,
+      usage: this.#usages.copySource | this.#usages.copyTarget,
     }));
-    for (let at = 0; at < bytes; at += mostUploaded) {
-      const length = Math.min(bytes - at, mostUploaded);
+    for (let at = 0; at < bytes; at += this.#mostUploaded) {
+      const length = Math.min(bytes - at, this.#mostUploaded);
       commands.copyBufferToBuffer(source, from.base + at, between, 0, length);
       commands.copyBufferToBuffer(between, 0, target, to.base + at, length);
     }
@@ -202,14 +205,14 @@ export class GpuEncoder implements GpuCommands {
     const staging = this.#device.createBuffer({
       label: 'staging',
       size: bytes,
-      usage: usages.mapRead | usages.copyTarget,
+      usage: this.#usages.mapRead | this.#usages.copyTarget,
     });
     this.#endPass();
     this.#commands.copyBufferToBuffer(this.#used(buffer), offset, staging, 0, bytes);
     this.#submit();
     try {
       const pending = [...this.#pending];
-      await this.#answered(staging.mapAsync(mapRead));
+      await this.#answered(staging.mapAsync(this.#mapRead));
       await Promise.all(pending);
       this.#refuse();
       return new Uint8Array(staging.getMappedRange()).slice();
@@ -224,6 +227,14 @@ export class GpuEncoder implements GpuCommands {
     await this.#answered(this.#device.queue.onSubmittedWorkDone());
     await Promise.all(pending);
     this.#refuse();
+  }
+
+  /** Settled when the GPU has done what it was given so far, or is gone: the next wait says what went wrong. */
+  drained(): Promise<void> {
+    return this.#device.queue.onSubmittedWorkDone().then(
+      () => {},
+      () => {},
+    );
   }
 
   /** Has the GPU be lost, as by a driver that crashes. */
@@ -274,7 +285,7 @@ export class GpuEncoder implements GpuCommands {
     const key = accesses.join();
     let layout = this.#layouts.get(key);
     if (layout === undefined) {
-      const visibility = computeStage;
+      const visibility = this.#computeStage;
       layout = this.#device.createBindGroupLayout({
         entries: [
           { binding: 0, visibility, buffer: { type: 'uniform', hasDynamicOffset: true } },
@@ -293,7 +304,7 @@ export class GpuEncoder implements GpuCommands {
     const key = `${pipeline}:${buffers.join()}`;
     let group = this.#groups.get(key);
     if (group === undefined) {
-      if (this.#groups.size >= mostGroups) this.#groups.clear();
+      if (this.#groups.size >= this.#mostGroups) this.#groups.clear();
       group = this.#device.createBindGroup({
         layout: own.layout,
         entries: [
@@ -322,39 +333,36 @@ export class GpuEncoder implements GpuCommands {
   }
 
   #fail(problem: string, actual: string): void {
-    this.#failure ??= new DeviceError(problem, { op: 'webgpu', actual });
+    this.#failure ??= { problem, actual };
   }
 
   /** Waits for the GPU, which refuses to answer when it is gone. */
   async #answered(promise: Promise<unknown>): Promise<void> {
     try {
       await promise;
-    } catch (cause) {
+    } catch (error) {
       this.#refuse();
-      throw new DeviceError('the device did not answer', { op: 'webgpu', cause });
+      throw this.#errorOf({ problem: 'the device did not answer', actual: String(error) });
     }
   }
 
   #refuse(): void {
-    if (this.#failure === null) return;
-    // Of its own stack: whoever waits is told.
-    const { problem, actual, advice } = this.#failure;
-    throw new DeviceError(problem, { op: 'webgpu', actual, advice, cause: this.#failure });
+    if (this.#failure !== null) throw this.#errorOf(this.#failure);
   }
-}
 
-function propertiesOf({ limits, features }: GPUDevice): GpuProperties {
-  const bytes = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
-  return {
-    bufferBytes: Math.floor(bytes / 256) * 256,
-    features: {
-      f16: features.has('shader-f16'),
-      maxWorkgroupInvocations: Math.min(
-        limits.maxComputeInvocationsPerWorkgroup,
-        limits.maxComputeWorkgroupSizeX,
-      ),
-      maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
-      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
-    },
-  };
+  #propertiesOf({ limits, features }: GPUDevice): GpuProperties {
+    const bytes = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
+    return {
+      bufferBytes: Math.floor(bytes / 256) * 256,
+      features: {
+        f16: features.has('shader-f16'),
+        maxWorkgroupInvocations: Math.min(
+          limits.maxComputeInvocationsPerWorkgroup,
+          limits.maxComputeWorkgroupSizeX,
+        ),
+        maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
+        maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+      },
+    };
+  }
 }

@@ -140,7 +140,7 @@ function trial(
   };
 }
 
-const trials: readonly Trial[] = [
+const elementwise: readonly Trial[] = [
   ...(['i32', 'i64'] as const).flatMap((kind) => {
     const values = integers[kind];
     const left = values.flatMap((x) => values.map(() => x));
@@ -174,6 +174,34 @@ const trials: readonly Trial[] = [
     ]);
   }),
 ];
+
+/** Every lane of a block becomes a sum of its first and last, and the number of its ends at which `a < b`. */
+const blocks: readonly Trial[] = (['i32', 'i64'] as const).flatMap((kind) => {
+  const left = integers[kind].slice(0, 16);
+  const right = left.toReversed();
+  return [2, 4, 8].flatMap((lanes) => {
+    const ends = (list: readonly bigint[], at: number): readonly [bigint, bigint] => {
+      const begin = at - (at % lanes);
+      return [list[begin], list[begin + lanes - 1]];
+    };
+    const sums = left.map((_, at) => {
+      const [first, last] = ends(left, at);
+      return signed(widths[kind], first + last);
+    });
+    const counts = left.map((_, at) => {
+      const [a, b] = [ends(left, at), ends(right, at)];
+      return BigInt(a[0] < b[0]) + BigInt(a[1] < b[1]);
+    });
+    const both = (x: Expr): Expr =>
+      e.add(e.cast(kind, e.extract(x, 0)), e.cast(kind, e.extract(x, lanes - 1)));
+    return [
+      trial('ends', lanes, [kind, kind], [left], (a) => both(a), sums),
+      trial('endsBelow', lanes, [kind, kind], [left, right], (a, b) => both(e.lt(a, b)), counts),
+    ];
+  });
+});
+
+const trials = [...elementwise, ...blocks];
 
 /** Room for any array of a trial. */
 const room = 8 * Math.max(...trials.map(({ expected }) => expected.length));

@@ -27,7 +27,7 @@ function sample(): Program {
 test('the form is what is documented', () => {
   assert.deepEqual(programToJSON(sample()), {
     format: 'kaon-program',
-    version: 3,
+    version: 4,
     programs: [
       {
         dims: [['n', 0, 9]],
@@ -90,7 +90,7 @@ test('errors name the place', () => {
   const json = JSON.stringify(programToJSON(sample()));
   const cases: [string, string, RegExp][] = [
     ['"kaon-program"', '"other"', /not a program of Kaon/],
-    ['"version":3', '"version":1', /another version/],
+    ['"version":4', '"version":1', /another version/],
     ['"call":"mul"', '"call":"mull"', /no operator "mull"/],
     [
       '[[0,0],[1,0]]',
@@ -164,7 +164,7 @@ test('a file of version 2, whose calls state no sizes, is read', () => {
   const text = JSON.stringify(programToJSON(program), (key, value: unknown) =>
     key === 'decides' ? undefined : value,
   );
-  const old = text.replace('"version":3', '"version":2');
+  const old = text.replace('"version":4', '"version":2');
   assert.ok(!old.includes('decides'));
   assert.equal(printProgram(programFromJSON(JSON.parse(old), lookup)), printProgram(program));
   assert.throws(() => programFromJSON(JSON.parse(text), lookup), /does not state a size/);

@@ -26,6 +26,14 @@ const everything = dedent(`
     }
   }
 
+  kernel grouped(o: f32[], n: i32) {
+    workgroups group, invocation in n + 1 of 64(sums: f32[64], counts: i32[2]) {
+      sums[invocation] = 1.0
+      workgroup_barrier
+      o[group * 64 + invocation] = sums[63 - invocation]
+    }
+  }
+
   kernel main(x: f32[], y: f64[], l: i64[], team: i32[], n: i32, flag: bool) {
     let a = x[0] * 1.5 - (x[1] - x[2])
     let b = -0.0 + 1e+30 / 1e-45

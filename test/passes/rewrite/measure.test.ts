@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../src/ir/program.js';
+import { extents } from '../../../src/ops/dynamic/extents.js';
 import {
   booleanMask,
   nonMaxSuppression,
@@ -10,6 +11,7 @@ import {
   unique,
 } from '../../../src/ops/index.js';
 import { decompose } from '../../../src/passes/simplify/decompose.js';
+import { foldConstants } from '../../../src/passes/simplify/fold.js';
 import { isExtents } from '../../../src/passes/rewrite/measure.js';
 
 /** What the sizes that a program finds are at most, as its calls say; null where they do not. */
@@ -77,4 +79,27 @@ test('a number of repetitions has no bound', () => {
     extents.map(({ attributes }) => attributes['most']),
     [null],
   );
+});
+
+test('sizes that are known need no data, unless one of them is impossible', () => {
+  const isLeft = (sizes: readonly number[], most: readonly number[]): boolean => {
+    const program = new Program();
+    const given = program.constant({
+      type: { dtype: 'int64', shape: [sizes.length] },
+      data: BigInt64Array.from(sizes, BigInt),
+    });
+    program.setOutputs([{ name: 'y', value: extents<Value>(given, { most }) }]);
+    const folded = foldConstants(program, { evaluate: () => null });
+    return [...folded.graph.nodes()].some((id) => {
+      const node = folded.node(id);
+      return node.kind === 'call' && isExtents(node);
+    });
+  };
+  assert.equal(isLeft([3, 4], [5, 4]), false);
+  assert.equal(isLeft([0, 0], [5, 4]), false);
+  assert.equal(isLeft([3, 5], [5, 4]), true);
+  assert.equal(isLeft([6, 4], [5, 4]), true);
+  assert.equal(isLeft([6, 5], [5, 4]), true);
+  assert.equal(isLeft([3, -1], [5, 4]), true);
+  assert.equal(isLeft([-1, 3], [5, 4]), true);
 });

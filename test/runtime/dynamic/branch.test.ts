@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim/index.js';
-import type { Value } from '../../../src/ir/program.js';
+import { addDim, type Dim, mulDim, symbol } from '../../../src/base/dim/index.js';
+import { Program, type Value } from '../../../src/ir/program.js';
 import {
   add,
   booleanMask,
+  broadcastTo,
   cast,
   cond,
   foreach,
@@ -16,7 +17,7 @@ import {
 } from '../../../src/ops/index.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import { elementsOf, floats } from '../../support/programs.js';
-import { program } from './host.js';
+import { hosted, program } from './host.js';
 
 const n = symbol('n');
 const m = symbol('m');
@@ -195,5 +196,55 @@ test('a size of a branch is none of its surroundings, though both have one name'
     const chosen = total(positive) < 10 ? positive : positive.filter((e) => e > 5);
     const results = executable.run([floats([x.length], x)]);
     assert.deepEqual(results.map(elementsOf), [chosen, positive.map((e) => 2 * e)]);
+  }
+});
+
+/** A number, as often as a branch is told, and a sum of so many. */
+function repeating(factor: number, count: (size: Dim) => Dim): Program {
+  const made = new Program();
+  made.takeSize(n);
+  const x = made.variable('x', float);
+  const many = broadcastTo<Value>(mul(x, factor), [count(n)]);
+  made.setOutputs([many, sum(many)].map((value, k) => ({ name: `y${k}`, value })));
+  return made;
+}
+
+test('branches are passed sizes: of operands, and of what the data decides', () => {
+  const [twice, thrice] = [repeating(2, (size) => mulDim(size, 2)), repeating(3, (size) => addDim(size, 1))]; // prettier-ignore
+  const executable = compile(
+    program([vector, float], (x, y) => {
+      const some = booleanMask(x, greater(x, 0));
+      const [many, sums] = cond<Value>(greater(y, 0), twice, thrice, [y], some.type.shape);
+      return [many, sums, some];
+    }),
+  );
+  for (const x of [[1, -2, 3], [-1], [], [4, 5]]) {
+    for (const y of [1.5, -1.5]) {
+      const some = x.filter((e) => e > 0);
+      const many = Array.from({ length: y > 0 ? 2 * some.length : some.length + 1 }, () => (y > 0 ? 2 : 3) * y); // prettier-ignore
+      const results = executable.run([floats([x.length], x), floats([], [y])]);
+      assert.deepEqual(results.map(elementsOf), [many, [total(many)], some]);
+    }
+  }
+});
+
+test('branches that are compiled, or run by the host, are passed sizes', () => {
+  const [first, second] = [2, 3].map((factor) => repeating(factor, (size) => mulDim(size, 2)));
+  const loop = program([vector, float], (x, y) =>
+    cond<Value>(greater(y, 0), first, second, [y], x.type.shape),
+  );
+  const compiled = compile(loop);
+  assert.ok(!compiled.toString().includes('call region'));
+  for (const run of [
+    hosted(loop),
+    (operands: Parameters<typeof compiled.run>[0]) => compiled.run(operands),
+  ]) {
+    for (const size of [0, 1, 3]) {
+      for (const y of [1.5, -1.5]) {
+        const many = Array.from({ length: 2 * size }, () => (y > 0 ? 2 : 3) * y);
+        const results = run([floats([size], Array.from({ length: size }, () => 7)), floats([], [y])]); // prettier-ignore
+        assert.deepEqual(results.map(elementsOf), [many, [total(many)]]);
+      }
+    }
   }
 });

@@ -40,6 +40,8 @@ function withSmallHeaps(): Spawn {
     worker.unref();
     return {
       post: (message, moved = []) => worker.postMessage(message, moved as never),
+      listen() {},
+      keepAlive() {},
       end: () => worker.terminate(),
       kill: () => worker.terminate(),
     };

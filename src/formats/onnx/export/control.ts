@@ -1,7 +1,7 @@
 import { boundsOf, type Dim, isStatic } from '../../../base/dim/index.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
-import { bindTypes } from '../../../ir/bind.js';
-import { namedInputs, type Program } from '../../../ir/program.js';
+import { bindProgram } from '../../../ir/bind.js';
+import type { Program } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
@@ -26,10 +26,11 @@ export function writeControl(
   lowering: ControlLowering<Attributes>,
   call: OnnxCall,
   write: WriteRegion,
+  sizes: readonly Dim[],
 ): readonly OnnxValue[] {
   switch (lowering.kind) {
     case 'branch':
-      return writeBranches(onnx, call, write);
+      return writeBranches(onnx, call, write, sizes);
     case 'while':
       return writeWhile(onnx, lowering.loop(call.attributes), call, write);
     case 'foreach': {
@@ -45,12 +46,13 @@ function writeBranches(
   onnx: GraphWriter,
   call: OnnxCall,
   write: WriteRegion,
+  sizes: readonly Dim[],
 ): readonly OnnxValue[] {
   const [predicate, ...captures] = call.inputs;
   const types = call.inputTypes.slice(1);
   const condition = scalarOf(onnx, predicate, call.inputTypes[0]);
   const [then, otherwise] = call.regions.map((region) => {
-    const scope = scopeOf(onnx, region, types);
+    const scope = scopeOf(onnx, region, types, sizes);
     return onnx.subgraph('branch', () => ({
       inputs: [],
       outputs: results(onnx, write(onnx, region, captures, scope), call.outputTypes),
@@ -284,9 +286,14 @@ function scalarOf(onnx: GraphWriter, x: OnnxValue, { shape }: TensorType): OnnxV
  * Values for the symbols of a region: sizes of the enclosing graph, computed once there. Other symbolic sizes
  * are computed inside the region.
  */
-function scopeOf(onnx: GraphWriter, region: Program, operands: readonly TensorType[]): Sizes {
+function scopeOf(
+  onnx: GraphWriter,
+  region: Program,
+  operands: readonly TensorType[],
+  sizes: readonly Dim[] = [],
+): Sizes {
   const scope = new Sizes(onnx.scope);
-  const dims: ReadonlyMap<string, Dim> = bindTypes(namedInputs(region), operands);
+  const dims = bindProgram<Dim>(region, operands, sizes);
   for (const [name, dim] of dims) scope.bind(name, onnx.sizes([dim]));
   return scope;
 }

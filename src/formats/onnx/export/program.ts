@@ -7,7 +7,7 @@ import { nodesBehind } from '../../../ir/behind.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import type { Shape, TensorType } from '../../../ir/types.js';
-import { declarationOf } from '../../../ops/declare/facets.js';
+import { declarationOf, sizesPassedBy } from '../../../ops/declare/facets.js';
 import type { OnnxCall, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
 import { composedProgram, type Composition } from '../../programs.js';
 import { writeControl } from './control.js';
@@ -93,14 +93,22 @@ function writeCall(
     case 'decompose':
       return writeComposed(onnx, program, node, call, lowering.decompose);
     case 'inline':
-      return writeProgram(onnx, node.regions[0], inputs, new Sizes());
+      return writeProgram(onnx, node.regions[0], inputs, passedTo(onnx, node));
     case 'branch':
     case 'while':
     case 'foreach':
-      return writeControl(onnx, lowering, call, writeProgram);
+      return writeControl(onnx, lowering, call, writeProgram, sizesPassedBy(node));
     default:
       return onnx.unsupported('it has no counterpart');
   }
+}
+
+/** The sizes that a call passes to its program. */
+function passedTo(onnx: GraphWriter, call: CallNode): Sizes {
+  const scope = new Sizes();
+  const [{ sizes }] = call.regions;
+  sizesPassedBy(call).forEach((size, i) => scope.bind(sizes[i].key, onnx.sizes([size])));
+  return scope;
 }
 
 /** True when an ONNX operator accepts such elements, or narrower ones of their kind. */

@@ -1,8 +1,9 @@
-import { type Dim, DimExpr, fold } from '../../../base/dim/index.js';
+import { type Dim, fold } from '../../../base/dim/index.js';
 import { InternalError } from '../../../base/errors.js';
 import { symbolsOfShape } from '../../../ir/bind.js';
 import type { OnnxValue, OnnxWriter } from '../../../ops/declare/onnx.js';
 import type { Shape } from '../../../ir/types.js';
+import { linearSize } from '../../linear-size.js';
 
 /** A value that reveals a symbol: `extent = coefficient * symbol + offset` along an axis. */
 interface Source {
@@ -29,7 +30,7 @@ export class Sizes {
   /** Records the sizes of a value. */
   learn(value: OnnxValue, shape: Shape): void {
     shape.forEach((dim, axis) => {
-      const form = linearForm(dim);
+      const form = linearSize(dim);
       if (form === null || this.#find(form.name) !== undefined) return;
       this.#sources.set(form.name, { value, axis, ...form });
     });
@@ -85,20 +86,4 @@ export class Sizes {
     const multiple = offset === 0 ? extent : onnx.node('Sub', [extent, onnx.ints([offset])]);
     return coefficient === 1 ? multiple : onnx.node('Div', [multiple, onnx.ints([coefficient])]);
   }
-}
-
-/** A dimension as a multiple of one symbol plus an offset; null when it has another form. */
-function linearForm(
-  dim: Dim,
-): { readonly name: string; readonly coefficient: number; readonly offset: number } | null {
-  if (!(dim instanceof DimExpr)) return null;
-  const [first, second] = dim.terms;
-  if (dim.terms.length > 2 || first.atoms.length !== 1) return null;
-  const [atom] = first.atoms;
-  if (atom.kind !== 'symbol' || (second !== undefined && second.atoms.length > 0)) return null;
-  return {
-    name: atom.name,
-    coefficient: first.coefficient,
-    offset: second?.coefficient ?? 0,
-  };
 }

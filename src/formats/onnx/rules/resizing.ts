@@ -50,7 +50,7 @@ function originOf(
     case 'half_pixel_symmetric':
       return (from / 2) * (1 - to / length) + (at + 0.5) / scale - 0.5;
     case 'pytorch_half_pixel':
-      return length === 1 ? -0.5 : (at + 0.5) / scale - 0.5;
+      return to > 1 ? (at + 0.5) / scale - 0.5 : 0;
     case 'align_corners':
       return length === 1 ? 0 : (at * (from - 1)) / (length - 1);
     case 'asymmetric':

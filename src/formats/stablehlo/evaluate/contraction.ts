@@ -1,7 +1,7 @@
 import { isFloat } from '../../../base/dtype.js';
 import { upTo } from '../language/types.js';
-import { dimensionsOf, integersOf } from './movement.js';
-import type { HloOperation } from './parse.js';
+import { dimensionsOf, integersOf } from './attributes.js';
+import type { SizedOperation } from './sizes.js';
 import { tensorElement, forEachIndex, type HloTensor, tabulate } from './tensor.js';
 
 /** A sum of products: floats are summed in float64, integers exactly and then wrapped. */
@@ -17,7 +17,10 @@ function sumOf(x: HloTensor, add: (term: (a: number | bigint, b: number | bigint
   return x.dtype === 'int64' ? wrapped : Number(wrapped);
 } // prettier-ignore
 
-export function evaluateProduct(operation: HloOperation, [x, y]: readonly HloTensor[]): HloTensor {
+export function evaluateProduct(
+  operation: SizedOperation,
+  [x, y]: readonly HloTensor[],
+): HloTensor {
   const numbers = operation.attributes.get('dot_dimension_numbers') ?? '';
   const [batch, inner] = ['batching', 'contracting'].map((kind) =>
     ['lhs', 'rhs'].map((side) => dimensionsOf(numbers, `${side}_${kind}_dimensions`)),
@@ -45,7 +48,7 @@ export function evaluateProduct(operation: HloOperation, [x, y]: readonly HloTen
 }
 
 export function evaluateConvolution(
-  operation: HloOperation,
+  operation: SizedOperation,
   [x, w]: readonly HloTensor[],
 ): HloTensor {
   const [strides, stretch, dilation] = ['window_strides', 'lhs_dilation', 'rhs_dilation'].map((name) => integersOf(operation, name)); // prettier-ignore

@@ -1,6 +1,6 @@
 import { type DType, isFloat } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
-import type { HloOperation } from './parse.js';
+import type { SizedOperation } from './sizes.js';
 import { elementAt, type HloTensor, tabulate } from './tensor.js';
 
 type Numbers = readonly number[];
@@ -85,7 +85,7 @@ const bigOperations: Readonly<Record<string, BigOperation>> = {
 
 /** The results of elementwise operations; undefined for others. */
 export function evaluateElementwise(
-  { name, types: [type], attributes }: HloOperation,
+  { name, types: [type], attributes }: SizedOperation,
   operands: readonly HloTensor[],
 ): HloTensor | undefined {
   const [x] = operands;

@@ -3,8 +3,10 @@ import { UnsupportedError } from '../../../base/errors.js';
 import { upTo } from '../language/types.js';
 import { evaluateConvolution, evaluateProduct } from './contraction.js';
 import { evaluateElementwise } from './elementwise.js';
-import { dimensionsOf, integersOf, movements } from './movement.js';
+import { dimensionsOf, integersOf } from './attributes.js';
+import { movements } from './movement.js';
 import { type HloBlock, type HloOperation, parseHlo } from './parse.js';
+import { type SizedOperation, sizedOperation } from './sizes.js';
 import {
   elementAt,
   tensorElement,
@@ -38,18 +40,12 @@ function run(block: HloBlock, inputs: readonly HloTensor[], outer: Values): read
 }
 
 function evaluate(
-  operation: HloOperation,
+  parsed: HloOperation,
   operands: readonly HloTensor[],
   values: Values,
 ): readonly HloTensor[] {
-  const { name, regions } = operation;
-  const moved = Object.hasOwn(movements, name) ? movements[name] : undefined;
-  if (moved !== undefined) return [moved(operation, operands)];
-  switch (name) {
-    case 'dot_general':
-      return [evaluateProduct(operation, operands)];
-    case 'convolution':
-      return [evaluateConvolution(operation, operands)];
+  const { regions } = parsed;
+  switch (parsed.name) {
     case 'if':
       return run(regions[Number(elementAt(operands[0], 0)) === 0 ? 1 : 0], [], values);
     case 'while': {
@@ -57,6 +53,16 @@ function evaluate(
       while (Number(elementAt(run(regions[0], states, values)[0], 0)) !== 0) states = run(regions[1], states, values); // prettier-ignore
       return states;
     }
+  }
+  const operation = sizedOperation(parsed, operands);
+  const { name } = operation;
+  const moved = Object.hasOwn(movements, name) ? movements[name] : undefined;
+  if (moved !== undefined) return [moved(operation, operands)];
+  switch (name) {
+    case 'dot_general':
+      return [evaluateProduct(operation, operands)];
+    case 'convolution':
+      return [evaluateConvolution(operation, operands)];
     case 'reduce':
       return reduced(operation, operands, values);
     case 'sort':
@@ -76,7 +82,7 @@ const scalar = (x: HloTensor, position: number): HloTensor =>
   tabulate(x.dtype, [], () => elementAt(x, position));
 
 function reduced(
-  operation: HloOperation,
+  operation: SizedOperation,
   operands: readonly HloTensor[],
   values: Values,
 ): readonly HloTensor[] {

@@ -1,8 +1,9 @@
 import { FormatError } from '../../../base/errors.js';
 import { allocate, bytesOf } from '../../../base/dtype.js';
 import { writeElement } from '../../../base/element.js';
-import { countOf, type HloType, upTo } from '../language/types.js';
-import type { HloOperation } from './parse.js';
+import { countOf, upTo } from '../language/types.js';
+import { dimensionsOf, integersOf } from './attributes.js';
+import type { SizedOperation } from './sizes.js';
 import {
   elementAt,
   tensorElement,
@@ -12,19 +13,7 @@ import {
   tabulate,
 } from './tensor.js';
 
-/** The integers in an attribute. */
-export function integersOf({ attributes }: HloOperation, name: string): readonly number[] {
-  const text = (attributes.get(name) ?? '').replace(/^array<i64:?|: \S+$/g, '');
-  return (text.match(/-?\d+/g) ?? []).map(Number);
-}
-
-/** A list, or a number, among the dimension numbers of an operation. */
-export function dimensionsOf(text: string, name: string): readonly number[] {
-  const found = new RegExp(`\\b${name} = (\\[[^\\]]*\\]|\\d+)`).exec(text)?.[1] ?? '';
-  return (found.match(/\d+/g) ?? []).map(Number);
-}
-
-type Evaluate = (operation: HloOperation, operands: readonly HloTensor[]) => HloTensor;
+type Evaluate = (operation: SizedOperation, operands: readonly HloTensor[]) => HloTensor;
 
 const at = (x: HloTensor, index: readonly number[]): number | bigint => tensorElement(x, index);
 
@@ -39,6 +28,8 @@ function clampedStart(
 
 /** Operations that move elements. */
 export const movements: Readonly<Record<string, Evaluate>> = {
+  get_dimension_size: (operation, [x]) =>
+    tabulate('int32', [], () => x.shape[integersOf(operation, 'dimension')[0]]),
   constant: (operation) => literal(operation.types[0], operation.attributes.get('value') ?? ''),
   iota: (operation) => {
     const [{ dtype, shape }] = operation.types;
@@ -131,7 +122,7 @@ export const movements: Readonly<Record<string, Evaluate>> = {
 };
 
 /** The elements of `dense<...>`: numbers, bits or the bytes of memory. */
-function literal({ dtype, shape }: HloType, text: string): HloTensor {
+function literal({ dtype, shape }: Omit<HloTensor, 'data'>, text: string): HloTensor {
   const inside = /^dense<([^]*)> : /.exec(text)?.[1];
   if (inside === undefined) throw new FormatError('this is no constant', { op: 'toStableHlo', actual: text }); // prettier-ignore
   const count = countOf(shape);

@@ -1,5 +1,12 @@
+import type { DType } from '../../../base/dtype.js';
 import { FormatError } from '../../../base/errors.js';
-import { dtypeNamed, type HloType } from '../language/types.js';
+import { dtypeNamed } from '../language/types.js';
+
+/** Type of a parsed value. Sizes that the text leaves open are null. */
+export interface ParsedType {
+  readonly dtype: DType;
+  readonly shape: readonly (number | null)[];
+}
 
 /** An operation of a parsed module. */
 export interface HloOperation {
@@ -7,8 +14,8 @@ export interface HloOperation {
   readonly name: string;
   readonly results: readonly string[];
   readonly operands: readonly string[];
-  readonly operandTypes: readonly HloType[];
-  readonly types: readonly HloType[];
+  readonly operandTypes: readonly ParsedType[];
+  readonly types: readonly ParsedType[];
   /** Attributes as text. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly regions: readonly HloBlock[];
@@ -16,7 +23,7 @@ export interface HloOperation {
 
 /** A parsed block: its last operation returns. */
 export interface HloBlock {
-  readonly args: readonly { readonly name: string; readonly type: HloType }[];
+  readonly args: readonly { readonly name: string; readonly type: ParsedType }[];
   readonly operations: readonly HloOperation[];
 }
 
@@ -104,7 +111,7 @@ class Reader {
     return entries;
   }
 
-  types(end: string): readonly HloType[] {
+  types(end: string): readonly ParsedType[] {
     return this.#list(end).map(parseType);
   }
 
@@ -174,11 +181,11 @@ class Reader {
   }
 }
 
-function parseType(text: string): HloType {
+function parseType(text: string): ParsedType {
   const inside = /^tensor<(.*)>$/.exec(text.trim())?.[1].split('x') ?? [];
   const dtype = dtypeNamed(inside[inside.length - 1] ?? '');
   if (dtype === undefined) {
     throw new FormatError('this is no type of a tensor', { op: 'toStableHlo', actual: text });
   }
-  return { dtype, shape: inside.slice(0, -1).map(Number) };
+  return { dtype, shape: inside.slice(0, -1).map((size) => (size === '?' ? null : Number(size))) };
 }

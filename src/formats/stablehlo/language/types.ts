@@ -1,4 +1,6 @@
+import { type Dim, isStatic, mulDim, sameDim } from '../../../base/dim/index.js';
 import type { DType } from '../../../base/dtype.js';
+import type { Shape } from '../../../ir/types.js';
 
 /** Element types by their names in the text. */
 const names: Readonly<Record<DType, string>> = {
@@ -13,10 +15,10 @@ const names: Readonly<Record<DType, string>> = {
   float64: 'f64',
 };
 
-/** Type of a value: all sizes are known. */
+/** Type of a value. Sizes are numbers, or known at the start of a run: expressions over sizes of arguments. */
 export interface HloType {
   readonly dtype: DType;
-  readonly shape: readonly number[];
+  readonly shape: Shape;
 }
 
 /** Definition of a value, as far as later operations look through it. */
@@ -33,14 +35,19 @@ export interface HloValue extends HloType {
   readonly origin: HloOrigin | null;
 }
 
-/** The type as text: `tensor<2x3xf32>`. */
+/** The type as text: `tensor<2x3xf32>`, with `?` for sizes that are no numbers. */
 export function typeText({ dtype, shape }: HloType): string {
-  return `tensor<${shape.map((extent) => `${extent}x`).join('')}${names[dtype]}>`;
+  return `tensor<${shape.map((extent) => `${isStatic(extent) ? extent : '?'}x`).join('')}${names[dtype]}>`;
 }
 
 /** Number of elements of a shape of known sizes. */
 export function countOf(shape: readonly number[]): number {
   return shape.reduce((count, extent) => count * extent, 1);
+}
+
+/** True when the type has no elements, whatever its other sizes are. */
+export function isEmpty({ shape }: { readonly shape: Shape }): boolean {
+  return shape.includes(0);
 }
 
 /** True when two lists hold the same numbers. */
@@ -59,18 +66,24 @@ export function dtypeNamed(name: string): DType | undefined {
 }
 
 /** The axes that each axis of a reshaped value merges; null where one is split. */
-export function mergedAxes(from: readonly number[], to: readonly number[]): number[][] | null {
+export function mergedAxes(from: Shape, to: Shape): number[][] | null {
   let next = 0;
   const groups = to.map((extent): number[] => {
     const group: number[] = [];
-    let product = 1;
-    while (product < extent && next < from.length) {
-      product *= from[next];
+    let product: Dim = 1;
+    while (next < from.length && isShort(product, extent)) {
+      product = mulDim(product, from[next]);
       if (from[next] !== 1) group.push(next);
       next++;
     }
-    return product === extent ? group : [-1];
+    return sameDim(product, extent) ? group : [-1];
   });
   while (next < from.length && from[next] === 1) next++;
   return next === from.length && groups.every((group) => group[0] !== -1) ? groups : null;
+}
+
+/** True while a product of sizes may become an extent by further factors. */
+function isShort(product: Dim, extent: Dim): boolean {
+  if (isStatic(product) && isStatic(extent)) return product < extent;
+  return !sameDim(product, extent);
 }

@@ -1,188 +1,55 @@
-import type { DType, HostArray } from '../../../base/dtype.js';
-import { InternalError, UnsupportedError } from '../../../base/errors.js';
-import { literalText, numberText } from './literals.js';
 import {
-  countOf,
-  type HloOrigin,
-  type HloType,
-  type HloValue,
-  mergedAxes,
-  sameNumbers,
-  typeText,
-  upTo,
-} from './types.js';
+  addDim,
+  ceilDivDim,
+  type Dim,
+  elementCount,
+  floorDivDim,
+  isMultipleOf,
+  isStatic,
+  maxDim,
+  mulDim,
+  sameDim,
+  sameShape,
+  subDim,
+} from '../../../base/dim/index.js';
+import type { DType } from '../../../base/dtype.js';
+import type { Shape } from '../../../ir/types.js';
+import { type HloAttributes, HloSizes, integerList } from './sizes.js';
+import { numberText } from './literals.js';
+import { type HloOrigin, type HloValue, isEmpty, mergedAxes, typeText } from './types.js';
 
-/** Public function named in errors. */
-export const stableHloOp = 'toStableHlo';
-
-/** Attributes as text, by name. */
-export type HloAttributes = Readonly<Record<string, string>>;
-
-/** A region: a block with arguments, which returns values. */
-export interface HloRegion {
-  readonly lines: readonly string[];
-}
-
-/** A block being written. */
-interface OpenBlock {
-  /** Operations as text. */
-  readonly operations: { readonly lines: readonly string[]; readonly result: string | null }[];
-  /** Results by the text of their operation, which is written once. */
-  readonly known: Map<string, readonly HloValue[]>;
-  /** True when the block reads no values of the blocks around it. */
-  readonly isIsolated: boolean;
-}
-
-/** A list of integers as an attribute. */
-export function integerList(values: readonly number[]): string {
-  return values.length === 0 ? 'array<i64>' : `array<i64: ${values.join(', ')}>`;
+/** The extent of an axis whose elements are moved to be `step` apart; none stay none. */
+export function spreadSize(extent: Dim, step: number): Dim {
+  return maxDim(0, addDim(mulDim(addDim(extent, -1), step), 1));
 }
 
 /**
- * Writes operations of StableHLO in the generic form, in which every version of the tools reads them. Operations
- * without regions are written once for the same operands.
+ * Writes operations of StableHLO. Where a size is not a number, an operation is written in its dynamic form, whose
+ * operands compute the size.
  */
-export class HloWriter {
-  readonly #blocks: OpenBlock[] = [{ operations: [], known: new Map(), isIsolated: true }];
-  #names = 0;
-  #operator = 'graph';
-  #source: string | undefined;
-
-  /** The lines of the outermost block, without operations that nothing reads. */
-  get lines(): readonly string[] {
-    return usedLines(this.#blocks[0]);
-  }
-
-  /** An argument of a block. */
-  argument(type: HloType): HloValue {
-    return { name: `%${this.#names++}`, dtype: type.dtype, shape: type.shape, origin: null };
-  }
-
-  /** Names errors after an operator and its line while `build` writes. */
-  naming<R>(operator: string, source: string | undefined, build: () => R): R {
-    const before = [this.#operator, this.#source] as const;
-    this.#operator = operator;
-    this.#source = source ?? this.#source;
-    try {
-      return build();
-    } finally {
-      [this.#operator, this.#source] = before;
-    }
-  }
-
-  /** Aborts the export: the current operator cannot be expressed. */
-  unsupported(problem: string, advice?: string): never {
-    throw new UnsupportedError(`${this.#operator} cannot be written: ${problem}`, {
-      op: stableHloOp,
-      actual: this.#operator,
-      ...(this.#source !== undefined && { source: this.#source }),
-      ...(advice !== undefined && { advice }),
-    });
-  }
-
-  /** Appends an operation with one result. */
-  op(
-    name: string,
-    operands: readonly HloValue[],
-    type: HloType,
-    attributes: HloAttributes = {},
-    origin: HloOrigin | null = null,
-  ): HloValue {
-    return this.ops(name, operands, [type], attributes, [], origin)[0];
-  }
-
-  /** Appends an operation. */
-  ops(
-    name: string,
-    operands: readonly HloValue[],
-    types: readonly HloType[],
-    attributes: HloAttributes = {},
-    regions: readonly HloRegion[] = [],
-    origin: HloOrigin | null = null,
-  ): readonly HloValue[] {
-    const entries = Object.entries(attributes).map(([key, value]) => `${key} = ${value}`);
-    const inside = regions.map(({ lines }) => `{\n${indented(lines)}\n}`).join(', ');
-    const call =
-      `"${name}"(${operands.map((operand) => operand.name).join(', ')})` +
-      (regions.length === 0 ? '' : ` (${inside})`) +
-      (entries.length === 0 ? '' : ` {${entries.join(', ')}}`) +
-      ` : (${operands.map(typeText).join(', ')}) -> ${resultText(types)}`;
-    const known = regions.length === 0 ? this.#find(call) : undefined;
-    if (known !== undefined) return known;
-    const base = `%${this.#names++}`;
-    const results = types.map(({ dtype, shape }, i) => ({
-      name: types.length === 1 ? base : `${base}#${i}`,
-      dtype,
-      shape,
-      origin,
-    }));
-    const block = this.#blocks[this.#blocks.length - 1];
-    const bound = types.length === 0 ? '' : types.length === 1 ? `${base} = ` : `${base}:${types.length} = `; // prettier-ignore
-    block.operations.push({ lines: `${bound}${call}`.split('\n'), result: types.length === 0 ? null : base }); // prettier-ignore
-    if (regions.length === 0) block.known.set(call, results);
-    return results;
-  }
-
-  #find(call: string): readonly HloValue[] | undefined {
-    for (let i = this.#blocks.length - 1; i >= 0; i--) {
-      const known = this.#blocks[i].known.get(call);
-      if (known !== undefined) return known;
-      if (this.#blocks[i].isIsolated) return undefined;
-    }
-    return undefined;
-  }
-
-  /**
-   * Writes a region. Only where the operation allows it, the region reads values around it; otherwise it is
-   * `isolated`.
-   */
-  region(
-    types: readonly HloType[],
-    isIsolated: boolean,
-    build: (args: readonly HloValue[]) => readonly HloValue[],
-  ): HloRegion {
-    const args = types.map((type) => this.argument(type));
-    const block: OpenBlock = { operations: [], known: new Map(), isIsolated };
-    this.#blocks.push(block);
-    try {
-      const results = build(args);
-      this.ops('stablehlo.return', results, []);
-    } finally {
-      this.#blocks.pop();
-    }
-    const head = args.map((arg) => `${arg.name}: ${typeText(arg)}`).join(', ');
-    const lines = usedLines(block);
-    return { lines: args.length === 0 ? lines : [`^bb0(${head}):`, ...lines] };
-  }
-
+export class HloWriter extends HloSizes {
   /** A tensor of one value. */
-  splat(dtype: DType, value: number | bigint, shape: readonly number[] = []): HloValue {
-    const type = { dtype, shape };
-    const content = countOf(shape) === 0 ? '' : numberText(dtype, value);
-    return this.op(
-      'stablehlo.constant',
-      [],
-      type,
-      { value: `dense<${content}> : ${typeText(type)}` },
-      { kind: 'splat', value },
-    );
+  splat(dtype: DType, value: number | bigint, shape: Shape = []): HloValue {
+    const origin: HloOrigin = { kind: 'splat', value };
+    if (!shape.every(isStatic)) {
+      return { ...this.#broadcast(this.splat(dtype, value), shape, []), origin };
+    }
+    const content = isEmpty({ shape }) ? '' : numberText(dtype, value);
+    const attributes = { value: `dense<${content}> : ${typeText({ dtype, shape })}` };
+    return this.op('stablehlo.constant', [], { dtype, shape }, attributes, origin);
   }
 
-  /** A constant tensor, row-major. */
-  constant(dtype: DType, data: HostArray, shape: readonly number[]): HloValue {
-    const type = { dtype, shape };
-    const value = `dense<${literalText(dtype, data, shape)}> : ${typeText(type)}`;
-    return this.op('stablehlo.constant', [], type, { value });
-  }
-
-  /** A vector of int32. */
-  vector(values: readonly number[]): HloValue {
-    return this.constant('int32', Int32Array.from(values), [values.length]);
+  /** A tensor of one size. */
+  sizeSplat(dtype: DType, dim: Dim, shape: Shape = []): HloValue {
+    if (isStatic(dim)) return this.splat(dtype, dim, shape);
+    return this.broadcast(this.convert(this.size(dim), dtype), shape, []);
   }
 
   /** 0, 1, 2 and so on along an axis. */
-  iota(dtype: DType, shape: readonly number[], axis: number): HloValue {
-    return this.op('stablehlo.iota', [], { dtype, shape }, { iota_dimension: `${axis} : i64` });
+  iota(dtype: DType, shape: Shape, axis: number): HloValue {
+    const attributes = { iota_dimension: `${axis} : i64` };
+    if (shape.every(isStatic)) return this.op('stablehlo.iota', [], { dtype, shape }, attributes);
+    return this.op('stablehlo.dynamic_iota', [this.sizes(shape)], { dtype, shape }, attributes);
   }
 
   /** An elementwise operation on operands of one shape. */
@@ -205,11 +72,16 @@ export class HloWriter {
     return this.op('stablehlo.convert', [x], { dtype, shape: x.shape });
   }
 
-  reshape(x: HloValue, shape: readonly number[]): HloValue {
-    if (sameNumbers(x.shape, shape)) return x;
+  reshape(x: HloValue, shape: Shape): HloValue {
+    if (sameShape(x.shape, shape)) return x;
     if (x.origin?.kind === 'splat') return this.splat(x.dtype, x.origin.value, shape);
     if (x.origin?.kind === 'reshape') return this.reshape(x.origin.of, shape);
-    return this.op('stablehlo.reshape', [x], { dtype: x.dtype, shape }, {}, { kind: 'reshape', of: x }); // prettier-ignore
+    const [type, origin]: [HloValue, HloOrigin] = [
+      { ...x, shape },
+      { kind: 'reshape', of: x },
+    ];
+    if (shape.every(isStatic)) return this.op('stablehlo.reshape', [x], type, {}, origin);
+    return this.op('stablehlo.dynamic_reshape', [x, this.sizes(shape)], type, {}, origin);
   }
 
   transpose(x: HloValue, order: readonly number[]): HloValue {
@@ -226,84 +98,96 @@ export class HloWriter {
   }
 
   /** Broadcast to a shape, whose axis for each axis of `x` is given. Extents of 1 repeat. */
-  broadcast(x: HloValue, shape: readonly number[], axes: readonly number[]): HloValue {
-    if (sameNumbers(x.shape, shape) && axes.every((axis, i) => axis === i)) return x;
+  broadcast(x: HloValue, shape: Shape, axes: readonly number[]): HloValue {
+    if (sameShape(x.shape, shape) && axes.every((axis, i) => axis === i)) return x;
     if (x.origin?.kind === 'splat') return this.splat(x.dtype, x.origin.value, shape);
+    return this.#broadcast(x, shape, axes);
+  }
+
+  #broadcast(x: HloValue, shape: Shape, axes: readonly number[]): HloValue {
     const attributes = { broadcast_dimensions: integerList(axes) };
-    return this.op('stablehlo.broadcast_in_dim', [x], { dtype: x.dtype, shape }, attributes);
+    const type = { dtype: x.dtype, shape };
+    if (shape.every(isStatic)) return this.op('stablehlo.broadcast_in_dim', [x], type, attributes);
+    return this.op('stablehlo.dynamic_broadcast_in_dim', [x, this.sizes(shape)], type, attributes);
   }
 
   /** The elements from `start` on, `step` apart, up to `stop`, along each axis. */
   slice(
     x: HloValue,
-    start: readonly number[],
-    stop: readonly number[],
+    start: Shape,
+    stop: Shape,
     step: readonly number[] = start.map(() => 1),
   ): HloValue {
-    const shape = start.map((first, axis) => Math.ceil((stop[axis] - first) / step[axis]));
-    if (sameNumbers(x.shape, shape) && step.every((distance) => distance === 1)) return x;
+    const shape = start.map((first, axis) => ceilDivDim(subDim(stop[axis], first), step[axis]));
+    if (sameShape(x.shape, shape) && step.every((distance) => distance === 1)) return x;
     if (x.origin?.kind === 'splat') return this.splat(x.dtype, x.origin.value, shape);
     const whole = this.#sliceOfMerged(x, start, stop, step);
     if (whole !== null) return whole;
-    return this.op(
-      'stablehlo.slice',
-      [x],
-      { dtype: x.dtype, shape },
-      {
+    const type = { dtype: x.dtype, shape };
+    if (start.every(isStatic) && stop.every(isStatic)) {
+      const attributes = {
         start_indices: integerList(start),
         limit_indices: integerList(stop),
         strides: integerList(step),
-      },
-    );
+      };
+      return this.op('stablehlo.slice', [x], type, attributes);
+    }
+    const ends = [start, stop, step].map((list) => this.sizes(list));
+    return this.op('stablehlo.real_dynamic_slice', [x, ...ends], type);
   }
 
   /** A slice of merged axes that takes whole entries of the first of them, as a slice of that one. */
   #sliceOfMerged(
     { shape, origin }: HloValue,
-    start: readonly number[],
-    stop: readonly number[],
+    start: Shape,
+    stop: Shape,
     step: readonly number[],
   ): HloValue | null {
     if (origin?.kind !== 'reshape' || step.some((distance) => distance !== 1)) return null;
     const { of } = origin;
     const groups = mergedAxes(of.shape, shape);
     if (groups === null) return null;
-    const [from, to] = [[...of.shape].fill(0), [...of.shape]];
+    const from: Dim[] = of.shape.map(() => 0);
+    const to = [...of.shape];
     for (const [axis, group] of groups.entries()) {
-      if (stop[axis] - start[axis] === shape[axis]) continue;
+      if (sameDim(subDim(stop[axis], start[axis]), shape[axis])) continue;
       if (group.length === 0) return null;
-      const inner = shape[axis] / of.shape[group[0]];
-      if (start[axis] % inner !== 0 || stop[axis] % inner !== 0) return null;
-      [from[group[0]], to[group[0]]] = [start[axis] / inner, stop[axis] / inner];
+      const inner = elementCount(group.slice(1).map((merged) => of.shape[merged]));
+      if (!isMultipleOf(start[axis], inner) || !isMultipleOf(stop[axis], inner)) return null;
+      from[group[0]] = floorDivDim(start[axis], inner);
+      to[group[0]] = floorDivDim(stop[axis], inner);
     }
-    return this.reshape(this.slice(of, from, to), shape.map((_, axis) => stop[axis] - start[axis])); // prettier-ignore
+    return this.reshape(this.slice(of, from, to), shape.map((_, axis) => subDim(stop[axis], start[axis]))); // prettier-ignore
   }
 
   /** A border of one value, of a scalar, also between elements; negative widths at the ends crop. */
   pad(
     x: HloValue,
     value: HloValue,
-    low: readonly number[],
-    high: readonly number[],
+    low: Shape,
+    high: Shape,
     between: readonly number[] = low.map(() => 0),
   ): HloValue {
     if ([...low, ...high, ...between].every((width) => width === 0)) return x;
-    const shape = x.shape.map((extent, axis) => low[axis] + extent + (extent - 1) * between[axis] + high[axis]); // prettier-ignore
-    return this.op(
-      'stablehlo.pad',
-      [x, value],
-      { dtype: x.dtype, shape },
-      {
+    const shape = x.shape.map((extent, axis) => {
+      return addDim(addDim(low[axis], spreadSize(extent, between[axis] + 1)), high[axis]);
+    });
+    const type = { dtype: x.dtype, shape };
+    if (low.every(isStatic) && high.every(isStatic)) {
+      const attributes = {
         edge_padding_low: integerList(low),
         edge_padding_high: integerList(high),
         interior_padding: integerList(between),
-      },
-    );
+      };
+      return this.op('stablehlo.pad', [x, value], type, attributes);
+    }
+    const widths = [low, high, between].map((list) => this.sizes(list));
+    return this.op('stablehlo.dynamic_pad', [x, value, ...widths], type);
   }
 
   concat(parts: readonly HloValue[], axis: number): HloValue {
     if (parts.length === 1) return parts[0];
-    const total = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
+    const total = parts.reduce<Dim>((sum, { shape }) => addDim(sum, shape[axis]), 0);
     const shape = parts[0].shape.with(axis, total);
     const type = { dtype: parts[0].dtype, shape };
     const origin: HloOrigin = { kind: 'concat', parts, axis };
@@ -316,14 +200,37 @@ export class HloWriter {
     return this.op('stablehlo.reverse', [x], x, { dimensions: integerList(axes) });
   }
 
+  /** Sub-arrays of given sizes at indices; `attributes` say what the axes of the indices mean. */
+  gather(
+    x: HloValue,
+    indices: HloValue,
+    sizes: Shape,
+    shape: Shape,
+    attributes: HloAttributes,
+  ): HloValue {
+    const type = { dtype: x.dtype, shape };
+    const common = { ...attributes, indices_are_sorted: 'false' };
+    if (sizes.every(isStatic)) {
+      return this.op('stablehlo.gather', [x, indices], type, { ...common, slice_sizes: integerList(sizes) }); // prettier-ignore
+    }
+    return this.op('stablehlo.dynamic_gather', [x, indices, this.sizes(sizes)], type, common);
+  }
+
   /** The block of given sizes whose first index is given by scalars; moved until it lies within `x`. */
-  dynamicSlice(x: HloValue, start: readonly HloValue[], sizes: readonly number[]): HloValue {
-    return this.op(
-      'stablehlo.dynamic_slice',
-      [x, ...start],
-      { dtype: x.dtype, shape: sizes },
-      { slice_sizes: integerList(sizes) },
-    );
+  dynamicSlice(x: HloValue, start: readonly HloValue[], sizes: Shape): HloValue {
+    const type = { dtype: x.dtype, shape: sizes };
+    if (sizes.every(isStatic)) {
+      return this.op('stablehlo.dynamic_slice', [x, ...start], type, { slice_sizes: integerList(sizes) }); // prettier-ignore
+    }
+    const places = start.map((at, axis) => {
+      const last = this.sizeSplat(at.dtype, subDim(x.shape[axis], sizes[axis]));
+      const inside = this.map('clamp', [this.splat(at.dtype, 0), at, last], at.dtype);
+      return this.reshape(this.convert(inside, 'int32'), [1]);
+    });
+    const from = this.concat(places, 0);
+    const to = this.map('add', [from, this.sizes(sizes)]);
+    const ones = this.sizes(sizes.map(() => 1));
+    return this.op('stablehlo.real_dynamic_slice', [x, from, to, ones], type);
   }
 
   /** `x` with a block written at an index of scalars. */
@@ -344,41 +251,4 @@ export class HloWriter {
     const zeros = rest.map(() => this.splat(at.dtype, 0));
     return this.updateSlice(x, this.reshape(row, [1, ...rest]), [at, ...zeros]);
   }
-
-  /** Asserts that a result has the type that Kaon inferred. */
-  checked(value: HloValue, type: HloType): HloValue {
-    if (value.dtype === type.dtype && sameNumbers(value.shape, type.shape)) return value;
-    throw new InternalError('a result was written with another type', {
-      op: this.#operator,
-      expected: typeText(type),
-      actual: typeText(value),
-    });
-  }
-
-  /** The axes of `x` in their order. */
-  axesOf(x: HloValue): readonly number[] {
-    return upTo(x.shape.length);
-  }
-}
-
-function resultText(types: readonly HloType[]): string {
-  return types.length === 1 ? typeText(types[0]) : `(${types.map(typeText).join(', ')})`;
-}
-
-export function indented(lines: readonly string[]): string {
-  return lines.map((line) => (line.startsWith('^') ? line : `  ${line}`)).join('\n');
-}
-
-/** The lines of a finished block: operations without a use are left out, since none of them has effects. */
-function usedLines({ operations }: OpenBlock): readonly string[] {
-  const used = new Set<string>();
-  return operations
-    .toReversed()
-    .filter(({ lines, result }) => {
-      if (result !== null && !used.has(result)) return false;
-      for (const line of lines) for (const [name] of line.matchAll(/%\d+/g)) used.add(name);
-      return true;
-    })
-    .toReversed()
-    .flatMap(({ lines }) => lines);
 }

@@ -1,23 +1,16 @@
 import type { Attributes } from '../../../base/attributes/schema.js';
 import { isStatic } from '../../../base/dim/index.js';
-import type { DType } from '../../../base/dtype.js';
 import type { Program } from '../../../ir/program.js';
-import type { TensorType } from '../../../ir/types.js';
+import type { Shape, TensorType } from '../../../ir/types.js';
 import type { HloValue } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
-
-/** Type of an operand or a result, with sizes known. */
-export interface SizedType {
-  readonly dtype: DType;
-  readonly shape: readonly number[];
-}
 
 /** One call to be written. */
 export interface HloCall<A = Attributes> {
   readonly hlo: HloWriter;
   readonly inputs: readonly HloValue[];
-  readonly inputTypes: readonly SizedType[];
-  readonly outputTypes: readonly SizedType[];
+  readonly inputTypes: readonly TensorType[];
+  readonly outputTypes: readonly TensorType[];
   readonly attributes: A;
   readonly regions: readonly Program[];
 }
@@ -37,10 +30,26 @@ const advice =
   'padded, foreach with a count';
 
 /**
- * The type with its sizes known.
+ * The type itself, whose sizes follow from those of the inputs.
  * @throws UnsupportedError for sizes that only a run decides.
  */
-export function typeOfKnownSizes(hlo: HloWriter, { dtype, shape }: TensorType): SizedType {
-  if (shape.every(isStatic)) return { dtype, shape };
+export function knownType(hlo: HloWriter, type: TensorType): TensorType {
+  return hlo.knows(type.shape) ? type : refuseSize(hlo, type.shape);
+}
+
+/** Refuses sizes that the data decides. */
+export function refuseSize(hlo: HloWriter, shape: Shape): never {
   return hlo.unsupported(`its result has sizes that only the data decides: [${shape.map(String).join(', ')}]`, advice); // prettier-ignore
+}
+
+/**
+ * Sizes as numbers, for what StableHLO can write only of known ones.
+ * @throws UnsupportedError for symbolic sizes, naming the static form.
+ */
+export function staticSizes(hlo: HloWriter, shape: Shape): readonly number[] {
+  if (shape.every(isStatic)) return shape;
+  return hlo.unsupported(
+    `it needs known sizes, not [${shape.map(String).join(', ')}]`,
+    'capture the graph for one size: leave that axis out of dynamic',
+  );
 }

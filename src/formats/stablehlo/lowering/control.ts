@@ -1,7 +1,7 @@
 import type { Attributes } from '../../../base/attributes/schema.js';
-import { evaluateDim } from '../../../base/dim/index.js';
 import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
-import type { HloCall, SizedType, WriteProgram } from './call.js';
+import type { TensorType } from '../../../ir/types.js';
+import type { HloCall, WriteProgram } from './call.js';
 import type { HloType, HloValue } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 
@@ -43,7 +43,7 @@ export interface HloLoop {
   /** The initial states. */
   readonly first: readonly HloValue[];
   /** Types of the stacked results, whose rows are zero where no iteration writes them. */
-  readonly stackTypes: readonly SizedType[];
+  readonly stackTypes: readonly TensorType[];
   /** True while there are iterations to come; `at` is the number of those that ran, int32. */
   goesOn(at: HloValue, states: readonly HloValue[]): HloValue;
   /** The row that an iteration reads and writes. */
@@ -88,7 +88,7 @@ function writeForeach(form: ForeachForm, call: HloCall, write: WriteProgram): re
   const stackTypes = outputTypes.slice(0, outputTypes.length - states);
   const [length] = inputTypes[0].shape;
   if (length === 0) return [...stackTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape)), ...first]; // prettier-ignore
-  const count = counted ? inputs[end] : hlo.splat('int32', length);
+  const count = counted ? inputs[end] : hlo.sizeSplat('int32', length);
   const last = hlo.map('subtract', [count, hlo.splat('int32', 1)]);
   const made = writeLoop(hlo, {
     first,
@@ -116,14 +116,13 @@ function writeWhile(form: WhileForm, call: HloCall, write: WriteProgram): readon
   const stackTypes = outputTypes.slice(0, outputTypes.length - states - 1);
   const holds = (now: readonly HloValue[]): HloValue =>
     hlo.reshape(write(hlo, condition, [...now, ...captures])[0], []);
-  const most = limit === null ? null : evaluateDim(limit, new Map());
   const made = writeLoop(hlo, {
     first,
     stackTypes,
     goesOn: (at, now) => {
       const goes = holds(now);
-      if (most === null) return goes;
-      return hlo.map('and', [goes, hlo.compare('LT', at, hlo.splat('int32', most))]);
+      if (limit === null) return goes;
+      return hlo.map('and', [goes, hlo.compare('LT', at, hlo.sizeSplat('int32', limit))]);
     },
     place: (at) => at,
     iterate: (_, before) => {

@@ -1,5 +1,6 @@
 import type { DType } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
+import type { Shape } from '../../../ir/types.js';
 import type { BinaryExpr, CastExpr, Expr, UnaryExpr } from '../../../loop/language/nodes.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { ExpressionWriter } from '../../expressions.js';
@@ -18,10 +19,10 @@ export interface HloSpread {
  */
 export class HloExpressions {
   readonly #hlo: HloWriter;
-  readonly #space: readonly number[];
+  readonly #space: Shape;
   readonly #writer: ExpressionWriter<HloValue, HloSpread>;
 
-  constructor(hlo: HloWriter, space: readonly number[], meaning: (variable: Expr) => HloSpread) {
+  constructor(hlo: HloWriter, space: Shape, meaning: (variable: Expr) => HloSpread) {
     this.#hlo = hlo;
     this.#space = space;
     this.#writer = new ExpressionWriter<HloValue, HloSpread>({

@@ -1,11 +1,12 @@
-import { evaluateDim } from '../../../base/dim/index.js';
 import type { DType } from '../../../base/dtype.js';
+import type { Shape } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Scalar } from '../../../loop/language/nodes.js';
 import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
 import type { HloCall } from './call.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { HloExpressions, type HloSpread } from './expressions.js';
+import { SizeVariables } from './size-variables.js';
 import { type ReadContext, readAt } from './reads.js';
 import { type HloValue, upTo } from '../language/types.js';
 
@@ -25,9 +26,14 @@ export function writeHloPoint(
   const index = shape.map((_, axis) =>
     variable('i32', () => ({ value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] })),
   );
-  const expressions = new HloExpressions(hlo, shape, (read) => meanings.get(read)!());
-  const context: ReadContext = { hlo, space: shape, index, expressions };
-  const sizes = (extents: readonly number[]): readonly Expr[] => extents.map(e.i32);
+  const extents = new SizeVariables(hlo);
+  const expressions = new HloExpressions(
+    hlo,
+    shape,
+    (read) => extents.meaning(read) ?? meanings.get(read)!(),
+  );
+  const context: ReadContext = { hlo, space: shape, index, extents, expressions };
+  const sizes = (dims: Shape): readonly Expr[] => dims.map((dim) => extents.of(dim));
   const element = lowering.point({
     attributes,
     inputs: inputTypes.map((type, operand): Access => ({
@@ -43,7 +49,7 @@ export function writeHloPoint(
     inputTypes,
     outputType: { dtype, shape: sizes(shape) },
     index,
-    extent: (dim) => e.i32(evaluateDim(dim, new Map())),
+    extent: (dim) => extents.of(dim),
   });
   const written = expressions.write(element);
   const narrow = { value: hlo.convert(written.value, dtype), axes: written.axes };

@@ -1,22 +1,26 @@
+import { addDim, boundsOf, type Dim, isStatic, mulDim, subDim } from '../../../base/dim/index.js';
+import type { Shape } from '../../../ir/types.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import type { HloExpressions, HloSpread } from './expressions.js';
+import type { SizeVariables } from './size-variables.js';
 import { type HloValue, upTo } from '../language/types.js';
-import { type HloWriter, integerList } from '../language/writer.js';
+import type { HloWriter } from '../language/writer.js';
 
 /** `offset + scale * index` along an axis of the result; a constant has scale 0. */
 interface Affine {
   readonly axis: number;
   readonly scale: number;
-  readonly offset: number;
+  readonly offset: Dim;
 }
 
 /** A result whose elements are computed from those of operands. */
 export interface ReadContext {
   readonly hlo: HloWriter;
   /** The shape of the result. */
-  readonly space: readonly number[];
+  readonly space: Shape;
   /** The index of the result element. */
   readonly index: readonly Expr[];
+  readonly extents: SizeVariables;
   readonly expressions: HloExpressions;
 }
 
@@ -27,28 +31,28 @@ export interface ReadContext {
  */
 export function readAt(context: ReadContext, x: HloValue, at: readonly Expr[]): HloSpread {
   const { hlo, space } = context;
-  const forms = at.map((expr) => affineOf(expr, context.index));
+  const forms = at.map((expr) => affineOf(expr, context));
   const used = new Map<number, number>();
-  const start = [...x.shape].fill(0);
+  const start: Dim[] = x.shape.map(() => 0);
   const stop = [...x.shape];
-  const step = [...x.shape].fill(1);
+  const step = x.shape.map(() => 1);
   const reversed: number[] = [];
   /** By axis of the operand: the axis of the result, null where it is dropped, the index where it is gathered. */
   const targets = forms.map((form, k): number | null | Expr => {
     if (form === null) return at[k];
     const { axis, scale, offset } = form;
     if (scale === 0) {
-      [start[k], stop[k]] = [offset, offset + 1];
+      [start[k], stop[k]] = [offset, addDim(offset, 1)];
       return null;
     }
-    const isFirst = !used.has(axis);
     const extent = space[axis];
-    const last = offset + scale * (extent - 1);
-    if (Math.min(offset, last) < 0 || Math.max(offset, last) >= x.shape[k]) return at[k];
-    if (!isFirst) return at[k];
+    const last = addDim(offset, mulDim(scale, subDim(extent, 1)));
+    const [first, end] = scale > 0 ? [offset, addDim(last, 1)] : [last, addDim(offset, 1)];
+    const isInside = isAtLeast(first, 0) && isAtLeast(x.shape[k], end);
+    if (!isInside || used.has(axis)) return at[k];
     used.set(axis, k);
-    [start[k], stop[k], step[k]] = [Math.min(offset, last), Math.max(offset, last) + 1, Math.abs(scale)]; // prettier-ignore
-    if (scale < 0 && extent > 1) reversed.push(k);
+    [start[k], stop[k], step[k]] = [first, end, Math.abs(scale)];
+    if (scale < 0 && extent !== 1) reversed.push(k);
     return axis;
   });
   const part = hlo.reverse(hlo.slice(x, start, stop, step), reversed);
@@ -56,6 +60,11 @@ export function readAt(context: ReadContext, x: HloValue, at: readonly Expr[]): 
   const dense = hlo.reshape(part, part.shape.filter((_, k) => targets[k] !== null)); // prettier-ignore
   if (kept.every((target) => typeof target === 'number')) return ordered(hlo, dense, kept);
   return gathered(context, dense, kept);
+}
+
+/** True when a size is provably no less than another one. */
+function isAtLeast(a: Dim, b: Dim): boolean {
+  return boundsOf(subDim(a, b)).min >= 0;
 }
 
 /** Axes in ascending order. */
@@ -93,23 +102,17 @@ function gathered(
   const offsets = upTo(axes.length).filter((k) => !varying.has(axes[k]));
   const batchInIndices = batch.map((k) => along.indexOf(Number(places[k].target)));
   const sizes = operand.shape.map((extent, k) => (k < order.length - free.length ? 1 : extent));
-  const value = hlo.op(
-    'stablehlo.gather',
-    [operand, hlo.concat(columns, along.length)],
-    { dtype: x.dtype, shape: axes.map((axis) => space[axis]) },
-    {
-      dimension_numbers: dimensionNumbers('gather', {
-        offset_dims: offsets,
-        collapsed_slice_dims: searched,
-        operand_batching_dims: batch,
-        start_indices_batching_dims: batchInIndices,
-        start_index_map: searched,
-        index_vector_dim: along.length,
-      }),
-      slice_sizes: integerList(sizes),
-      indices_are_sorted: 'false',
-    },
-  );
+  const shape = axes.map((axis) => space[axis]);
+  const numbers = dimensionNumbers('gather', {
+    offset_dims: offsets,
+    collapsed_slice_dims: searched,
+    operand_batching_dims: batch,
+    start_indices_batching_dims: batchInIndices,
+    start_index_map: searched,
+    index_vector_dim: along.length,
+  });
+  const indexed = hlo.concat(columns, along.length);
+  const value = hlo.gather(operand, indexed, sizes, shape, { dimension_numbers: numbers });
   return { value, axes };
 }
 
@@ -125,24 +128,33 @@ export function dimensionNumbers(
 }
 
 /** An index as a linear function of one axis of the result's index; null when it is none. */
-function affineOf(expr: Expr, index: readonly Expr[]): Affine | null {
-  const axis = index.indexOf(expr);
+function affineOf(expr: Expr, context: ReadContext): Affine | null {
+  const axis = context.index.indexOf(expr);
   if (axis >= 0) return { axis, scale: 1, offset: 0 };
-  if (expr.kind === 'const') return { axis: 0, scale: 0, offset: Number(expr.value) };
+  const size = context.extents.dimOf(expr);
+  if (size !== null) return { axis: 0, scale: 0, offset: size };
   if (expr.kind === 'unary' && expr.op === 'neg') {
-    const x = affineOf(expr.x, index);
-    return x && { axis: x.axis, scale: -x.scale, offset: -x.offset };
+    const x = affineOf(expr.x, context);
+    return x && { axis: x.axis, scale: -x.scale, offset: mulDim(x.offset, -1) };
   }
   if (expr.kind !== 'binary') return null;
-  const [a, b] = [affineOf(expr.a, index), affineOf(expr.b, index)];
+  const [a, b] = [affineOf(expr.a, context), affineOf(expr.b, context)];
   if (a === null || b === null) return null;
   const { axis: first } = a.scale === 0 ? b : a;
   if (expr.op === 'mul') {
-    if (a.scale !== 0 && b.scale !== 0) return null;
-    const [x, factor] = a.scale === 0 ? [b, a.offset] : [a, b.offset];
-    return { axis: first, scale: x.scale * factor, offset: x.offset * factor };
+    const [x, { scale, offset: factor }] = a.scale === 0 ? [b, a] : [a, b];
+    if (scale !== 0 || (!isStatic(factor) && x.scale !== 0)) return null;
+    return {
+      axis: first,
+      scale: isStatic(factor) ? x.scale * factor : 0,
+      offset: mulDim(x.offset, factor),
+    };
   }
   if ((expr.op !== 'add' && expr.op !== 'sub') || (a.scale !== 0 && b.scale !== 0 && a.axis !== b.axis)) return null; // prettier-ignore
   const sign = expr.op === 'add' ? 1 : -1;
-  return { axis: first, scale: a.scale + sign * b.scale, offset: a.offset + sign * b.offset };
+  return {
+    axis: first,
+    scale: a.scale + sign * b.scale,
+    offset: addDim(a.offset, mulDim(b.offset, sign)),
+  };
 }

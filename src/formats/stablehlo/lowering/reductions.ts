@@ -1,3 +1,4 @@
+import { elementCount } from '../../../base/dim/index.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
 import * as e from '../../../loop/language/build.js';
 import type { BinaryExpr, Expr } from '../../../loop/language/nodes.js';
@@ -5,8 +6,11 @@ import { computeScalar, type ReduceContext, type ReduceLowering } from '../../..
 import type { HloCall } from './call.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { HloExpressions, type HloSpread } from './expressions.js';
-import { countOf, type HloType, type HloValue, upTo } from '../language/types.js';
-import { type HloRegion, type HloWriter, integerList } from '../language/writer.js';
+import { SizeVariables } from './size-variables.js';
+import { type HloType, type HloValue, upTo } from '../language/types.js';
+import type { HloRegion } from '../language/builder.js';
+import { integerList } from '../language/sizes.js';
+import type { HloWriter } from '../language/writer.js';
 
 /**
  * Writes a reduction: every element becomes a state of its own, states are joined by a variadic `reduce`, and the
@@ -19,16 +23,22 @@ export function writeReduction(
   const { hlo, inputTypes: [type], outputTypes, attributes } = call; // prettier-ignore
   const axes = lowering.axes(attributes, type.shape.length);
   const folded = axes.map((axis) => type.shape[axis]);
+  const extents = new SizeVariables(hlo);
   const context: ReduceContext<Attributes> = {
     attributes,
     inputDType: type.dtype,
     outputDTypes: outputTypes.map(({ dtype }) => dtype),
-    count: e.i32(countOf(folded)),
+    count: extents.of(elementCount(folded)),
   };
   const initial = lowering.initial(context);
-  const neutral = initial.map((part) => new HloExpressions(hlo, [], noVariable).write(part).value);
-  const mapped = mappedStates(call, lowering, context, initial, axes);
-  const region = joining(hlo, initial, (a, b) => lowering.combine(a, b, context));
+  const neutral = initial.map(
+    (part) =>
+      new HloExpressions(hlo, [], (variable) => extents.meaning(variable) ?? noVariable()).write(
+        part,
+      ).value,
+  );
+  const mapped = mappedStates(call, lowering, context, extents, initial, axes);
+  const region = joining(hlo, extents, initial, (a, b) => lowering.combine(a, b, context));
   const rest = type.shape.filter((_, axis) => !axes.includes(axis));
   const stateTypes = neutral.map(({ dtype }): HloType => ({ dtype, shape: rest }));
   const states =
@@ -36,10 +46,12 @@ export function writeReduction(
       ? mapped
       : hlo.ops('stablehlo.reduce', [...mapped, ...neutral], stateTypes, { dimensions: integerList(axes) }, [region]); // prettier-ignore
   const variables = initial.map(({ type: { scalar } }) => e.variable('state', scalar));
-  const finish = new HloExpressions(hlo, rest, (variable) => ({
-    value: states[variables.indexOf(variable as (typeof variables)[number])],
-    axes: upTo(rest.length),
-  }));
+  const finish = new HloExpressions(hlo, rest, (variable) => {
+    const size = extents.meaning(variable);
+    if (size !== null) return size;
+    const state = states[variables.indexOf(variable as (typeof variables)[number])];
+    return { value: state, axes: upTo(rest.length) };
+  });
   return lowering.finish(variables, context).map((result, k) => {
     const value = hlo.convert(finish.whole(result), outputTypes[k].dtype);
     return hlo.reshape(value, outputTypes[k].shape);
@@ -55,6 +67,7 @@ function mappedStates(
   { hlo, inputs: [x], inputTypes: [type] }: HloCall,
   lowering: ReduceLowering<Attributes>,
   context: ReduceContext<Attributes>,
+  extents: SizeVariables,
   initial: readonly Expr[],
   axes: readonly number[],
 ): readonly HloValue[] {
@@ -64,12 +77,15 @@ function mappedStates(
   const element = e.variable('element', scalar);
   const index = axes.map((axis) => ({ axis, variable: e.variable('index', 'i32') }));
   const position = index.reduce<Expr>(
-    (sum, { axis, variable }, k) => (k === 0 ? variable : e.add(e.mul(sum, shape[axis]), variable)),
+    (sum, { axis, variable }, k) =>
+      k === 0 ? variable : e.add(e.mul(sum, extents.of(shape[axis])), variable),
     e.i32(0),
   );
   const before = initial.map((part) => e.variable('state', part.type.scalar));
   const expressions = new HloExpressions(hlo, shape, (variable) => {
     if (variable === element) return { value: hlo.convert(x, scalarDTypes[scalar]), axes: all };
+    const size = extents.meaning(variable);
+    if (size !== null) return size;
     const axis = index.find((each) => each.variable === variable)?.axis;
     if (axis === undefined) return hlo.unsupported('its state is read apart from its initial value'); // prettier-ignore
     return { value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] };
@@ -113,8 +129,9 @@ function reads(expr: Expr, variable: Expr): boolean {
 }
 
 /** The region that joins two states: of a `reduce` or a scan. */
-export function joining(
+function joining(
   hlo: HloWriter,
+  extents: SizeVariables,
   state: readonly Expr[],
   combine: (a: readonly Expr[], b: readonly Expr[]) => readonly Expr[],
 ): HloRegion {
@@ -122,10 +139,12 @@ export function joining(
   const variables: readonly Expr[] = [...a, ...b];
   const types = variables.map(({ type: { scalar } }): HloType => ({ dtype: scalarDTypes[scalar], shape: [] })); // prettier-ignore
   return hlo.region(types, true, (args) => {
-    const expressions = new HloExpressions(hlo, [], (variable) => ({
-      value: args[variables.indexOf(variable)],
-      axes: [],
-    }));
+    const expressions = new HloExpressions(
+      hlo,
+      [],
+      (variable) =>
+        extents.meaning(variable) ?? { value: args[variables.indexOf(variable)], axes: [] },
+    );
     return combine(a, b).map((part) => expressions.write(part).value);
   });
 }

@@ -1,4 +1,4 @@
-import { evaluateDim, type Dim, elementCount } from '../../../base/dim/index.js';
+import { addDim, type Dim, elementCount, mulDim, subDim } from '../../../base/dim/index.js';
 import { isNarrowFloat } from '../../../base/dtype.js';
 import type { Shape } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
@@ -11,9 +11,10 @@ import { resolveIndices, type SliceEntry } from '../../../ops/movement/range.js'
 import type { HloCall } from '../lowering/call.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { HloExpressions } from '../lowering/expressions.js';
+import { SizeVariables } from '../lowering/size-variables.js';
 import { dimensionNumbers } from '../lowering/reads.js';
-import { countOf, type HloValue, upTo } from '../language/types.js';
-import type { HloWriter } from '../language/writer.js';
+import { countOf, type HloValue, isEmpty, upTo } from '../language/types.js';
+import { type HloWriter, spreadSize } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
 /*
@@ -24,18 +25,16 @@ import { hloRule, type RuleEntry } from './rule.js';
 /** Up to this many elements of a window, its adjoint is a sum of shifted arrays. */
 const mostShifts = 64;
 
-const sizeOf = (dim: Dim): number => evaluateDim(dim, new Map());
-
 export const adjointRules: readonly RuleEntry[] = [
   hloRule<{ readonly shape: Shape; readonly indices: readonly SliceEntry[] }>(
     sliceAdjoint,
     (call) => {
       const { hlo, inputs: [g], outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
-      if (countOf(g.shape) === 0) return hlo.splat(dtype, 0, shape);
+      if (isEmpty(g)) return hlo.splat(dtype, 0, shape);
       const { ranges } = resolveIndices(sliceAdjoint.declaration.name, attributes.shape, attributes.indices); // prettier-ignore
-      const block = hlo.reshape(g, ranges.map(({ length }) => sizeOf(length))); // prettier-ignore
+      const block = hlo.reshape(g, ranges.map(({ length }) => length)); // prettier-ignore
       const backwards = upTo(ranges.length).filter((axis) => ranges[axis].step < 0);
-      const low = ranges.map(({ start, step, length }) => sizeOf(start) + (step < 0 ? step * (sizeOf(length) - 1) : 0)); // prettier-ignore
+      const low = ranges.map(({ start, step, length }) => step < 0 ? addDim(start, mulDim(step, subDim(length, 1))) : start); // prettier-ignore
       const steps = ranges.map(({ step }) => Math.abs(step));
       return spread(hlo, hlo.reverse(block, backwards), low, steps, shape);
     },
@@ -43,7 +42,7 @@ export const adjointRules: readonly RuleEntry[] = [
   hloRule<SizedWindows & { readonly size: readonly Dim[] }>(slidingWindowsAdjoint, (call) => {
     const { hlo, inputs: [g], outputTypes: [{ dtype, shape }], attributes } = call; // prettier-ignore
     const { kernel, strides, padding, dilation } = attributes;
-    if (countOf(g.shape) === 0) return hlo.splat(dtype, 0, shape);
+    if (isEmpty(g)) return hlo.splat(dtype, 0, shape);
     if (countOf(kernel) > mostShifts) return null;
     const lead = shape.length - kernel.length;
     const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
@@ -51,9 +50,9 @@ export const adjointRules: readonly RuleEntry[] = [
     const count = g.shape.slice(lead + kernel.length);
     const parts = places(kernel).map((at) => {
       const start = [...upTo(lead).map(() => 0), ...at, ...count.map(() => 0)];
-      const stop = [...shape.slice(0, lead), ...at.map((k) => k + 1), ...count];
+      const stop: Shape = [...shape.slice(0, lead), ...at.map((k) => k + 1), ...count];
       const part = hlo.reshape(hlo.slice(from, start, stop), [...shape.slice(0, lead), ...count]);
-      const low = at.map((k, axis) => k * dilation[axis] - sizeOf(padding[axis][0]));
+      const low = at.map((k, axis) => subDim(k * dilation[axis], padding[axis][0]));
       const zeros = upTo(lead).map(() => 0);
       return spread(hlo, part, [...zeros, ...low], [...zeros.map(() => 1), ...strides], shape);
     });
@@ -66,11 +65,14 @@ export const adjointRules: readonly RuleEntry[] = [
 function spread(
   hlo: HloWriter,
   x: HloValue,
-  low: readonly number[],
+  low: Shape,
   steps: readonly number[],
-  shape: readonly number[],
+  shape: Shape,
 ): HloValue {
-  const high = shape.map((extent, axis) => extent - low[axis] - ((x.shape[axis] - 1) * steps[axis] + 1)); // prettier-ignore
+  const high = shape.map((extent, axis) => {
+    const used = spreadSize(x.shape[axis], steps[axis]);
+    return subDim(subDim(extent, low[axis]), used);
+  });
   return hlo.pad(x, hlo.splat(x.dtype, 0), low, high, steps.map((step) => step - 1)); // prettier-ignore
 }
 
@@ -97,16 +99,22 @@ function writeTakeAdjoint({
 }: HloCall<Taken>): HloValue {
   // prettier-ignore
   const { dtype, shape } = type;
-  if (countOf(g.shape) === 0) return hlo.splat(dtype, 0, shape);
+  if (isEmpty(g)) return hlo.splat(dtype, 0, shape);
   const flat = attributes.axis === null;
-  const target = flat ? [sizeOf(elementCount(shape))] : shape;
+  const target = flat ? [elementCount(shape)] : shape;
   const axis = flat ? 0 : normalizeAxis(takeAdjoint.declaration.name, attributes.axis!, shape.length); // prettier-ignore
   const raw = e.variable('index', computeScalar(indices.dtype));
-  const expressions = new HloExpressions(hlo, indices.shape, () => ({
-    value: hlo.convert(indices, scalarDTypes[raw.type.scalar]),
-    axes: upTo(indices.shape.length),
-  }));
-  const at = expressions.whole(positionAt(raw, e.i32(target[axis]), attributes.mode));
+  const extents = new SizeVariables(hlo);
+  const expressions = new HloExpressions(
+    hlo,
+    indices.shape,
+    (variable) =>
+      extents.meaning(variable) ?? {
+        value: hlo.convert(indices, scalarDTypes[raw.type.scalar]),
+        axes: upTo(indices.shape.length),
+      },
+  );
+  const at = expressions.whole(positionAt(raw, extents.of(target[axis]), attributes.mode));
   const rank = indices.shape.length;
   const windows = [...upTo(axis), ...upTo(target.length - axis - 1).map((k) => axis + rank + k)];
   const wide = isNarrowFloat(dtype) ? 'float32' : dtype;

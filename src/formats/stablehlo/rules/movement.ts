@@ -1,9 +1,14 @@
+import { addDim, type Dim, isStatic } from '../../../base/dim/index.js';
 import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { barrier, concat, dynamicSlice, pad, shard, updateSlice } from '../../../ops/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
 import type { PadMode } from '../../../ops/movement/pad.js';
 import type { HloCall } from '../lowering/call.js';
-import { countOf, type HloValue, upTo } from '../language/types.js';
-import { type HloWriter, integerList } from '../language/writer.js';
+import { type HloValue, isEmpty, upTo } from '../language/types.js';
+import type { HloWriter } from '../language/writer.js';
+import { HloExpressions } from '../lowering/expressions.js';
+import { SizeVariables } from '../lowering/size-variables.js';
 import { dimensionNumbers } from '../lowering/reads.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
@@ -22,7 +27,7 @@ export const movementRules: readonly RuleEntry[] = [
     concat,
     ({ hlo, inputs, outputTypes: [{ shape }], attributes }) => {
       const axis = normalizeAxis(concat.declaration.name, attributes.axis, shape.length);
-      return hlo.concat(inputs.filter((x) => countOf(x.shape) > 0), axis); // prettier-ignore
+      return hlo.concat(inputs.filter((x) => !isEmpty(x)), axis); // prettier-ignore
     },
   ),
   hloRule<PadAttributes>(
@@ -33,7 +38,12 @@ export const movementRules: readonly RuleEntry[] = [
       if (mode !== 'constant') {
         return ends.reduce((inner, [before, after], axis) => {
           if (before === 0 && after === 0) return inner;
-          return taken(hlo, inner, axis, sources(shape[axis], before, after, mode));
+          const extent = shape[axis];
+          const total = addDim(extent, before + after);
+          const at = isStatic(extent)
+            ? hlo.vector(sources(extent, before, after, mode))
+            : computedSources(hlo, extent, total, before, mode);
+          return taken(hlo, inner, axis, at);
         }, x);
       }
       const [low, high] = [0, 1].map((end) => ends.map((pair) => pair[end]));
@@ -47,7 +57,7 @@ export const movementRules: readonly RuleEntry[] = [
   }),
   hloRule<Placed>(updateSlice, (call) => {
     const { hlo, inputs: [x, update] } = call; // prettier-ignore
-    if (countOf(update.shape) === 0) return x;
+    if (isEmpty(update)) return x;
     return hlo.updateSlice(x, update, starts(updateSlice.declaration.name, call, 2));
   }),
   hloRule<{ readonly axes: readonly (string | null)[] }>(
@@ -55,10 +65,12 @@ export const movementRules: readonly RuleEntry[] = [
     ({ hlo, inputs: [x], attributes: { axes } }) => {
       if (axes.every((axis) => axis === null)) return x;
       // The player knows the mesh, and writes the constraint in its place.
-      return hlo.op('stablehlo.custom_call', [x], x, {
+      const isKnown = x.shape.every(isStatic);
+      return hlo.op('stablehlo.custom_call', isKnown ? [x] : [x, hlo.sizes(x.shape)], x, {
         call_target_name: '"kaon.shard"',
         backend_config: `"${axes.map((axis) => axis ?? '?').join(',')}"`,
         has_side_effect: 'false',
+        ...(!isKnown && { indices_of_shape_operands: 'dense<1> : tensor<1xi64>' }),
       });
     },
   ),
@@ -80,30 +92,25 @@ function starts(
       given.shape.length === 0 ? given : hlo.slice(given, [k], [k + 1]),
       [],
     );
-    const counted = hlo.map('add', [start, hlo.splat(start.dtype, extent)]);
+    const counted = hlo.map('add', [start, hlo.sizeSplat(start.dtype, extent)]);
     const isNegative = hlo.compare('LT', start, hlo.splat(start.dtype, 0));
     return hlo.map('select', [isNegative, counted, start], start.dtype);
   });
 }
 
-/** The elements of `x` at known indices along an axis. */
-function taken(hlo: HloWriter, x: HloValue, axis: number, at: readonly number[]): HloValue {
+/** The elements of `x` along an axis at the indices of a vector. */
+function taken(hlo: HloWriter, x: HloValue, axis: number, at: HloValue): HloValue {
   const offsets = upTo(x.shape.length).filter((k) => k !== axis);
-  return hlo.op(
-    'stablehlo.gather',
-    [x, hlo.reshape(hlo.vector(at), [at.length, 1])],
-    { dtype: x.dtype, shape: x.shape.with(axis, at.length) },
-    {
-      dimension_numbers: dimensionNumbers('gather', {
-        offset_dims: offsets,
-        collapsed_slice_dims: [axis],
-        start_index_map: [axis],
-        index_vector_dim: 1,
-      }),
-      slice_sizes: integerList(x.shape.with(axis, 1)),
-      indices_are_sorted: 'false',
-    },
-  );
+  const numbers = dimensionNumbers('gather', {
+    offset_dims: offsets,
+    collapsed_slice_dims: [axis],
+    start_index_map: [axis],
+    index_vector_dim: 1,
+  });
+  const [count] = at.shape;
+  const indices = hlo.reshape(at, [count, 1]);
+  const [sizes, shape] = [x.shape.with(axis, 1), x.shape.with(axis, count)];
+  return hlo.gather(x, indices, sizes, shape, { dimension_numbers: numbers });
 }
 
 /** The index in an axis of each element of the padded axis. */
@@ -117,4 +124,29 @@ function sources(extent: number, before: number, after: number, mode: PadMode): 
     const phase = modulo(at, Math.max(2 * last, 1));
     return Math.min(phase, Math.abs(2 * last - phase));
   });
+}
+
+/** `sources` of an axis whose extent is symbolic. */
+function computedSources(
+  hlo: HloWriter,
+  extent: Dim,
+  total: Dim,
+  before: number,
+  mode: PadMode,
+): HloValue {
+  const extents = new SizeVariables(hlo);
+  const place = e.variable('place', 'i32');
+  const expressions = new HloExpressions(hlo, [total], (variable) =>
+    variable === place
+      ? { value: hlo.iota('int32', [total], 0), axes: [0] }
+      : extents.meaning(variable)!,
+  );
+  const size = extents.of(extent);
+  const at = e.sub(place, before);
+  const last = e.sub(size, 1);
+  const modulo = (x: Expr, period: Expr): Expr => e.rem(e.add(e.rem(x, period), period), period);
+  if (mode === 'edge') return expressions.whole(e.min(e.max(at, 0), last));
+  if (mode === 'wrap') return expressions.whole(modulo(at, size));
+  const phase = modulo(at, e.max(e.mul(last, 2), 1));
+  return expressions.whole(e.min(phase, e.abs(e.sub(e.mul(last, 2), phase))));
 }

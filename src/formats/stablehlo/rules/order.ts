@@ -7,6 +7,7 @@ import { computeScalar } from '../../../ops/declare/lowering.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { HloExpressions } from '../lowering/expressions.js';
 import { type HloValue, upTo } from '../language/types.js';
+import { staticSizes } from '../lowering/call.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
@@ -36,7 +37,8 @@ export const orderRules: readonly RuleEntry[] = [
         },
       ],
     }) => {
-      const columns = upTo(width).map((k) =>
+      const [columnCount] = staticSizes(hlo, [width]);
+      const columns = upTo(columnCount).map((k) =>
         hlo.reshape(hlo.slice(x, [0, k], [rows, k + 1]), [rows]),
       );
       return columns.length === 0

@@ -1,6 +1,7 @@
 import { type DType, isNarrowFloat } from '../../../base/dtype.js';
 import type { HloValue } from '../language/types.js';
-import type { HloAttributes, HloWriter } from '../language/writer.js';
+import type { HloAttributes } from '../language/builder.js';
+import type { HloWriter } from '../language/writer.js';
 
 /** Asks for products of float32 in float32: by default devices round their operands to 16 bits or so. */
 export function exactly(dtype: DType): HloAttributes {

@@ -1,7 +1,9 @@
+import { sameShape } from '../../../base/dim/index.js';
+import type { Shape } from '../../../ir/types.js';
 import { matmul } from '../../../ops/index.js';
 import type { HloCall } from '../lowering/call.js';
 import { dimensionNumbers } from '../lowering/reads.js';
-import { countOf, type HloValue, mergedAxes, sameNumbers, upTo } from '../language/types.js';
+import { type HloValue, isEmpty, mergedAxes, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { exactly, inWideDType } from './precision.js';
 import { hloRule, type RuleEntry } from './rule.js';
@@ -22,7 +24,7 @@ interface Grouped {
 function writeProduct(call: HloCall): HloValue {
   const { hlo, inputs, outputTypes: [{ dtype, shape }] } = call; // prettier-ignore
   const [x, y] = inputs;
-  if (countOf(x.shape) === 0 || countOf(y.shape) === 0) return hlo.splat(dtype, 0, shape);
+  if (isEmpty(x) || isEmpty(y)) return hlo.splat(dtype, 0, shape);
   const chains = inputs.map((operand) => seenThrough(hlo, operand));
   // The deepest pair of views whose contracted and shared axes are the same lists of sizes.
   for (let sum = chains[0].length + chains[1].length - 2; sum > 0; sum--) {
@@ -63,7 +65,7 @@ function rearranged(hlo: HloWriter, { origin, shape }: HloValue): Grouped | null
     case 'concat': {
       // Equal parts one after the other are the entries of an axis of their own, merged with the one behind it.
       const { parts, axis } = origin;
-      const isEven = parts.every((part) => sameNumbers(part.shape, parts[0].shape));
+      const isEven = parts.every((part) => sameShape(part.shape, parts[0].shape));
       if (!isEven || parts[0].shape[axis] === 1) return null;
       const stacked = parts.map((part) => hlo.reshape(part, part.shape.toSpliced(axis, 0, 1)));
       const groups = upTo(shape.length).map((k) => (k < axis ? [k] : k > axis ? [k + 1] : [k, k + 1])); // prettier-ignore
@@ -88,16 +90,18 @@ function productOf(
 ): HloValue | null {
   const [a, b] = [inputTypes[0].shape, inputTypes[1].shape];
   const inner = [x.groups[a.length - 1], y.groups[Math.max(0, b.length - 2)]];
-  const sizes = ({ value }: Grouped, group: readonly number[]): readonly number[] =>
+  const sizes = ({ value }: Grouped, group: readonly number[]): Shape =>
     group.map((axis) => value.shape[axis]).filter((extent) => extent !== 1);
-  const isSame = (p: readonly number[], q: readonly number[]): boolean => sameNumbers(sizes(x, p), sizes(y, q)); // prettier-ignore
+  // Single axes that meet are equal, though perhaps only because the program requires it.
+  const isSame = (p: readonly number[], q: readonly number[]): boolean =>
+    (p.length === 1 && q.length === 1) || sameShape(sizes(x, p), sizes(y, q));
   if (!isSame(inner[0], inner[1])) return null;
   const rank = Math.max(a.length, b.length, 2) - 2;
   const leads = upTo(rank).map((axis) => [axis - rank + a.length - 2, axis - rank + b.length - 2]);
   const axes = leads.map(([i, j]) => {
     const [p, q] = [x.groups[i] ?? [], y.groups[j] ?? []];
     const [m, n] = [i < 0 ? 1 : a[i], j < 0 ? 1 : b[j]];
-    return { p, q, isBatch: m === n && m !== 1, isLeft: n === 1 };
+    return { p, q, isBatch: m !== 1 && n !== 1, isLeft: n === 1 };
   });
   if (axes.some(({ p, q, isBatch }) => isBatch && !isSame(p, q))) return null;
   const rows = a.length === 1 ? [] : [x.groups[a.length - 2]];
@@ -165,7 +169,7 @@ function productOf(
 /** The shape without axes of size 1, and the place of each of the others. */
 function withoutOnes({ value }: Grouped): {
   readonly value: HloValue;
-  readonly shape: readonly number[];
+  readonly shape: Shape;
   readonly places: Readonly<Record<number, number>>;
 } {
   const kept = upTo(value.shape.length).filter((axis) => value.shape[axis] !== 1);

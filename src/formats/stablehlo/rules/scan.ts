@@ -1,3 +1,4 @@
+import { isStatic, subDim } from '../../../base/dim/index.js';
 import type { DType } from '../../../base/dtype.js';
 import * as e from '../../../loop/language/build.js';
 import type { Const, Expr } from '../../../loop/language/nodes.js';
@@ -17,7 +18,7 @@ import type { HloCall } from '../lowering/call.js';
 import { writeLoop } from '../lowering/control.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { HloExpressions } from '../lowering/expressions.js';
-import { countOf, type HloValue, upTo } from '../language/types.js';
+import { type HloValue, isEmpty, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
@@ -50,9 +51,10 @@ function scanned(
 ): readonly HloValue[] {
   const { shape } = elements[0];
   const all = upTo(shape.length);
-  let states = elements;
-  for (let distance = 1; distance < shape[axis]; distance *= 2) {
-    const before = states.map((state, k) => moved(hlo, state, neutral[k], axis, reverse ? -distance : distance)); // prettier-ignore
+  const joined = (
+    before: readonly HloValue[],
+    states: readonly HloValue[],
+  ): readonly HloValue[] => {
     const [earlier, later] = [before, states].map((parts) =>
       parts.map((_, k) => e.variable('state', neutral[k].type.scalar)),
     );
@@ -61,9 +63,50 @@ function scanned(
       ...later.map((variable, k) => [variable, states[k]] as const),
     ]);
     const expressions = new HloExpressions(hlo, shape, (variable) => ({ value: known.get(variable)!, axes: all })); // prettier-ignore
-    states = combine(earlier, later).map((part) => expressions.whole(part));
+    return combine(earlier, later).map((part) => expressions.whole(part));
+  };
+  const length = shape[axis];
+  if (!isStatic(length)) {
+    const { states } = writeLoop(hlo, {
+      first: [hlo.splat('int32', 1), ...elements],
+      stackTypes: [],
+      // Doubling ends below 0 where the extent is greater than 2^30.
+      goesOn: (_, [distance]) =>
+        hlo.map('and', [
+          hlo.compare('LT', distance, hlo.size(length)),
+          hlo.compare('GT', distance, hlo.splat('int32', 0)),
+        ]),
+      place: (at) => at,
+      iterate: (_, [distance, ...states]) => {
+        const before = states.map((state, k) => movedFar(hlo, state, neutral[k], { axis, reverse }, distance)); // prettier-ignore
+        // As a sum of the distance with itself, XLA 0.10 fails to tell how often the loop runs, and aborts.
+        const next = hlo.map('multiply', [distance, hlo.splat('int32', 2)]);
+        return { states: [next, ...joined(before, states)], rows: [] };
+      },
+    });
+    return states.slice(1);
+  }
+  let states = elements;
+  for (let distance = 1; distance < length; distance *= 2) {
+    const before = states.map((state, k) => moved(hlo, state, neutral[k], axis, reverse ? -distance : distance)); // prettier-ignore
+    states = joined(before, states);
   }
   return states;
+}
+
+/** Elements moved along an axis by a distance that a scalar gives, less than the extent. */
+function movedFar(
+  hlo: HloWriter,
+  x: HloValue,
+  fill: Const,
+  { axis, reverse }: Running,
+  distance: HloValue,
+): HloValue {
+  const free = hlo.splat(scalarDTypes[fill.type.scalar], fill.value, x.shape);
+  const both = hlo.concat(reverse ? [x, free] : [free, x], axis);
+  const start = reverse ? distance : hlo.map('subtract', [hlo.size(x.shape[axis]), distance]);
+  const zero = hlo.splat('int32', 0);
+  return hlo.dynamicSlice(both, x.shape.map((_, k) => (k === axis ? start : zero)), x.shape); // prettier-ignore
 }
 
 /** Elements moved along an axis; the places that become free hold a constant. */
@@ -160,12 +203,12 @@ function writeRecurrence(call: HloCall<Running>): HloValue {
   const { stacks } = writeLoop(hlo, {
     first: [hlo.splat(wide, 0, rest), hlo.splat('bool', 1)],
     stackTypes: [{ dtype: wide, shape: b.shape }],
-    goesOn: (at) => hlo.compare('LT', at, hlo.splat('int32', length)),
-    place: (at) => attributes.reverse ? hlo.map('subtract', [hlo.splat('int32', length - 1), at]) : at, // prettier-ignore
+    goesOn: (at) => hlo.compare('LT', at, hlo.sizeSplat('int32', length)),
+    place: (at) => attributes.reverse ? hlo.map('subtract', [hlo.sizeSplat('int32', subDim(length, 1)), at]) : at, // prettier-ignore
     iterate: (place, [before, isFirst]) => {
       const [factor, term] = [a, b].map((x) => hlo.row(x, place));
       const next = hlo.map(sum, [hlo.map(product, [factor, before]), term]);
-      const state = countOf(rest) === 0 ? next : hlo.map('select', [hlo.broadcast(isFirst, rest, []), term, next], wide); // prettier-ignore
+      const state = isEmpty({ shape: rest }) ? next : hlo.map('select', [hlo.broadcast(isFirst, rest, []), term, next], wide); // prettier-ignore
       return { states: [state, hlo.splat('bool', 0)], rows: [state] };
     },
   });

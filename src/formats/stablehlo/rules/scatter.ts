@@ -1,9 +1,11 @@
+import { elementCount, sameDim, subDim } from '../../../base/dim/index.js';
+import type { Shape } from '../../../ir/types.js';
 import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { scatter, scatterAdd } from '../../../ops/index.js';
 import { isNarrowFloat } from '../../../base/dtype.js';
 import type { HloCall } from '../lowering/call.js';
 import { dimensionNumbers } from '../lowering/reads.js';
-import { countOf, type HloValue, upTo } from '../language/types.js';
+import { type HloValue, isEmpty, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
@@ -14,7 +16,7 @@ interface Along {
 export const scatterRules: readonly RuleEntry[] = [
   hloRule<Along>(scatterAdd, (call) => {
     const { hlo, inputs: [x, , updates], inputTypes: [{ dtype }] } = call; // prettier-ignore
-    if (countOf(updates.shape) === 0) return x;
+    if (isEmpty(updates)) return x;
     const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
     const places = placesOf(scatterAdd.declaration.name, call);
     const join = dtype === 'bool' ? 'or' : 'add';
@@ -23,16 +25,16 @@ export const scatterRules: readonly RuleEntry[] = [
   }),
   hloRule<Along>(scatter, (call) => {
     const { hlo, inputs: [x, , updates] } = call; // prettier-ignore
-    if (countOf(updates.shape) === 0) return x;
+    if (isEmpty(updates)) return x;
     const places = placesOf(scatter.declaration.name, call);
     // Of colliding updates the last one wins, whatever order a device writes in: the greatest number stays, and
     // the others are sent outside, where updates are dropped.
     const { shape } = updates;
-    const numbers = hlo.reshape(hlo.iota('int32', [countOf(shape)], 0), shape);
+    const numbers = hlo.reshape(hlo.iota('int32', [elementCount(shape)], 0), shape);
     const nobody = hlo.splat('int32', -1, x.shape);
     const stayed = scattered(hlo, nobody, places, numbers, 'maximum');
     const winners = gatheredBack(hlo, stayed, places, shape);
-    const outside = hlo.splat('int32', x.shape[places.axis], shape);
+    const outside = hlo.sizeSplat('int32', x.shape[places.axis], shape);
     const at = hlo.map(
       'select',
       [hlo.compare('EQ', winners, numbers), places.at, outside],
@@ -51,18 +53,17 @@ interface Places {
 function placesOf(op: string, { hlo, inputs: [x, indices], attributes }: HloCall<Along>): Places {
   const axis = normalizeAxis(op, attributes.axis, x.shape.length);
   const extent = x.shape[axis];
-  const splat = (value: number): HloValue => hlo.splat(indices.dtype, value, indices.shape);
   // int8 and uint8 may not represent the extent, but their elements are within it.
   const wide = indices.dtype === 'int8' || indices.dtype === 'uint8';
   const index = wide ? hlo.convert(indices, 'int32') : indices;
   const counted = wide
-    ? hlo.map('add', [index, hlo.splat('int32', extent, index.shape)])
-    : hlo.map('add', [index, splat(extent)]);
+    ? hlo.map('add', [index, hlo.sizeSplat('int32', extent, index.shape)])
+    : hlo.map('add', [index, hlo.sizeSplat(indices.dtype, extent, indices.shape)]);
   const isNegative = hlo.compare('LT', index, hlo.splat(index.dtype, 0, index.shape));
   const from = hlo.map('select', [isNegative, counted, index], index.dtype);
   const bounds = [
     hlo.splat(from.dtype, 0, from.shape),
-    hlo.splat(from.dtype, extent - 1, from.shape),
+    hlo.sizeSplat(from.dtype, subDim(extent, 1), from.shape),
   ];
   return {
     axis,
@@ -81,7 +82,7 @@ function pairing(
   readonly indices: HloValue;
 } {
   const axes = upTo(x.shape.length);
-  const batch = axes.filter((k) => k !== axis && x.shape[k] === at.shape[k]);
+  const batch = axes.filter((k) => k !== axis && sameDim(x.shape[k], at.shape[k]));
   const searched = axes.filter((k) => !batch.includes(k));
   const columns = searched.map((k) =>
     hlo.reshape(k === axis ? at : hlo.iota('int32', at.shape, k), [...at.shape, 1]),
@@ -119,12 +120,7 @@ function scattered(
 }
 
 /** The elements of `x` at the places. */
-function gatheredBack(
-  hlo: HloWriter,
-  x: HloValue,
-  places: Places,
-  shape: readonly number[],
-): HloValue {
+function gatheredBack(hlo: HloWriter, x: HloValue, places: Places, shape: Shape): HloValue {
   const { batch, searched, indices } = pairing(hlo, x, places);
   const numbers = dimensionNumbers('gather', {
     collapsed_slice_dims: searched,
@@ -133,14 +129,6 @@ function gatheredBack(
     start_index_map: searched,
     index_vector_dim: places.at.shape.length,
   });
-  return hlo.op(
-    'stablehlo.gather',
-    [x, indices],
-    { dtype: x.dtype, shape },
-    {
-      dimension_numbers: numbers,
-      slice_sizes: `array<i64: ${x.shape.map(() => 1).join(', ')}>`,
-      indices_are_sorted: 'false',
-    },
-  );
+  const ones = x.shape.map(() => 1);
+  return hlo.gather(x, indices, ones, shape, { dimension_numbers: numbers });
 }

@@ -1,9 +1,9 @@
-import { isStatic } from '../../../base/dim/index.js';
-import type { Dim } from '../../../base/dim/index.js';
+import { addDim, type Dim, floorDivDim, mulDim, subDim } from '../../../base/dim/index.js';
 import { conv, convTranspose } from '../../../ops/index.js';
-import type { HloCall } from '../lowering/call.js';
-import { countOf, type HloValue, upTo } from '../language/types.js';
-import { type HloAttributes, integerList } from '../language/writer.js';
+import { type HloCall, staticSizes } from '../lowering/call.js';
+import { type HloValue, isEmpty, upTo } from '../language/types.js';
+import { spreadSize } from '../language/writer.js';
+import { type HloAttributes, integerList } from '../language/sizes.js';
 import { exactly, inWideDType } from './precision.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
@@ -13,12 +13,10 @@ interface Windows {
   readonly groups: number;
 }
 
-const known = (dims: readonly Dim[]): readonly number[] => dims.filter(isStatic);
-
 export const windowRules: readonly RuleEntry[] = [
   hloRule<Windows & { readonly padding: readonly (readonly Dim[])[] }>(conv, (call) => {
     const { strides, dilation, groups, padding } = call.attributes;
-    const pads = padding.map(known);
+    const pads = padding.map((pair) => staticSizes(call.hlo, pair));
     return convolved(call, call.inputs[1], 'o, i', { strides, dilation, groups, pads, stretch: strides.map(() => 1) }); // prettier-ignore
   }),
   hloRule<Windows & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }>(
@@ -28,13 +26,15 @@ export const windowRules: readonly RuleEntry[] = [
       const { strides, dilation, groups } = attributes;
       const [, , ...kernel] = w.shape;
       const [, , ...count] = inputTypes[0].shape;
-      const [before, size] = [attributes.before, attributes.size].map(known);
-      if (countOf(x.shape) === 0) return null;
+      const { before, size } = attributes;
+      if (isEmpty(x)) return null;
       // The adjoint: windows turned around run over the input with zeros between its elements.
+      const kernelSizes = staticSizes(hlo, kernel);
       const pads = size.map((extent, axis) => {
-        const reach = dilation[axis] * (kernel[axis] - 1);
-        const low = reach - before[axis];
-        return [low, extent - ((count[axis] - 1) * strides[axis] + 1) - low + reach];
+        const reach = dilation[axis] * (kernelSizes[axis] - 1);
+        const low = subDim(reach, before[axis]);
+        const used = spreadSize(count[axis], strides[axis]);
+        return staticSizes(hlo, [low, subDim(addDim(subDim(extent, used), reach), low)]);
       });
       const turned = hlo.reverse(w, upTo(kernel.length).map((axis) => axis + 2)); // prettier-ignore
       return convolved(call, byGroups(call, turned, groups), 'i, o', {
@@ -52,9 +52,9 @@ export const windowRules: readonly RuleEntry[] = [
 function byGroups({ hlo }: HloCall<unknown>, w: HloValue, groups: number): HloValue {
   const [outputs, perGroup, ...kernel] = w.shape;
   if (groups === 1) return w;
-  const split = hlo.reshape(w, [groups, outputs / groups, perGroup, ...kernel]);
+  const split = hlo.reshape(w, [groups, floorDivDim(outputs, groups), perGroup, ...kernel]);
   const turned = hlo.transpose(split, [1, 0, 2, ...kernel.map((_, axis) => axis + 3)]);
-  return hlo.reshape(turned, [outputs / groups, groups * perGroup, ...kernel]);
+  return hlo.reshape(turned, [floorDivDim(outputs, groups), mulDim(perGroup, groups), ...kernel]);
 }
 
 function convolved(
@@ -63,7 +63,7 @@ function convolved(
   channels: 'o, i' | 'i, o',
   windows: Windows & { readonly pads: readonly (readonly number[])[]; readonly stretch: readonly number[] }, // prettier-ignore
 ): HloValue {
-  if (countOf(x.shape) === 0 || countOf(w.shape) === 0) return hlo.splat(dtype, 0, shape);
+  if (isEmpty(x) || isEmpty(w)) return hlo.splat(dtype, 0, shape);
   const axes = windows.pads.map((_, axis) => `, ${axis}`).join('');
   const attributes: HloAttributes = {
     window_strides: integerList(windows.strides),

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms } from '../gemm/blocks.js'; // prettier-ignore
-import { isWithin } from '../gemm/sizes.js';
+import { isWithin } from '../../contraction/sizes.js';
 import type { Heads } from './heads.js';
 
 /**

@@ -2,8 +2,8 @@ import * as e from '../../../loop/language/build.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { blockEnd, isWithin, known, product } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { blockEnd, isWithin, known, product } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 
 /*

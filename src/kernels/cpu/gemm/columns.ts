@@ -4,8 +4,8 @@ import type { LoopRange } from '../../../loop/language/team.js';
 import { tiled } from './cover.js';
 import { type Divided, overKind } from './region.js';
 import { halvings, registerLanes } from './shape.js';
-import { known } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { known } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 
 /** Body for a group of neighboring columns. */
 export type ColumnsBody = (start: Expr, width: number) => Stmt;

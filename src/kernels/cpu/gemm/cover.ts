@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { blockEnd, isWithin, known } from './sizes.js';
+import { blockEnd, isWithin, known } from '../../contraction/sizes.js';
 
 /** The heights of the tiles after the full ones: the remainder, or single rows where it is unknown. */
 export function remainders(extent: Expr, step: number): readonly number[] {

@@ -4,8 +4,8 @@ import { type ColumnsBody, columnsOf } from './columns.js';
 import { alongDepth, remainders, tiled } from './cover.js';
 import { dividedOf, overKind } from './region.js';
 import { balanced, registerLanes, narrowLaneCount, tallest, type TileShape } from './shape.js';
-import { indices, product } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { indices, product } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import {
   columnsAt,
   memoryForSums,

@@ -6,8 +6,8 @@ import {
 import { remainders, tiled } from './cover.js';
 import { dividedOf, overKind } from './region.js';
 import { registerLanes } from './shape.js';
-import { indices } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { indices } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 
 /** Number of inner products that run in parallel. */
 export interface DotShape {

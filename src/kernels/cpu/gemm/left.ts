@@ -3,8 +3,8 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { remainders, tiled } from './cover.js';
 import { packInterleaved, packRows } from './panels.js';
 import { registerLanes } from './shape.js';
-import { lesserSize, product } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { lesserSize, product } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 
 /** Rows `i0 <= i < i1` of one product of the batch. */

@@ -7,8 +7,8 @@ import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
 import { dividedOf, overKind } from './region.js';
 import { type Panel, rightOf } from './right.js';
 import { balanced, type Blocking, registerLanes, type TileShape } from './shape.js';
-import { blockEnd, indices, isWithin, lesserSize, product } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { blockEnd, indices, isWithin, lesserSize, product } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import {
   columnsAt,
   memoryForSums,

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { pieces } from './shape.js';
-import { divides } from './sizes.js';
+import { divides } from '../../contraction/sizes.js';
 
 /** Neighbors along an outer index of an operand, rows of `a` or columns of `b`, in a range of `k`. */
 export interface PanelSource {

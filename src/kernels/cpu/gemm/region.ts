@@ -1,8 +1,8 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { overRange, type LoopRange } from '../../../loop/language/team.js';
-import { known } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { known } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 
 /** Index along which a product is divided among threads. */
 export type Divided = 'batch' | 'rows' | 'columns' | 'nothing';

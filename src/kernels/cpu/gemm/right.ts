@@ -3,8 +3,8 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { type PackedMemory, type PackedSize, packedStates } from '../../../ops/declare/lowering.js';
 import { packInterleaved, packTurned } from './panels.js';
 import { registerLanes } from './shape.js';
-import { lesserSize, product } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { lesserSize, product } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { along } from './tile.js';
 

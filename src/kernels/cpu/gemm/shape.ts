@@ -1,8 +1,8 @@
 import { scalarBytes } from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
-import { known } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { known } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 
 /** A tile of the result that fits the registers: rows, and vector registers across. */
 export interface TileShape {

@@ -11,8 +11,8 @@ import {
   putBlock,
 } from './blocks.js';
 import { dividedOf, overKind } from './region.js';
-import { blockEnd, indices } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { blockEnd, indices } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 
 /**

@@ -5,8 +5,8 @@ import {
 } from './blocks.js'; // prettier-ignore
 import { tiled } from './cover.js';
 import { registerLanes, pieces, type TileShape } from './shape.js';
-import { indices } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { indices } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 
 /** A range of `k` of one product of the batch. */

@@ -4,7 +4,7 @@ import { packedStates } from '../../../ops/declare/lowering.js';
 import { contractDirect } from '../gemm/direct.js';
 import { contractDot } from '../gemm/dot.js';
 import { contractPacked, type PackedForm } from '../gemm/packed.js';
-import { isContiguous, isDecidedBy, isPlain } from '../gemm/reach.js';
+import { isContiguous, isDecidedBy, isPlain } from '../../contraction/reach.js';
 import { dividedOf } from '../gemm/region.js';
 import { roomForPanels } from '../gemm/right.js';
 import {
@@ -14,12 +14,12 @@ import {
   narrowLaneCount,
   type TileShape,
 } from '../gemm/shape.js';
-import { known } from '../gemm/sizes.js';
-import { type Contraction, transposed } from '../gemm/spec.js';
+import { known } from '../../contraction/sizes.js';
+import { type Contraction, transposed } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { contractStreaming } from '../gemm/streaming.js';
 
-export type { Contraction } from '../gemm/spec.js';
+export type { Contraction } from '../../contraction/spec.js';
 
 /**
  * The loops of a contraction. Large ones pack `b` panel by panel (`gemm/packed.ts`), small ones and those of

@@ -4,8 +4,8 @@ import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { shortTerms } from '../gemm/blocks.js';
 import { contractDirect } from '../gemm/direct.js';
 import { bestTile, registerLanes, type TileShape } from '../gemm/shape.js';
-import { known } from '../gemm/sizes.js';
-import type { Contraction } from '../gemm/spec.js';
+import { known } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 import type { Layout } from './layout.js';
 import type { SpatialIndex, Windowed } from './spec.js';
 

@@ -1,7 +1,7 @@
 import { type Dim, sameDim } from '../../../base/dim/index.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
-import type { Contraction } from '../gemm/spec.js';
+import type { Contraction } from '../../contraction/spec.js';
 
 /** One spatial axis: tap `r` of the window of result `q` reads the input at `q * stride + r * dilation - before`. */
 export interface Axis {

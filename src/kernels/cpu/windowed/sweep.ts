@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { halvings, pieces } from '../gemm/shape.js';
-import { known } from '../gemm/sizes.js';
+import { known } from '../../contraction/sizes.js';
 
 /** Body for contiguous positions: a ramp, or one scalar. */
 type Body = (at: Expr) => Stmt;

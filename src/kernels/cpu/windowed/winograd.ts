@@ -2,7 +2,7 @@ import { addDim, type Dim, isStatic, mulDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { registerLanes } from '../gemm/shape.js';
-import { known } from '../gemm/sizes.js';
+import { known } from '../../contraction/sizes.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import type { BlockLoops } from './direct.js';
 import { type OutputBlock, fieldOf } from './field.js';

@@ -18,7 +18,9 @@ import { loadElement, settle, storeElement } from '../../../ops/elements.js';
 import { sideStore, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
 import { foldRow } from '../reductions/fold-rows.js';
 import { gridNest, loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
-import { lanesOf, partsOf, probeOf } from '../reductions/reduce.js';
+import { bytesOfState, foldInWorkgroups, type GroupWork } from '../reductions/fold-workgroups.js';
+import { groupShape, type GroupShape } from '../reductions/group-shape.js';
+import { lanesOf, partsOf, probeOf, reductionIn } from '../reductions/reduce.js';
 import { type RowStage, rowStages } from './row-stages.js';
 import type { KernelScope } from '../nests/scope.js';
 
@@ -33,38 +35,49 @@ export function rowNest(
   target: Target,
   isDivided: boolean,
 ): Stmt {
-  return new Rows(scope, group, target).nest(isDivided);
+  return new Rows(scope, group, target, isDivided).nest();
 }
 
 class Rows {
   readonly #scope: KernelScope;
   readonly #group: Group;
   readonly #target: Target;
+  readonly #isDivided: boolean;
   readonly #stages: readonly RowStage[];
   readonly #domain: Value['type']['shape'];
   readonly #folded: ReadonlySet<number>;
   readonly #wide: ReadonlySet<Value>;
   /** The row buffer of each buffered value. */
   readonly #waiting: ReadonlyMap<Value, Waiting>;
+  /** Division of a row among invocations; null where one has all of it. */
+  readonly #shape: GroupShape | null;
   /** Number of elements in a row. */
   readonly #count: Expr;
 
-  constructor(scope: KernelScope, group: Group, target: Target) {
+  constructor(scope: KernelScope, group: Group, target: Target, isDivided: boolean) {
     this.#scope = scope;
     this.#group = group;
     this.#target = target;
+    this.#isDivided = isDivided;
     this.#stages = rowStages(scope.program, group);
     const { domain, folded } = rowFrame(scope.program, group.anchors[0])!;
     this.#domain = domain;
     this.#folded = new Set(folded);
     this.#wide = new Set(group.beside);
-    const row = scope.shape(domain).filter((_, axis) => this.#folded.has(axis));
+    const extents = scope.shape(domain);
+    const inRow = (_: Expr, axis: number): boolean => this.#folded.has(axis);
+    const row = extents.filter(inRow);
     this.#count = row.reduce((product, extent) => mulIndex(product, extent), one);
-    const kept = this.#stages.flatMap(({ keeps }) => keeps);
-    this.#waiting = new Map(kept.map((value) => [value, this.#wait(value)]));
+    const kept = extents.filter((extent, axis) => !inRow(extent, axis));
+    this.#shape =
+      isDivided && target.isGrid === true
+        ? groupShape({ folded: row, kept, isRow: true }, this.#stateBytes())
+        : null;
+    const waiting = this.#stages.flatMap(({ keeps }) => keeps);
+    this.#waiting = new Map(waiting.map((value) => [value, this.#wait(value)]));
   }
 
-  nest(isDivided: boolean): Stmt {
+  nest(): Stmt {
     const isEmpty = this.#domain.some((dim, axis) => dim === 0 && !this.#folded.has(axis));
     if (isEmpty) return e.block();
     const { extents } = this.#scope.builder;
@@ -75,24 +88,26 @@ class Rows {
       inner: loops.filter((loop) => !loop.isIndependent),
       outer: loops.filter((loop) => loop.isIndependent),
     };
-    if (isDivided && this.#target.isGrid === true) {
+    const shape = this.#shape;
+    if (shape !== null) {
+      return foldInWorkgroups(frame, shape, (work) => this.#row(frame, work.keptAt, work));
+    }
+    if (this.#isDivided && this.#target.isGrid === true) {
       return gridNest(frame.outer, (keptAt) => this.#row(frame, keptAt));
     }
-    const shared = isDivided ? loopToShare(frame.outer, () => 1) : null;
+    const shared = this.#isDivided ? loopToShare(frame.outer, () => 1) : null;
     return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
   }
 
-  #row(frame: FoldLoops, keptAt: readonly Expr[]): Stmt {
+  /** `work`: of one of the invocations that work on the row together. */
+  #row(frame: FoldLoops, keptAt: readonly Expr[], work: GroupWork | null = null): Stmt {
     const row = this.#kept(place(frame, keptAt, []));
     const given = new Map<Value, Access>();
     const statements: Stmt[] = [];
     for (const stage of this.#stages) {
       const fold = this.#foldOf(frame, stage, given);
-      const { total, statements: look } = foldRow(
-        fold,
-        frame.inner[frame.inner.length - 1],
-        keptAt,
-      );
+      const last = frame.inner[frame.inner.length - 1];
+      const { total, statements: look } = work?.fold(fold) ?? foldRow(fold, last, keptAt);
       statements.push(...look);
       for (const { lowering, context, outputs, initial, offset } of fold.parts) {
         const elements = lowering.finish(total.slice(offset, offset + initial.length), context);
@@ -100,7 +115,21 @@ class Rows {
       }
       this.#complete(stage, given);
     }
-    return e.block(...statements, ...this.#results(row, given));
+    const results = this.#results(row, given);
+    if (work === null || results.length === 0) return e.block(...statements, ...results);
+    // A result may take the place of what other invocations have read in the last pass.
+    const isRead = this.#stages[this.#stages.length - 1].anchors.length === 0;
+    const before = isRead ? [e.workgroupBarrier] : [];
+    return e.block(...statements, ...before, e.ifThen(work.isFirst, e.block(...results)));
+  }
+
+  /** Bytes of the largest state of a pass. */
+  #stateBytes(): number {
+    const { program } = this.#scope;
+    const bytes = this.#stages.map(({ anchors }) =>
+      bytesOfState(anchors.flatMap((id) => reductionIn(program, id, this.#count).initial)),
+    );
+    return Math.max(...bytes);
   }
 
   /** A result of the row in a local, which later statements read. */
@@ -191,7 +220,10 @@ class Rows {
   /** A row buffer, read and written as if it were the whole value. */
   #wait(value: Value): Waiting {
     const { dtype, shape } = value.type;
-    const buffer = this.#scope.builder.scratch(`row${value.node}`, dtype, this.#count);
+    const { partials } = this.#shape ?? { partials: 1 };
+    // Each invocation keeps the elements that it looks at, of which one in `partials` is its own.
+    const length = partials === 1 ? this.#count : e.div(e.add(this.#count, partials - 1), partials);
+    const buffer = this.#scope.builder.scratch(`row${value.node}`, dtype, length);
     const extents = this.#scope.shape(shape);
     const wide = this.#domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
     const inRow = wide.map((axis) => this.#folded.has(axis));
@@ -199,10 +231,11 @@ class Rows {
     const strides = rowMajorStrides(lengths.filter((_, k) => inRow[k]));
     const flat = (index: readonly Expr[]): Expr => {
       const parts = index.filter((_, axis) => shape[axis] !== 1);
-      return flatIndex(
+      const inAll = flatIndex(
         parts.filter((_, k) => inRow[k]),
         strides,
       );
+      return partials === 1 ? inAll : e.shr(inAll, Math.log2(partials));
     };
     return {
       dtype,

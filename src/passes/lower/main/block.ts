@@ -1,9 +1,10 @@
 import { type Bounds, type Dim, symbol } from '../../../base/dim/index.js';
-import { bindTypes, symbolsOfTypes } from '../../../ir/bind.js';
+import { bindProgram, symbolsOfTypes } from '../../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { Group } from '../../groups/group.js';
 import type { StepRange } from '../../groups/places.js';
+import { sizesPassedBy } from '../../../ops/declare/facets.js';
 import { isExtents } from '../../rewrite/measure.js';
 import { instantiate } from '../../rewrite/transform.js';
 import { controlOf } from './control.js';
@@ -41,7 +42,7 @@ export function blockOf(
         regions.set(
           group,
           call.regions.map((region, k) => {
-            const placed = inSurroundings(region, types(k), rename);
+            const placed = inSurroundings(region, types(k), sizesPassedBy(call), rename);
             return enter(placed, arrange(placed));
           }),
         );
@@ -85,11 +86,12 @@ function operandTypes(
 function inSurroundings(
   region: Program,
   types: readonly TensorType[],
+  sizes: readonly Dim[],
   rename: (name: string, bounds: Bounds) => Dim,
 ): Program {
   const own = region.decidedSizes;
-  if (own.size === 0 && isUnchanged(region, types)) return region;
-  const dims: Map<string, Dim> = bindTypes(namedInputs(region), types);
+  if (own.size + sizes.length === 0 && isUnchanged(region, types)) return region;
+  const dims = bindProgram<Dim>(region, types, sizes);
   for (const id of new Set([...own.values()].map(({ node }) => node))) {
     for (const [name, bounds] of symbolsOfTypes(region.results(id).map(({ type }) => type))) {
       if (own.has(name)) dims.set(name, rename(name, bounds));

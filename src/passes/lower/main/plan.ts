@@ -1,7 +1,7 @@
 import type { Dim, DimExpr } from '../../../base/dim/index.js';
 import { symbolsOf } from '../../../base/dim/index.js';
 import { UnsupportedError } from '../../../base/errors.js';
-import { symbolsOfTypes } from '../../../ir/bind.js';
+import { givenSizes } from '../../../ir/bind.js';
 import { CallLabels } from '../../../ir/call-labels.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
@@ -272,9 +272,9 @@ class Kernels {
   }
 }
 
-/** Refuses sizes that do not follow from those of the inputs. */
-export function refuseUnknown({ inputs }: Program, dims: readonly Dim[]): void {
-  const known = symbolsOfTypes(inputs.map(({ type }) => type));
+/** Refuses sizes that do not follow from those of the inputs and those that the program is passed. */
+export function refuseUnknown(program: Program, dims: readonly Dim[]): void {
+  const known = givenSizes(program);
   for (const dim of dims) {
     for (const name of typeof dim === 'number' ? [] : symbolsOf(dim)) {
       if (known.has(name)) continue;

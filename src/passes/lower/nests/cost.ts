@@ -147,8 +147,7 @@ function tripsBetween(from: Dim, to: Dim, step: number): Dim {
   return maxDim(step === 1 ? length : floorDivDim(addDim(length, step - 1), step), 0);
 }
 
-/** Counts arithmetic and memory accesses, each distinct one once. */
-/** Number of instructions of expressions, with slow ones counted several times. */
+/** Number of instructions of expressions, each distinct one once, with slow ones counted several times. */
 export function workOf(roots: readonly Expr[]): number {
   let work = 0;
   visitExprs(roots, (expr) => {

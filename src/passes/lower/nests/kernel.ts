@@ -22,7 +22,9 @@ export function kernelNest(
   steady: PackedLifetime | null,
 ): Stmt {
   const operands = scope.program.operands(node);
-  const kernel = target.kernels.get(call.op) ?? lowering.kernel;
+  // Kernels for a grid are made of workgroups.
+  const isScheduled = target.isGrid !== true || isDivided;
+  const kernel = (isScheduled ? target.kernels.get(call.op) : undefined) ?? lowering.kernel;
   return kernel({
     attributes: call.attributes,
     inputs: operands.map((operand) => scope.access(operand)),

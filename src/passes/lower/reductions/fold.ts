@@ -54,6 +54,16 @@ export interface FoldLoops {
   /** The loops over folded axes, and over kept ones. */
   readonly inner: readonly NestLoop[];
   readonly outer: readonly NestLoop[];
+  /** The folded elements of one of several invocations, which its one folded loop counts. Default: all of them. */
+  readonly part?: FoldPortion;
+}
+
+/** A part of the elements that are folded into one result. */
+export interface FoldPortion {
+  /** The number of an element among all folded ones. */
+  position(at: Expr): Expr;
+  /** Its indices in the loops over folded axes. */
+  foldedAt(at: Expr): readonly Expr[];
 }
 
 /** One pass over the folded elements. */
@@ -97,7 +107,9 @@ export function step(
   before: readonly Expr[] = state,
 ): Stmt {
   const index = place(fold, keptAt, foldedAt);
-  const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
+  const position =
+    fold.part?.position(foldedAt[0]) ??
+    flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
   const lanes = state[0]?.type.lanes ?? 1;
   const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
     lowering.step(
@@ -139,13 +151,15 @@ export function assignState(state: readonly Var[], next: readonly Expr[]): Stmt 
 
 /** The index into the input at the current iteration of kept and folded loops. */
 export function place(
-  { rank, loops, inner, outer }: FoldLoops,
+  { rank, loops, inner, outer, part }: FoldLoops,
   keptAt: readonly Expr[],
   foldedAt: readonly Expr[],
 ): Expr[] {
+  const isPart = part !== undefined && foldedAt.length > 0;
+  const folded = isPart ? part.foldedAt(foldedAt[0]) : foldedAt;
   const at = loops.map((loop) => {
     const kept = outer.indexOf(loop);
-    return kept >= 0 ? keptAt[kept] : (foldedAt[inner.indexOf(loop)] ?? zero);
+    return kept >= 0 ? keptAt[kept] : (folded[inner.indexOf(loop)] ?? zero);
   });
   return indexOf(rank, loops, at);
 }

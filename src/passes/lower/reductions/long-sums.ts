@@ -45,6 +45,11 @@ export const mostStepsOfColumns: number =
 /** Most terms of a block that one scalar sums, which is joined to the vectors of its row. */
 export const mostScalarSteps: number = mostRoundings - roundingsBehind - 1 + 1;
 
+/** Most steps of a block of one invocation of a workgroup, where so many are joined pairwise. */
+export function mostStepsOfPartials(partials: number): number {
+  return mostRoundings - roundingsBehind - Math.log2(partials) + 1;
+}
+
 /**
  * Components of the state of all parts that are sums of floats. Other folds are exact in any order, or, like
  * products, no better in another one.

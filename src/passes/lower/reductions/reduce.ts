@@ -1,7 +1,7 @@
 import { InternalError } from '../../../base/errors.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
-import type { CallNode } from '../../../ir/program.js';
+import type { CallNode, Program } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
@@ -11,9 +11,11 @@ import { declarationOf } from '../../../ops/declare/facets.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { inOrder, mulIndex, one, zero } from '../nests/access.js';
 import type { Epilogue } from '../nests/epilogue.js';
-import type { PerElementWork, Fold, FoldPart } from './fold.js';
+import { type PerElementWork, type Fold, type FoldPart, place } from './fold.js';
 import { foldColumns } from './fold-columns.js';
 import { foldOnGrid, foldRows } from './fold-rows.js';
+import { bytesOfState, foldInWorkgroups } from './fold-workgroups.js';
+import { groupShape, type GroupShape } from './group-shape.js';
 import { planLoops, type Probe } from '../nests/nest.js';
 import type { KernelScope } from '../nests/scope.js';
 
@@ -72,17 +74,51 @@ export function reduceNest(
     outer: loops.filter((loop) => loop.isIndependent),
     lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
   };
-  if (target.isGrid === true) return foldOnGrid(fold, isDivided);
+  if (target.isGrid === true) {
+    const extents = {
+      folded: fold.inner.map(({ extent }) => extent),
+      kept: fold.outer.map(({ extent }) => extent),
+      isRow: loops.at(-1)?.isIndependent === false,
+    };
+    const groups = isDivided ? groupShape(extents, bytesOfState(initial)) : null;
+    return groups === null ? foldOnGrid(fold, isDivided) : foldResults(fold, groups);
+  }
   const last = loops[loops.length - 1];
   return last?.isIndependent === false
     ? foldRows(fold, last, isDivided)
     : foldColumns(fold, last, isDivided);
 }
 
+/** Folds with several invocations for each result. */
+function foldResults(fold: Fold, shape: GroupShape): Stmt {
+  return foldInWorkgroups(fold, shape, (work) => {
+    const { total, statements } = work.fold(fold);
+    const results = fold.storeResults(total, place(fold, work.keptAt, []));
+    return e.block(...statements, e.ifThen(work.isFirst, results));
+  });
+}
+
 function reductionOf(call: CallNode): ReduceLowering<Attributes> {
   const { lowering } = declarationOf(call.op);
   if (lowering.kind !== 'reduce') throw new InternalError(`${call.op.name} is not a reduction`);
   return lowering;
+}
+
+/** A reduction, and its neutral state. */
+export function reductionIn(
+  program: Program,
+  id: NodeId,
+  count: Expr,
+): Pick<FoldPart, 'lowering' | 'context' | 'initial'> {
+  const call = program.node(id) as CallNode;
+  const lowering = reductionOf(call);
+  const context: ReduceContext<Attributes> = {
+    attributes: call.attributes,
+    inputDType: program.operands(id)[0].type.dtype,
+    outputDTypes: call.types.map(({ dtype }) => dtype),
+    count,
+  };
+  return { lowering, context, initial: lowering.initial(context) };
 }
 
 export function partsOf(
@@ -92,16 +128,8 @@ export function partsOf(
 ): readonly FoldPart[] {
   let offset = 0;
   return anchors.map((id) => {
-    const call = scope.program.node(id) as CallNode;
-    const lowering = reductionOf(call);
     const [input] = scope.program.operands(id);
-    const context: ReduceContext<Attributes> = {
-      attributes: call.attributes,
-      inputDType: input.type.dtype,
-      outputDTypes: call.types.map(({ dtype }) => dtype),
-      count,
-    };
-    const initial = lowering.initial(context);
+    const { lowering, context, initial } = reductionIn(scope.program, id, count);
     const outputs = scope.program.results(id);
     const part = { lowering, context, element: scope.access(input), outputs, initial, offset };
     offset += initial.length;

@@ -23,13 +23,17 @@ export interface ReferenceResult {
 const samples = 3;
 
 /** Runs a program in float64, unperturbed and perturbed. */
-export function referenceOf(program: Program, inputs: readonly Operand[]): ReferenceResult {
+export function referenceOf(
+  program: Program,
+  inputs: readonly Operand[],
+  sizes?: readonly number[],
+): ReferenceResult {
   if (compile === null) throw new InternalError('nothing compiles references');
   const run = (seed: number | null): readonly Operand[] => {
     const executable = compile!(inFloat64(program, seed));
     try {
       // Read before the memory is released.
-      const results = executable.run(inputs);
+      const results = executable.run(inputs, undefined, sizes);
       for (const { storage } of results) void storage.host;
       return results;
     } finally {

@@ -24,6 +24,8 @@ export interface TrialOptions {
   readonly device: Device;
   readonly inputs: readonly Operand[];
   readonly into: readonly (Storage | null)[] | undefined;
+  /** Default none. */
+  readonly sizes?: readonly number[];
   /** The code whose results count if they agree: those of the old code equal earlier runs'. */
   readonly counts: 'old' | 'next';
   /** Number of runs on the same operands after which the new code has taken every path. */
@@ -35,14 +37,14 @@ export interface TrialOptions {
  * final destinations; in between everything is restored, so that state is updated once.
  */
 export function tryBeside(options: TrialOptions): Trial {
-  const { old, next, device, inputs, into, counts, ways } = options;
+  const { old, next, device, inputs, into, sizes, counts, ways } = options;
   const before = contentsOf(into);
   const tries: (readonly Operand[])[] = [];
   let failure: string | null = null;
   try {
     while (tries.length < ways) {
       // Results that the new code fails to write must not be left over from the old code.
-      const actual = device.scrambled(() => next.run(inputs, into));
+      const actual = device.scrambled(() => next.run(inputs, into, sizes));
       tries.push(copied(actual, into));
       restore(before);
     }
@@ -50,7 +52,7 @@ export function tryBeside(options: TrialOptions): Trial {
     failure = `it fails: ${(error as Error).message}`;
     restore(before);
   }
-  const results = old.run(inputs, into);
+  const results = old.run(inputs, into, sizes);
   if (failure !== null) return { results, objection: failure };
   for (const actual of tries) {
     const objection = objectionTo(actual, results, before, options);
@@ -73,7 +75,7 @@ function objectionTo(
   actual: readonly Operand[],
   results: readonly Operand[],
   before: ReadonlyMap<Storage, HostArray>,
-  { old, inputs, into }: TrialOptions,
+  { old, inputs, into, sizes }: TrialOptions,
 ): string | null {
   const { program } = old;
   const slack = slackOf(program);
@@ -109,10 +111,12 @@ function objectionTo(
   };
   const isNear = (): boolean =>
     objectionWith(
-      onOldOperands(() => onPerturbed(inputs, slack, (near) => copied(old.run(near, into), into))),
+      onOldOperands(() =>
+        onPerturbed(inputs, slack, (near) => copied(old.run(near, into, sizes), into)),
+      ),
     ) === null;
   const isRight = (): boolean => {
-    const { results: exact, perturbed } = onOldOperands(() => referenceOf(program, inputs));
+    const { results: exact, perturbed } = onOldOperands(() => referenceOf(program, inputs, sizes));
     return results.every((expected, k) =>
       agreesWithReference({
         expected,
@@ -165,14 +169,14 @@ export interface Timing {
 export function timeBoth(
   old: Executable,
   next: Executable,
-  inputs: readonly Operand[],
+  { inputs, sizes }: Pick<TrialOptions, 'inputs' | 'sizes'>,
   milliseconds: number,
 ): Timing | null {
   if (milliseconds > longest) return null;
   const times = Math.max(1, Math.round(measured / milliseconds));
   const once = (executable: Executable): number => {
     const start = performance.now();
-    for (let i = 0; i < times; i++) executable.run(inputs);
+    for (let i = 0; i < times; i++) executable.run(inputs, undefined, sizes);
     return (performance.now() - start) / times;
   };
   let pace: Timing = { old: Infinity, next: Infinity };

@@ -13,7 +13,7 @@ import { contract } from '../../../../src/kernels/cpu/product/contract.js';
 import { contractDirect } from '../../../../src/kernels/cpu/gemm/direct.js';
 import { contractDot } from '../../../../src/kernels/cpu/gemm/dot.js';
 import { contractPacked } from '../../../../src/kernels/cpu/gemm/packed.js';
-import type { Contraction } from '../../../../src/kernels/cpu/gemm/spec.js';
+import type { Contraction } from '../../../../src/kernels/contraction/spec.js';
 import { scalarDTypes } from '../../../../src/ops/elements.js';
 import { roomForPanels } from '../../../../src/kernels/cpu/gemm/right.js';
 import {

@@ -7,7 +7,7 @@ import type { Buffer as Memory, Expr, Kernel } from '../../../../src/loop/langua
 import { optimize } from '../../../../src/loop/optimize/optimize.js';
 import { avx2Target, avx512Target, neonTarget, relaxedWasmTarget, type Target } from '../../../../src/loop/language/target.js'; // prettier-ignore
 import { contract } from '../../../../src/kernels/cpu/product/contract.js';
-import type { Contraction } from '../../../../src/kernels/cpu/gemm/spec.js';
+import type { Contraction } from '../../../../src/kernels/contraction/spec.js';
 import { compileAndRun, compilers } from '../../../codegen/c/compiler.js';
 
 type Scalar = Contraction['scalar'];

@@ -1,5 +1,5 @@
-import type { Expr } from '../../../loop/language/nodes.js';
-import { visitExprs } from '../../../loop/language/visit.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { visitExprs } from '../../loop/language/visit.js';
 
 /**
  * True when the lanes of every load in an operand are contiguous, so that one vector load serves them all;

@@ -1,5 +1,5 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr } from '../../../loop/language/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 
 /** The value of a static size, else null. */
 export function known(size: Expr): number | null {
@@ -22,6 +22,12 @@ export function product(...sizes: readonly (Expr | number)[]): Expr {
     const [x, y] = [known(total), typeof size === 'number' ? size : known(size)];
     return x !== null && y !== null ? e.i32(x * y) : e.mul(total, size);
   }, e.i32(1));
+}
+
+/** A size with its products of constants computed. */
+export function withConstants(size: Expr): Expr {
+  if (size.kind !== 'binary' || size.op !== 'mul') return size;
+  return product(withConstants(size.a), withConstants(size.b));
 }
 
 /** `count` indices from `start`, `step` apart. */

@@ -1,14 +1,14 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { type Access, computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
-import { contract } from './contract.js';
-import { alignedIndex } from '../../../ops/contraction/matmul-nest.js';
-import { columnsShape, isShared } from '../../../ops/contraction/matmul-shapes.js';
-import { unravel, volume } from '../../../ops/contraction/unravel.js';
-import { accumulatorOf } from '../../../ops/sums.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type Access, computeScalar, type KernelContext } from '../../ops/declare/lowering.js';
+import type { Contraction } from './spec.js';
+import { alignedIndex } from '../../ops/contraction/matmul-nest.js';
+import { columnsShape, isShared } from '../../ops/contraction/matmul-shapes.js';
+import { unravel, volume } from '../../ops/contraction/unravel.js';
+import { accumulatorOf } from '../../ops/sums.js';
 
-/** The loops of `matmul`. A batch of rows that meets one matrix is folded into the rows. */
-export function productLoops(context: KernelContext<unknown>): Stmt {
+/** The contraction of `matmul`. A batch of rows that meets one matrix is folded into the rows. */
+export function productOf(context: KernelContext<unknown>): Contraction {
   const {
     inputs: [x, y],
     outputs: [out],
@@ -28,7 +28,7 @@ export function productLoops(context: KernelContext<unknown>): Stmt {
   const position = (b: Expr, i: Expr): Expr[] => [...unravel(b, outer), ...unravel(i, rows)];
   const operand = (from: Access, batchIndex: readonly Expr[], inner: readonly Expr[]): Expr =>
     e.cast(compute, from.at([...alignedIndex(from, batchIndex, inner.length), ...inner]));
-  return contract({
+  return {
     context,
     scalar: compute,
     batch: volume(outer),
@@ -46,5 +46,5 @@ export function productLoops(context: KernelContext<unknown>): Stmt {
       const row = vectorLeft ? at.slice(0, -1) : at;
       return out.store(vectorRight ? row : [...row, j], e.cast(scalar, value));
     },
-  });
+  };
 }

@@ -1,5 +1,5 @@
-import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
-import type { PackedAllocator, KernelContext } from '../../../ops/declare/lowering.js';
+import type { Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
+import type { PackedAllocator, KernelContext } from '../../ops/declare/lowering.js';
 
 /**
  * A batch of matrix products in general form: for every `b < batch`, `i < m`, `j < n`

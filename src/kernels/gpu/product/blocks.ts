@@ -1,0 +1,52 @@
+import * as e from '../../../loop/language/build.js';
+import { fastTwoSum } from '../../../loop/language/compensation.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import { known } from '../../contraction/sizes.js';
+
+/** Terms that one variable sums where there are few, and in a block where there are more (decision 46). */
+const shortTerms = 1024;
+const blockTerms = 48;
+
+/**
+ * Sums in variables of what `steps` adds to them for ranges below `end`; `depth` divides where they begin. Sums of many
+ * floats, `terms` over all invocations, are made in blocks, whose sums carry what they round away.
+ */
+export function sumInBlocks(
+  sums: readonly Var[],
+  end: Expr,
+  terms: Expr,
+  depth: number,
+  steps: (begin: Expr, end: Expr) => Stmt,
+): Stmt {
+  const { scalar } = sums[0].type;
+  const count = known(terms);
+  const isFloat = scalar === 'f32' || scalar === 'f64';
+  if (!isFloat || (count !== null && count <= shortTerms)) return steps(e.i32(0), end);
+  const block = Math.ceil(blockTerms / depth) * depth;
+  const locals = (name: string): readonly Var[] =>
+    sums.map((sum, at) => e.variable(`${name}${at}`, sum.type.scalar));
+  const [totals, errors] = [locals('total'), locals('error')];
+  const carry = sums.map((sum, at): Stmt => {
+    const [term, next] = ['term', 'next'].map((name) => e.variable(name, scalar));
+    const added = fastTwoSum(totals[at], term);
+    return e.block(
+      e.declare(term, e.add(sum, errors[at])),
+      e.declare(next, added.sum),
+      e.assign(errors[at], added.error),
+      e.assign(totals[at], next),
+      e.assign(sum, e.constant(scalar, 0)),
+    );
+  });
+  return e.block(
+    ...totals.map((total) => e.declare(total, e.constant(scalar, 0))),
+    ...errors.map((error) => e.declare(error, e.constant(scalar, 0))),
+    e.forLoop(
+      'block',
+      0,
+      end,
+      (begin) => e.block(steps(begin, e.min(e.add(begin, block), end)), ...carry),
+      { step: block },
+    ),
+    ...sums.map((sum, at) => e.assign(sum, e.add(totals[at], errors[at]))),
+  );
+}

@@ -1,0 +1,67 @@
+import type { PipelineDescription } from './commands.js';
+
+/**
+ * Layout of the memory that a worker shares with whoever commands it, in words. Lengths of texts are 0 where there is
+ * none; a text is in UTF-16 code units, one a word.
+ */
+export const sharedWords = {
+  /** Questions that have been answered. */
+  answered: 0,
+  /** Messages that have been carried out. */
+  finished: 1,
+  /** Submits of the GPU's queue so far. */
+  submits: 2,
+  /** Length of the text of what failed, when a question was answered. */
+  failed: 3,
+  /** Length of the reason why the GPU was lost. */
+  lost: 4,
+  /** Length of the reason why the worker has ended. */
+  ended: 5,
+  texts: { failed: 8, lost: 1032, ended: 2056 },
+  mostCharacters: 1024,
+  words: 3080,
+} as const;
+
+/** Kinds of commands, in the first of their words. Positions and lengths in buffers are in words. */
+export const commandCodes = {
+  /** buffer, length */
+  create: 0,
+  /** buffer */
+  destroy: 1,
+  /** pipeline, and a description beside the words */
+  pipeline: 2,
+  /** pipeline, groups, number of buffers, number of uniforms, buffers, uniforms */
+  dispatch: 3,
+  /** buffer, position, length, elements */
+  write: 4,
+  /** buffer, position, and bytes beside the words */
+  writeMany: 5,
+  /** source, position, target, position, length */
+  copy: 6,
+  /** buffer, position, length, and memory for the answer beside the words */
+  read: 7,
+  /** nothing */
+  synchronize: 8,
+  /** nothing */
+  lose: 9,
+} as const;
+
+/** Something that does not go into words. */
+export type Attachment = PipelineDescription | Uint8Array | SharedArrayBuffer;
+
+/** A message to the worker of a GPU. */
+export type GpuMessage =
+  | {
+      readonly kind: 'start';
+      readonly memory: SharedArrayBuffer;
+      readonly words: typeof sharedWords;
+      readonly commandCodes: typeof commandCodes;
+      /** Address of the package that has WebGPU; null where the engine has it. */
+      readonly from: string | null;
+    }
+  | {
+      readonly kind: 'commands';
+      readonly commands: Uint32Array;
+      /** In the order of the commands that take them. */
+      readonly attachments: readonly Attachment[];
+    };

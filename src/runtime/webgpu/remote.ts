@@ -1,0 +1,276 @@
+import { DeviceError } from '../../base/errors.js';
+import { functionText, spawn, type Spawned } from '../threads/spawn.js';
+import { openDevice, opened, packageAddress } from './adapter.js';
+import type {
+  BufferPosition,
+  CommandCounts,
+  Dispatch,
+  GpuCommands,
+  GpuFailure,
+  GpuProperties,
+  PipelineDescription,
+} from './commands.js';
+import { GpuEncoder } from './encoder.js';
+import { errorOfFailure } from './failure.js';
+import { type Attachment, type GpuMessage, commandCodes, sharedWords } from './messages.js';
+import { serveGpu } from './worker.js';
+
+/** Dispatches in one message, and words in one. */
+const mostDispatches = 32;
+const mostWords = 2 ** 14;
+
+/** The most words that are written among the commands: more go beside them. */
+const mostInline = 2 ** 10;
+
+/** Messages that may wait to be carried out. */
+const mostWaiting = 16;
+
+/** Bytes of the memory for answers that is kept. */
+const mostAnswer = 2 ** 24;
+
+/** Milliseconds between two looks at whether the worker is still there. */
+const patience = 1000;
+
+/** Answer of a worker that has been started. */
+interface Opening {
+  readonly properties?: GpuProperties | null;
+  readonly error?: string;
+}
+
+/** Program of the worker. */
+function workerText(): string {
+  const tools = [
+    `Encoder: ${GpuEncoder.toString()}`,
+    `openDevice: ${openDevice.toString()}`,
+    'load: (address) => import(address)',
+  ];
+  return functionText(serveGpu, `{ ${tools.join(', ')} }`);
+}
+
+/**
+ * A GPU in a worker, with an encoder of its own: commands go there in messages, answers come back in shared memory.
+ * Whoever asks sleeps until then, so that answers are there at once.
+ */
+export class GpuWorker implements GpuCommands {
+  readonly properties: GpuProperties;
+  readonly answersAtOnce = true;
+  readonly #worker: Spawned;
+  readonly #shared: Int32Array;
+  /** Commands that have not been sent. */
+  readonly #words: Uint32Array<ArrayBuffer> = new Uint32Array(mostWords);
+  #end = 0;
+  #attachments: Attachment[] = [];
+  #dispatches = 0;
+  #sent = 0;
+  #questions = 0;
+  #answer: SharedArrayBuffer = new SharedArrayBuffer(2 ** 12);
+  #lost: ((reason: GpuFailure) => void) | null = null;
+  readonly #counts: { dispatches: number; reads: number; bytesWritten: number; bytesRead: number } = { dispatches: 0, reads: 0, bytesWritten: 0, bytesRead: 0 }; // prettier-ignore
+
+  /**
+   * Starts a worker with a GPU.
+   * @throws DeviceError when there is none, or where this thread may not wait for another one.
+   */
+  static async open(): Promise<GpuWorker> {
+    refuseWithoutWaiting();
+    const from = packageAddress();
+    const memory = new SharedArrayBuffer(sharedWords.words * 4);
+    let fail: (error: Error) => void = () => {};
+    const worker = spawn(workerText(), (reason) => fail(new Error(`the worker ${reason}`)));
+    const start: GpuMessage = { kind: 'start', memory, words: sharedWords, commandCodes, from };
+    const answer = new Promise<GpuProperties | null>((resolve, reject) => {
+      fail = reject;
+      worker.listen((message) => {
+        const { properties = null, error } = message as Opening; // the worker sends nothing else
+        if (error === undefined) resolve(properties);
+        else reject(new Error(error));
+      });
+    });
+    worker.keepAlive(true);
+    worker.post(start);
+    try {
+      return new GpuWorker(worker, await opened(answer), new Int32Array(memory));
+    } catch (error) {
+      await worker.end();
+      throw error;
+    } finally {
+      worker.keepAlive(false);
+    }
+  }
+
+  private constructor(worker: Spawned, properties: GpuProperties, shared: Int32Array) {
+    this.#worker = worker;
+    this.properties = properties;
+    this.#shared = shared;
+  }
+
+  get counts(): CommandCounts {
+    return { ...this.#counts, submits: Atomics.load(this.#shared, sharedWords.submits) };
+  }
+
+  onLost(callback: (reason: GpuFailure) => void): void {
+    this.#lost = callback;
+  }
+
+  createBuffer(buffer: number, bytes: number): void {
+    this.#put(commandCodes.create, buffer, bytes / 4);
+  }
+
+  destroyBuffer(buffer: number): void {
+    this.#put(commandCodes.destroy, buffer);
+  }
+
+  createPipeline(pipeline: number, description: PipelineDescription): void {
+    this.#put(commandCodes.pipeline, pipeline);
+    this.#attachments.push(description);
+  }
+
+  dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
+    this.#reserve(5 + buffers.length + uniforms.length);
+    this.#put(commandCodes.dispatch, pipeline, groups, buffers.length, uniforms.length);
+    this.#putAll(buffers);
+    this.#putAll(uniforms);
+    this.#counts.dispatches++;
+    if (++this.#dispatches >= mostDispatches) this.#send();
+  }
+
+  write(buffer: number, offset: number, bytes: Uint8Array): void {
+    const words = bytes.length / 4;
+    if (words === 0) return;
+    this.#counts.bytesWritten += bytes.length;
+    if (words <= mostInline) {
+      this.#reserve(4 + words);
+      this.#put(commandCodes.write, buffer, offset / 4, words);
+      new Uint8Array(this.#words.buffer, this.#end * 4).set(bytes);
+      this.#end += words;
+    } else {
+      this.#put(commandCodes.writeMany, buffer, offset / 4);
+      this.#attachments.push(bytes.slice());
+      // Much memory would be held by what waits.
+      this.#send();
+    }
+  }
+
+  copy(from: BufferPosition, to: BufferPosition, bytes: number): void {
+    if (bytes > 0)
+      this.#put(commandCodes.copy, from.id, from.base / 4, to.id, to.base / 4, bytes / 4);
+  }
+
+  read(buffer: number, offset: number, bytes: number): Uint8Array {
+    this.#counts.reads++;
+    this.#counts.bytesRead += bytes;
+    const memory = this.#answerOf(bytes);
+    this.#put(commandCodes.read, buffer, offset / 4, bytes / 4);
+    this.#attachments.push(memory);
+    this.#wait();
+    return new Uint8Array(memory, 0, bytes).slice();
+  }
+
+  /** Waits on this thread, as `read` does. */
+  async synchronize(): Promise<void> {
+    this.#put(commandCodes.synchronize);
+    this.#wait();
+  }
+
+  /** Has the GPU be lost, as by a driver that crashes. */
+  lose(): void {
+    this.#put(commandCodes.lose);
+    this.#send();
+  }
+
+  close(): void {
+    this.#lost = null;
+    void this.#worker.end();
+  }
+
+  #reserve(words: number): void {
+    if (this.#end + words > mostWords) this.#send();
+  }
+
+  #put(...words: readonly number[]): void {
+    this.#reserve(words.length);
+    this.#putAll(words);
+  }
+
+  #putAll(words: ArrayLike<number>): void {
+    this.#words.set(words, this.#end);
+    this.#end += words.length;
+  }
+
+  #answerOf(bytes: number): SharedArrayBuffer {
+    if (bytes <= this.#answer.byteLength) return this.#answer;
+    const size = 2 ** Math.ceil(Math.log2(bytes));
+    if (size > mostAnswer) return new SharedArrayBuffer(bytes);
+    return (this.#answer = new SharedArrayBuffer(size));
+  }
+
+  #send(): void {
+    if (this.#end === 0) return;
+    const commands = this.#words.slice(0, this.#end);
+    const attachments = this.#attachments;
+    this.#end = 0;
+    this.#dispatches = 0;
+    this.#attachments = [];
+    this.#sent++;
+    const moved = [commands, ...attachments].flatMap((each) =>
+      ArrayBuffer.isView(each) && each.buffer instanceof ArrayBuffer ? [each.buffer] : [],
+    );
+    const message: GpuMessage = { kind: 'commands', commands, attachments };
+    this.#worker.post(message, moved);
+    this.#await(sharedWords.finished, this.#sent - mostWaiting);
+    this.#noticeLoss();
+  }
+
+  /** Waits for the answer to the last command. */
+  #wait(): void {
+    this.#questions++;
+    this.#send();
+    this.#await(sharedWords.answered, this.#questions);
+    this.#noticeLoss();
+    const failure = this.#text('failed');
+    if (failure !== null) throw errorOfFailure(JSON.parse(failure) as GpuFailure);
+  }
+
+  /** Sleeps until a counter has come so far. */
+  #await(word: number, count: number): void {
+    for (;;) {
+      const now = Atomics.load(this.#shared, word);
+      if (now >= count) return;
+      const ended = this.#text('ended');
+      if (ended !== null) throw errorOfFailure({ problem: 'the worker of the device is gone', actual: ended }); // prettier-ignore
+      Atomics.wait(this.#shared, word, now, patience);
+    }
+  }
+
+  #noticeLoss(): void {
+    const actual = this.#text('lost');
+    const callback = this.#lost;
+    if (actual === null || callback === null) return;
+    this.#lost = null;
+    callback({ problem: 'the device was lost', actual });
+    // The GPU is gone, and another worker opens the next one.
+    void this.#worker.end();
+  }
+
+  #text(kind: 'failed' | 'lost' | 'ended'): string | null {
+    const length = Atomics.load(this.#shared, sharedWords[kind]);
+    if (length === 0) return null;
+    const begin = sharedWords.texts[kind];
+    return String.fromCharCode(...this.#shared.subarray(begin, begin + length));
+  }
+}
+
+/** @throws DeviceError on threads that may not sleep, such as that of a page, and where there is no shared memory. */
+function refuseWithoutWaiting(): void {
+  try {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
+  } catch (cause) {
+    throw new DeviceError('this thread cannot wait for a worker', {
+      op: 'initDevice',
+      expected: 'Node, or a worker of a page that is cross-origin isolated',
+      actual: String(cause),
+      advice: 'leave out worker, and read elements by await x.data()',
+      cause,
+    });
+  }
+}
