@@ -1,8 +1,6 @@
-import { graphDirective } from '../../base/directive.js';
-import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { choose, isCapturedTest, trackedChanges, truth } from './choose.js';
+import { choose, isCapturedTest, predicateOf, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -145,8 +143,7 @@ export function or(
 /** `!a`. */
 export function not(value: unknown): unknown {
   if (!isCapturedTest(value)) return !truth(value);
-  checkPredicate(graphDirective, 'the test', value.type);
-  return value.logicalNot();
+  return predicateOf(value).logicalNot();
 }
 
 /** Continues where an end is normal, or goes on with a loop; other ends stay. */

@@ -8,6 +8,7 @@ export { brk, cont, end, finish, follow, ret } from './completion.js';
 export { and, branch, labeled, not, or, pick, select } from './branch.js';
 export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './path.js';
 export {
+  assignAll,
   assignMember,
   assignPlace,
   beforeMember,

@@ -70,6 +70,8 @@ export class Tracking {
         if (met < this.#trace) {
           // An earlier trace has met it, so it was there before the path.
           if (key === null) throw undecidable('a change of an object', site, stateAdvice);
+          if (ArrayBuffer.isView(object))
+            throw undecidable('a change of a typed array', site, stateAdvice);
           if (this.#addMember(object, key)) {
             isComplete = false;
             undo.push(undoing(object, key));
@@ -245,6 +247,17 @@ export function beforeMember(object: unknown, key: unknown, site: string, by: 1 
     changing(members, name, site);
     members[name] = next;
   });
+}
+
+/** `Object.assign(object, ...sources)`. */
+export function assignAll(site: string, object: object, ...sources: readonly unknown[]): object {
+  if (!isDecided()) return Object.assign(object, ...sources) as object;
+  for (const source of sources) {
+    const members = Object(source ?? {}) as Members;
+    const keys = Reflect.ownKeys(members).filter((key) => Object.prototype.propertyIsEnumerable.call(members, key)); // prettier-ignore
+    for (const key of keys) setMember(object, key, members[key], site);
+  }
+  return object;
 }
 
 /** `object[key] ||= value` and `object[key] &&= value`. */

@@ -122,7 +122,12 @@ export abstract class CapturedExpressions extends CapturedMembers {
           child === node.left ? this.target(child) : this.expression(child),
         );
       case 'CallExpression':
-        return this.mutatingCall(node, use) ?? this.mathCall(node) ?? this.copy(node);
+        return (
+          this.changingCall(node) ??
+          this.mathCall(node) ??
+          this.mutatingCall(node, use) ??
+          this.copy(node)
+        );
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>

@@ -37,6 +37,25 @@ export abstract class CapturedMembers extends Form {
     return this.call('hostOnly', node, this.argument(node), this.site(node), ...rest);
   }
 
+  /** A call of a function of the language that changes an object. */
+  protected changingCall(node: t.CallExpression): readonly Piece[] | null {
+    const { callee } = node;
+    const [object] = node.arguments;
+    if (callee.type !== 'MemberExpression' || callee.computed || object === undefined) return null;
+    const { object: root, property } = callee;
+    if (root.type !== 'Identifier' || property.type !== 'Identifier') return null;
+    if (!changers.has(`${root.name}.${property.name}`)) return null;
+    if (this.file.scopes.references.get(root)?.binding.kind !== 'free') return null;
+    if (root.name === 'Object' && property.name === 'assign') {
+      return this.call('assignAll', node, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
+    }
+    return this.copy(node, (child) =>
+      child === object
+        ? this.call('changing', child, this.argument(child), 'null', this.site(node))
+        : this.expression(child),
+    );
+  }
+
   /** A call of a function of `Math`, which takes numbers only. */
   protected mathCall(node: t.CallExpression): readonly Piece[] | null {
     const { callee } = node;
@@ -140,6 +159,16 @@ export abstract class CapturedMembers extends Form {
     );
   }
 }
+
+/** Functions that change their first argument. */
+const changers: ReadonlySet<string> = new Set([
+  'Object.assign',
+  'Object.defineProperty',
+  'Object.defineProperties',
+  'Reflect.set',
+  'Reflect.defineProperty',
+  'Reflect.deleteProperty',
+]);
 
 /** Methods that change what they are called on. */
 const mutators: ReadonlySet<string> = new Set(

@@ -295,6 +295,18 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a jump out of a loop whose variables closures keep,/,
     eager: 3,
   },
+  'a change of a typed array': {
+    code: `const t = new Float32Array(2); const f = (s) => { s[0] = 3; }; if (a.greater(1)) f(t); return a.mul(t[0] + 1);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of a typed array/,
+    eager: 12,
+  },
+  'a function of the language that changes an object': {
+    code: `const s = { n: 0 }; if (a.greater(1)) Reflect.set(s, 'n', 5); return a.mul(s.n + 1);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of an object/,
+    eager: 18,
+  },
   'the default of a parameter': {
     code: `const f = (x, y = x.greater(1) ? x.mul(2) : x) => x.add(y); return f(a);`,
     error: 'KAON_TRACE',
