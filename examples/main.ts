@@ -1,6 +1,7 @@
 // `npm start`: two networks learn from real data. Their training step is imperative TypeScript that runs
 // as one compiled program; the trained networks are saved as graphs, and run again in another process
-// from the files alone. Then one of them leaves Kaon in three forms.
+// from the files alone. Then one of them leaves Kaon in three forms. `npm start -- --device webgpu` does all of it on a
+// GPU.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +10,14 @@ import { fileURLToPath } from 'node:url';
 import { compareDigits, runDigits } from './digits/run.js';
 import { compareNames, runNames, shippedNames } from './names/run.js';
 import { deploy } from './shipping/deploy.js';
+import { deviceOption, startOn } from './support/device.js';
 import { saveGraph } from './support/graph-files.js';
 import { percent } from './support/progress.js';
 import { explanationLines, speedLine } from './support/summary.js';
 import type { TrainingReport } from './support/training.js';
 
+const device = deviceOption(process.argv.slice(2));
+await startOn(device);
 const folder = mkdtempSync(join(tmpdir(), 'kaon-'));
 const files = { digits: join(folder, 'digits.json'), names: join(folder, 'names.json') };
 const start = performance.now();
@@ -43,7 +47,7 @@ console.log(`  graph saved to ${files.names}\n`);
 
 console.log('Another process, which has the files but not the networks:');
 const reload = fileURLToPath(new URL('./reload.js', import.meta.url));
-const output = execFileSync(process.execPath, [reload, files.digits, files.names], {
+const output = execFileSync(process.execPath, [reload, files.digits, files.names, device], {
   encoding: 'utf8',
 });
 const again: { readonly digits: number; readonly names: number } = JSON.parse(output);

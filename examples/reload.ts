@@ -2,6 +2,7 @@
 import { batchesOf, loadNames } from './names/data.js';
 import { loadDigits } from './digits/load.js';
 import { accuracyOf, countRight } from './support/accuracy.js';
+import { startOn } from './support/device.js';
 import { loadGraph } from './support/graph-files.js';
 
 /** The accuracy of the saved digit graph on the held-out images. */
@@ -32,7 +33,8 @@ export function reloadNames(path: string): number {
   return right.reduce((a, b) => a + b) / test.length;
 }
 
-if (process.argv.length === 4) {
-  const [digits, names] = process.argv.slice(2);
+if (process.argv.length === 5) {
+  const [digits, names, device] = process.argv.slice(2);
+  await startOn(device);
   console.log(JSON.stringify({ digits: reloadDigits(digits), names: reloadNames(names) }));
 }

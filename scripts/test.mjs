@@ -42,7 +42,7 @@ const variants = {
   // On the software driver where it has been unpacked, else on what the machine has.
   webgpu: [
     {
-      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu'],
+      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu', 'test/fuzz/webgpu'],
       env: softwareGpu() ?? {},
     },
     {

@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { GraphError } from '../../src/base/errors.js';
 import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { moveToDevice } from '../../src/front/devices/placing.js';
 import { identity } from '../../src/ops/index.js';
+import type { Backend } from '../../src/runtime/device/backend.js';
 import { registerDevice } from '../../src/runtime/device/register.js';
 import { dividingBackend } from './engines.js';
 import { FakeBackend } from '../support/fake-device.js';
@@ -329,20 +331,27 @@ function elsewhere(args: Arrays): Arrays {
   return args;
 }
 
-/** The device of the programs that run elsewhere; it has room for all that they make. */
-export const fuzzedDevice: FakeBackend = new FakeBackend('fuzzed', {
-  answersAtOnce: true,
-  bufferBytes: 2 ** 26,
-  budget: 2 ** 29,
-});
+/** A device that interprets the loop IR, with room for all that random programs make. */
+export function fuzzedDevice(): FakeBackend {
+  return new FakeBackend('fuzzed', {
+    answersAtOnce: true,
+    bufferBytes: 2 ** 26,
+    budget: 2 ** 29,
+  });
+}
 
-let isRegistered = false;
+/** The device of the programs that run elsewhere, which answers at once; see `fuzzOn`. */
+let device: string | null = null;
+
+/** Has programs that run elsewhere run on a device. */
+export function fuzzOn(backend: Backend): void {
+  registerDevice(backend);
+  device = backend.name;
+}
 
 function deviceName(): string {
-  // Not before it is needed: eager calls look for other devices once there is one.
-  if (!isRegistered) registerDevice(fuzzedDevice);
-  isRegistered = true;
-  return fuzzedDevice.name;
+  assert.ok(device !== null, 'fuzzOn says where programs run');
+  return device;
 }
 
 export type OracleName =
