@@ -65,8 +65,10 @@ function longSizes({ declaration, sample }: SampleCase): readonly ReadonlyMap<st
   const names = [...bindSizes(sample, () => 1).keys()];
   // Windows multiply what there is to compute.
   if (declaration.name.startsWith('conv')) return [bindSizes(sample, () => 19)];
-  const long = names.flatMap((name) =>
-    longExtents.map((extent) => bindSizes(sample, (other) => (other === name ? extent : 3))),
+  const extentsOf = (k: number): readonly number[] =>
+    names.length < 2 ? longExtents : [longExtents[k % longExtents.length]];
+  const long = names.flatMap((name, k) =>
+    extentsOf(k).map((extent) => bindSizes(sample, (other) => (other === name ? extent : 3))),
   );
   return names.length < 2 ? long : [...long, bindSizes(sample, () => 37)];
 }
