@@ -1,4 +1,4 @@
-// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--near] [--survivors] [--report]
+// npm run mutation -- [--room NAME] [--file PATH] [--count N] [--seed N] [--shard I/N] [--budget SECONDS] [--near] [--survivors] [--report] [--unreached]
 // Plants faults in the compiled sources, one at a time, and runs the tests that execute the place; see
 // docs/contributing.md. What is known stays in .build/mutation and is not done again.
 import { spawnSync } from 'node:child_process';
@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { compile, root } from '../scripts/setup.mjs';
 import { environment, reaches, reachOf } from './reach.mjs';
 import { rooms } from './rooms.mjs';
-import { allMutants, excludedMutations, sampleMutants } from './sample.mjs';
+import { allMutants, compiledFiles, excludedMutations, sampleMutants } from './sample.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -20,6 +20,7 @@ const { values: options } = parseArgs({
     near: { type: 'boolean', default: false },
     survivors: { type: 'boolean', default: false },
     report: { type: 'boolean', default: false },
+    unreached: { type: 'boolean', default: false },
   },
 });
 const folder = `${root}.build/mutation`;
@@ -207,5 +208,31 @@ async function run() {
   }
 }
 
-if (!options.report) await run();
-report();
+/** Lists the lines with places for faults that no test of the floor executes, by file, the worst first. */
+async function listUnreached() {
+  if (!existsSync(dist)) compile(dist);
+  restore();
+  for (const room of Object.keys(rooms)) {
+    if (options.room !== undefined && options.room !== room) continue;
+    const reached = testsOf(room).map((test) => reachOf(dist, test));
+    const files = [];
+    for (const path of compiledFiles(dist, room)) {
+      const mutants = (await allMutants(dist, path)).filter(({ kind }) => !excludedMutations.includes(kind)); // prettier-ignore
+      const missed = mutants.filter(({ begin }) => !reached.some((reach) => reaches(reach, path, begin))); // prettier-ignore
+      const lines = [...new Set(missed.map(({ line }) => line))];
+      files.push({ path, all: mutants.length, missed: missed.length, lines });
+    }
+    const sum = (of) => files.reduce((total, file) => total + of(file), 0);
+    console.log(`${room}: ${sum(({ missed }) => missed)} of ${sum(({ all }) => all)} are not executed`); // prettier-ignore
+    for (const { path, all, missed, lines } of files.sort((a, b) => b.missed - a.missed)) {
+      if (missed > 0)
+        console.log(`${sourceOf(path)}: ${missed} of ${all}, lines ${lines.join(' ')}`);
+    }
+  }
+}
+
+if (options.unreached) await listUnreached();
+else {
+  if (!options.report) await run();
+  report();
+}

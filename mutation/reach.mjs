@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { pathToFileURL } from 'node:url';
 
 /** How tests run: as `scripts/test.mjs` runs them. */
@@ -35,11 +35,16 @@ function isReached(found, offset) {
   return reached;
 }
 
-/** What of the compiled sources a test file executes, and how long it takes; measured once for each build. */
+/**
+ * What of the compiled sources a test file executes, and how long it takes; measured once, and again when the test
+ * has been compiled anew.
+ */
 export function reachOf(dist, test) {
   const folder = `${dist}/reach`;
   const file = `${folder}/${test.replaceAll('/', '+')}.json`;
-  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
+  const isCurrent =
+    existsSync(file) && statSync(file).mtimeMs >= statSync(`${dist}/${test}`).mtimeMs;
+  if (isCurrent) return JSON.parse(readFileSync(file, 'utf8'));
   const raw = `${folder}/raw`;
   rmSync(raw, { recursive: true, force: true });
   mkdirSync(raw, { recursive: true });

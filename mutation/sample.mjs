@@ -19,7 +19,7 @@ function generator(seed) {
 }
 
 /** The compiled files of a folder of `src`, generated ones excepted. */
-function compiledFiles(dist, folder) {
+export function compiledFiles(dist, folder) {
   return readdirSync(`${dist}/src/${folder}`, { recursive: true })
     .map((path) => `src/${folder}/${path.replaceAll('\\', '/')}`)
     .filter((path) => path.endsWith('.js') && !path.includes('/proto/'))

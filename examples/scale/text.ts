@@ -26,10 +26,9 @@ export interface Excerpts {
 
 /** The text cut into excerpts of `length` characters and the one behind them. */
 export function excerptsOf({ characters, alphabet }: Text, length: number): Excerpts {
-  const numbers = new Map(alphabet.map((character, i) => [character, i]));
   const count = Math.floor((characters.length - 1) / length);
   const table = Array.from({ length: count }, (_, row) =>
-    characters.slice(row * length, (row + 1) * length + 1).map((each) => numbers.get(each)!),
+    characters.slice(row * length, (row + 1) * length + 1).map((each) => alphabet.indexOf(each)),
   );
   return { tokens: kn.array(table, { dtype: 'int32' }) };
 }

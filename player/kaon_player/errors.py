@@ -17,5 +17,9 @@ class CheckpointError(PlayerError):
     """A checkpoint that cannot be restored."""
 
 
+class RunningError(PlayerError):
+    """A job that another run is at work on."""
+
+
 class PeerError(PlayerError):
     """Another process of the same run that failed or is gone."""

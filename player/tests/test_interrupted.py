@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from conftest import change_job, copy_job, needs_jobs, start, write_small_job
 from safetensors.numpy import load_file
 from test_parity import FSDP, run_processes, start_processes
 
+from kaon_player.errors import RunningError
+from kaon_player.runs import records
 from kaon_player.runs.distributed import Launch
 from kaon_player.runs.running import run
 
@@ -86,6 +89,50 @@ def test_network_with_random_state_goes_on_on_another_mesh(tmp_path: Path) -> No
     have, want = load_file(other / "final.safetensors"), load_file(whole / "final.safetensors")
     for key, value in want.items():
         np.testing.assert_allclose(have[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+def test_run_tells_that_the_one_before_was_killed(tmp_path: Path) -> None:
+    folder = slow_job(tmp_path / "job")
+    process = start("run", str(folder))
+    wait_for_step(folder, 5)
+    process.kill()
+    process.communicate(timeout=60)
+    status = json.loads((folder / "status.json").read_text())
+    assert status["state"] == "running"
+    again = start("run", str(folder))
+    output, errors = again.communicate(timeout=120)
+    assert output == "finished\n", errors
+    assert f"ended without a word, after step {status['step']}" in errors
+    assert json.loads((folder / "status.json").read_text()) == {"state": "finished", "step": 60}
+
+
+def test_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    folder = slow_job(tmp_path / "job", steps=2000)
+    process = start("run", str(folder))
+    wait_for_step(folder, 5)
+    with pytest.raises(RunningError, match=f"process {process.pid} of .* runs this job"):
+        run(folder, Launch())
+    assert json.loads((folder / "status.json").read_text())["state"] == "running"
+    process.terminate()
+    output, errors = process.communicate(timeout=60)
+    assert output == "stopped\n", errors
+
+
+def test_run_of_another_host_is_known_by_its_signs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "BEAT", 0.2)
+    file = tmp_path / "status.json"
+    status = {"state": "running", "step": 7, "beat": 3, "host": "elsewhere", "pid": os.getpid()}
+    file.write_text(json.dumps(status))
+    begin = time.monotonic()
+    assert records.ended_unseen(tmp_path) == 7
+    assert time.monotonic() - begin >= 0.5
+    beating = threading.Timer(0.1, lambda: file.write_text(json.dumps({**status, "beat": 4})))
+    beating.start()
+    with pytest.raises(RunningError, match="of elsewhere runs this job, at step 7"):
+        records.ended_unseen(tmp_path)
+    beating.join()
+    file.write_text(json.dumps({"state": "stopped", "step": 7}))
+    assert records.ended_unseen(tmp_path) is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

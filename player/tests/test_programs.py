@@ -14,13 +14,44 @@ from kaon_player.cli import main
 from kaon_player.errors import JobError
 from kaon_player.explain import explain, gather
 from kaon_player.jobs.job import Argument, Program, Result, read_job
-from kaon_player.programs.module import with_constraints
+from kaon_player.programs.module import load_module, with_constraints
 from kaon_player.programs.program import MeshProgram, make_mesh, place
 from kaon_player.runs.distributed import Launch
 from kaon_player.runs.plan import make_plan
 from kaon_player.runs.running import run
 
 X = np.arange(20, dtype=np.float32).reshape(10, 2)
+
+
+OPEN = """module {
+func.func public @main(%0: tensor<?x2xf32>, %1: tensor<2xf32>) -> (tensor<?x2xf32>) {
+  %2 = "stablehlo.get_dimension_size"(%0) {dimension = 0 : i64} : (tensor<?x2xf32>) -> tensor<i32>
+  %3 = "stablehlo.reshape"(%2) : (tensor<i32>) -> tensor<1xi32>
+  %4 = "stablehlo.constant"() {value = dense<2> : tensor<1xi32>} : () -> tensor<1xi32>
+  %5 = "stablehlo.concatenate"(%3, %4) {dimension = 0 : i64} : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+  %6 = "stablehlo.dynamic_broadcast_in_dim"(%1, %5) {broadcast_dimensions = array<i64: 1>}
+    : (tensor<2xf32>, tensor<2xi32>) -> tensor<?x2xf32>
+  %7 = "stablehlo.custom_call"(%6, %5) {call_target_name = "kaon.shard", backend_config = "data,?", \
+has_side_effect = false, indices_of_shape_operands = dense<1> : tensor<1xi64>} \
+: (tensor<?x2xf32>, tensor<2xi32>) -> tensor<?x2xf32>
+  %8 = "stablehlo.add"(%0, %7) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  "func.return"(%8) : (tensor<?x2xf32>) -> ()
+}
+}
+"""
+
+
+def test_sizes_that_a_text_leaves_open_are_those_of_each_call() -> None:
+    module = load_module(OPEN, make_mesh({"data": 2}))
+    bias = np.array([1, 2], np.float32)
+    for rows in (4, 2, 4):
+        x = np.arange(2 * rows, dtype=np.float32).reshape(rows, 2)
+        (found,) = jax.jit(module)(x, bias)
+        np.testing.assert_array_equal(np.asarray(found), x + bias)
+    with pytest.raises(JobError, match="sizes tensor<4x3xf32>,tensor<2xf32> do not fit"):
+        jax.jit(module)(np.zeros((4, 3), np.float32), bias)
+    with pytest.raises(JobError, match="does not divide by 2"):
+        jax.jit(module)(np.zeros((3, 2), np.float32), bias)
 
 
 def test_schedule_is_fed_step_by_step(tmp_path: Path) -> None:

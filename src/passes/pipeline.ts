@@ -1,5 +1,6 @@
 import { eliminateCommonSubexpressions } from './simplify/cse.js';
 import { eliminateDeadCode } from './rewrite/dce.js';
+import { hasBranches, simplifyBranches } from './branches/simplify-branches.js';
 import { decompose } from './simplify/decompose.js';
 import { foldConstants } from './simplify/fold.js';
 import type { Pass, PassContext } from './rewrite/pass.js';
@@ -13,6 +14,13 @@ import { currentDebugging } from '../base/flags.js';
 import type { Program } from '../ir/program.js';
 import { verify } from '../ir/verify.js';
 
+const branches: Pass = {
+  name: 'branches',
+  doc: 'take out of branches what needs none',
+  concerns: hasBranches,
+  run: simplifyBranches,
+};
+
 /** The pass pipeline: every program goes through these passes in this order before lowering. */
 export const passes: readonly Pass[] = [
   {
@@ -22,6 +30,7 @@ export const passes: readonly Pass[] = [
   },
   { name: 'decompose', doc: 'expand operators that are written in others', run: decompose },
   { name: 'cse', doc: 'compute equal things once', run: eliminateCommonSubexpressions },
+  branches,
   { name: 'merge', doc: 'run once what several loops do', concerns: hasLoops, run: mergeLoops },
   ...loopForms,
   {
@@ -41,6 +50,7 @@ export const passes: readonly Pass[] = [
       evaluate === undefined ? program : foldConstants(program, { evaluate }),
   },
   ...loopPasses,
+  branches,
   { name: 'cse', doc: 'find what became equal', run: eliminateCommonSubexpressions },
   {
     name: 'dce',

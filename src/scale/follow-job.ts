@@ -1,4 +1,4 @@
-import { checkOptions } from '../base/attributes/options.js';
+import { checkOptions, valueRule } from '../base/attributes/options.js';
 import { JsonReader } from '../base/attributes/reader.js';
 import { DeviceError, FormatError, named } from '../base/errors.js';
 import { signalRule } from '../nn/data/loader.js';
@@ -11,6 +11,8 @@ const op = 'followJob';
 export interface FollowOptions {
   /** Ends the iteration with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Seconds without a sign of life of the player after which it counts as gone. Default 60. */
+  readonly timeout?: number;
 }
 
 /** Metrics of a step of a job, or of an evaluation after it. */
@@ -24,26 +26,32 @@ export interface JobMetrics {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+const seconds = valueRule(
+  'a number of seconds greater than 0',
+  (value): value is number => typeof value === 'number' && value > 0,
+);
+
 /** Milliseconds between two looks at the folder. */
 const pause = 100;
 
 /**
  * Metrics of a job from its first step on, as it runs or after it has; those that a resumed run repeats come once.
- * Ends when the job has finished or was stopped. A job that has not started, or whose process was killed, is waited for.
+ * Ends when the job has finished or was stopped. A job that has not started is waited for.
  *
- * @throws DeviceError with the player's message when the job has failed; FormatError for a folder without a job and for
+ * @throws DeviceError with the player's message when the job has failed, and where its process is gone; FormatError for a folder without a job and for
  * damaged files.
  */
 export async function* followJob(
   folder: string | URL,
   options: FollowOptions = {},
 ): AsyncGenerator<JobMetrics, void, undefined> {
-  checkOptions<FollowOptions>(op, options, { signal: signalRule });
-  const { signal } = options;
+  checkOptions<FollowOptions>(op, options, { signal: signalRule, timeout: seconds });
+  const { signal, timeout = 60 } = options;
   const job = await JobFolder.at(op, folder);
   await job.readJob();
   const last = { step: -Infinity, evaluate: -Infinity };
   const lines = new GrowingLines(job);
+  const signs = { beat: undefined as number | undefined, seen: performance.now() };
   for (;;) {
     signal?.throwIfAborted();
     // Before the metrics, so that none comes between the last look and the end.
@@ -61,6 +69,17 @@ export async function* followJob(
         op,
         actual: status.error ?? 'no message',
         advice: 'correct the cause and run the job again: it resumes from its last checkpoint',
+      });
+    }
+    if (status?.beat !== signs.beat) Object.assign(signs, { beat: status?.beat, seen: performance.now() }); // prettier-ignore
+    // By this machine's clock, as clocks of machines differ.
+    const silence = (performance.now() - signs.seen) / 1000;
+    if (signs.beat !== undefined && silence > timeout) {
+      throw new DeviceError('the player is gone', {
+        op,
+        expected: `a sign of life every ${timeout} seconds`,
+        actual: `none since step ${status?.step}`,
+        advice: 'run the job again: it resumes from its last checkpoint',
       });
     }
     await sleep(pause, signal);
@@ -131,6 +150,9 @@ function numbersIn(field: JsonReader): Readonly<Record<string, number>> {
 
 interface JobStatus {
   readonly state: 'running' | 'finished' | 'failed' | 'stopped';
+  readonly step: number;
+  /** Number of signs of life, while the job runs. */
+  readonly beat?: number;
   readonly error?: string;
 }
 
@@ -142,7 +164,9 @@ async function readStatus(job: JobFolder): Promise<JobStatus | null> {
   return read(value, jobFiles.status, (root) => {
     const state = root.field('state');
     if (!states.includes(state.string())) state.fail('running, finished, failed or stopped');
+    root.field('step').natural();
     root.optional('error')?.string();
+    root.optional('beat')?.natural();
     return value as JobStatus;
   });
 }

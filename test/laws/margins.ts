@@ -69,7 +69,11 @@ const disturbance = 2 ** 10;
  * most. No result has more terms than there are operands. Factors that all terms share, such as the sum that
  * softmax divides by, are off by as many roundings as they have terms, `most` of them, and so is the result.
  */
-function marginsByNoise(run: Run, operands: readonly Operand[], most: number): readonly Margin[] {
+export function marginsByNoise(
+  run: Run,
+  operands: readonly Operand[],
+  most: number,
+): readonly Margin[] {
   const expected = run(operands);
   const rounding = roundingOf([...operands, ...expected]);
   const random = generator(1);

@@ -2,12 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { type OnnxRuntime, registerOnnxruntime } from '../../src/onnxruntime.js';
-import { runtime, skip } from './installed.js';
+import { runtimes } from './installed.js';
 
 /* Networks of which onnxruntime runs parts, against the same networks run here. */
-
-if (runtime !== null) registerOnnxruntime({ name: 'ort', runtime });
-const options = { backend: 'ort' } as const;
 
 function close(actual: kn.NDArray, expected: kn.NDArray, tolerance = 1e-5): void {
   const [a, b] = [actual, expected].map((each) => Array.from(each.dataSync(), Number));
@@ -28,133 +25,151 @@ class Mlp extends kn.nn.HybridBlock {
   }
 }
 
-test('a network of products and a norm runs there, and gives the same', { skip }, async () => {
-  kn.random.seed(1);
-  const net = new Mlp().initialize();
-  const x = kn.random.normal([5, 8]);
-  const expected = net.call(x);
-  net.hybridize(options);
-  const result = net.call(x);
-  assert.throws(() => result.dataSync(), kn.DeviceError);
-  close(await result.cpu(), expected);
-  const { parts } = net.explain().traces[0];
-  assert.deepEqual(
-    parts.map(({ backend }) => backend),
-    ['ort'],
+for (const { name, runtime, skip } of runtimes) {
+  if (runtime !== null) registerOnnxruntime({ name, runtime });
+  const options = { backend: name } as const;
+  const broken = `${name}-broken`;
+
+  test(
+    `${name}: a network of products and a norm runs there, and gives the same`,
+    { skip },
+    async () => {
+      kn.random.seed(1);
+      const net = new Mlp().initialize();
+      const x = kn.random.normal([5, 8]);
+      const expected = net.call(x);
+      net.hybridize(options);
+      const result = net.call(x);
+      assert.throws(() => result.dataSync(), kn.DeviceError);
+      close(await result.cpu(), expected);
+      const { parts } = net.explain().traces[0];
+      assert.deepEqual(
+        parts.map(({ backend }) => backend),
+        [name],
+      );
+    },
   );
-});
 
-test('convolutions run there, and what has other dtypes runs here', { skip }, async () => {
-  kn.random.seed(2);
-  const conv = new kn.nn.Conv2d(4, 3, { padding: 1 }).initialize();
-  const dense = new kn.nn.Dense(3).initialize();
-  const step = (x: kn.NDArray): kn.NDArray => {
-    const rows = conv.call(x).relu().reshape([2, -1]);
-    const precise = rows.astype('float64');
-    return dense.call(precise.mul(precise).astype('float32'));
-  };
-  const x = kn.random.normal([2, 3, 8, 8]);
-  const expected = step(x);
-  const captured = kn.hybridize(step, options);
-  close(await captured(x).cpu(), expected);
-  const { parts } = captured.explain().traces[0];
-  assert.deepEqual(
-    parts.map(({ backend, runs }) => [backend, runs]),
-    [
-      ['ort', 1],
-      ['kaon', 1],
-      ['ort', 1],
-    ],
-  );
-});
-
-test('a loop whose body has a product, and a mask in the middle', { skip }, async () => {
-  const w = kn.random.normal([4, 4]).mul(0.3);
-  const step = (x: kn.NDArray): kn.NDArray => {
-    const [rows] = kn.foreach(
-      (row, state) => {
-        const next = state.matmul(w).add(row).tanh();
-        return [next, next];
-      },
-      x,
-      kn.zeros([2, 4]),
-    );
-    const flat = rows.reshape([-1, 4]);
-    const kept = flat.booleanMask(flat.sum(1).greater(0));
-    return kept.matmul(w).sum(0);
-  };
-  const x = kn.random.normal([6, 2, 4]);
-  const expected = step(x);
-  const captured = kn.hybridize(step, options);
-  close(await captured(x).cpu(), expected);
-  const there = captured.explain().traces[0].parts.filter(({ backend }) => backend === 'ort');
-  assert.deepEqual(there.map(({ runs }) => runs).toSorted(), [1, 6], 'the body, once for each row');
-});
-
-test(
-  'training steps: forward, backward and update, on state that is there later',
-  { skip },
-  async () => {
-    const made = (): Mlp => {
-      kn.random.seed(3);
-      return new Mlp().initialize();
-    };
-    const x = kn.random.normal([4, 5]);
-    const steps = (net: Mlp): ((input: kn.NDArray) => kn.NDArray) => {
-      net.call(x);
-      const optimizer = new kn.optim.Adam(net.parameters(), { learningRate: 0.05 });
-      return (input) => {
-        const loss = kn.autograd.record(() => net.call(input).square().mean());
-        loss.backward();
-        optimizer.step();
-        return loss;
+  test(
+    `${name}: convolutions run there, and what has other dtypes runs here`,
+    { skip },
+    async () => {
+      kn.random.seed(2);
+      const conv = new kn.nn.Conv2d(4, 3, { padding: 1 }).initialize();
+      const dense = new kn.nn.Dense(3).initialize();
+      const step = (x: kn.NDArray): kn.NDArray => {
+        const rows = conv.call(x).relu().reshape([2, -1]);
+        const precise = rows.astype('float64');
+        return dense.call(precise.mul(precise).astype('float32'));
       };
+      const x = kn.random.normal([2, 3, 8, 8]);
+      const expected = step(x);
+      const captured = kn.hybridize(step, options);
+      close(await captured(x).cpu(), expected);
+      const { parts } = captured.explain().traces[0];
+      assert.deepEqual(
+        parts.map(({ backend, runs }) => [backend, runs]),
+        [
+          [name, 1],
+          ['kaon', 1],
+          [name, 1],
+        ],
+      );
+    },
+  );
+
+  test(`${name}: a loop whose body has a product, and a mask in the middle`, { skip }, async () => {
+    const w = kn.random.normal([4, 4]).mul(0.3);
+    const step = (x: kn.NDArray): kn.NDArray => {
+      const [rows] = kn.foreach(
+        (row, state) => {
+          const next = state.matmul(w).add(row).tanh();
+          return [next, next];
+        },
+        x,
+        kn.zeros([2, 4]),
+      );
+      const flat = rows.reshape([-1, 4]);
+      const kept = flat.booleanMask(flat.sum(1).greater(0));
+      return kept.matmul(w).sum(0);
     };
-    const [here, there] = [made(), made()];
-    const own = steps(here);
-    const other = kn.hybridize(steps(there), options);
-    for (let k = 0; k < 3; k++) close(await other(x).cpu(), own(x));
-    await there.cpu();
-    for (const [name, parameter] of there.parameters()) {
-      close(parameter.value, here.parameters().get(name)!.value, 1e-4);
-    }
-    const { parts } = other.explain().traces[0];
-    assert.ok(parts.some(({ backend, runs }) => backend === 'ort' && runs === 3));
-  },
-);
-
-test('any batch: sizes stay symbols there', { skip }, async () => {
-  kn.random.seed(4);
-  const net = new Mlp().initialize();
-  net.call(kn.zeros([1, 8]));
-  const captured = kn.hybridize((x: kn.NDArray) => net.call(x), { ...options, dynamic: [['batch', null]] }); // prettier-ignore
-  for (const batch of [3, 7, 1]) {
-    const x = kn.random.normal([batch, 8]);
-    close(await captured(x).cpu(), net.call(x));
-  }
-  assert.equal(captured.explain().traces.length, 1);
-});
-
-test(
-  'a session that cannot be made is an error that names the calls, or a part that runs here',
-  { skip },
-  async () => {
-    const w = kn.random.normal([4, 4]);
-    registerOnnxruntime({ name: 'broken', runtime: runtime!, session: { executionProviders: ['none'] } }); // prettier-ignore
-    const x = kn.ones([2, 4]);
-    const strict = kn.hybridize((input: kn.NDArray) => input.matmul(w), { backend: 'broken' });
-    await assert.rejects(
-      () => strict(x).cpu(),
-      (error) =>
-        error instanceof kn.DeviceError && /matmul \(.*backend\.test/.test(error.actual ?? ''),
+    const x = kn.random.normal([6, 2, 4]);
+    const expected = step(x);
+    const captured = kn.hybridize(step, options);
+    close(await captured(x).cpu(), expected);
+    const there = captured.explain().traces[0].parts.filter(({ backend }) => backend === name);
+    assert.deepEqual(
+      there.map(({ runs }) => runs).toSorted(),
+      [1, 6],
+      'the body, once for each row',
     );
-    const lenient = kn.hybridize((input: kn.NDArray) => input.matmul(w), { backend: 'broken', fallback: true }); // prettier-ignore
-    close(await lenient(x).cpu(), x.matmul(w));
-    const [{ backend, problem }] = lenient.explain().traces[0].parts;
-    assert.equal(backend, 'kaon');
-    assert.ok(problem !== null && problem.length > 0);
-  },
-);
+  });
+
+  test(
+    `${name}: training steps: forward, backward and update, on state that is there later`,
+    { skip },
+    async () => {
+      const made = (): Mlp => {
+        kn.random.seed(3);
+        return new Mlp().initialize();
+      };
+      const x = kn.random.normal([4, 5]);
+      const steps = (net: Mlp): ((input: kn.NDArray) => kn.NDArray) => {
+        net.call(x);
+        const optimizer = new kn.optim.Adam(net.parameters(), { learningRate: 0.05 });
+        return (input) => {
+          const loss = kn.autograd.record(() => net.call(input).square().mean());
+          loss.backward();
+          optimizer.step();
+          return loss;
+        };
+      };
+      const [here, there] = [made(), made()];
+      const own = steps(here);
+      const other = kn.hybridize(steps(there), options);
+      for (let k = 0; k < 3; k++) close(await other(x).cpu(), own(x));
+      await there.cpu();
+      for (const [name, parameter] of there.parameters()) {
+        close(parameter.value, here.parameters().get(name)!.value, 1e-4);
+      }
+      const { parts } = other.explain().traces[0];
+      assert.ok(parts.some(({ backend, runs }) => backend === name && runs === 3));
+    },
+  );
+
+  test(`${name}: any batch: sizes stay symbols there`, { skip }, async () => {
+    kn.random.seed(4);
+    const net = new Mlp().initialize();
+    net.call(kn.zeros([1, 8]));
+    const captured = kn.hybridize((x: kn.NDArray) => net.call(x), { ...options, dynamic: [['batch', null]] }); // prettier-ignore
+    for (const batch of [3, 7, 1]) {
+      const x = kn.random.normal([batch, 8]);
+      close(await captured(x).cpu(), net.call(x));
+    }
+    assert.equal(captured.explain().traces.length, 1);
+  });
+
+  test(
+    `${name}: a session that cannot be made is an error that names the calls, or a part that runs here`,
+    { skip },
+    async () => {
+      const w = kn.random.normal([4, 4]);
+      registerOnnxruntime({ name: broken, runtime: runtime!, session: { executionProviders: ['none'] } }); // prettier-ignore
+      const x = kn.ones([2, 4]);
+      const strict = kn.hybridize((input: kn.NDArray) => input.matmul(w), { backend: broken });
+      await assert.rejects(
+        () => strict(x).cpu(),
+        (error) =>
+          error instanceof kn.DeviceError && /matmul \(.*backend\.test/.test(error.actual ?? ''),
+      );
+      const lenient = kn.hybridize((input: kn.NDArray) => input.matmul(w), { backend: broken, fallback: true }); // prettier-ignore
+      close(await lenient(x).cpu(), x.matmul(w));
+      const [{ backend, problem }] = lenient.explain().traces[0].parts;
+      assert.equal(backend, 'kaon');
+      assert.ok(problem !== null && problem.length > 0);
+    },
+  );
+}
 
 test('a module that is not onnxruntime is refused', () => {
   assert.throws(
@@ -163,8 +178,12 @@ test('a module that is not onnxruntime is refused', () => {
   );
 });
 
-test('a runtime that is not installed is named', { skip: !skip && 'it is installed' }, async () => {
-  const w = kn.ones([4, 4]);
-  const captured = kn.hybridize((x: kn.NDArray) => x.matmul(w), { backend: 'onnxruntime' });
-  await assert.rejects(() => captured(kn.ones([2, 4])).cpu(), /npm install onnxruntime-node/);
-});
+test(
+  'a runtime that is not installed is named',
+  { skip: runtimes[0].runtime !== null && 'it is installed' },
+  async () => {
+    const w = kn.ones([4, 4]);
+    const captured = kn.hybridize((x: kn.NDArray) => x.matmul(w), { backend: 'onnxruntime' });
+    await assert.rejects(() => captured(kn.ones([2, 4])).cpu(), /npm install onnxruntime-node/);
+  },
+);

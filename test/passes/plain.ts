@@ -1,7 +1,8 @@
 import { evaluateDim, elementCount } from '../../src/base/dim/index.js';
 import { readElement } from '../../src/base/element.js';
-import { bindTypes } from '../../src/ir/bind.js';
-import { type CallNode, namedInputs, type Program } from '../../src/ir/program.js';
+import { bindProgram } from '../../src/ir/bind.js';
+import type { CallNode, Program } from '../../src/ir/program.js';
+import { sizesPassedBy } from '../../src/ops/declare/facets.js';
 
 /** An array of doubles for checking programs against; what its dtype is does not matter here. */
 export interface Plain {
@@ -14,11 +15,15 @@ export function plain(shape: readonly number[], data: readonly number[]): Plain 
 }
 
 /** Runs a program of a few operators by their definitions in NumPy's words, in doubles. */
-export function evaluate(program: Program, inputs: readonly Plain[]): readonly Plain[] {
-  const declared = namedInputs(program);
-  const bindings = bindTypes<number>(
-    declared,
-    inputs.map(({ shape }, i) => ({ dtype: declared[i].type.dtype, shape })),
+export function evaluate(
+  program: Program,
+  inputs: readonly Plain[],
+  sizes: readonly number[] = [],
+): readonly Plain[] {
+  const bindings = bindProgram<number>(
+    program,
+    inputs.map(({ shape }, i) => ({ dtype: program.inputs[i].type.dtype, shape })),
+    sizes,
   );
   const results: (readonly Plain[])[] = [];
   let input = 0;
@@ -37,7 +42,11 @@ export function evaluate(program: Program, inputs: readonly Plain[]): readonly P
       const shape = node.types[0].shape.map((dim) => evaluateDim(dim, bindings));
       results.push(
         node.op.name === 'call'
-          ? evaluate(node.regions[0], operands)
+          ? evaluate(
+              node.regions[0],
+              operands,
+              sizesPassedBy(node).map((size) => evaluateDim(size, bindings)),
+            )
           : [plain(shape, compute(node, operands, shape))],
       );
     }

@@ -125,3 +125,29 @@ test('damaged files and folders without a job are named', async (t) => {
   rmSync(join(folder, 'job.json'));
   await assert.rejects(first, isFormat(/not the folder of a job/));
 });
+
+test('a player without signs of life is gone, one that beats is followed', async (t) => {
+  const { folder, metrics, status } = playedJob(t);
+  const follow = async (): Promise<number> => {
+    let steps = 0;
+    for await (const entry of followJob(folder, { timeout: 0.5 })) steps += Number(entry.step > 0);
+    return steps;
+  };
+  // Not started yet, or of a player that gives no signs: there is nothing to tell.
+  status({ state: 'running', step: 0 });
+  const waiting = follow();
+  await wait(800);
+  metrics(line(1));
+  for (let beat = 1; beat <= 4; beat++) {
+    status({ state: 'running', step: 1, beat });
+    await wait(250);
+  }
+  status({ state: 'finished', step: 1 });
+  assert.equal(await waiting, 1);
+  status({ state: 'running', step: 1, beat: 5 });
+  await assert.rejects(
+    follow,
+    (error) => error instanceof DeviceError && /player is gone.*0.5 seconds.*none since step 1.*run the job again/s.test(error.message), // prettier-ignore
+  );
+  await assert.rejects(async () => followJob(folder, { timeout: 0 }).next(), /seconds/);
+});

@@ -130,3 +130,16 @@ test('a model of ten gigabytes is captured without its memory', async (t) => {
   assert.ok(grown < 400e6, `${(grown / 1e6).toFixed(0)} MB`);
   assert.equal(readJob(folder).programs.init!.meta.outputs.length, 4 * layers);
 });
+
+test('a step that was captured by shapes alone runs once its network has elements', () => {
+  const data = examples(8);
+  const run = (isCapturedBefore: boolean): readonly number[] => {
+    kn.random.seed(5);
+    const { net, step } = training(0.1, { materialize: false });
+    if (isCapturedBefore) step.graphFor(data);
+    net.initialize();
+    return [0, 1, 2].map(() => Number(step(data).loss.item()));
+  };
+  const [captured, plain] = [run(true), run(false)];
+  captured.forEach((loss, k) => assert.ok(Math.abs(loss - plain[k]) <= 1e-6, `${loss}, not ${plain[k]}`)); // prettier-ignore
+});

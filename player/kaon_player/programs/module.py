@@ -148,9 +148,8 @@ def load_module(text: str, mesh: Mesh | None = None) -> Callable[..., list[jax.A
 
 
 def _is_open(text: str) -> bool:
-    """Whether the arguments of a module have sizes that it leaves open."""
-    head = text[: text.index("->")]
-    return "<?x" in head or "x?x" in head
+    """True where a module leaves sizes of its arguments open: MLIR has a negative number for them."""
+    return any(size < 0 for _, shape in signature(text)[0] for size in shape)
 
 
 def _load(text: str) -> Callable[..., list[jax.Array]]:

@@ -2,13 +2,21 @@
 
 import json
 import math
+import os
+import socket
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kaon_player.data.tensors import replace_file
+from kaon_player.errors import RunningError
+
+BEAT = 5.0
+"""Seconds between two signs of life in status.json while a job runs."""
 
 
 class Records:
@@ -19,6 +27,10 @@ class Records:
         self._writes = writes
         self._start = time.monotonic()
         self._step = 0
+        self._beats = 0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
         if writes:
             _end_line(folder / "metrics.jsonl")
 
@@ -37,14 +49,43 @@ class Records:
         with (self._folder / "metrics.jsonl").open("a", encoding="utf-8") as opened:
             opened.write(json.dumps(line) + "\n")
 
-    def status(self, state: str, step: int | None = None) -> None:
-        """Replaces the status."""
-        self._step = self._step if step is None else step
+    def running(self, step: int) -> None:
+        """Replaces the status by signs of life, until it is replaced by another one."""
+        self._step = step
+        if not self._writes:
+            return
+        self._beat()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._keep_fresh, name="signs of life", daemon=True)
+            self._thread.start()
+
+    def ended(self, state: str, step: int) -> None:
+        """Replaces the status by that of a run that has ended."""
+        self._end_signs()
+        self._step = step
         if self._writes:
-            replace_file(self._folder / "status.json", json.dumps({"state": state, "step": self._step}))
+            replace_file(self._folder / "status.json", json.dumps({"state": state, "step": step}))
+
+    def _keep_fresh(self) -> None:
+        while not self._ended.wait(BEAT):
+            self._beat()
+
+    def _beat(self) -> None:
+        with self._lock:
+            if self._ended.is_set():
+                return
+            self._beats += 1
+            content = {"state": "running", "step": self._step, "beat": self._beats}
+            content |= {"host": socket.gethostname(), "pid": os.getpid()}
+            replace_file(self._folder / "status.json", json.dumps(content))
+
+    def _end_signs(self) -> None:
+        with self._lock:
+            self._ended.set()
 
     def failed(self, error: str) -> None:
         """Replaces the status by an error; any process of a run may be the one that is left to do it."""
+        self._end_signs()
         file = self._folder / "status.json"
         before = int(json.loads(file.read_text(encoding="utf-8"))["step"]) if file.exists() else 0
         content = {"state": "failed", "step": max(before, self._step), "error": error}
@@ -59,3 +100,44 @@ def _end_line(file: Path) -> None:
         content = opened.read()
         if not content.endswith(b"\n"):
             opened.truncate(content.rfind(b"\n") + 1)
+
+
+def ended_unseen(folder: Path) -> int | None:
+    """The last step of a run before that a signal has ended, or its machine; None where none was.
+
+    Raises RunningError where that run still gives signs of life. A process of this host is known to be gone, of
+    another one it takes two signs that do not come.
+    """
+    status = _read_status(folder)
+    if status.get("state") != "running":
+        return None
+    step = int(status.get("step", 0))
+    if status.get("host") == socket.gethostname() and not _exists(int(status["pid"])):
+        return step
+    deadline = time.monotonic() + 2.5 * BEAT
+    while time.monotonic() < deadline:
+        now = _read_status(folder)
+        if now.get("state") != "running":
+            return None
+        if now != status:
+            raise RunningError(
+                f"process {now.get('pid')} of {now.get('host')} runs this job, at step {now['step']}: "
+                "stop it first, or wait for its end"
+            )
+        time.sleep(0.2)
+    return step
+
+
+def _read_status(folder: Path) -> dict[str, Any]:
+    file = folder / "status.json"
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True

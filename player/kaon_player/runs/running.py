@@ -2,6 +2,7 @@
 
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,13 +22,15 @@ from kaon_player.runs.checkpoint import Writer
 from kaon_player.runs.distributed import Launch
 from kaon_player.runs.peers import Peers, Process
 from kaon_player.runs.plan import Plan, first_state, make_plan, restored_state, stored_state
-from kaon_player.runs.records import Records
+from kaon_player.runs.records import Records, ended_unseen
 
 
 def run(folder: Path, launch: Launch) -> str:
     """Runs a job to its end, or until it is told to stop: gives `finished` or `stopped`."""
     job = read_job(folder)
     process = distributed.join(launch)
+    if process.index == 0:
+        _note_unseen_end(folder)
     records = Records(folder, process.index == 0)
 
     def lost(problem: str) -> None:
@@ -43,6 +46,13 @@ def run(folder: Path, launch: Launch) -> str:
         raise
     watched.finish()
     return state
+
+
+def _note_unseen_end(folder: Path) -> None:
+    step = ended_unseen(folder)
+    if step is not None:
+        note = f"the run before ended without a word, after step {step} or later: its last checkpoint counts"
+        print(note, file=sys.stderr)
 
 
 def _fail(error: Exception, process: Process, records: Records, watched: Peers) -> None:
@@ -73,17 +83,17 @@ def _run_until(job: Job, process: Process, records: Records, stop: "_Stop") -> s
     writer = Writer(job, process)
     if process.index == 0:
         writer.clean()
-    records.status("running", first)
+    records.running(first)
     state = first_state(plan) if found is None else restored_state(plan, found)
     done = _steps(plan, state, first, training, evaluation, writer, records, process, stop)
     if done < job.steps:
-        records.status("stopped", done)
+        records.ended("stopped", done)
         return "stopped"
     if process.index == 0:
         last = checkpoint.open_latest(job)
         if last is not None:
             checkpoint.gather(job, last)
-    records.status("finished", done)
+    records.ended("finished", done)
     return "finished"
 
 
@@ -126,7 +136,7 @@ def _steps(
             if saves:
                 writer.save(done, state)
                 saved = done
-                records.status("running", done)
+                records.running(done)
     if pending is not None:
         records.metrics(pending[0], "step", pending[1])
     if saved < done:

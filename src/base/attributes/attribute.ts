@@ -92,6 +92,9 @@ export const dim: Attribute<Dim> = {
 /** A list of extents. */
 export const dims: Attribute<readonly Dim[]> = list(dim);
 
+/** Pairs of a place and an axis, one after the other; texts and files leave an empty list out. */
+export const extentPairs: Attribute<readonly number[]> = { ...ints, absent: [] };
+
 /** The sizes that a call passes to its regions, for their size parameters. */
 export const passedSizes: Attribute<readonly Dim[]> = { ...dims, absent: [] };
 

@@ -156,7 +156,7 @@ function attempt(
       const returned = returnedBy(completion);
       const agreement = {
         path: `where the test in line ${line} is ${isSwapped}`,
-        other: `where it is ${!isSwapped}`,
+        other: `where the test in line ${line} is ${!isSwapped}`,
         mayDiffer: true,
       };
       let values: readonly NDArray[] = [];

@@ -10,4 +10,4 @@ export { guardWith, resumed, suspended, suspensions, thrown, undecided } from '.
 export { beforeMember, changing, setMember, stepMember, target, update } from './tracking.js';
 export { collection, made } from './row-list.js';
 export { each, loop } from './loops.js';
-export { reads } from './reads.js';
+export { reads } from '../fields/reads.js';

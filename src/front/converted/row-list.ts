@@ -8,6 +8,7 @@ import { array } from '../arrays/creation.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
+import { collectRows, noteList } from './containers.js';
 import { placeOf, undecidable } from './host.js';
 import { asNumber, isNumberArray } from './numbers.js';
 import {
@@ -19,7 +20,7 @@ import {
   type TracedPath,
   undecided,
 } from './path.js';
-import { collectRows, type Entry, noteList } from './values.js';
+import type { Entry } from './values.js';
 import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
 
 /*

@@ -1,8 +1,9 @@
 import { mode } from '../core/mode.js';
+import { containerOf } from './containers.js';
 import { undecidable } from './host.js';
 import { before, op, step } from './numbers.js';
 import { currentPath, isDecided, makerOf, outermost, type PathObjects, undecided } from './path.js';
-import { containerOf, Retrace, type Wanted } from './values.js';
+import { Retrace, type Wanted } from './values.js';
 import type { Saved, Variables } from './variables.js';
 
 /*

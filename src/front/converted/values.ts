@@ -14,6 +14,7 @@ import { array } from '../arrays/creation.js';
 import { absentValues, isKnownSize } from '../control/tracing.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
+import { isCollecting, isPlainTree, rebuilt, standsFor, withoutProxies } from './containers.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
 
 /*
@@ -101,7 +102,7 @@ function placesIn(value: object): readonly (readonly [access: string, key: strin
 
 /** A list or object in which numbers that paths assign are arrays, as those of variables are. */
 function withNumbers(what: string, value: unknown, wanted: Wanted): unknown {
-  if (typeof value !== 'object' || value === null || isArray(value) || !isContainer(value)) return value; // prettier-ignore
+  if (typeof value !== 'object' || value === null || isArray(value) || !isPlainTree(value)) return value; // prettier-ignore
   if (![...wanted.keys()].some((key) => key.startsWith(what) && /^[.[]/.test(key.slice(what.length)))) return value; // prettier-ignore
   const entries = placesIn(value).map(([access, key]) => {
     const entry = (value as Record<string, unknown>)[key];
@@ -130,7 +131,11 @@ function wantNumbers(what: string, first: unknown, second: unknown, wanted: Want
     if (!isKnown) want(what, commonDType(a, b), wanted);
     return;
   }
-  const areTrees = [first, second].every((value) => typeof value === 'object' && value !== null && !isArray(value) && isContainer(value)); // prettier-ignore
+  // A number on one path and an array on the other: the number is an array, too.
+  const array = a === null ? first : second;
+  const isScalar = a !== b && (a === null || b === null) && isArray(array) && array.type.shape.length === 0; // prettier-ignore
+  if (isScalar && wanted.get(what) !== array.dtype) want(what, array.dtype, wanted);
+  const areTrees = [first, second].every((value) => typeof value === 'object' && value !== null && !isArray(value) && isPlainTree(value)); // prettier-ignore
   if (!areTrees) return;
   for (const [access, key] of placesIn(first as object)) {
     const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
@@ -145,63 +150,10 @@ function dtypeOfNumber(value: unknown): DType | null {
   return isNumberArray(value) ? value.dtype : null;
 }
 
-/** The entries of lists that are made in captured code, by the proxy that the user's code has. */
-const entriesOfLists = new WeakMap<object, readonly unknown[]>();
-
-/** Functions that stand in trees for lists that collect rows, and the lists that they stand for. */
-const standIns = new WeakMap<object, () => object>();
-const listsOf = new WeakMap<() => object, object>();
-
-/** Notes the entries of a list behind a proxy. */
-export function noteList(list: object, entries: readonly unknown[]): void {
-  entriesOfLists.set(list, entries);
-}
-
-/** Notes that a list collects rows: from then on it is no tree of its entries, but one value. */
-export function collectRows(list: object): void {
-  if (standIns.has(list)) return;
-  const standIn = (): object => list;
-  standIns.set(list, standIn);
-  listsOf.set(standIn, list);
-}
-
-/** The object behind a proxy; null for a list that collects rows, which is no container. */
-export function containerOf(value: unknown): object | null {
-  if (typeof value !== 'object' || value === null || standIns.has(value)) return null;
-  const object = entriesOfLists.get(value) ?? value;
-  return isContainer(object) ? object : null;
-}
-
-/** A value with entries in place of proxies, and stand-ins in place of lists that collect rows. */
-function withoutProxies(value: unknown, open: readonly object[] = []): unknown {
-  if (typeof value !== 'object' || value === null || isArray(value)) return value;
-  const standIn = standIns.get(value);
-  if (standIn !== undefined) return standIn;
-  const object = containerOf(value);
-  // What contains itself is no tree, which `flattened` finds.
-  if (object === null || open.includes(object)) return value;
-  const before = Object.entries(object);
-  const after = before.map(([key, entry]) => [key, withoutProxies(entry, [...open, object])] as const); // prettier-ignore
-  if (object === value && after.every(([, entry], i) => entry === before[i][1])) return value;
-  return Array.isArray(object) ? after.map(([, entry]) => entry) : Object.fromEntries(after);
-}
-
-/** The value of a tree, with the lists that functions stand for. */
-function rebuilt(structure: TreeStructure, leaves: readonly NDArray[]): unknown {
-  const withLists = (value: unknown): unknown => {
-    if (typeof value === 'function') return listsOf.get(value as () => object) ?? value;
-    if (typeof value !== 'object' || value === null || isArray(value)) return value;
-    if (Array.isArray(value)) return value.map(withLists);
-    return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withLists(entry)]));
-  };
-  return withLists(unflattenTree(structure, leaves));
-}
-
 /** The number of lists in a tree that collect rows. */
 function standInsIn(structure: TreeStructure): number {
   if (structure.kind === 'static') {
-    const { value } = structure;
-    return typeof value === 'function' && listsOf.has(value as () => object) ? 1 : 0;
+    return isCollecting(standsFor(structure.value)) ? 1 : 0;
   }
   if (structure.kind === 'leaf') return 0;
   return structure.entries.reduce((sum, entry) => sum + standInsIn(entry), 0);
@@ -214,15 +166,11 @@ function flattened(
   if (typeof value !== 'object' || value === null) return null;
   try {
     const flat = flattenTree(value, isArray, graphDirective);
-    return flat.leaves.length === 0 && !isContainer(value) ? null : flat;
+    return flat.leaves.length === 0 && !isPlainTree(value) ? null : flat;
   } catch {
     // An object of a class, a map and the like: it is kept by identity, and compared.
     return null;
   }
-}
-
-function isContainer(value: object): boolean {
-  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Rules for the comparison of values with those of the first path. */
@@ -277,7 +225,8 @@ function leavesLike(
       if (!wanted.has(name)) want(name, 'bool', wanted);
     }
     wantNumbers(what, layout.value, own, wanted);
-    throw differing(what, layout.value, entry.value, path, other);
+    const [place, first, second] = firstDifference(what, layout.value, own);
+    throw differing(place, first, second, path, other);
   }
   return flat.leaves.map((leaf, k) => {
     const [type, expected] = [leaf.type, layout.types[k]];
@@ -289,7 +238,7 @@ function leavesLike(
         wanted.set(what, dtype);
         throw new Retrace();
       }
-      throw new DTypeError(`${what} has another dtype ${path}`, {
+      throw new DTypeError(`${leafPlaces(what, value)[k]} has another dtype ${path}`, {
         op: graphDirective,
         expected: `${expected.dtype}, as ${other}`,
         actual: type.dtype,
@@ -300,10 +249,11 @@ function leavesLike(
       ? type.shape.length === expected.shape.length
       : sameShape(type.shape, expected.shape);
     if (isAlike) return leaf;
-    throw new ShapeError(`${what} has another shape ${path}`, {
+    throw new ShapeError(`${leafPlaces(what, value)[k]} has another shape ${path}`, {
       op: graphDirective,
       expected: `${typeToString(expected)}, as ${other}`,
       actual: typeToString(type),
+      advice: 'keep its shape: reduce it, or write into an array of fixed size',
     });
   });
 }
@@ -322,6 +272,34 @@ function commonDType(a: DType, b: DType): DType {
   if (a === b) return a;
   if (a === 'bool') return b;
   return b === 'bool' ? a : 'float32';
+}
+
+/** Places of the arrays of a value, in order. */
+function leafPlaces(what: string, value: unknown): readonly string[] {
+  if (isArray(value)) return [what];
+  if (typeof value !== 'object' || value === null) return [];
+  return placesIn(value).flatMap(([access, key]) =>
+    leafPlaces(`${what}${access}`, (value as Record<string, unknown>)[key]),
+  );
+}
+
+/** The innermost place at which two values differ. */
+function firstDifference(
+  what: string,
+  first: unknown,
+  second: unknown,
+): readonly [place: string, first: unknown, second: unknown] {
+  const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null && !isArray(value); // prettier-ignore
+  const isSameKind = isTree(first) && isTree(second) && Array.isArray(first) === Array.isArray(second); // prettier-ignore
+  if (!isSameKind) return [what, first, second];
+  for (const [access, key] of new Map([...placesIn(first), ...placesIn(second)])) {
+    const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
+    const isSame = Object.is(x, y) || (isArray(x) && isArray(y));
+    if (isSame) continue;
+    const found = firstDifference(`${what}${access}`, x, y);
+    if (!isTree(found[1]) || !isTree(found[2])) return found;
+  }
+  return [what, first, second];
 }
 
 function differing(
@@ -348,9 +326,11 @@ function differing(
   );
 }
 
-function shown(value: unknown): string {
+function shown(given: unknown): string {
+  const value = standsFor(given);
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return `the function ${value.name}`;
+  if (isCollecting(value)) return 'a list that collects rows';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isArray(value)) return `an array, ${typeToString(value.type)}`;
   if (typeof value === 'object' && value !== null) {
@@ -366,7 +346,7 @@ export function unpack(
 ): readonly unknown[] {
   let next = 0;
   return layouts.map(({ structure, value, types, numbers }) => {
-    if (structure === null) return typeof value === 'function' ? (listsOf.get(value as () => object) ?? value) : value; // prettier-ignore
+    if (structure === null) return standsFor(value);
     const own = leaves.slice(next, (next += types.length));
     for (const k of numbers) asNumber(own[k]);
     return rebuilt(structure, own);

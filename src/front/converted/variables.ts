@@ -1,4 +1,5 @@
-import { containerOf, type Entry } from './values.js';
+import { containerOf } from './containers.js';
+import type { Entry } from './values.js';
 
 /** The variables that a construct changes, as closures over them. */
 export interface Variables {

@@ -32,3 +32,20 @@ export function hasShapeOnly({ elements }: NDArray): boolean {
 export function recipeOf(array: NDArray): Recipe | undefined {
   return hasShapeOnly(array) ? recipes.get(array) : undefined;
 }
+
+/** Callbacks that wait for the elements of arrays of which only the shape is known. */
+const waiting = new WeakMap<NDArray, (() => void)[]>();
+
+/** Calls `act` once, when an array without elements is given some. */
+export function whenFilled(array: NDArray, act: () => void): void {
+  const acts = waiting.get(array);
+  if (acts === undefined) waiting.set(array, [act]);
+  else acts.push(act);
+}
+
+/** Tells that an array has its first elements. */
+export function tellFilled(array: NDArray): void {
+  const acts = waiting.get(array) ?? [];
+  waiting.delete(array);
+  for (const act of acts) act();
+}

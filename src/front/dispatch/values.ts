@@ -28,6 +28,7 @@ import { mode, withMode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
+import { tellFilled } from '../devices/shape-only.js';
 import type { BufferBackend } from '../../runtime/memory/backend.js';
 import { Storage } from '../../runtime/memory/storage.js';
 
@@ -260,6 +261,7 @@ function replaceElements(target: NDArray, value: NDArray): void {
     target.pin();
   } else if (elements?.isPinned === true && storage.backend === null) elements.write(storage.host);
   else target.elements = elementsBeside(value, elements?.backend ?? null);
+  if (elements?.isAbsent === true) tellFilled(target);
   forgetHistory(target);
   const owner = gradientOwners.get(target);
   if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);

@@ -2,7 +2,9 @@ import { describe } from '../../base/attributes/attribute.js';
 import { callable, checkArgument, type OptionRules, textRule, valueRule } from '../../base/attributes/options.js'; // prettier-ignore
 import type { DType } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
+import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, Program } from '../../ir/program.js';
+import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { type EngineRun, registerEngine } from '../../runtime/engine/engine.js';
@@ -92,6 +94,7 @@ export function registerBackend(backend: ExternalBackend): void {
     name,
     overhead,
     supports: (call, operands) => {
+      if (!knowsSizes(call, operands)) return false;
       const answer: unknown = backend.supports(engineCall(call, operands));
       if (typeof answer === 'boolean') return answer;
       throw wrongAnswer(`${name}.supports`, 'true or false', answer);
@@ -108,6 +111,13 @@ export function registerBackend(backend: ExternalBackend): void {
       return run instanceof Promise ? run.then((made) => checkedRun(name, made)) : checkedRun(name, run); // prettier-ignore
     },
   });
+}
+
+/** True when the operands tell all sizes of a call, their own among them: an engine learns them from nothing else. */
+function knowsSizes(call: CallNode, operands: readonly TensorType[]): boolean {
+  const known = determinedSymbols(operands);
+  const names = [...symbolsOfCall(call), ...symbolsOfTypes(operands).keys()];
+  return names.every((name) => known.has(name));
 }
 
 function engineCall(call: CallNode, operands: readonly TensorType[]): EngineCall {

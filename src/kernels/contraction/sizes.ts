@@ -24,6 +24,12 @@ export function product(...sizes: readonly (Expr | number)[]): Expr {
   }, e.i32(1));
 }
 
+/** A size with its products of constants computed. */
+export function withConstants(size: Expr): Expr {
+  if (size.kind !== 'binary' || size.op !== 'mul') return size;
+  return product(withConstants(size.a), withConstants(size.b));
+}
+
 /** `count` indices from `start`, `step` apart. */
 export function indices(start: Expr, count: number, step: number = 1): Expr[] {
   return Array.from({ length: count }, (_, at) => (at === 0 ? start : e.add(start, at * step)));

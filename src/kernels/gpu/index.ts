@@ -1,11 +1,20 @@
 import { type DeviceTarget, kernelFor, type KernelTable } from '../../ops/declare/kernels.js';
-import { matmul } from '../../ops/index.js';
+import { productNest } from '../../ops/contraction/matmul-nest.js';
+import { conv, convTranspose, convWeightGradient, matmul } from '../../ops/index.js';
 import { productOf } from '../contraction/matmul.js';
+import {
+  groupedConv,
+  groupedConvTranspose,
+  groupedConvWeightGradient,
+} from './convolution/convolution.js';
 import { groupedProduct } from './product/product.js';
 
 /** The kernels of devices whose threads are many and weak, and share memory in groups. */
 const gpuKernels: KernelTable = new Map([
-  kernelFor(matmul, (context) => groupedProduct(productOf(context))),
+  kernelFor(matmul, (context) => groupedProduct(productOf(context)) ?? productNest(context)),
+  kernelFor(conv, groupedConv),
+  kernelFor(convTranspose, groupedConvTranspose),
+  kernelFor(convWeightGradient, groupedConvWeightGradient),
 ]);
 
 /** A GPU: its threads are the lanes, so that none has vectors of its own. */

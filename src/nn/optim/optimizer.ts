@@ -31,7 +31,7 @@ import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispat
 import { typeToString } from '../../ir/program.js';
 import type { Parameter } from '../parameter.js';
 import { checkFrozen, checkParameterMap } from './parameters.js';
-import { materializeSlots, newSlots, type OptimizerState, readState } from './state.js';
+import { newSlots, type OptimizerState, readState } from './state.js';
 import { anyStep } from './used.js';
 
 /** A learning rate, or a function from the number of steps taken so far to one. */
@@ -369,7 +369,6 @@ export abstract class Optimizer {
       slots = newSlots(parameter, this.slotNames);
       this.#state.set(parameter, slots);
     }
-    materializeSlots(parameter, slots);
     return slots;
   }
 }

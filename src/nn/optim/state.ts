@@ -5,7 +5,7 @@ import { zeros } from '../../front/arrays/creation.js';
 import { arrayType } from '../../front/core/array-type.js';
 import { outsideCapture } from '../../front/core/capture.js';
 import { NDArray } from '../../front/core/ndarray.js';
-import { hasShapeOnly, recipeOf, shapeOnly } from '../../front/devices/shape-only.js';
+import { hasShapeOnly, recipeOf, shapeOnly, whenFilled } from '../../front/devices/shape-only.js';
 import { nameArray } from '../../front/options/names.js';
 import type { Parameter } from '../parameter.js';
 
@@ -38,7 +38,7 @@ export function newSlots(parameter: Parameter, names: readonly string[]): readon
   const dtype = wideFloat(parameter.dtype);
   const make = (): NDArray => zeros(value.shape, { dtype });
   const isShapeOnly = hasShapeOnly(value);
-  return names.map((name) => {
+  const slots = names.map((name) => {
     const slot = isShapeOnly
       ? shapeOnly(arrayType(dtype, value.shape), { stream: null, make })
       : outsideCapture(make);
@@ -46,10 +46,13 @@ export function newSlots(parameter: Parameter, names: readonly string[]): readon
     nameArray(slot, () => `${parameter.name || 'parameter'}/${name}`);
     return slot;
   });
+  // Code that was captured in between reads them without asking the optimizer.
+  if (isShapeOnly) whenFilled(value, () => materializeSlots(parameter, slots));
+  return slots;
 }
 
 /** Gives state arrays their elements once the parameter has its own. */
-export function materializeSlots(parameter: Parameter, slots: readonly NDArray[]): void {
+function materializeSlots(parameter: Parameter, slots: readonly NDArray[]): void {
   if (hasShapeOnly(parameter.value)) return;
   for (const slot of slots) {
     const recipe = recipeOf(slot);

@@ -55,7 +55,7 @@ export function convNest(context: KernelContext<ConvAttributes>): Stmt {
 /** `y[n, c, i] = sum of x[n, o, q] * w[o, c, r]` over `o` and those `q`, `r` for which `i = q * stride + r * dilation - before`. */
 export function convTransposeNest(context: KernelContext<ConvTransposeAttributes>): Stmt {
   const { attributes, inputs, extent } = context;
-  const { strides, dilation, groups } = attributes;
+  const { groups } = attributes;
   const [x, w] = inputs;
   const before = attributes.before.map((dim) => extent(dim));
   const [, channels, ...kernel] = w.shape;
@@ -67,13 +67,7 @@ export function convTransposeNest(context: KernelContext<ConvTransposeAttributes
       const group = e.div(channel, divisor(channels));
       const from = inGroup(group, perGroup, part);
       const own = e.sub(channel, e.mul(group, channels));
-      const covered = at.map((i, axis) =>
-        e.sub(e.add(i, before[axis]), e.mul(tap[axis], dilation[axis])),
-      );
-      const place = covered.map((distance, axis) => e.div(distance, strides[axis]));
-      const isReached = covered
-        .map((distance, axis) => e.and(e.ge(distance, 0), e.eq(e.rem(distance, strides[axis]), 0)))
-        .reduce((all, one) => e.and(all, one), isInside(place, x.shape.slice(2)));
+      const { place, isReached } = reachedPlace(attributes, at, tap, before, x.shape.slice(2));
       return e.ifThen(
         isReached,
         add(e.mul(read(x, [image, from, ...place], scalar), read(w, [from, own, ...tap], scalar))),
@@ -133,16 +127,18 @@ function read(from: Access, index: readonly Expr[], scalar: SumScalar): Expr {
 }
 
 /** The channels of one of the groups, as what to divide by. */
-function groupSize(channels: Expr, groups: number): Expr {
-  return divisor(e.div(channels, groups));
+export function groupSize(channels: Expr, groups: number): Expr {
+  if (channels.kind !== 'const') return divisor(e.div(channels, groups));
+  return divisor(e.i32(Math.floor(Number(channels.value) / groups)));
 }
 
-function inGroup(group: Expr, size: Expr, at: Expr): Expr {
+/** The channel that is `at` one of a group. */
+export function inGroup(group: Expr, size: Expr, at: Expr): Expr {
   return e.add(e.mul(group, size), at);
 }
 
 /** Input index that a tap of a window reads. */
-function windowPlace(
+export function windowPlace(
   { strides, dilation }: WindowAttributes,
   at: readonly Expr[],
   tap: readonly Expr[],
@@ -153,7 +149,26 @@ function windowPlace(
   );
 }
 
-function isInside(place: readonly Expr[], shape: readonly Expr[]): Expr {
+/** Input index whose window reaches an element of a transposed convolution by a tap, and whether there is one. */
+export function reachedPlace(
+  { strides, dilation }: WindowAttributes,
+  at: readonly Expr[],
+  tap: readonly Expr[],
+  before: readonly Expr[],
+  shape: readonly Expr[],
+): { readonly place: readonly Expr[]; readonly isReached: Expr } {
+  const covered = at.map((i, axis) =>
+    e.sub(e.add(i, before[axis]), e.mul(tap[axis], dilation[axis])),
+  );
+  const place = covered.map((distance, axis) => e.div(distance, strides[axis]));
+  const isReached = covered
+    .map((distance, axis) => e.and(e.ge(distance, 0), e.eq(e.rem(distance, strides[axis]), 0)))
+    .reduce((all, one) => e.and(all, one), isInside(place, shape));
+  return { place, isReached };
+}
+
+/** True for an index that lies in a shape. */
+export function isInside(place: readonly Expr[], shape: readonly Expr[]): Expr {
   return place
     .map((at, axis) => e.and(e.ge(at, 0), e.lt(at, shape[axis])))
     .reduce((all, one) => e.and(all, one), e.constant('bool', 1));

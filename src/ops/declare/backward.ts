@@ -5,11 +5,22 @@ import type { Program } from '../../ir/program.js';
  * what they are handed in return. The passes derive it.
  */
 
+/**
+ * Source of a size in a region: the extent of an input or output along an axis, which are numbered like
+ * `BackwardAfter.reads`, or at place -1 one of the size parameters of the region.
+ */
+export interface SizeSource {
+  readonly place: number;
+  readonly axis: number;
+}
+
 /** A backward program that reads inputs and outputs of a region. */
 export interface BackwardAfter {
   readonly program: Program;
   /** Values read before the gradients: k is input k of the region, the number of inputs plus k is output k. */
   readonly reads: readonly number[];
+  /** The sizes that it is passed. */
+  readonly sizes: readonly SizeSource[];
   /** The inputs of the region whose gradients it computes; others have none. */
   readonly gives: readonly number[];
 }

@@ -2,11 +2,12 @@ import * as attr from '../../base/attributes/attribute.js';
 import type { Dim } from '../../base/dim/index.js';
 import { GraphError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
-import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { bindProgram, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { checkArgument, valueRule } from '../../base/attributes/options.js';
-import { namedInputs, Program } from '../../ir/program.js';
+import { Program } from '../../ir/program.js';
 import { requireAt } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
+import type { SizeSource } from '../declare/backward.js';
 import {
   type DefaultTensor,
   type GradientContext,
@@ -22,12 +23,20 @@ export interface PreparedProgram {
   readonly backward: Program;
   /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
   readonly saved: readonly number[];
+  /** The sizes that backward is passed. */
+  readonly sizes: readonly SizeSource[];
   /** Outputs of `forward`. */
   readonly flows: readonly number[];
   /** Inputs of `forward` whose gradients were requested. */
   readonly wrt: readonly number[];
   /** Inputs among `wrt` that have a gradient. */
   readonly gives: readonly number[];
+}
+
+/** A program, and the sizes that it is passed. */
+export interface SizedProgram {
+  readonly program: Program;
+  readonly sizes: readonly Dim[];
 }
 
 const preparedProgram = valueRule(
@@ -40,16 +49,18 @@ const preparedProgram = valueRule(
 );
 
 const attributes = {
+  sizes: attr.passedSizes,
+  extents: attr.extentPairs,
   saved: attr.ints,
   flows: attr.ints,
   wrt: attr.ints,
   gives: attr.ints,
 } as const;
-const unprepared = { saved: [], flows: [], wrt: [], gives: [] };
+const unprepared = { sizes: [], extents: [], saved: [], flows: [], wrt: [], gives: [] };
 
 /**
  * @internal Runs a program on arrays and returns its outputs. Symbols of the program's input types are bound to the
- * sizes of the operands.
+ * sizes of the operands, and its size parameters to those that it is passed.
  *
  * A prepared backward is used when exactly its outputs have gradients and it covers the inputs that need one.
  * Otherwise (only some outputs are used, or a gradient of a gradient reaches a saved value) one is derived
@@ -58,7 +69,7 @@ const unprepared = { saved: [], flows: [], wrt: [], gives: [] };
  */
 export const call: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
-    program: Program | PreparedProgram,
+    program: Program | SizedProgram | PreparedProgram,
     ...inputs: readonly Input<T>[]
   ) => readonly T[]
 > = operator({
@@ -72,13 +83,19 @@ export const call: OperatorFunction<
     if (program instanceof Program) {
       return { inputs, attributes: unprepared, regions: [program] };
     }
+    if ('program' in program) {
+      const { program: body, sizes } = program;
+      return { inputs, attributes: { ...unprepared, sizes }, regions: [body] };
+    }
     checkArgument('call', 'program', program, preparedProgram);
-    const { forward, backward, saved, flows, wrt, gives } = program;
-    return { inputs, attributes: { saved, flows, wrt, gives }, regions: [forward, backward] };
+    const { forward, backward, saved, sizes, flows, wrt, gives } = program;
+    const extents = sizes.flatMap(({ place, axis }) => [place, axis]);
+    const attributes = { sizes: [], extents, saved, flows, wrt, gives };
+    return { inputs, attributes, regions: [forward, backward] };
   },
-  infer: ({ inputs, regions: [body], fresh, require }) => {
+  infer: ({ inputs, attributes, regions: [body], fresh, require }) => {
     if (body === undefined) throw new GraphError('there is no program to run', { op: 'call' });
-    const dims: Map<string, Dim> = bindTypes(namedInputs(body), inputs, 'call');
+    const dims = bindProgram<Dim>(body, inputs, attributes.sizes, 'call');
     const types = body.outputs.map(({ value }) => value.type);
     for (const [name, bounds] of symbolsOfTypes(types)) {
       if (!dims.has(name)) dims.set(name, fresh(name, bounds));
@@ -91,7 +108,7 @@ export const call: OperatorFunction<
     outputs,
     grads,
     needs,
-    attributes: { saved, flows, wrt, gives },
+    attributes: { sizes: passed, extents, saved, flows, wrt, gives },
     regions: [body, prepared],
     backwardAfter,
   }: GradientContext<T, AttributesOf<typeof attributes>>) => {
@@ -105,9 +122,10 @@ export const call: OperatorFunction<
     const {
       program,
       reads,
+      sizes,
       gives: given,
     } = fits
-      ? { program: prepared, reads: saved, gives }
+      ? { program: prepared, reads: saved, sizes: sourcesOf(extents), gives }
       : backwardAfter(
           body,
           needs,
@@ -115,9 +133,23 @@ export const call: OperatorFunction<
         );
     if (given.length === 0) return inputs.map(() => null);
     const held = [...inputs, ...outputs];
-    const made = call<T>(program, ...reads.map((k) => held[k]), ...flowing.map((k) => grads[k]!));
+    const sizeAt = ({ place, axis }: SizeSource): Dim =>
+      place < 0 ? passed[axis] : held[place].type.shape[axis];
+    const made = call<T>(
+      { program, sizes: sizes.map(sizeAt) },
+      ...reads.map((k) => held[k]),
+      ...flowing.map((k) => grads[k]!),
+    );
     return inputs.map((_, k) => (given.includes(k) ? made[given.indexOf(k)] : null));
   },
   lowering: { kind: 'inline' },
   samples: [],
 });
+
+function sourcesOf(extents: readonly number[]): readonly SizeSource[] {
+  const count = extents.length / 2;
+  return Array.from({ length: count }, (_, i) => ({
+    place: extents[2 * i],
+    axis: extents[2 * i + 1],
+  }));
+}

@@ -32,7 +32,7 @@ export function branchBackward(
     const { backward, saved } = splitJoint(request, 'none', false, {
       isHeld: (place) => place < inputs || isSettled[place - inputs],
       isKeepable: () => false,
-      isPassedSizes: true,
+      sizesBy: 'surroundings',
     });
     return { branch, program: backward, reads: saved, gives: request.gives };
   };

@@ -218,13 +218,15 @@ function backwardAfter(
     // Memory is not a constraint here: in one program, recomputed values may become shared.
     const request = differentiated(program, wrt, flows);
     const { gives } = request;
-    const { backward, saved } = splitJoint(request, 'none', false);
+    const { backward, saved, sizes } = splitJoint(request, 'none', false, { sizesBy: 'extents' });
     const there = program.inputs.length + program.outputs.length;
-    if (saved.every((k) => k < there)) return { program: backward, reads: saved, gives };
+    const isThere = saved.every((k) => k < there) && sizes.every(({ place }) => place < there);
+    if (isThere) return { program: backward, reads: saved, sizes, gives };
     // If it needs values that are neither recomputable nor saved, the whole program runs once more.
     const reached = program.inputs.map((_, k) => gives.includes(k));
     const whole = backwardProgram(program, reached, flows);
-    return { program: whole, reads: program.inputs.map((_, k) => k), gives };
+    const passed = program.sizes.map((_, axis) => ({ place: -1, axis }));
+    return { program: whole, reads: program.inputs.map((_, k) => k), sizes: passed, gives };
   });
 }
 

@@ -1,9 +1,10 @@
-import { type Bounds, type DimExpr, symbol } from '../../base/dim/index.js';
+import { type Bounds, type DimExpr, sameDim, symbol } from '../../base/dim/index.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { carrierOf, determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import type { SizeSource } from '../../ops/declare/backward.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { chooseSaved, type SavePolicy } from './keep.js';
@@ -30,6 +31,8 @@ export interface Split {
   readonly backward: Program;
   /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
   readonly saved: readonly number[];
+  /** With `extents`, the sizes that backward is passed, numbered like `saved`. */
+  readonly sizes: readonly SizeSource[];
 }
 
 /** Assumptions of a split, when not all inputs and outputs of forward are available to backward anyway. */
@@ -45,8 +48,11 @@ export interface SplitOptions {
   readonly isKeepable?: (value: Value) => boolean;
   /** Additional types whose dimensions backward must be able to determine. */
   readonly extraTypes?: readonly TensorType[];
-  /** True when backward is passed the sizes of its surroundings; else arrays tell them. Default false. */
-  readonly isPassedSizes?: boolean;
+  /**
+   * Source of the sizes that backward needs: `arrays` that it reads, or it is passed them: `extents` of the values
+   * of forward, or the `surroundings` know them. Default `arrays`.
+   */
+  readonly sizesBy?: 'arrays' | 'extents' | 'surroundings';
 }
 
 const nothing: SecondCopies = { nodes: new Set(), isApart: false };
@@ -64,7 +70,7 @@ export function splitJoint(
     isRepeatable = () => false,
     isKeepable,
     extraTypes = [],
-    isPassedSizes = false,
+    sizesBy = 'arrays',
   }: SplitOptions = {},
 ): Split {
   const ends = [...inputs, ...results.map(({ value }) => value)];
@@ -87,14 +93,17 @@ export function splitJoint(
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
-  const telling = isPassedSizes ? [] : held;
-  const { carriers, sizes } = sizesToSave(joint, made, telling, given, extraTypes);
+  const isPassed = sizesBy !== 'arrays';
+  const { carriers, sizes } = sizesToSave(joint, made, isPassed ? [] : held, given, extraTypes);
   const saved = [...values, ...carriers];
   const extra = saved.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
   const outputs = [...results, ...named(extra, results)];
-  const told = isPassedSizes ? [] : sizes;
-  const sizesPlace = told.length === 0 ? [] : [ends.length + extra.length];
+  const sources = new ForwardSizes([...places], joint.sizes, ends.length + extra.length);
+  const found = sizesBy === 'extents' ? sizes.map((size) => sources.of(size)) : [];
+  const told = isPassed ? sources.told : sizes;
+  const carried = isPassed ? [] : sizes;
+  const sizesPlace = carried.length === 0 ? [] : [ends.length + extra.length];
   return {
     forward: eliminateDeadCode(
       part(joint, {
@@ -108,8 +117,8 @@ export function splitJoint(
     ),
     backward: part(joint, {
       inputs: saved,
-      sizes: told,
-      takes: isPassedSizes ? sizes : [],
+      sizes: carried,
+      takes: isPassed ? sizes : [],
       seeds,
       belongs: (id) => id >= boundary,
       again: { nodes: again, isApart },
@@ -117,7 +126,38 @@ export function splitJoint(
       first: [...finders].map(({ node }) => node).filter((id) => again.has(id)),
     }),
     saved: [...saved.map((value) => places.get(value)!), ...sizesPlace],
+    sizes: found,
   };
+}
+
+/** Finds sizes among the extents of values of forward, and notes those that it has to tell by one more output. */
+class ForwardSizes {
+  readonly told: DimExpr[] = [];
+  readonly #places: readonly (readonly [value: Value, place: number])[];
+  readonly #parameters: readonly DimExpr[];
+  /** Place of the output that tells sizes. */
+  readonly #last: number;
+
+  constructor(
+    places: readonly (readonly [value: Value, place: number])[],
+    parameters: readonly DimExpr[],
+    last: number,
+  ) {
+    this.#places = places;
+    this.#parameters = parameters;
+    this.#last = last;
+  }
+
+  of(size: DimExpr): SizeSource {
+    for (const [{ type }, place] of this.#places) {
+      const axis = type.shape.findIndex((dim) => sameDim(dim, size));
+      if (axis >= 0) return { place, axis };
+    }
+    const parameter = this.#parameters.findIndex((each) => sameDim(each, size));
+    if (parameter >= 0) return { place: -1, axis: parameter };
+    // Behind the axis without elements.
+    return { place: this.#last, axis: this.told.push(size) };
+  }
 }
 
 /** The forward results that reveal data-dependent sizes, in program order. */

@@ -2,9 +2,8 @@ import { sameDim, symbolsOf } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import { determinedSymbols } from '../../ir/bind.js';
 import type { Output, Program, Value } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
+import { unread } from '../rewrite/unread.js';
 import { nodesBehind } from '../../ir/behind.js';
 import { build, editLoopSites, type LoopOperand, type Loop, type CarriedValue } from './loop.js';
 import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
@@ -66,11 +65,6 @@ function withoutDead(
     }),
     ...made.rest,
   ];
-}
-
-/** A placeholder of a type, for a result that is not read. */
-function unread(into: Program, { dtype, shape }: TensorType): Value {
-  return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
 }
 
 /** By region of a loop, the nodes that live values need. */

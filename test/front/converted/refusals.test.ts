@@ -26,6 +26,19 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /\bs differs where the test in line 1 is false/,
     eager: 6,
   },
+  'a text in an object that differs': {
+    code: `const o = { p: [a, { s: 'a' }], q: a }; if (a.greater(1)) { o.p[1].s = 'bc'; o.q = a; } return a.mul(o.p[1].s.length);`,
+    error: 'KAON_TRACE',
+    problem: /\bo\.p\[1\]\.s differs where the test in line 1 is false/,
+    eager: 6,
+  },
+  'a member that changes its shape': {
+    code: `const o = { p: [a], q: a }; while (o.q.less(9)) { o.q = o.q.add(1); o.p[0] = kn.stack([o.q, o.q]); } return o.p[0].sum();`,
+    error: 'KAON_SHAPE',
+    problem: /\bo\.p\[0\] has another shape after an iteration/,
+    advice: /keep its shape/,
+    eager: 18,
+  },
   'a function that differs': {
     code: `let f = (x) => x; if (a.greater(1)) f = (x) => x.mul(2); return f(a);`,
     error: 'KAON_TRACE',
@@ -41,7 +54,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   'a variable without a value where a test holds': {
     code: `let y; if (a.greater(5)) {} else y = a; return y;`,
     error: 'KAON_TRACE',
-    problem: /\by has no value where it is true, and is used afterwards/,
+    problem: /\by has no value where the test in line 1 is true, and is used afterwards/,
     eager: 3,
   },
   'a variable without a value where a loop does not run': {
@@ -241,7 +254,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   'a list in an object that a path replaces': {
     code: `const o = { l: [a] }; while (a.greater(1)) { a = a.div(2); o.l.push(a); if (a.less(0.9)) o.l = [a]; } return kn.stack(o.l).sum();`,
     error: 'KAON_TRACE',
-    problem: /\bo differs/,
+    problem: /\bo\.l differs/,
     eager: 0.75,
   },
   'a jump out of try with finally': {

@@ -41,6 +41,10 @@ const programs: Readonly<Record<string, string>> = {
   'a path that returns': 'const s = { n: 0 }; const f = (t) => { t.n++; }; for (const r of rows) { f(s); if (r.sum().greater(8)) return a.mul(s.n); } return a.sub(s.n);',
   'destructuring': 'const s = { p: a, q: a.mul(2) }; const swap = (t) => { [t.p, t.q] = [t.q, t.p]; }; while (s.p.greater(1)) { swap(s); s.p = s.p.div(3); } return s.p.add(s.q.mul(2));',
   'a key that is computed': 'const s = { p: a, q: a.mul(2) }; const f = (t, k) => { t[k] = t[k].add(1); t[k] = t[k].mul(2); }; for (const k of ["p", "q"]) if (a.greater(k === "p" ? 5 : 1)) f(s, k); return s.p.add(s.q);',
+  'instances and maps in an object that is state': 'class M { k = 2; } const s = { net: new M(), h: a, m: new Map([[1, a]]), t: { f: "x" } }; while (s.h.greater(1)) s.h = s.h.div(s.net.k).mul(s.t.f.length); return s.h.add(s.m.get(1));',
+  'accessors of an object that is state': 'const o = { base: a, get twice() { return this.base.greater(2) ? this.base.mul(2) : this.base; }, set twice(v) { this.base = v.mul(0.5); } }; while (o.twice.less(100)) o.twice = o.twice.mul(3).add(1); return o.base;',
+  'an object with accessors in an object that is state': 'const o = { h: a, in: { b: a, get c() { return this.b.mul(2); } } }; while (o.h.less(100)) { o.h = o.h.mul(3).add(1); o.in.b = o.in.c.add(1); } return o.h.add(o.in.c);',
+  'a member that is a number on one path and an array on the other': 'const o = { v: 0, w: a }; if (a.greater(5)) o.v = a; else o.w = 3; for (const r of rows) { if (r.sum().less(4)) o.v = r.sum(); } return a.add(o.v).mul(o.w);',
   'a list in an object, by a helper': 'const s = { l: [a], h: a }; const keep = (t, x) => { t.l.push(x); t.h = x; }; for (const r of rows) { if (r.sum().less(4)) keep(s, s.h.add(r.sum())); } return kn.stack(s.l).mul(s.h);',
 }; // prettier-ignore
 

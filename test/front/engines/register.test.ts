@@ -292,3 +292,22 @@ test('a backend without what it needs, and a name that nobody has, are refused',
   kn.registerBackend({ name: asked, supports: (() => 1) as never, compile: () => () => [] });
   assert.throws(() => kn.hybridize(product, { backend: asked })(x), /answered something else/);
 });
+
+test('calls with sizes that no operand tells stay here', () => {
+  const asked: string[] = [];
+  const own = engine({
+    supports: ({ op, inputs }) => {
+      asked.push(...inputs.map(({ shape }) => `${op} [${shape.join(', ')}]`));
+      return true;
+    },
+  });
+  const step = (a: kn.NDArray): kn.NDArray => {
+    const kept = a.booleanMask(a.sum(1).greater(0));
+    return kept.slice([0, 1]).matmul(w);
+  };
+  const expected = step(x).tolist();
+  assert.deepEqual(kn.hybridize(step, { backend: own.name })(x).tolist(), expected);
+  assert.ok(asked.length > 0);
+  // `min(1, n)` does not say what n is.
+  assert.deepEqual(asked.filter((types) => types.includes('min(')), []); // prettier-ignore
+});

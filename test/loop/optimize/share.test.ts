@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { interpret } from '../../../src/loop/interpret/interpret.js';
 import * as e from '../../../src/loop/language/build.js';
 import type { Expr, Stmt } from '../../../src/loop/language/nodes.js';
 import { children, ownExprs, ownStmts } from '../../../src/loop/language/visit.js';
+import { parseKernel } from '../../../src/loop/language/parse.js';
 import { share } from '../../../src/loop/optimize/share.js';
 import { kernelText } from '../../../src/loop/language/text.js';
 import { assertBecomes } from '../before-after.js';
@@ -289,5 +291,27 @@ describe('share', () => {
     assert.ok(Math.max(...heights.values()) <= 64);
     // Every operation is still there, once.
     assert.equal(operations, 3000);
+  });
+
+  it('computes nothing undefined for a loop in a loop that does nothing', () => {
+    for (const [begin, end, isRun] of [
+      [0, 1, true],
+      [5, 5, false],
+      [5, 3, false],
+      [-2, -3, false],
+    ] as const) {
+      const kernel = parseKernel(`kernel k(o: i32[], n: i32, m: i32) {
+        for i in 0..n { for j in ${begin}..${end} { o[i] = 8 / m } } }`);
+      const module = e.moduleOf([share(kernel)]);
+      const run = (n: number, m: number): readonly number[] => {
+        const memory = new ArrayBuffer(8);
+        interpret(module, memory, 'k', [0, n, m]);
+        return [...new Int32Array(memory)];
+      };
+      assert.deepEqual(run(2, 2), isRun ? [4, 4] : [0, 0]);
+      assert.deepEqual(run(0, 0), [0, 0]);
+      if (isRun) assert.throws(() => run(1, 0), /division by zero/);
+      else assert.deepEqual(run(2, 0), [0, 0]);
+    }
   });
 });

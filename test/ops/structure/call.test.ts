@@ -66,7 +66,15 @@ test('operands that do not fit are refused with the name of the input', () => {
   assert.throws(() => call<Value>(body, a, c), (error) => refused(error, DTypeError)); // prettier-ignore
   assert.throws(() => call<Value>(body, a), GraphError);
   assert.throws(
-    () => program.append(call.declaration, [a], { saved: [], flows: [], wrt: [], gives: [] }),
+    () =>
+      program.append(call.declaration, [a], {
+        sizes: [],
+        extents: [],
+        saved: [],
+        flows: [],
+        wrt: [],
+        gives: [],
+      }),
     GraphError,
   );
   assert.equal(program.graph.nodeCount, before);

@@ -103,7 +103,8 @@ export function runJoint(
   const made = run(joint.forward, inputs);
   const held = [...inputs, ...made];
   const given = [...joint.saved.map((place) => held[place]), ...seeds];
-  return { outputs: made.slice(0, joint.outputs), grads: run(joint.backward, given) };
+  const sizes = joint.sizes.map(({ place, axis }) => held[place].shape[axis]);
+  return { outputs: made.slice(0, joint.outputs), grads: run(joint.backward, given, sizes) };
 }
 
 /** What backward gives of gradients that one program gives all of, and those it says are none. */

@@ -1,12 +1,12 @@
 import { type Dim, substituteDim } from '../../../src/base/dim/index.js';
 import { allocate } from '../../../src/base/dtype.js';
 import { encodeAttributes, mapAttributeDims } from '../../../src/base/attributes/schema.js';
-import { bindShapes, bindTypes, substituteType } from '../../../src/ir/bind.js';
+import { bindProgram, bindShapes, substituteType } from '../../../src/ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir/program.js';
 import { concat, stack } from '../../../src/ops/movement/concat.js';
 import { fill } from '../../../src/ops/movement/fill.js';
 import { slice } from '../../../src/ops/movement/slice.js';
-import { declarationOf } from '../../../src/ops/declare/facets.js';
+import { declarationOf, sizesPassedBy } from '../../../src/ops/declare/facets.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import type { Executable, Operand } from '../../../src/runtime/execution/executable.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
@@ -30,26 +30,39 @@ export interface Unrolled {
 }
 
 /** Runs a program on arrays, writing down its iterations one after the other. */
-export function unroll(program: Program, inputs: readonly Operand[]): Unrolled {
+export function unroll(
+  program: Program,
+  inputs: readonly Operand[],
+  sizes: readonly number[] = [],
+): Unrolled {
   const into = new Program();
   const both = inputs.map((array, k) => {
     const { name } = namedInputs(program)[k];
     const value = into.variable(name, { dtype: array.storage.dtype, shape: array.shape });
     return { array, value };
   });
-  const outputs = walk(program, both, into);
+  const outputs = walk(program, both, into, sizes);
   into.setOutputs(outputs.map(({ value }, k) => ({ name: program.outputs[k].name, value })));
   return { outputs: outputs.map(({ array }) => array), program: into };
 }
 
 /** Runs a program on arrays. */
-export function run(program: Program, inputs: readonly Operand[]): readonly Operand[] {
-  return unroll(program, inputs).outputs;
+export function run(
+  program: Program,
+  inputs: readonly Operand[],
+  sizes: readonly number[] = [],
+): readonly Operand[] {
+  return unroll(program, inputs, sizes).outputs;
 }
 
-function walk(program: Program, inputs: readonly Both[], into: Program): readonly Both[] {
+function walk(
+  program: Program,
+  inputs: readonly Both[],
+  into: Program,
+  passed: readonly Dim[] = [],
+): readonly Both[] {
   const types = inputs.map(({ value }) => value.type);
-  const sizes: Map<string, Dim> = bindTypes<Dim>(namedInputs(program), types, 'walk');
+  const sizes = bindProgram(program, types, passed, 'walk');
   const results: (readonly Both[])[] = [];
   let input = 0;
   for (const id of program.graph.nodes()) {
@@ -89,10 +102,10 @@ function runCall(node: CallNode, operands: readonly Both[], into: Program): read
   const { lowering } = declarationOf(node.op);
   switch (lowering.kind) {
     case 'inline':
-      return walk(node.regions[0], operands, into);
+      return walk(node.regions[0], operands, into, sizesPassedBy(node));
     case 'branch': {
       const [predicate, ...captures] = operands;
-      return walk(node.regions[truth(predicate) ? 0 : 1], captures, into);
+      return walk(node.regions[truth(predicate) ? 0 : 1], captures, into, sizesPassedBy(node));
     }
     case 'foreach': {
       const { data, states, reverse, counted } = lowering.loop(node.attributes);

@@ -23,7 +23,11 @@ function runJoint(joint: JointProgram, inputs: readonly Plain[], grads: readonly
   const held = [...inputs, ...outputs];
   return {
     outputs: outputs.slice(0, joint.outputs),
-    grads: evaluate(joint.backward, [...joint.saved.map((k) => held[k]), ...grads]),
+    grads: evaluate(
+      joint.backward,
+      [...joint.saved.map((k) => held[k]), ...grads],
+      joint.sizes.map(({ place, axis }) => held[place].shape[axis]),
+    ),
   };
 }
 
@@ -74,6 +78,8 @@ test('a dimension that backward needs comes along even when no value is read', (
   const joint = jointProgram(program, [true]);
   const { grads } = runJoint(joint, [x], [plain([], [7])]);
   assert.deepEqual(grads, [plain([3, 2], [7, 7, 7, 7, 7, 7])]);
+  assert.deepEqual(joint.saved, [], 'no array is kept for its shape');
+  assert.deepEqual(joint.backward.sizes.map(String), ['n']);
 });
 
 test('of an array whose size alone backward needs, the size is saved', () => {
@@ -82,12 +88,15 @@ test('of an array whose size alone backward needs, the size is saved', () => {
   const mask = program.variable('mask', { dtype: 'bool', shape: [n] });
   const found = booleanMask<Value>(x, mask);
   program.setOutputs([{ name: 'total', value: sum(found) }]);
-  const { forward, backward, saved } = jointProgram(program, [true, false]);
+  const { forward, backward, saved, sizes } = jointProgram(program, [true, false]);
   verify(forward);
   verify(backward);
   const extra = forward.outputs.slice(1).map(({ value }) => typeToString(value.type));
   assert.deepEqual(extra, [`bool[0, ${String(found.type.shape[0])}]`]);
-  assert.ok(saved.includes(3), 'two inputs and one output precede it');
+  assert.ok(!saved.includes(0), 'the array is not read');
+  const passed = Object.fromEntries(backward.sizes.map(({ key }, i) => [key, sizes[i]]));
+  // Two inputs and one output precede the one that tells it.
+  assert.deepEqual(passed[String(found.type.shape[0])], { place: 3, axis: 1 });
   assert.ok(calls(forward).includes('booleanMask'), 'which decides the size');
 });
 

@@ -5,6 +5,7 @@ import { DeviceError } from '../../../src/base/errors.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import { Device } from '../../../src/runtime/memory/device.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { Residence, Residents } from '../../../src/runtime/memory/residents.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
 import { programOf } from '../../support/programs.js';
 
@@ -198,4 +199,70 @@ test('memory is scrambled for results, too', () => {
   const device = new Device();
   const address = device.scrambled(() => device.takeForResult(64));
   assert.deepEqual(device.view('uint8', address, 64), new Uint8Array(64).fill(0xff));
+});
+
+test('what a run uses stays until its end, whatever memory is asked for meanwhile', () => {
+  const released: number[] = [];
+  const residents = new Residents(
+    {
+      release: (address) => void released.push(address),
+      view: (_, address, count) => new Float32Array(count).fill(address),
+    },
+    100,
+  );
+  const add = (address: number, isOnly = false): Residence =>
+    residents.add(new Residence(residents, 'float32', 10, address, isOnly)).residence;
+  residents.begin();
+  const [first, second, third] = [add(1), add(2), add(3)];
+  assert.equal(residents.evict(), false);
+  assert.deepEqual([residents.count, residents.bytes, released.length], [3, 120, 0]);
+  // Three of them are more than the budget.
+  residents.end();
+  assert.deepEqual(released, [1]);
+  assert.equal(first.address, -1);
+  residents.begin();
+  residents.use(second);
+  assert.equal(residents.evict(), true);
+  assert.deepEqual(released, [1, 3]);
+  assert.equal(third.address, -1);
+  assert.equal(residents.evict(), false);
+  residents.end();
+  assert.equal(residents.evict(), true);
+  assert.equal(residents.evict(), false);
+  assert.deepEqual([residents.count, residents.bytes], [0, 0]);
+});
+
+test('what only the device has is saved before its memory is given away', () => {
+  const residents = new Residents(
+    { release: () => {}, view: (_, address, count) => new Float32Array(count).fill(address) },
+    1000,
+  );
+  const { residence } = residents.add(new Residence(residents, 'float32', 3, 7, true));
+  assert.equal(residence.saved, null);
+  assert.equal(residents.evict(), true);
+  assert.deepEqual([...residence.elements], [7, 7, 7]);
+  assert.deepEqual([...residence.fetch()], [7, 7, 7]);
+  assert.equal(residence.saved, null);
+  const copied = residents.add(new Residence(residents, 'float32', 3, 8, true)).residence;
+  assert.deepEqual([...copied.fetch()], [8, 8, 8]);
+  assert.equal(copied.isOnly, false);
+  assert.equal(residents.evict(), true);
+  assert.equal(copied.saved, null, 'the host has it already');
+});
+
+test('a smaller budget is kept to at once', () => {
+  const released: number[] = [];
+  const memory = {
+    release: (address: number) => void released.push(address),
+    view: (_: unknown, address: number, count: number) => new Float32Array(count).fill(address),
+  };
+  const residents = new Residents(memory, 1000);
+  for (let address = 1; address <= 5; address++) {
+    residents.add(new Residence(residents, 'float32', 10, address, false));
+  }
+  residents.budget = 80;
+  assert.deepEqual(released, [1, 2, 3]);
+  residents.budget = 0;
+  assert.deepEqual(released, [1, 2, 3, 4, 5]);
+  assert.equal(residents.bytes, 0);
 });

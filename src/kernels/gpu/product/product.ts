@@ -1,10 +1,17 @@
 import type { Stmt } from '../../../loop/language/nodes.js';
+import { known, withConstants } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { isThin, thinProduct } from './few.js';
 import { tileFor } from './tile.js';
 import { tiledProduct } from './tiled.js';
 
-/** The workgroups of a contraction. */
-export function groupedProduct(spec: Contraction): Stmt {
-  return isThin(spec) ? thinProduct(spec) : tiledProduct(spec, tileFor(spec));
+/** Terms of a sum below which one invocation adds them up as fast as several that have to meet. */
+const fewTerms = 32;
+
+/** The workgroups of a contraction; null where an invocation for each result is as good. */
+export function groupedProduct(given: Contraction): Stmt | null {
+  const [batch, m, n, k] = [given.batch, given.m, given.n, given.k].map(withConstants);
+  const spec = { ...given, batch, m, n, k };
+  if (!isThin(spec)) return tiledProduct(spec, tileFor(spec));
+  return (known(spec.k) ?? Infinity) < fewTerms ? null : thinProduct(spec);
 }

@@ -48,7 +48,7 @@ class Rows {
   readonly #folded: ReadonlySet<number>;
   readonly #wide: ReadonlySet<Value>;
   /** The row buffer of each buffered value. */
-  readonly #waiting: Map<Value, Waiting> = new Map();
+  readonly #waiting: ReadonlyMap<Value, Waiting>;
   /** Division of a row among invocations; null where one has all of it. */
   readonly #shape: GroupShape | null;
   /** Number of elements in a row. */
@@ -73,6 +73,8 @@ class Rows {
       isDivided && target.isGrid === true
         ? groupShape({ folded: row, kept, isRow: true }, this.#stateBytes())
         : null;
+    const waiting = this.#stages.flatMap(({ keeps }) => keeps);
+    this.#waiting = new Map(waiting.map((value) => [value, this.#wait(value)]));
   }
 
   nest(): Stmt {
@@ -146,14 +148,14 @@ class Rows {
       const { dtype, shape } = value.type;
       given.set(value, memoryAccess(dtype, this.#scope.shape(shape), buffer!));
     }
-    for (const value of keeps) given.set(value, this.#wait(value));
+    for (const value of keeps) given.set(value, this.#waiting.get(value)!);
   }
 
   #foldOf(frame: FoldLoops, stage: RowStage, given: ReadonlyMap<Value, Access>): FoldStage {
     const scope = this.#scope.giving(new Map(given));
     const parts = partsOf(scope, stage.anchors, this.#count);
     const sinks: readonly (readonly [Value, Sink])[] = [
-      ...stage.keeps.map((value) => [value, this.#wait(value)] as const),
+      ...stage.keeps.map((value) => [value, this.#waiting.get(value)!] as const),
       ...stage.stores.map((value) => [value, this.#scope.sink(value)] as const),
     ];
     const beside = sinks.map(([value, sink]) =>
@@ -217,12 +219,6 @@ class Rows {
 
   /** A row buffer, read and written as if it were the whole value. */
   #wait(value: Value): Waiting {
-    let waiting = this.#waiting.get(value);
-    if (waiting === undefined) this.#waiting.set(value, (waiting = this.#rowBuffer(value)));
-    return waiting;
-  }
-
-  #rowBuffer(value: Value): Waiting {
     const { dtype, shape } = value.type;
     const { partials } = this.#shape ?? { partials: 1 };
     // Each invocation keeps the elements that it looks at, of which one in `partials` is its own.

@@ -82,7 +82,7 @@ describe('products by workgroups', () => {
       const expected = productOf(numbersOf(x), numbersOf(y), m, n, k);
       assert.deepEqual(numbersOf(found), expected, `${m} ${k} ${n}`);
     }
-    assert.ok(grid.backend.launchesOfWorkgroups >= sizes.length - 2);
+    assert.ok(grid.backend.launchesOfWorkgroups >= sizes.length - 5);
   });
 
   it('are right where sizes are known at run time only', async () => {

@@ -1,6 +1,6 @@
 import { noteFields } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { type OutsideRead, outsideHolder } from '../fields/outside.js';
+import { type OutsideRead, outsideHolder } from './outside.js';
 
 /** Limit of guarded instances of one function in one trace: others are compared as other code is. */
 const mostInstances = 64;
