@@ -1,7 +1,6 @@
-import { graphDirective } from '../../base/directive.js';
-import { checkPredicate } from '../../ops/control/body.js';
+import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { choose, isCapturedTest, trackedChanges, truth } from './choose.js';
+import { choose, isCapturedTest, predicateOf, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -14,7 +13,7 @@ import {
   type PathContinuation,
 } from './completion.js';
 import { subject } from './host.js';
-import { op as operator } from './numbers.js';
+import { asNumber, isInt32, op as operator } from './numbers.js';
 import { arePathsMeeting, type Variables, whilePathsMeet } from './variables.js';
 
 /* Statements and expressions with two ways to go on. */
@@ -92,16 +91,24 @@ function meeting(
   return apart({ run, changes: next.changes });
 }
 
-/** `test ? a : b`, as a value. */
+/** `test ? a : b`, as a value. `isInteger`: both are integer literals, or such choices. */
 export function pick(
   site: string,
   test: unknown,
   consequent: () => unknown,
   alternate: () => unknown,
   variables?: Variables,
+  isInteger: boolean = false,
 ): unknown {
   if (!isCapturedTest(test)) return truth(test) ? consequent() : alternate();
-  const given = (value: () => unknown) => (): Completion => ({ kind: 'return', value: value() });
+  const valueOfArm = (value: unknown): unknown =>
+    isInteger && typeof value === 'number' && isInt32(value)
+      ? asNumber(array(value, { dtype: 'int32' }))
+      : value;
+  const given = (value: () => unknown) => (): Completion => ({
+    kind: 'return',
+    value: valueOfArm(value()),
+  });
   return valueOf(
     choose(test, [given(consequent), given(alternate)], trackedChanges(variables, undefined), site),
   );
@@ -136,8 +143,7 @@ export function or(
 /** `!a`. */
 export function not(value: unknown): unknown {
   if (!isCapturedTest(value)) return !truth(value);
-  checkPredicate(graphDirective, 'the test', value.type);
-  return value.logicalNot();
+  return predicateOf(value).logicalNot();
 }
 
 /** Continues where an end is normal, or goes on with a loop; other ends stay. */
@@ -220,12 +226,12 @@ export function select(
 }
 
 function isEqual(value: unknown, expected: unknown, site: string): unknown {
-  const array = [value, expected].find((each) => each instanceof NDArray);
-  if (isCapturedTest(array)) {
-    const other = array === value ? expected : value;
+  const tensor = [value, expected].find((each) => each instanceof NDArray);
+  if (isCapturedTest(tensor)) {
+    const other = tensor === value ? expected : value;
     const isComparable = typeof other === 'number' || typeof other === 'boolean';
-    if (other instanceof NDArray) return array.equal(other);
-    return isComparable ? array.equal(Number(other)) : false;
+    if (other instanceof NDArray) return tensor.equal(other);
+    return isComparable ? tensor.equal(Number(other)) : false;
   }
   return operator('===', subject(value, site), subject(expected, site));
 }

@@ -12,6 +12,7 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
+import { isNumberArray } from './numbers.js';
 import { decided, isDecided } from './path.js';
 import { addPushed, checkEntries } from './row-list.js';
 import { BranchRows, type PushedRows } from './rows.js';
@@ -51,6 +52,15 @@ export function retracing<R>(variables: readonly Variables[], trace: (wanted: Wa
   }
 }
 
+/** An array as a test: a number of the user's is true where JavaScript takes it for true. */
+export function predicateOf(test: NDArray): NDArray {
+  const isNumber = isNumberArray(test) && test.dtype !== 'bool';
+  // NaN is false, and is not equal to itself.
+  const decides: NDArray = isNumber ? test.notEqual(0).logicalAnd(test.equal(test)) : test;
+  checkPredicate(graphDirective, 'the test', decides.type);
+  return decides;
+}
+
 /** Two paths, of which an array chooses one; the variables they change get what the chosen one gives them. */
 export function choose(
   test: NDArray,
@@ -59,14 +69,14 @@ export function choose(
   site: string,
   mayLack: boolean = false,
 ): Completion {
-  checkPredicate(graphDirective, 'the test', test.type);
+  const decides = predicateOf(test);
   return retracing(variables, (wanted) => {
     const [first, second] = paths;
     const tracking = Tracking.of(wanted);
     const all = [...variables, ...tracking.variables];
     return orders.get(wanted)?.isSwapped === true
-      ? attempt(test.logicalNot(), [second, first], all, site, wanted, mayLack, tracking)
-      : attempt(test, paths, all, site, wanted, mayLack, tracking);
+      ? attempt(decides.logicalNot(), [second, first], all, site, wanted, mayLack, tracking)
+      : attempt(decides, paths, all, site, wanted, mayLack, tracking);
   });
 }
 

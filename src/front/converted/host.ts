@@ -27,6 +27,7 @@ const generalAdvice =
 const advices: Readonly<Record<string, string>> = {
   await: 'wait before the test, const value = await ..., and decide by an array afterwards',
   yield: 'compute an array in the branch or loop, and yield it afterwards',
+  'the default of a parameter': 'give the parameter its default in the body, by an if',
   try: 'put the branch or loop into the try instead',
   'throw inside of try': 'assign a variable there, and throw after the try',
   'a jump out of try': 'assign a variable there, and jump after the try',
@@ -71,40 +72,6 @@ export function subject(value: unknown, site: string, construct = 'a switch'): u
   if (mode.capture !== null) throw undecidable(construct, site);
   const element = value.item();
   return typeof element === 'bigint' ? Number(element) : element;
-}
-
-/** `object[key] ||= value` and `object[key] &&= value`. */
-export function assignMember(
-  operator: '||' | '&&',
-  object: unknown,
-  key: unknown,
-  value: () => unknown,
-  site: string,
-): unknown {
-  const members = object as Record<PropertyKey, unknown>;
-  const name = key as PropertyKey;
-  return assignPlace(
-    operator,
-    members,
-    () => members[name],
-    (_, assigned) => (members[name] = assigned),
-    value,
-    site,
-  );
-}
-
-/** The same for a member that only syntax can name: `read` and `write` do so, for an object or a key. */
-export function assignPlace<T>(
-  operator: '||' | '&&',
-  subject: T,
-  read: (subject: T) => unknown,
-  write: (subject: T, value: unknown) => unknown,
-  value: () => unknown,
-  site: string,
-): unknown {
-  const old = read(subject);
-  const isKept = Boolean(test(old, site, `${operator}= of this member`)) === (operator === '||');
-  return isKept ? old : write(subject, value());
 }
 
 /**

@@ -1,13 +1,26 @@
 /** Functions that converted code calls. Not for users: `kaon/source` writes the calls. */
 /** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
 export { mode } from '../core/mode.js';
-export { assignMember, assignPlace, caught, guard, rows, subject, test } from './host.js';
+export { caught, guard, rows, subject, test } from './host.js';
 export { before, hostOnly, op, step, unary } from './numbers.js';
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
 export { and, branch, labeled, not, or, pick, select } from './branch.js';
 export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './path.js';
-export { beforeMember, changing, setMember, stepMember, target, update } from './tracking.js';
+export {
+  assignAll,
+  assignMember,
+  assignPlace,
+  beforeMember,
+  changing,
+  setMember,
+  setPlace,
+  stepMember,
+  stepPlace,
+  target,
+  update,
+  updatePlace,
+} from './tracking.js';
 export { collection, made } from './row-list.js';
 export { each, loop } from './loops.js';
 export { reads } from '../fields/reads.js';

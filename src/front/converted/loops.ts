@@ -1,11 +1,10 @@
 import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
-import { checkPredicate } from '../../ops/control/body.js';
 import { array } from '../arrays/creation.js';
 import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach, whileLoop } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
-import { choose, codeOf, isCapturedTest, returnEntry, retracing, trackedChanges, truth } from './choose.js'; // prettier-ignore
+import { choose, codeOf, isCapturedTest, predicateOf, returnEntry, retracing, trackedChanges, truth } from './choose.js'; // prettier-ignore
 import {
   breakOf,
   codesOf,
@@ -112,10 +111,7 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
 }
 
 function asTest(value: unknown): NDArray {
-  if (isCapturedTest(value)) {
-    checkPredicate(graphDirective, 'the test', value.type);
-    return value.reshape([]);
-  }
+  if (isCapturedTest(value)) return predicateOf(value).reshape([]);
   return array(truth(value), { dtype: 'bool' });
 }
 

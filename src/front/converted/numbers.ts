@@ -113,15 +113,34 @@ function native(operator: string, left: unknown, right: unknown): unknown {
 }
 
 /** A value that only the host can use: an index of a list, or a part of a text. */
-export function hostOnly(value: unknown, site: string): unknown {
+export function hostOnly(
+  value: unknown,
+  site: string,
+  use: string = 'an index or a part of a text',
+): unknown {
   if (!isNumberArray(value)) return value;
-  throw new TraceError('a number that a captured array decides is an index or a part of a text', {
+  throw new TraceError(`a number that a captured array decides is ${use}`, {
     op: graphDirective,
     expected: 'a number that is known while the code is captured',
     actual: typeToString(value.type),
-    advice: 'index an array with it, by take or slice, or compute with it',
+    advice: adviceFor(use),
     ...placeOf(site),
   });
+}
+
+/** Functions of `Math` whose operators have other names. */
+const operatorNames: Readonly<Record<string, string>> = { max: 'maximum', min: 'minimum' };
+
+function adviceFor(use: string): string {
+  const name = /^an argument of Math\.(.*)$/.exec(use)?.[1];
+  if (name !== undefined) {
+    const operator = operatorNames[name] ?? name;
+    if (operator in operators) return `use the operator: kn.${operator}`;
+  }
+  if (use.startsWith('an operand of')) {
+    return 'use arithmetic: kn.floor or kn.trunc in place of | 0, *, / and % by powers of 2 in place of shifts and masks';
+  }
+  return 'index an array with it, by take or slice, or compute with it';
 }
 
 /** `-value` and `+value`. */

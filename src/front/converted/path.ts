@@ -24,12 +24,22 @@ export interface TracedPath {
   readonly root: Capture | null;
 }
 
+/** A member that only syntax can name: a private one. */
+export interface SyntacticMember {
+  readonly read: (object: never) => unknown;
+  readonly write: (object: never, value: unknown) => unknown;
+  /** Its name and its class. */
+  readonly slot: string;
+}
+
+export type MemberKey = PropertyKey | SyntacticMember;
+
 /** Objects whose members a path changes. */
 export interface PathObjects {
   /** True for an object that variables of the construct hold. */
   readonly isHeld: (object: object) => boolean;
   /** Sees to a member of another one: false for an object that was made on the path. */
-  readonly track: (object: object, key: PropertyKey | null, site: string) => boolean;
+  readonly track: (object: object, key: MemberKey | null, site: string) => boolean;
   /**
    * Ends the path. `isReached`: its end is reached.
    * @throws Retrace where it has changed members that were not known.

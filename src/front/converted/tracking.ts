@@ -1,8 +1,16 @@
 import { mode } from '../core/mode.js';
 import { containerOf } from './containers.js';
-import { undecidable } from './host.js';
+import { test, undecidable } from './host.js';
 import { before, op, step } from './numbers.js';
-import { currentPath, isDecided, makerOf, outermost, type PathObjects, undecided } from './path.js';
+import {
+  currentPath,
+  isDecided,
+  makerOf,
+  type MemberKey,
+  outermost,
+  type PathObjects,
+  undecided,
+} from './path.js';
 import { Retrace, type Wanted } from './values.js';
 import type { Saved, Variables } from './variables.js';
 
@@ -22,7 +30,7 @@ export class Tracking {
   readonly #met = new WeakMap<object, number>();
   /** Places at which a path has met unknown objects in the trace before, in their order. */
   readonly #notes = new Map<string, readonly string[]>();
-  readonly #keys = new WeakMap<object, Set<PropertyKey>>();
+  readonly #keys = new WeakMap<object, Set<string>>();
   readonly #members: { readonly variables: Variables; readonly initial: unknown }[] = [];
   #trace = 0;
 
@@ -62,13 +70,15 @@ export class Tracking {
         if (met < this.#trace) {
           // An earlier trace has met it, so it was there before the path.
           if (key === null) throw undecidable('a change of an object', site, stateAdvice);
+          if (ArrayBuffer.isView(object))
+            throw undecidable('a change of a typed array', site, stateAdvice);
           if (this.#addMember(object, key)) {
             isComplete = false;
             undo.push(undoing(object, key));
           }
           return true;
         }
-        const note = `${site} ${String(key)}`;
+        const note = `${site} ${key === null ? '' : idOf(key)}`;
         if (before[notes.length] === note) own.add(object);
         else {
           isComplete = false;
@@ -88,28 +98,31 @@ export class Tracking {
   }
 
   /** False for a member that is known. */
-  #addMember(object: object, key: PropertyKey): boolean {
-    const keys = this.#keys.get(object) ?? new Set<PropertyKey>();
+  #addMember(object: object, key: MemberKey): boolean {
+    const keys = this.#keys.get(object) ?? new Set<string>();
     this.#keys.set(object, keys);
-    if (keys.has(key)) return false;
-    keys.add(key);
+    const id = idOf(key);
+    if (keys.has(id)) return false;
+    keys.add(id);
     const variables = memberVariable(object as Members, key);
     this.#members.push({ variables, initial: variables.get()[0] });
     return true;
   }
 }
 
-/** Gives a member its present value again. */
-function undoing(object: object, key: PropertyKey): () => void {
-  const members = object as Members;
-  const [wasThere, value] = [Object.hasOwn(object, key), members[key]];
-  return () => {
-    if (wasThere) members[key] = value;
-    else delete members[key];
-  };
+type Members = Record<PropertyKey, unknown>;
+
+/** A text that tells members of an object apart; private ones of several classes may have one name. */
+function idOf(key: MemberKey): string {
+  return typeof key === 'object' ? key.slot : `${typeof key} ${String(key)}`;
 }
 
-type Members = Record<PropertyKey, unknown>;
+/** Gives a member its present value again. */
+function undoing(object: object, key: MemberKey): () => void {
+  const { get, set } = memberVariable(object as Members, key);
+  const [value] = get();
+  return () => set([value]);
+}
 
 function objectsIn(members: Saved['members'][number]): readonly object[] {
   if (members === null) return [];
@@ -117,17 +130,33 @@ function objectsIn(members: Saved['members'][number]): readonly object[] {
 }
 
 /** A member of an object as a variable. */
-function memberVariable(object: Members, key: PropertyKey): Variables {
-  const wasThere = key in object;
-  const name = `${nameOf(object)}${typeof key === 'string' && !/^\d/.test(key) ? `.${key}` : `[${String(key)}]`}`;
-  return {
+function memberVariable(object: Members, key: MemberKey): Variables {
+  const variable = (
+    name: string,
+    get: () => unknown,
+    set: (value: unknown) => void,
+  ): Variables => ({
     merged: [{ name, isInteger: false, isTree: false }],
-    get: () => [object[key]],
-    set: ([value]) => {
+    get: () => [get()],
+    set: ([value]) => set(value),
+  });
+  if (typeof key === 'object') {
+    const { read, write } = key;
+    return variable(
+      `${nameOf(object)}.${key.slot.split(' ')[0]}`,
+      () => read(object as never),
+      (value) => write(object as never, value),
+    );
+  }
+  const wasThere = Object.hasOwn(object, key);
+  return variable(
+    `${nameOf(object)}${typeof key === 'string' && !/^\d/.test(key) ? `.${key}` : `[${String(key)}]`}`,
+    () => object[key],
+    (value) => {
       if (value === undefined && !wasThere) delete object[key];
       else object[key] = value;
     },
-  };
+  );
 }
 
 /** A name for an object in errors. */
@@ -155,12 +184,15 @@ const stateAdvice =
   'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards';
 
 /** An object of which a member is about to change. `key`: null where only syntax knows it. */
-export function changing<T>(given: T, key: PropertyKey | null, site: string): T {
+export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   if (mode.capture === null || !isDecided()) return given;
-  if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return given;
+  const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
+  // A member of super: its object is not told.
+  if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
+  if (!isObject) return given;
   const object = containerOf(given) ?? given;
   // The code of a setter sees to what it changes.
-  if (key !== null && isAccessor(object, key)) return given;
+  if (typeof key !== 'object' && isAccessor(object, key)) return given;
   const root = outermost(mode.capture);
   for (let path = currentPath(); path.objects !== null && path.root === root; path = path.around!) {
     if (path.objects.isHeld(object)) continue;
@@ -215,4 +247,86 @@ export function beforeMember(object: unknown, key: unknown, site: string, by: 1 
     changing(members, name, site);
     members[name] = next;
   });
+}
+
+/** `Object.assign(object, ...sources)`. */
+export function assignAll(site: string, object: object, ...sources: readonly unknown[]): object {
+  if (!isDecided()) return Object.assign(object, ...sources) as object;
+  for (const source of sources) {
+    const members = Object(source ?? {}) as Members;
+    const keys = Reflect.ownKeys(members).filter((key) => Object.prototype.propertyIsEnumerable.call(members, key)); // prettier-ignore
+    for (const key of keys) setMember(object, key, members[key], site);
+  }
+  return object;
+}
+
+/** `object[key] ||= value` and `object[key] &&= value`. */
+export function assignMember(
+  operator: '||' | '&&',
+  object: unknown,
+  key: unknown,
+  value: () => unknown,
+  site: string,
+): unknown {
+  const [members, name] = [object as Members, key as PropertyKey];
+  const old = members[name];
+  return isKept(operator, old, site) ? old : setMember(members, name, value(), site);
+}
+
+function isKept(operator: '||' | '&&', old: unknown, site: string): boolean {
+  return Boolean(test(old, site, `${operator}= of this member`)) === (operator === '||');
+}
+
+/** The same for a member that only syntax can name: `read` and `write` do so, for an object or a key. */
+export function assignPlace<T>(
+  operator: '||' | '&&',
+  subject: T,
+  read: (subject: T) => unknown,
+  write: (subject: T, value: unknown) => unknown,
+  value: () => unknown,
+  site: string,
+  slot: string = '',
+): unknown {
+  const old = read(subject);
+  return isKept(operator, old, site) ? old : setPlace(subject, read, write, value(), site, slot);
+}
+
+/** `object.#key = value`. */
+export function setPlace<T>(
+  subject: T,
+  read: (subject: T) => unknown,
+  write: (subject: T, value: unknown) => unknown,
+  value: unknown,
+  site: string,
+  slot: string,
+): unknown {
+  changing(subject, { read, write, slot }, site);
+  return write(subject, value);
+}
+
+/** `object.#key += value` and its like. */
+export function updatePlace<T>(
+  subject: T,
+  read: (subject: T) => unknown,
+  write: (subject: T, value: unknown) => unknown,
+  site: string,
+  slot: string,
+  operator: string,
+  value: () => unknown,
+): unknown {
+  return setPlace(subject, read, write, op(operator, read(subject), value()), site, slot);
+}
+
+/** `++object.#key`, `object.#key++` and their like. */
+export function stepPlace<T>(
+  subject: T,
+  read: (subject: T) => unknown,
+  write: (subject: T, value: unknown) => unknown,
+  site: string,
+  slot: string,
+  by: 1 | -1,
+  isPrefix: boolean,
+): unknown {
+  const set = (next: unknown): unknown => setPlace(subject, read, write, next, site, slot);
+  return isPrefix ? set(step(read(subject), by)) : before(read(subject), by, set);
 }

@@ -1,18 +1,18 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
-import { Form, type FileContext, type Use } from './form.js';
-import { contains, type FunctionFacts, type CodeSpan } from './function-facts.js';
-import { convertedOperators, isPlainKind } from './kinds.js';
+import { CapturedMembers } from './captured-members.js';
+import type { FileContext, Use } from './form.js';
+import { type CodeSpan, type FunctionFacts, isIntegerLiteral } from './function-facts.js';
+import { bitwiseOperators, convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { has, mayPart } from './shape.js';
-import { syntacticPlace } from './syntactic-place.js';
 
 /**
  * Expressions in the form that captured code runs in. It works on host values as well; what it decides, it
  * decides when it runs.
  */
-export abstract class CapturedExpressions extends Form {
+export abstract class CapturedExpressions extends CapturedMembers {
   readonly facts: FunctionFacts;
   /** Steps at which the paths of statements around may meet. */
   protected meets: readonly NodeId[] = [];
@@ -84,15 +84,19 @@ export abstract class CapturedExpressions extends Form {
           node,
           this.site(node),
           this.argument(node.test),
-          this.#thunk(node.consequent),
-          this.#thunk(node.alternate),
+          this.thunk(node.consequent),
+          this.thunk(node.alternate),
           this.#changedBy(node, [node.consequent, node.alternate]),
+          ...(isIntegerLiteral(node) ? ['true'] : []),
         );
       case 'LogicalExpression':
         return this.#logical(node, use);
       case 'UnaryExpression':
         return this.#unary(node);
       case 'BinaryExpression':
+        if (bitwiseOperators.has(node.operator)) {
+          return this.copy(node, (child) => this.hostOnly(child, `an operand of ${node.operator}`));
+        }
         if (!convertedOperators.has(node.operator)) return this.copy(node);
         if (isPlainKind(node.left, 'captured') && isPlainKind(node.right, 'captured')) {
           return this.copy(node);
@@ -118,12 +122,17 @@ export abstract class CapturedExpressions extends Form {
           child === node.left ? this.target(child) : this.expression(child),
         );
       case 'CallExpression':
-        return this.#mutatingCall(node, use) ?? this.copy(node);
+        return (
+          this.changingCall(node) ??
+          this.mathCall(node) ??
+          this.mutatingCall(node, use) ??
+          this.copy(node)
+        );
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>
           child === node.init && node.id.type === 'Identifier'
-            ? this.#made(child, node.id.name)
+            ? this.made(child, node.id.name)
             : this.expression(child),
         );
       case 'TaggedTemplateExpression':
@@ -131,11 +140,11 @@ export abstract class CapturedExpressions extends Form {
       case 'MemberExpression':
       case 'OptionalMemberExpression':
         return this.copy(node, (child) =>
-          node.computed && child === node.property ? this.#hostOnly(child) : this.expression(child),
+          node.computed && child === node.property ? this.hostOnly(child) : this.expression(child),
         );
       case 'TemplateLiteral':
         return this.copy(node, (child) =>
-          child.type === 'TemplateElement' ? this.copy(child) : this.#hostOnly(child),
+          child.type === 'TemplateElement' ? this.copy(child) : this.hostOnly(child),
         );
       case 'BlockStatement':
       case 'StaticBlock':
@@ -150,34 +159,6 @@ export abstract class CapturedExpressions extends Form {
       default:
         return this.copy(node);
     }
-  }
-
-  /** The initial value of a variable, or of a member of it, with a note of the lists, maps and sets in it. */
-  #made(value: t.Node, name: string): readonly Piece[] {
-    const { type } = value;
-    if (type === 'ArrayExpression' || (type === 'NewExpression' && !name.includes('.'))) {
-      return this.call('made', value, this.argument(value), `'${name}'`);
-    }
-    if (type !== 'ObjectExpression') return this.expression(value);
-    const object = this.copy(value, (property) => {
-      if (property.type !== 'ObjectProperty' || property.computed || property.key.type !== 'Identifier') return this.expression(property); // prettier-ignore
-      const place = `${name}.${property.key.name}`;
-      return this.copy(property, (part) =>
-        part === property.value ? this.#made(part, place) : this.expression(part),
-      );
-    });
-    return this.call('made', value, object, `'${name}'`);
-  }
-
-  /** A function without parameters that gives the value of an expression. */
-  #thunk(node: t.Node): readonly Piece[] {
-    return [added('() => ('), ...this.expression(node), added(')')];
-  }
-
-  /** An index or a part of a text: a number that is an array can be neither. */
-  #hostOnly(node: t.Node): readonly Piece[] {
-    if (isPlainKind(node, 'captured')) return this.expression(node);
-    return this.call('hostOnly', node, this.argument(node), this.site(node));
   }
 
   #changedBy(node: t.Node, parts: readonly t.Node[]): string {
@@ -209,7 +190,7 @@ export abstract class CapturedExpressions extends Form {
       node,
       this.site(node),
       this.argument(left),
-      this.#thunk(right),
+      this.thunk(right),
       this.#changedBy(node, [right]),
     );
   }
@@ -225,8 +206,10 @@ export abstract class CapturedExpressions extends Form {
       const member = unwrapped(argument);
       if (member.type !== 'MemberExpression' || member.object.type === 'Super')
         return this.copy(node);
-      return this.copy(node, (child) => this.#member(child, true));
+      return this.copy(node, (child) => this.member(child, true));
     }
+    if (operator === '~')
+      return this.copy(node, (child) => this.hostOnly(child, 'an operand of ~'));
     if (operator !== '-' && operator !== '+') return this.copy(node);
     return isPlainKind(argument, 'captured')
       ? this.copy(node)
@@ -237,7 +220,17 @@ export abstract class CapturedExpressions extends Form {
     const { operator, left, right } = node;
     const target = unwrapped(left);
     if (operator === '=') {
-      const place = target.type === 'MemberExpression' ? this.#reference(target) : null;
+      const syntactic = this.syntactic(target);
+      if (syntactic !== null) {
+        return this.call(
+          'setPlace',
+          node,
+          ...syntactic,
+          this.argument(right),
+          ...this.slot(target),
+        );
+      }
+      const place = target.type === 'MemberExpression' ? this.reference(target) : null;
       if (place !== null) {
         return this.call('setMember', node, ...place, this.argument(right), this.site(node));
       }
@@ -258,6 +251,10 @@ export abstract class CapturedExpressions extends Form {
           this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]),
         );
       }
+      if (bitwiseOperators.has(plain)) {
+        const operands = [this.hostOnly(target, `an operand of ${plain}`), this.hostOnly(right, `an operand of ${plain}`)]; // prettier-ignore
+        return [added(`(${name} = `, node.start!), ...operands[0], added(` ${plain} `), ...operands[1], added(')')]; // prettier-ignore
+      }
       if (!convertedOperators.has(plain)) return this.copy(node);
       return [
         added(`(${name} = `, node.start!),
@@ -266,7 +263,11 @@ export abstract class CapturedExpressions extends Form {
       ];
     }
     if (target.type === 'MemberExpression' && convertedOperators.has(plain)) {
-      const place = this.#reference(target);
+      const syntactic = this.syntactic(target);
+      if (syntactic !== null) {
+        return this.call('updatePlace', node, ...syntactic, ...this.slot(target), `'${plain}'`, this.thunk(right)); // prettier-ignore
+      }
+      const place = this.reference(target);
       if (place !== null) {
         return this.call('update', node, ...place, this.site(node), `'${plain}'`, [
           added('() => ('),
@@ -277,22 +278,20 @@ export abstract class CapturedExpressions extends Form {
     }
     if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
       const { object, computed, property } = target;
-      if (this.#isVariable(object) && !computed && property.type === 'Identifier') {
+      if (this.isVariable(object) && !computed && property.type === 'Identifier') {
         // The variable is read again for the write, which no one can see.
         const place = `${object.name}.${property.name}`;
         const value = [added(`() => (${place} = `), ...this.argument(right), added(')')];
         const changes = this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]); // prettier-ignore
         return this.call(plain === '&&' ? 'and' : 'or', node, this.site(node), place, value, changes); // prettier-ignore
       }
-      const syntactic = syntacticPlace(target);
+      const syntactic = this.syntactic(target);
       if (syntactic !== null) {
-        const { subject, accessors } = syntactic;
-        const given = subject === null ? 'undefined' : this.argument(subject);
-        return this.call('assignPlace', node, `'${plain}'`, given, ...accessors, this.#thunk(right), this.site(node)); // prettier-ignore
+        return this.call('assignPlace', node, `'${plain}'`, ...syntactic, this.thunk(right), ...this.slot(target)); // prettier-ignore
       }
-      const place = this.#reference(target);
+      const place = this.reference(target);
       if (place !== null) {
-        const value = this.#thunk(right);
+        const value = this.thunk(right);
         return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node));
       }
     }
@@ -317,7 +316,11 @@ export abstract class CapturedExpressions extends Form {
       return this.call('before', node, name, step, `(${given}) => { ${name} = ${given}; }`);
     }
     if (target.type === 'MemberExpression') {
-      const place = this.#reference(target);
+      const syntactic = this.syntactic(target);
+      if (syntactic !== null) {
+        return this.call('stepPlace', node, ...syntactic, ...this.slot(target), step, String(node.prefix)); // prettier-ignore
+      }
+      const place = this.reference(target);
       if (place !== null) {
         const name = node.prefix ? 'stepMember' : 'beforeMember';
         return this.call(name, node, ...place, this.site(node), step);
@@ -325,73 +328,4 @@ export abstract class CapturedExpressions extends Form {
     }
     return this.copy(node, (child) => this.target(child));
   }
-
-  /** The object and the key of a member, as arguments; null for members that only syntax can name. */
-  #reference(member: t.MemberExpression): readonly (readonly Piece[])[] | null {
-    if (member.object.type === 'Super' || member.property.type === 'PrivateName') return null;
-    const key = member.computed
-      ? this.#hostOnly(member.property)
-      : [added(`'${(member.property as t.Identifier).name}'`)];
-    return [this.argument(member.object), key];
-  }
-
-  /** True for the name of a variable whose object is state. */
-  #isVariable(node: t.Node): node is t.Identifier {
-    const kind = this.file.scopes.references.get(node)?.binding.kind;
-    return node.type === 'Identifier' && kind !== undefined && kind !== 'free' && kind !== 'import';
-  }
-
-  /** The target of an assignment. */
-  protected target(node: t.Node): readonly Piece[] {
-    switch (node.type) {
-      case 'MemberExpression':
-        return this.#member(node, false);
-      case 'ObjectProperty':
-        return this.copy(node, (child) =>
-          child === node.value ? this.target(child) : this.expression(child),
-        );
-      default:
-        return this.expression(node);
-    }
-  }
-
-  #member(node: t.Node, isAlways: boolean): readonly Piece[] {
-    const member = unwrapped(node);
-    if (member.type !== 'MemberExpression' || member !== node) return this.copy(node);
-    if (member.object.type === 'Super') return this.copy(node);
-    return this.copy(node, (child) => {
-      if (child !== member.object) {
-        return member.computed ? this.#hostOnly(child) : this.expression(child);
-      }
-      const object = this.argument(child);
-      if (isAlways) return this.call('target', child, object, this.site(node));
-      const { computed, property } = member;
-      const key = !computed && property.type === 'Identifier' ? `'${property.name}'` : 'null';
-      return this.call('changing', child, object, key, this.site(node));
-    });
-  }
-
-  /** A call of a method that changes lists, maps and sets on one that was there before. */
-  #mutatingCall(node: t.CallExpression, use: Use): readonly Piece[] | null {
-    const { callee } = node;
-    if (callee.type !== 'MemberExpression' || callee.computed) return null;
-    if (callee.property.type !== 'Identifier' || !mutators.has(callee.property.name)) return null;
-    if (callee.object.type === 'Super') return null;
-    const { object } = callee;
-    const isUsed = callee.property.name === 'push' && use !== 'none' ? ['true'] : [];
-    return this.copy(node, (child) =>
-      child !== callee
-        ? this.expression(child)
-        : this.copy(callee, (part) =>
-            contains(part, object) && contains(object, part)
-              ? this.call('collection', object, this.argument(object), this.site(node), ...isUsed)
-              : this.expression(part),
-          ),
-    );
-  }
 }
-
-/** Methods that change what they are called on. */
-const mutators: ReadonlySet<string> = new Set(
-  'push pop shift unshift splice fill copyWithin set delete clear sort reverse add'.split(' '),
-);

@@ -211,8 +211,12 @@ function integerWritesOf(node: t.Node): ReadonlySet<t.Node> {
   return found;
 }
 
-function isIntegerLiteral(node: t.Node): boolean {
+/** True for an integer literal, and for a choice between such. */
+export function isIntegerLiteral(node: t.Node): boolean {
   const inner = unwrapped(node);
+  if (inner.type === 'ConditionalExpression') {
+    return isIntegerLiteral(inner.consequent) && isIntegerLiteral(inner.alternate);
+  }
   if (inner.type === 'UnaryExpression' && inner.operator === '-') {
     return isIntegerLiteral(inner.argument);
   }

@@ -33,7 +33,7 @@ function isDeclaration(node: t.Function): boolean {
 }
 
 function withBody(node: t.Function, form: Form, body: readonly Piece[]): readonly Piece[] {
-  const head = new HostForm(form.file, form.isCompact, false);
+  const head = new HostForm(form.file, form.isCompact, false, 'the default of a parameter');
   return form.copy(node, (child) => {
     if (child === node.body) return body;
     return 'key' in node && child === node.key ? form.expression(child) : head.expression(child);

@@ -15,8 +15,12 @@ export class HostForm extends Form {
   /** Names for values that are tested and given; none where nothing can declare them. */
   readonly #temporaries: string[] | null;
 
-  constructor(file: FileContext, isCompact: boolean, mayDeclare: boolean) {
+  /** The name of what tests decide about, for errors; undefined for statements. */
+  readonly #construct: string | undefined;
+
+  constructor(file: FileContext, isCompact: boolean, mayDeclare: boolean, construct?: string) {
     super(file, isCompact);
+    this.#construct = construct;
     this.#temporaries = mayDeclare ? [] : null;
   }
 
@@ -97,7 +101,8 @@ export class HostForm extends Form {
       return this.expression(node, 'test');
     }
     if (this.#isPlainKind(node)) return this.expression(node, 'test');
-    return this.call('test', node, this.argument(node), this.site(node));
+    const construct = this.#construct === undefined ? [] : [`'${this.#construct}'`];
+    return this.call('test', node, this.argument(node), this.site(node), ...construct);
   }
 
   override expression(node: t.Node, use: Use = 'value'): readonly Piece[] {

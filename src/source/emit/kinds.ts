@@ -26,6 +26,9 @@ export const convertedOperators: ReadonlySet<string> = new Set(
   '+ - * / % ** < <= > >= == != === !=='.split(' '),
 );
 
+/** Operators on the bits of integers, which arrays do not have. */
+export const bitwiseOperators: ReadonlySet<string> = new Set('| & ^ << >> >>>'.split(' '));
+
 /**
  * True if an expression is no array, by its syntax alone. On the host arithmetic and comparison give
  * primitives; in captured code numbers may be arrays, and so may the results.

@@ -170,7 +170,7 @@ class ExplainingForm extends CapturedForm {
   ): readonly Piece[] {
     if (Object.hasOwn(kinds, name)) {
       const isExpression = name === 'pick' || name === 'and' || name === 'or';
-      const mayChange = !isExpression || args[args.length - 1] !== 'undefined';
+      const mayChange = !isExpression || args[name === 'pick' ? 4 : 3] !== 'undefined';
       this.found.push({ node, kind: kinds[name](node), mayChange });
     }
     const [, place, construct] = args;

@@ -101,8 +101,9 @@ const refusals: Readonly<Record<string, Refusal>> = {
   },
   'a function of JavaScript on a number that is an array': {
     code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul(Math.max(n, 3));`,
-    error: 'KAON_ARGUMENT',
-    problem: /JavaScript operators do not work on arrays/,
+    error: 'KAON_TRACE',
+    problem: /is an argument of Math\.max$/,
+    advice: /kn\.maximum/,
     eager: 2.25,
   },
   'an index that is an array': {
@@ -141,12 +142,31 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of an object/,
     eager: 3,
   },
-  'a private member of an object from outside': {
-    code: `class C { #n = 1; grow() { this.#n++; return this.#n; } } const c = new C(); if (a.greater(1)) c.grow(); return a.mul(c.grow());`,
+  'a private member of an object from outside in a pattern': {
+    code: `class C { #n = 1; grow() { [this.#n] = [2]; return this.#n; } } const c = new C(); if (a.greater(1)) c.grow(); return a.mul(c.grow());`,
     error: 'KAON_TRACE',
     problem: /decides about a change of an object/,
     advice: /keep the state in a variable/,
-    eager: 9,
+    eager: 6,
+  },
+  'a member of super': {
+    code: `class B {} class C extends B { grow() { super.n = 2; } } const c = new C(); c.n = 1; if (a.greater(1)) c.grow(); return a.mul(c.n);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of an object/,
+    eager: 6,
+  },
+  'bits of a number that is an array': {
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n += 2; } return a.mul((n / 2) | 0);`,
+    error: 'KAON_TRACE',
+    problem: /is an operand of \|$/,
+    advice: /kn\.floor or kn\.trunc/,
+    eager: 1.5,
+  },
+  'an assignment of bits': {
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } n <<= 1; return a.mul(~n);`,
+    error: 'KAON_TRACE',
+    problem: /is an operand of <<$/,
+    eager: -3.75,
   },
   'a member of an object from outside that a path makes a text': {
     code: `class C { name = 'a'; } const c = new C(); const f = (t) => { t.name = 'bc'; }; if (a.greater(1)) f(c); return a.mul(c.name.length);`,
@@ -274,6 +294,25 @@ const refusals: Readonly<Record<string, Refusal>> = {
     error: 'KAON_TRACE',
     problem: /decides about a jump out of a loop whose variables closures keep,/,
     eager: 3,
+  },
+  'a change of a typed array': {
+    code: `const t = new Float32Array(2); const f = (s) => { s[0] = 3; }; if (a.greater(1)) f(t); return a.mul(t[0] + 1);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of a typed array/,
+    eager: 12,
+  },
+  'a function of the language that changes an object': {
+    code: `const s = { n: 0 }; if (a.greater(1)) Reflect.set(s, 'n', 5); return a.mul(s.n + 1);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a change of an object/,
+    eager: 18,
+  },
+  'the default of a parameter': {
+    code: `const f = (x, y = x.greater(1) ? x.mul(2) : x) => x.add(y); return f(a);`,
+    error: 'KAON_TRACE',
+    problem: /decides about the default of a parameter/,
+    advice: /in the body/,
+    eager: 9,
   },
   'a test in a generator': {
     code: `const g = function* () { if (a.greater(1)) yield 1; }; return a.mul([...g()].length);`,

@@ -41,6 +41,12 @@ const programs: Readonly<Record<string, string>> = {
   'a path that returns': 'const s = { n: 0 }; const f = (t) => { t.n++; }; for (const r of rows) { f(s); if (r.sum().greater(8)) return a.mul(s.n); } return a.sub(s.n);',
   'destructuring': 'const s = { p: a, q: a.mul(2) }; const swap = (t) => { [t.p, t.q] = [t.q, t.p]; }; while (s.p.greater(1)) { swap(s); s.p = s.p.div(3); } return s.p.add(s.q.mul(2));',
   'a key that is computed': 'const s = { p: a, q: a.mul(2) }; const f = (t, k) => { t[k] = t[k].add(1); t[k] = t[k].mul(2); }; for (const k of ["p", "q"]) if (a.greater(k === "p" ? 5 : 1)) f(s, k); return s.p.add(s.q);',
+  'private members': 'class Mean { #sum = kn.zeros([]); #n = 0; add(x) { this.#sum = this.#sum.add(x); this.#n++; ++this.#n; this.#n *= 1.5; } get value() { return this.#sum.div(this.#n + 1); } } const m = new Mean(); for (const r of rows) { if (r.sum().less(8)) m.add(r.sum().mul(a)); } return m.value.add(m.value);',
+  'private members of one name, of two classes': 'class B { #n = 1; grow() { this.#n += 2; return this.#n; } } class C extends B { #n = 5; grow() { this.#n *= 2; return this.#n + super.grow(); } } const c = new C(); if (a.greater(1)) { a = a.add(c.grow()); } return a.mul(c.grow());',
+  'objects with private members that the path makes': 'class P { #x; constructor(x) { this.#x = x; this.#x = this.#x.mul(2); } get x() { return this.#x; } } for (const r of rows) { if (r.sum().less(4)) a = a.add(new P(r.sum()).x.mul(0.1)); } return a;',
+  'a member that is assigned where it is false': 'const s = { t: { n: 0, m: 1 } }; const f = (o) => { o.t.n ||= 3; o.t.m &&= 2; }; if (a.greater(5)) f(s); return a.mul(s.t.n + s.t.m);',
+  'Object.assign': 'const s = { n: 0, h: a }; const own = Object.assign({}, { n: 4 }); for (const r of rows) { if (r.sum().greater(3)) Object.assign(s, { n: 2, h: s.h.add(r.sum()) }, null, own); } return s.h.mul(s.n + 1);',
+  'a number as a test': 'let n = 0, k = 0.5; for (const r of rows) { if (r.sum().greater(3)) n++; if (!n) k -= 0.5; if (n) a = a.mul(2); } while (n) { n--; a = a.add(1); } return k ? a : a.neg();',
   'instances and maps in an object that is state': 'class M { k = 2; } const s = { net: new M(), h: a, m: new Map([[1, a]]), t: { f: "x" } }; while (s.h.greater(1)) s.h = s.h.div(s.net.k).mul(s.t.f.length); return s.h.add(s.m.get(1));',
   'accessors of an object that is state': 'const o = { base: a, get twice() { return this.base.greater(2) ? this.base.mul(2) : this.base; }, set twice(v) { this.base = v.mul(0.5); } }; while (o.twice.less(100)) o.twice = o.twice.mul(3).add(1); return o.base;',
   'an object with accessors in an object that is state': 'const o = { h: a, in: { b: a, get c() { return this.b.mul(2); } } }; while (o.h.less(100)) { o.h = o.h.mul(3).add(1); o.in.b = o.in.c.add(1); } return o.h.add(o.in.c);',
@@ -80,6 +86,12 @@ for (const [name, text] of Object.entries(programs)) {
     }
   });
 }
+
+test('a choice between integer literals is an index', () => {
+  const f = fn('const k = a.greater(4) ? 0 : a.greater(1) ? 2 : -1; let j; if (a.greater(4)) j = a.less(5) ? 1 : 3; else j = 4; return rows.take(k).add(rows.take(j)).mul(k + 1).sum();'); // prettier-ignore
+  const captured = kn.hybridize(f);
+  for (const value of [9, 3, 0.5]) assert.deepEqual(outcome(captured, value, table), outcome(f, value, table)); // prettier-ignore
+});
 
 test('what an object from outside of the captured function holds is as eager code leaves it', () => {
   const make = (): ((a: kn.NDArray) => kn.NDArray) =>

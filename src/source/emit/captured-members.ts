@@ -1,0 +1,176 @@
+import type * as t from '@babel/types';
+import { unwrapped, visitNodes } from '../syntax/walk.js';
+import { Form, type Use } from './form.js';
+import { contains } from './function-facts.js';
+import { isPlainKind } from './kinds.js';
+import { added, type Piece } from './output.js';
+import { syntacticPlace } from './syntactic-place.js';
+
+/** Members of objects in the captured form: the runtime is told of what changes, and of numbers that it needs as such. */
+export abstract class CapturedMembers extends Form {
+  /** The initial value of a variable, or of a member of it, with a note of the lists, maps and sets in it. */
+  protected made(value: t.Node, name: string): readonly Piece[] {
+    const { type } = value;
+    if (type === 'ArrayExpression' || (type === 'NewExpression' && !name.includes('.'))) {
+      return this.call('made', value, this.argument(value), `'${name}'`);
+    }
+    if (type !== 'ObjectExpression') return this.expression(value);
+    const object = this.copy(value, (property) => {
+      if (property.type !== 'ObjectProperty' || property.computed || property.key.type !== 'Identifier') return this.expression(property); // prettier-ignore
+      const place = `${name}.${property.key.name}`;
+      return this.copy(property, (part) =>
+        part === property.value ? this.made(part, place) : this.expression(part),
+      );
+    });
+    return this.call('made', value, object, `'${name}'`);
+  }
+
+  /** A function without parameters that gives the value of an expression. */
+  protected thunk(node: t.Node): readonly Piece[] {
+    return [added('() => ('), ...this.expression(node), added(')')];
+  }
+
+  /** A number that may not be an array: an index, a part of a text, or another use. */
+  protected hostOnly(node: t.Node, use?: string): readonly Piece[] {
+    if (isPlainKind(node, 'captured')) return this.expression(node);
+    const rest = use === undefined ? [] : [`'${use}'`];
+    return this.call('hostOnly', node, this.argument(node), this.site(node), ...rest);
+  }
+
+  /** A call of a function of the language that changes an object. */
+  protected changingCall(node: t.CallExpression): readonly Piece[] | null {
+    const { callee } = node;
+    const [object] = node.arguments;
+    if (callee.type !== 'MemberExpression' || callee.computed || object === undefined) return null;
+    const { object: root, property } = callee;
+    if (root.type !== 'Identifier' || property.type !== 'Identifier') return null;
+    if (!changers.has(`${root.name}.${property.name}`)) return null;
+    if (this.file.scopes.references.get(root)?.binding.kind !== 'free') return null;
+    if (root.name === 'Object' && property.name === 'assign') {
+      return this.call('assignAll', node, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
+    }
+    return this.copy(node, (child) =>
+      child === object
+        ? this.call('changing', child, this.argument(child), 'null', this.site(node))
+        : this.expression(child),
+    );
+  }
+
+  /** A call of a function of `Math`, which takes numbers only. */
+  protected mathCall(node: t.CallExpression): readonly Piece[] | null {
+    const { callee } = node;
+    if (callee.type !== 'MemberExpression' || callee.computed) return null;
+    const { object, property } = callee;
+    if (object.type !== 'Identifier' || object.name !== 'Math' || property.type !== 'Identifier') return null; // prettier-ignore
+    if (this.file.scopes.references.get(object)?.binding.kind !== 'free') return null;
+    return this.copy(node, (child) =>
+      child === callee || child.type === 'SpreadElement'
+        ? this.expression(child)
+        : this.hostOnly(child, `an argument of Math.${property.name}`),
+    );
+  }
+
+  /** The object and accessors of a member that only syntax can name, as arguments; null for all others. */
+  protected syntactic(target: t.Node): readonly (string | readonly Piece[])[] | null {
+    const place = target.type === 'MemberExpression' ? syntacticPlace(target) : null;
+    if (place === null) return null;
+    return [
+      place.subject === null ? 'undefined' : this.argument(place.subject),
+      ...place.accessors,
+    ];
+  }
+
+  /** The place of a member that only syntax can name, and a text for the member itself, as arguments. */
+  protected slot(target: t.Node): readonly string[] {
+    const name = target.type === 'MemberExpression' && target.property.type === 'PrivateName' ? target.property.id.name : null; // prettier-ignore
+    if (name === null) return [this.site(target), `'super'`];
+    // The innermost class around that declares the name.
+    let declaring: t.Node = this.file.parsed.file.program;
+    visitNodes(declaring, (node) => {
+      if (!contains(node, target)) return false;
+      const isDeclaring = node.type === 'ClassBody' && node.body.some((member) => 'key' in member && member.key.type === 'PrivateName' && member.key.id.name === name); // prettier-ignore
+      if (isDeclaring) declaring = node;
+      return true;
+    });
+    return [this.site(target), `'#${name} ${declaring.start!}'`];
+  }
+
+  /** The object and the key of a member, as arguments; null for members that only syntax can name. */
+  protected reference(member: t.MemberExpression): readonly (readonly Piece[])[] | null {
+    if (member.object.type === 'Super' || member.property.type === 'PrivateName') return null;
+    const key = member.computed
+      ? this.hostOnly(member.property)
+      : [added(`'${(member.property as t.Identifier).name}'`)];
+    return [this.argument(member.object), key];
+  }
+
+  /** True for the name of a variable whose object is state. */
+  protected isVariable(node: t.Node): node is t.Identifier {
+    const kind = this.file.scopes.references.get(node)?.binding.kind;
+    return node.type === 'Identifier' && kind !== undefined && kind !== 'free' && kind !== 'import';
+  }
+
+  /** The target of an assignment. */
+  protected target(node: t.Node): readonly Piece[] {
+    switch (node.type) {
+      case 'MemberExpression':
+        return this.member(node, false);
+      case 'ObjectProperty':
+        return this.copy(node, (child) =>
+          child === node.value ? this.target(child) : this.expression(child),
+        );
+      default:
+        return this.expression(node);
+    }
+  }
+
+  protected member(node: t.Node, isAlways: boolean): readonly Piece[] {
+    const member = unwrapped(node);
+    if (member.type !== 'MemberExpression' || member !== node) return this.copy(node);
+    if (member.object.type === 'Super') return this.copy(node);
+    return this.copy(node, (child) => {
+      if (child !== member.object) {
+        return member.computed ? this.hostOnly(child) : this.expression(child);
+      }
+      const object = this.argument(child);
+      if (isAlways) return this.call('target', child, object, this.site(node));
+      const { computed, property } = member;
+      const key = !computed && property.type === 'Identifier' ? `'${property.name}'` : 'null';
+      return this.call('changing', child, object, key, this.site(node));
+    });
+  }
+
+  /** A call of a method that changes lists, maps and sets on one that was there before. */
+  protected mutatingCall(node: t.CallExpression, use: Use): readonly Piece[] | null {
+    const { callee } = node;
+    if (callee.type !== 'MemberExpression' || callee.computed) return null;
+    if (callee.property.type !== 'Identifier' || !mutators.has(callee.property.name)) return null;
+    if (callee.object.type === 'Super') return null;
+    const { object } = callee;
+    const isUsed = callee.property.name === 'push' && use !== 'none' ? ['true'] : [];
+    return this.copy(node, (child) =>
+      child !== callee
+        ? this.expression(child)
+        : this.copy(callee, (part) =>
+            contains(part, object) && contains(object, part)
+              ? this.call('collection', object, this.argument(object), this.site(node), ...isUsed)
+              : this.expression(part),
+          ),
+    );
+  }
+}
+
+/** Functions that change their first argument. */
+const changers: ReadonlySet<string> = new Set([
+  'Object.assign',
+  'Object.defineProperty',
+  'Object.defineProperties',
+  'Reflect.set',
+  'Reflect.defineProperty',
+  'Reflect.deleteProperty',
+]);
+
+/** Methods that change what they are called on. */
+const mutators: ReadonlySet<string> = new Set(
+  'push pop shift unshift splice fill copyWithin set delete clear sort reverse add'.split(' '),
+);
