@@ -21,12 +21,14 @@ async function hasGpu(): Promise<boolean> {
 
 test('a device that is not there says what is missing', async () => {
   if (!(await hasGpu())) {
-    await assert.rejects(
-      () => kn.initDevice('webgpu'),
-      (error) => error instanceof kn.DeviceError && /WebGPU/.test(error.message),
-    );
+    for (const worker of [false, true]) {
+      await assert.rejects(
+        () => kn.initDevice('webgpu', { worker }),
+        (error) => error instanceof kn.DeviceError && /WebGPU/.test(error.message),
+      );
+    }
   }
-  await assert.rejects(() => kn.initDevice('webgpu', { worker: true }), kn.UnsupportedError);
+  await assert.rejects(() => kn.initDevice('webgpu', { worker: true, adapter: {} }), kn.UnsupportedError); // prettier-ignore
   await assert.rejects(() => kn.initDevice('nowhere'), kn.ArgumentError);
   await assert.rejects(() => kn.initDevice('fake', { memoryBudget: -1 }), kn.ArgumentError);
   await kn.initDevice('cpu');
