@@ -43,7 +43,13 @@ rmSync(jobs, { recursive: true, force: true });
 run(process.execPath, ['dist/test/player/write-jobs.js', jobs]);
 
 const inPlayer = (...args) => succeeds(python, ['-m', ...args], `${root}player`, { KAON_PLAYER_JOBS: jobs }); // prettier-ignore
-const xla = ['scripts/test.mjs', 'test/formats/stablehlo', 'test/stablehlo', 'test/scale/player'];
+const xla = [
+  'scripts/test.mjs',
+  'test/formats/stablehlo',
+  'test/stablehlo',
+  'test/scale/player',
+  'test/examples/scale',
+];
 const pytest = process.argv.slice(2);
 const results =
   pytest.length > 0

@@ -1,6 +1,6 @@
 import { kn } from '../kaon.mjs';
 import { distFolder, load } from '../dist.mjs';
-import { hybridizeBlock, tier } from './tier.mjs';
+import { tier } from './tier.mjs';
 
 /** Counts primes by trial division: nested loops, a jump to the outer one, numbers only. */
 const primes = `export function primes(limit) {
@@ -48,7 +48,7 @@ async function example(name) {
   return importConverted(new URL(`examples/plain/${name}.js`, distFolder));
 }
 
-/** By example: the network by hand and the plain one, as a function that runs it once. */
+/** By example: the network by hand or the plain one, and what it is called with. */
 const examples = {
   'beam search': async (isPlain) => {
     const { Speller } = await load('examples/decoding/model.js');
@@ -58,8 +58,8 @@ const examples = {
     const { BeamSpeller } = await load('examples/decoding/beam.js');
     const { PlainBeamSpeller } = await example('beam');
     const Searcher = isPlain ? PlainBeamSpeller : BeamSpeller;
-    const net = hybridizeBlock(new Searcher(speller, { width: 8, longest: 12, lengthPenalty: 1 }));
-    return () => net.call(ints(1)).scores.dataSync();
+    const net = new Searcher(speller, { width: 8, longest: 12, lengthPenalty: 1 });
+    return { net, given: [ints(1)], result: ({ scores }) => scores };
   },
   generation: async (isPlain) => {
     const { Transformer } = await load('examples/attention/model.js');
@@ -69,38 +69,48 @@ const examples = {
     drawn(model);
     const { Generator } = await load('examples/attention/generate.js');
     const { PlainGenerator } = await example('generate');
-    const net = hybridizeBlock(new (isPlain ? PlainGenerator : Generator)(model));
-    const given = tokens([[3, 1, 4], [1, 5], [9], [2, 6, 5, 3, 5]], 24); // prettier-ignore
-    const lengths = ints([3, 2, 1, 5]);
-    return () => net.call(given, lengths).dataSync();
+    const prompts = tokens([[3, 1, 4], [1, 5], [9], [2, 6, 5, 3, 5]], 24); // prettier-ignore
+    const net = new (isPlain ? PlainGenerator : Generator)(model);
+    return { net, given: [prompts, ints([3, 2, 1, 5])] };
   },
-  'trees forward': async (isPlain) => {
-    const { net, batch } = await reader(isPlain);
-    return () => net.call(batch).dataSync();
-  },
-  'trees train step': async (isPlain) => {
-    const { net, batch } = await reader(isPlain);
-    return () => kn.autograd.record(() => net.call(batch).square().sum()).backward();
+  trees: async (isPlain) => {
+    const { batchTrees, treeAxes } = await load('examples/listops/batch.js');
+    const { drawExpressions } = await load('examples/listops/run.js');
+    const { TreeReader } = await load('examples/listops/model.js');
+    const { PlainTreeReader } = await example('trees');
+    const batch = batchTrees(drawExpressions(32, { depth: 4, longest: 4 }));
+    const net = new (isPlain ? PlainTreeReader : TreeReader)(48).initialize();
+    net.call(batch);
+    return { net: drawn(net), given: [batch], dynamic: [treeAxes] };
   },
 };
 
-async function reader(isPlain) {
-  const { batchTrees, treeAxes } = await load('examples/listops/batch.js');
-  const { drawExpressions } = await load('examples/listops/run.js');
-  const { TreeReader } = await load('examples/listops/model.js');
-  const { PlainTreeReader } = await example('trees');
-  const batch = batchTrees(drawExpressions(32, { depth: 4, longest: 4 }));
-  const net = new (isPlain ? PlainTreeReader : TreeReader)(48).initialize();
-  net.call(batch);
-  drawn(net).hybridize({ tier, dynamic: [treeAxes] });
-  return { net, batch };
-}
-
+/** One call of an example, compiled; with its gradients for a training step. */
 const plainExample =
   (isPlain) =>
-  async (_, { example: name }) => ({ run: await examples[name](isPlain) });
+  async (_, { example: name, trains }) => {
+    const { net, given, dynamic, result = (array) => array } = await examples[name](isPlain);
+    net.hybridize({ tier, ...(dynamic && { dynamic }) });
+    const call = () => result(net.call(...given));
+    return {
+      run: trains
+        ? () => kn.autograd.record(() => call().square().sum()).backward()
+        : () => call().dataSync(),
+    };
+  };
+
+/** Running the code of an example once to capture its graph, which is not compiled. */
+const plainCapture =
+  (isPlain) =>
+  async (_, { example: name }) => {
+    const { net, given, dynamic } = await examples[name](isPlain);
+    const call = (...arrays) => net.call(...arrays);
+    const options = { verify: 'off', ...(dynamic && { dynamic }) };
+    return { run: () => kn.hybridize(call, options).graphFor(...given) };
+  };
 
 export const kinds = {
   hostLoop: { written: hostLoop('written'), converted: hostLoop('converted') },
   plainExample: { 'by hand': plainExample(false), plain: plainExample(true) },
+  plainCapture: { 'by hand': plainCapture(false), plain: plainCapture(true) },
 };

@@ -12,10 +12,23 @@ export const rows = [
     targets: [{ who: 'kaon wasm converted', than: 'kaon wasm written', times: 1 }],
     build: () => ({ reference: Float64Array.of(17_984) }),
   },
-  ...['beam search', 'generation', 'trees forward', 'trees train step'].map((example) => ({
+  ...[
+    { title: 'beam search' },
+    { title: 'generation' },
+    { title: 'trees forward', example: 'trees' },
+    { title: 'trees train step', example: 'trees', trains: true },
+  ].map(({ title, example = title, trains = false }) => ({
     ...common,
-    title: `plain against by hand: ${example}`,
+    title: `plain against by hand: ${title}`,
     kind: 'plainExample',
+    unit: 'us',
+    example,
+    trains,
+  })),
+  ...['beam search', 'generation', 'trees'].map((example) => ({
+    ...common,
+    title: `capture, plain against by hand: ${example}`,
+    kind: 'plainCapture',
     unit: 'us',
     example,
   })),

@@ -220,7 +220,7 @@ function checkCall(
       inputs: program.operands(id).map(({ type }) => type),
       attributes,
       regions,
-      fresh: (_, bounds) => checkDecided(decides[asked++], bounds, regions.length > 0),
+      fresh: (_, bounds) => checkDecided(decides[asked++], bounds),
       require: requireFor(program, node),
     });
     if (asked !== decides.length) {
@@ -275,23 +275,16 @@ function checkDefined(names: Iterable<string>, ranges: ReadonlyMap<string, Bound
     if (!ranges.has(name)) throw new GraphError(`dimension ${name} is not defined`);
 }
 
-/**
- * Checks a decided size against the bounds that inference states for it. Those of a call with regions may be wider than
- * these: a pass may have found out more of the sizes inside.
- */
+/** Checks a decided size against the bounds that inference states for it. */
 function checkDecided(
   decided: DecidedSize | undefined,
   { min = 0, max = Infinity, most }: SizeBounds = {},
-  mayBeWider: boolean,
 ): Dim {
   if (decided === undefined)
     throw new GraphError('the call does not state a size that its operator decides');
   const { size } = decided;
   const actual = boundsOf(size);
-  const isOutside = mayBeWider
-    ? actual.max < min || actual.min > max
-    : actual.min < min || actual.max > max;
-  if (isOutside) {
+  if (actual.min < min || actual.max > max) {
     throw new GraphError(`the decided size ${String(size)} is outside its bounds`, {
       expected: `${min} to ${max}`,
       actual: `${actual.min} to ${actual.max}`,

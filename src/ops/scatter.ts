@@ -3,7 +3,8 @@ import * as e from '../loop/language/build.js';
 import { fastTwoSum } from '../loop/language/compensation.js';
 import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/language/nodes.js';
 import { overAll, ravel, workspace } from './loops.js';
-import type { Access, KernelContext } from './declare/lowering.js';
+import type { KernelContext, KernelLowering } from './declare/lowering.js';
+import type { Scattering } from './declare/scattering.js';
 
 /*
  * Results that are built out of order, from contributions that go where indices say. Long sums keep what an
@@ -11,23 +12,11 @@ import type { Access, KernelContext } from './declare/lowering.js';
  * reducing truncation errors", CACM 1965.
  */
 
-/** A scatter: contributions that may collide in one element. */
-interface Scattering {
-  /** Initial contents; default zeros. Where the result reuses its buffer, it stays. */
-  readonly onto?: Access;
-  /** The contributions, visited in row-major order. */
-  readonly domain: readonly Expr[];
-  target(index: readonly Expr[]): readonly Expr[];
-  value(index: readonly Expr[]): Expr;
-  /** `add` sums contributions (for bool: logical or), `set` keeps the last. Default `add`. */
-  readonly combine?: 'add' | 'set';
-  /**
-   * Targets of contributions that differ only along the last axis of the domain: `rows` along the last axis
-   * of the result, each at its own index; `apart` anywhere, but never in one element. Default: anywhere.
-   */
-  readonly last?: 'rows' | 'apart';
-  /** Most contributions to one element. Default: all of them. */
-  readonly most?: Expr;
+/** The lowering of an operator that is a scatter. */
+export function scatterLowering<A>(
+  scatter: (context: KernelContext<A>) => Scattering,
+): KernelLowering<A> {
+  return { kind: 'kernel', scatter, kernel: (context) => scatterLoops(context, scatter(context)) };
 }
 
 /**
@@ -69,7 +58,7 @@ export function scatterLoops(context: KernelContext<unknown>, scattering: Scatte
 type Carrying = (context: KernelContext<unknown>, scattering: Scattering, buffer: Buffer) => Stmt;
 
 /** Number of contributions up to which sums are not compensated (decision 45). */
-const mostPlain = 12;
+export const mostPlain = 12;
 
 /** Storage of the compensation; null where few terms collide. */
 function carryingOf(

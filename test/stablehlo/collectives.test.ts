@@ -52,6 +52,8 @@ test(
       const { name, partition, module } = cases[i];
       const { reductions, gathers } = expected[name];
       const what = `${name}, ${partition}: ${JSON.stringify(collectives)}`;
+      // The partitioner before Shardy (0.4.35) exchanges states of a fully sharded LSTM in each iteration.
+      if (version === pinned || partition === 'replicated') assert.deepEqual(repeated, {}, what);
       const found = collectives['all-reduce'] ?? 0;
       // Not joined, there is a reduction for each parameter, and one for the loss.
       const most = reductions + module.meta.inputs.filter(({ next }) => next !== null).length;
@@ -61,7 +63,6 @@ test(
       }
       if (version === pinned) assert.deepEqual(collectives, { 'all-reduce': reductions }, what);
       else assert.ok(found <= most, `${what}, at most ${most}`);
-      assert.deepEqual(repeated, {}, what);
     });
   },
 );

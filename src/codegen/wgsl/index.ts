@@ -4,7 +4,7 @@ import { gridKernel } from './grid.js';
 import { shaderText } from './kernel.js';
 import { shaderLayout } from './layout.js';
 import type { BindingPattern, Shader, ShaderFeatures } from './shader.js';
-import { mostSteps } from './workgroups.js';
+import { stepCounter } from './workgroups.js';
 
 /** Invocations of a workgroup of kernels that need no workgroup: what all GPUs run at once. */
 const usualSize = 64;
@@ -39,6 +39,7 @@ export function shaderOf(
       actual: String(workgroupSize),
     });
   }
+  const stepsOf = stepCounter(kernel, workgroups === null ? grid.ranges : [workgroups.statement.count]); // prettier-ignore
   const { parameters, bindings, uniformWords, zeroWord, groupsWord } = layout;
   return {
     text: shaderText(grid, layout, workgroupSize),
@@ -50,10 +51,8 @@ export function shaderOf(
     workgroupSize,
     workgroups: (numbers, most) => {
       if (!isDivided && workgroups === null) return 1;
-      const wanted =
-        workgroups === null
-          ? Math.ceil(mostSteps(kernel, grid.ranges, numbers) / workgroupSize)
-          : mostSteps(kernel, [workgroups.statement.count], numbers);
+      const steps = stepsOf(numbers);
+      const wanted = workgroups === null ? Math.ceil(steps / workgroupSize) : steps;
       return Math.max(1, Math.min(wanted, most, maxWorkgroupsPerDimension));
     },
   };

@@ -1,13 +1,23 @@
 import { type DeviceTarget, kernelFor, type KernelTable } from '../../ops/declare/kernels.js';
 import { productNest } from '../../ops/contraction/matmul-nest.js';
-import { conv, convTranspose, convWeightGradient, matmul } from '../../ops/index.js';
+import {
+  conv,
+  convTranspose,
+  convWeightGradient,
+  matmul,
+  scatter,
+  scatterAdd,
+  takeAdjoint,
+} from '../../ops/index.js';
 import { productOf } from '../contraction/matmul.js';
 import {
   groupedConv,
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
+import { gpuExpansions } from './expansion/split.js';
 import { groupedProduct } from './product/product.js';
+import { gatheringKernel } from './scatter/scatter.js';
 
 /** The kernels of devices whose threads are many and weak, and share memory in groups. */
 const gpuKernels: KernelTable = new Map([
@@ -15,6 +25,7 @@ const gpuKernels: KernelTable = new Map([
   kernelFor(conv, groupedConv),
   kernelFor(convTranspose, groupedConvTranspose),
   kernelFor(convWeightGradient, groupedConvWeightGradient),
+  ...[scatterAdd, scatter, takeAdjoint].map(gatheringKernel),
 ]);
 
 /** A GPU: its threads are the lanes, so that none has vectors of its own. */
@@ -30,4 +41,5 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
+  expansions: gpuExpansions,
 };

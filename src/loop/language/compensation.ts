@@ -1,5 +1,5 @@
 import * as e from './build.js';
-import type { Expr } from './nodes.js';
+import type { Expr, Stmt, Var } from './nodes.js';
 
 /*
  * Sums of floats that carry what their additions round away. Nothing here is a product, so no target
@@ -26,4 +26,16 @@ export function fastTwoSum(a: Expr, b: Expr): RoundedSum {
 /** An infinity minus itself is NaN, as is anything with a NaN. */
 function finiteOrZero(error: Expr): Expr {
   return e.select(e.eq(e.sub(error, error), 0), error, 0);
+}
+
+/** Adds a term to a sum in locals, together with what the addition before rounded away, which `error` holds. */
+export function addWithError(sum: Var, error: Var, arriving: Expr): Stmt {
+  const [term, next] = ['term', 'next'].map((name) => e.variable(name, sum.type.scalar));
+  const added = fastTwoSum(sum, term);
+  return e.block(
+    e.declare(term, e.add(arriving, error)),
+    e.declare(next, added.sum),
+    e.assign(error, added.error),
+    e.assign(sum, next),
+  );
 }

@@ -2,7 +2,8 @@ import type { Attributes } from '../../base/attributes/schema.js';
 import type { Operator } from '../../ir/operator.js';
 import type { Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
-import type { KernelContext } from './lowering.js';
+import type { Value } from '../../ir/program.js';
+import type { DecomposeContext, KernelContext } from './lowering.js';
 
 /** A device kernel: loops for one operator, which compute what the `kernel` of its declaration defines. */
 export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;
@@ -10,9 +11,16 @@ export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;
 /** The kernels that a device has of its own, by declaration. */
 export type KernelTable = ReadonlyMap<Operator, DeviceKernel>;
 
+/** Other calls in the place of one, for a device; null where the call is best as it is. */
+export type DeviceExpansion<A = Attributes> = (
+  context: DecomposeContext<Value, A>,
+) => readonly Value[] | null;
+
 /** Target of lowering: a processor, and the kernels written for its kind of device. */
 export interface DeviceTarget extends Target {
   readonly kernels: KernelTable;
+  /** Expansions of calls before lowering, by declaration. Default: none. */
+  readonly expansions?: ReadonlyMap<Operator, DeviceExpansion>;
 }
 
 /** A target on which every operator runs by the loops of its declaration. */

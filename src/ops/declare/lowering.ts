@@ -6,6 +6,7 @@ import { i32 } from '../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Scan } from './scan.js';
+import type { Scattering } from './scattering.js';
 
 /**
  * Lowering of an operator to loops. The compiler decides where values live and what is fused; an operator
@@ -219,6 +220,8 @@ export interface KernelLowering<A> {
   divided?<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
   /** The scan that the kernel runs, from which devices make kernels of their own. None when absent. */
   scan?(context: KernelContext<A>): Scan;
+  /** The scatter that the kernel runs, from which devices make kernels of their own. None when absent. */
+  scatter?(context: KernelContext<A>): Scattering;
   kernel(context: KernelContext<A>): Stmt;
 }
 

@@ -19,7 +19,9 @@ import { clip } from '../elementwise/extremum.js';
 import { where } from '../elementwise/selection.js';
 import { normalizeAxis, shapeToString } from '../declare/infer.js';
 import type { KernelContext } from '../declare/lowering.js';
-import { scatterLoops } from '../scatter.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import type { Scattering } from '../declare/scattering.js';
+import { scatterLowering } from '../scatter.js';
 import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
@@ -155,9 +157,8 @@ function scatterLike(
       needs[2] ? gradientOfUpdates(g!, indices, updates, axis) : null,
     ],
     lowering: {
-      kind: 'kernel',
+      ...scatterLowering<{ readonly axis: number }>((context) => scatteringOf(context, combine)),
       overwrites: 0,
-      kernel: (context) => scatterKernel(context, combine),
     },
     onnx: ({ onnx, inputs: [x, indices, updates], inputTypes: [{ shape }], attributes }) => {
       const axis = normalizeAxis(name, attributes.axis, shape.length);
@@ -190,14 +191,13 @@ function scatterLike(
   });
 }
 
-function scatterKernel(
-  context: KernelContext<{ readonly axis: number }>,
+function scatteringOf(
+  { inputs, attributes }: KernelContext<{ readonly axis: number }>,
   combine: 'add' | 'set',
-): ReturnType<typeof scatterLoops> {
-  const { inputs, attributes } = context;
+): Scattering {
   const [x, indices, updates] = inputs;
   const axis = normalizeAxis('scatter', attributes.axis, x.shape.length);
-  return scatterLoops(context, {
+  return {
     onto: x,
     domain: indices.shape,
     target: (index) => index.with(axis, positionAt(indices.at(index), x.shape[axis], 'error')),
@@ -205,7 +205,8 @@ function scatterKernel(
     combine,
     ...(axis < x.shape.length - 1 && { last: 'rows' }),
     most: indices.shape[axis],
-  });
+    from: (index) => (index as readonly (Expr | null)[]).with(axis, null),
+  };
 }
 
 /**

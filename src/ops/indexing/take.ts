@@ -15,7 +15,7 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { normalizeAxis, shapeToString } from '../declare/infer.js';
-import { scatterLoops } from '../scatter.js';
+import { scatterLowering } from '../scatter.js';
 import {
   checkHostIndices,
   checkIndexDType,
@@ -147,24 +147,24 @@ export const takeAdjoint: OperatorFunction<
     take(gg!, indices, { axis, mode }),
     null,
   ],
-  lowering: {
-    kind: 'kernel',
-    kernel: (context) => {
-      const { inputs, inputTypes, outputs, attributes, extent } = context;
-      const [g, indices] = inputs;
-      const { shape } = outputs[0];
-      const size = extent(extentOf(attributes.shape, attributes.axis));
-      const { axis } = attributes;
-      const isLast = axis === null || normalizeAxis('takeAdjoint', axis, shape.length) === shape.length - 1; // prettier-ignore
-      return scatterLoops(context, {
-        domain: g.shape,
-        target: (index) => sourceOf(index, shape, indices, size, attributes),
-        value: (index) => g.at(index),
-        ...(!isLast && { last: 'rows' }),
-        most: extent(elementCount(inputTypes[1].shape)),
-      });
-    },
-  },
+  lowering: scatterLowering<TakeAttributes & { readonly shape: Shape }>((context) => {
+    const { inputs, inputTypes, outputs, attributes, extent } = context;
+    const [g, indices] = inputs;
+    const { shape } = outputs[0];
+    const size = extent(extentOf(attributes.shape, attributes.axis));
+    const axis = attributes.axis === null ? null : normalizeAxis('takeAdjoint', attributes.axis, shape.length); // prettier-ignore
+    const isLast = axis === null || axis === shape.length - 1;
+    const taken = indices.shape.map(() => null);
+    return {
+      domain: g.shape,
+      target: (index) => sourceOf(index, shape, indices, size, attributes),
+      value: (index) => g.at(index),
+      ...(!isLast && { last: 'rows' }),
+      most: extent(elementCount(inputTypes[1].shape)),
+      from: (index) =>
+        axis === null ? taken : [...index.slice(0, axis), ...taken, ...index.slice(axis + 1)],
+    };
+  }),
   onnx: {
     composed: ({ inputs: [g, indices], attributes: { shape, ...options } }) => [
       gatheredBack(g, shape, (numbers) => take(numbers, indices, options)),

@@ -23,11 +23,11 @@ import { restoreAxes, sum } from './sum.js';
 export const logsumexp: OperatorFunction<Reduction> = reduction({
   name: 'logsumexp',
   operands: 'float',
-  gradient: ({ g, x, axes }) => {
+  gradient: ({ g, x, result, axes }) => {
     const { shape } = x.type;
     if (shape.some(isEmptySize)) return fullLike(x, 0);
-    // Not exp(x - result): a large result has lost the significant digits.
-    const terms = exp(distanceFrom(stopGradient(max(x, axes, { keepdims: true })), x));
+    // Divided by their sum: a large result has lost significant digits. It is near the maximum, and of no elements, too.
+    const terms = exp(distanceFrom(stopGradient(restoreAxes(result, shape, axes)), x));
     const total = sum(terms, axes, { keepdims: true });
     return mul(restoreAxes(g, shape, axes), div(terms, total));
   },
@@ -44,10 +44,10 @@ export const logsumexp: OperatorFunction<Reduction> = reduction({
   samples: undefinedWhenEmptySamples,
 });
 
-/** x - greatest, and 0 for equal infinities, which share evenly, as in `logaddexp`. */
-function distanceFrom<T extends Tensor>(greatest: T, x: T): T {
-  const isUndefined = logicalAnd(equal(x, greatest), logicalNot(isFinite(x)));
-  return where(isUndefined, 0, sub(x, greatest));
+/** x - offset, and 0 for equal infinities, which share evenly, as in `logaddexp`. */
+function distanceFrom<T extends Tensor>(offset: T, x: T): T {
+  const isUndefined = logicalAnd(equal(x, offset), logicalNot(isFinite(x)));
+  return where(isUndefined, 0, sub(x, offset));
 }
 
 /** An infinite offset would turn differences into NaN; 0 works as well there. */

@@ -1,15 +1,25 @@
-import { type Dim, symbol, symbolsOf, symbolTable } from '../../base/dim/index.js';
+import {
+  type Bounds,
+  boundsOf,
+  type Dim,
+  substituteDim,
+  symbol,
+  symbolsOf,
+  symbolTable,
+} from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { bindShapes, substituteCall, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import {
   type CallNode,
   type ConstantNode,
+  type DecidedSize,
   Program,
   typeToString,
   type Value,
 } from '../../ir/program.js';
 import { requireAt, type Requirement, requireOrKeep, speaksOnlyOf } from '../../ir/requirement.js';
+import { nameOfSize } from '../../ir/size-sources.js';
 import { programRanges } from '../../ir/formats/text.js';
 import { sameType, type TensorType } from '../../ir/types.js';
 
@@ -75,9 +85,14 @@ export function transform(program: Program, visit: Visit, options: RewriteOption
         results.push(nothing);
         continue;
       }
-      const node = old.kind === 'call' ? adapt(old, dims, region) : old;
-      if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
       const operands = movedAll(program.operands(id), results);
+      let node: CallNode | ConstantNode = old;
+      if (old.kind === 'call') {
+        const adapted = adapt(old, dims, region);
+        node = adapted;
+        if (adapted.regions !== old.regions) changed = true;
+        node = inferredAgain(adapted, old, operands, into, dims);
+      }
       if (wanted !== undefined && !(node.kind === 'call' && wanted(node, id))) {
         results.push(append(node, operands, into));
         continue;
@@ -88,7 +103,11 @@ export function transform(program: Program, visit: Visit, options: RewriteOption
         source === undefined ? visit(site) : into.withSource(source, () => visit(site));
       if (replaced !== undefined && replaced !== site.copied) {
         changed = true;
-        reconcile(node, replaced, dims);
+        reconcile(
+          node,
+          replaced.map(({ type }) => type),
+          dims,
+        );
       }
       results.push(replaced ?? site.copy());
     }
@@ -163,7 +182,10 @@ export function instantiate(
       }
       adapted = adapt(node, dims);
     }
-    results.push(append(adapted, movedAll(program.operands(id), results), into));
+    const operands = movedAll(program.operands(id), results);
+    if (adapted.kind === 'call' && node.kind === 'call' && dims !== undefined)
+      adapted = inferredAgain(adapted, node, operands, into, dims);
+    results.push(append(adapted, operands, into));
   }
   return program.outputs.map(({ value }) => moved(value));
 }
@@ -253,17 +275,71 @@ function adapt(
   return substituteCall(changed, dims);
 }
 
+/**
+ * A call with other regions or in other dimensions, where more may be known of the types of its results. These, and the
+ * sizes that it decides, are then those that its operator infers.
+ */
+function inferredAgain(
+  node: CallNode,
+  before: CallNode,
+  operands: readonly Value[],
+  into: Program,
+  dims: Map<string, Dim>,
+): CallNode {
+  if (node.regions.length === 0 || node === before) return node;
+  const isMoved = node.decides.length > 0 && node.types !== before.types;
+  const isUnchanged = before.regions.every(({ outputs }, k) =>
+    outputs.every(({ value }, i) =>
+      isKnownAlike(value.type, node.regions[k].outputs[i].value.type),
+    ),
+  );
+  if (isUnchanged && !isMoved) return node;
+  const decides: DecidedSize[] = [];
+  const types = node.op.infer({
+    inputs: operands.map(({ type }) => type),
+    attributes: node.attributes,
+    regions: node.regions,
+    fresh: (hint, { most = null, ...bounds } = {}) => {
+      const known = node.decides[decides.length]?.size;
+      const { min = 0, max = Infinity } = bounds;
+      const isSame = known !== undefined && nameOfSize(known) !== null && haveSameBounds(boundsOf(known), { min, max }); // prettier-ignore
+      decides.push({ size: isSame ? known : into.freshDim(hint, bounds), most });
+      return decides[decides.length - 1].size;
+    },
+    // The checks of the program are those of the call as it was.
+    require: () => {},
+  });
+  const found = new Map<string, Dim>();
+  reconcile(node, types, found);
+  if (found.size > 0) {
+    for (const [name, dim] of dims) dims.set(name, substituteDim(dim, found));
+    for (const [name, dim] of found) if (!dims.has(name)) dims.set(name, dim);
+  }
+  return { ...node, types, decides };
+}
+
+/** True for equal types whose symbols have equal bounds. */
+function isKnownAlike(a: TensorType, b: TensorType): boolean {
+  return (
+    sameType(a, b) &&
+    a.shape.every((dim, axis) => haveSameBounds(boundsOf(dim), boundsOf(b.shape[axis])))
+  );
+}
+
+function haveSameBounds(a: Bounds, b: Bounds): boolean {
+  return a.min === b.min && a.max === b.max;
+}
+
 /** Checks the types of a replacement and binds the dimensions that the node introduced. */
 function reconcile(
   node: CallNode | ConstantNode,
-  replaced: readonly Value[],
+  replaced: readonly TensorType[],
   dims: Map<string, Dim>,
 ): void {
   const types: readonly TensorType[] = node.kind === 'call' ? node.types : [node.data.type];
   const fits =
-    types.length === replaced.length &&
-    types.every((type, i) => type.dtype === replaced[i].type.dtype);
-  if (fits && types.every((type, i) => sameType(type, replaced[i].type))) return;
+    types.length === replaced.length && types.every((type, i) => type.dtype === replaced[i].dtype);
+  if (fits && types.every((type, i) => sameType(type, replaced[i]))) return;
   let cause: unknown;
   if (fits && node.kind === 'call') {
     try {
@@ -271,7 +347,7 @@ function reconcile(
       const matches = types.map((type, i) => ({
         name: `result ${i}`,
         declared: type.shape,
-        actual: replaced[i].type.shape,
+        actual: replaced[i].shape,
       }));
       for (const [name, dim] of bindShapes<Dim>(matches, node.op.name, inherited)) {
         if (!inherited.has(name)) dims.set(name, dim);
@@ -284,7 +360,7 @@ function reconcile(
   throw new InternalError('the replacement of a node has other types', {
     op: node.kind === 'call' ? node.op.name : 'constant',
     expected: types.map(typeToString).join(', '),
-    actual: replaced.map(({ type }) => typeToString(type)).join(', '),
+    actual: replaced.map(typeToString).join(', '),
     ...(node.kind === 'call' && node.source !== undefined && { source: node.source }),
     cause,
   });

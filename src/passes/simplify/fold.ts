@@ -1,5 +1,5 @@
-import { type Dim, elementCount, isStatic, symbolsOf } from '../../base/dim/index.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
+import { symbolsOfAttributes } from '../../base/attributes/schema.js';
+import { elementCount, isStatic } from '../../base/dim/index.js';
 import type { Program } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -20,13 +20,11 @@ export interface FoldOptions {
  * and so does an integer call with known elements although its operands are not constants, such as the size
  * of a static axis beside symbolic ones. Sizes held by an array are replaced everywhere by the known
  * elements, numbers or other sizes. Calls without operands stay, since they are compact already, and so do
- * random ones, whose operand stands for their numbers, and those that decide a size of a region's result.
+ * random ones, whose operand stands for their numbers.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
     const introducers = new Set([...inner.decidedSizes.values()].map(({ node }) => node));
-    /** Sizes that results of a region speak of: its call states them, too. */
-    const told = inner === program ? noSizes : symbolsOfTypes(inner.outputs.map(({ value }) => value.type)); // prettier-ignore
     return transform(
       inner,
       (site) => {
@@ -34,7 +32,6 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         if (node.kind !== 'call' || operands.length === 0 || node.regions.length > 0)
           return undefined;
         if (declarationOf(node.op).family === 'random') return undefined;
-        if (node.decides.some(({ size }) => speaksOf(size, told))) return undefined;
         if (isExtents(node)) return introducers.has(site.id) ? knownExtents(node, site) : undefined;
         const small = node.types.every(({ shape }) => {
           const size = elementCount(shape);
@@ -46,7 +43,9 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
           const made = into.node(operand.node);
           if (made.kind === 'constant') data.push(made.data);
         }
-        if (data.length === operands.length)
+        // The value of a size is no constant, whatever array it is made like.
+        const speaksOfSizes = symbolsOfAttributes(node.op.attributes, node.attributes).size > 0;
+        if (data.length === operands.length && !speaksOfSizes)
           return evaluate(node, data)?.map((result) => into.constant(result));
         if (node.types.length > 1) return undefined;
         const [type] = node.types;
@@ -61,12 +60,6 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
       mayFold(inner) ? { region } : { region, wanted: () => false },
     );
   });
-}
-
-const noSizes: ReadonlyMap<string, unknown> = new Map();
-
-function speaksOf(size: Dim, names: ReadonlyMap<string, unknown>): boolean {
-  return [...symbolsOf(size)].some((name) => names.has(name));
 }
 
 /** True when a call may be folded: by constants, or by symbolic sizes. */

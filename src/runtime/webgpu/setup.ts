@@ -12,7 +12,7 @@ export interface WebGpuSetup {
   readonly memoryBudget?: number;
   readonly worker?: boolean;
   readonly adapter?: unknown;
-  /** Dtypes of arrays that the device holds, for tests. Default: all but float64. */
+  /** Dtypes of arrays that the device holds, for tests. Default: see `WebGpuOptions`. */
   readonly dtypes?: readonly DType[];
 }
 

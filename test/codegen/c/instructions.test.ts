@@ -109,6 +109,21 @@ ${runs.join('\n')}
 const shown = (x: number): string => (Object.is(x, -0) ? '-0' : String(x));
 
 describe('operations on whole vectors in C', () => {
+  it('are instructions of the processor where it has them, for registers of its width', () => {
+    const text = (name: string, scalar: Float, lanes: number): string =>
+      moduleToC(e.moduleOf([kernelFor(name, scalar, lanes)])).source;
+    for (const name of ['floor', 'ceil', 'trunc', 'nearest']) {
+      assert.match(text(name, 'f32', 8), /_mm256_round_ps/);
+      assert.match(text(name, 'f64', 4), /_mm256_round_pd/);
+    }
+    for (const name of ['min', 'max']) {
+      assert.match(text(name, 'f32', 16), /_mm512_range_ps/);
+      assert.match(text(name, 'f64', 8), /_mm512_range_pd/);
+      assert.match(text(name, 'f32', 4), new RegExp(`v${name}q_f32`));
+      assert.match(text(name, 'f64', 2), new RegExp(`v${name}q_f64`));
+    }
+  });
+
   for (const compiler of compilers) {
     for (const processor of ['native', 'x86-64-v3', 'x86-64']) {
       if (processor !== 'native' && process.arch !== 'x64') continue;

@@ -3,6 +3,9 @@ import { after, describe, it } from 'node:test';
 import { UnsupportedError } from '../../../src/base/errors.js';
 import { shaderOf } from '../../../src/codegen/wgsl/index.js';
 import type { ShaderFeatures } from '../../../src/codegen/wgsl/shader.js';
+import { stepCounter } from '../../../src/codegen/wgsl/workgroups.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr } from '../../../src/loop/language/nodes.js';
 import { parseKernel } from '../../../src/loop/language/parse.js';
 import { interpreted, KernelsOnGpu } from '../../support/gpu-kernels.js';
 import { gpuForTests } from '../../support/webgpu.js';
@@ -139,4 +142,14 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(workgroup_id) gro
       assert.deepEqual((await runner!.run(kernel, args))[0], expected);
     },
   );
+});
+
+it('steps of ranges are counted from numbers, through variables and shared expressions', () => {
+  const n = e.variable('n', 'i32');
+  let shared: Expr = e.add(n, 1);
+  // As a tree it has 2^200 nodes.
+  for (let k = 0; k < 200; k++) shared = e.min(shared, shared);
+  const length = e.variable('length', 'i32');
+  const body = e.block(e.declare(length, shared));
+  assert.equal(stepCounter({ params: [n], body }, [e.mul(length, 3), n])([7]), 24);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
+import { near } from '../support.js';
 
 /* Masks that pick nothing: of arrays without rows, where the compiler knows it, and of others, where the data says so. */
 
@@ -22,14 +23,51 @@ for (const [name, [body, expected]] of Object.entries(cases)) {
     for (const rows of [0, 2, 1, 0]) {
       const [x, none] = [kn.ones([rows, 3]), kn.zeros([rows, 3], { dtype: 'bool' })];
       assert.deepEqual(run(x, none).tolist(), expected, `${rows} rows`);
-      // Its gradient asks for a maximum, and is refused where the data picks nothing (docs/status.md).
-      if (name === 'logsumexp') continue;
       x.attachGrad();
       kn.autograd.record(() => run(x, none).sum()).backward();
       assert.deepEqual(x.grad!.tolist(), kn.zeros([rows, 3]).tolist(), `gradient of ${rows} rows`);
     }
   });
 }
+
+test('a mask that picks nothing: columns of logsumexp, and gradients of its gradient', () => {
+  const picked = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray =>
+    kn.expandDims(kn.booleanMask(x, mask), 1).mul(kn.ones([1, 2])).logsumexp(0).exp().sum(); // prettier-ignore
+  const once = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray => kn.grad(picked, [0])(x, mask)[0];
+  const twice = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray =>
+    kn.grad((y: kn.NDArray) => once(y, mask).sum())(x);
+  const [x, all, none] = [kn.array([0.5, -1]), kn.array([true, true]), kn.array([false, false])];
+  for (const gradient of [once, twice]) {
+    const run = kn.hybridize(gradient);
+    assert.deepEqual(run(x, none).tolist(), [0, 0]);
+    // The sum of twice the exponentials.
+    near(run(x, all).tolist(), [2 * Math.exp(0.5), 2 * Math.exp(-1)]);
+  }
+});
+
+test('scattering at no positions into rows of which the data decides how many there are', () => {
+  const added = (a: kn.NDArray, n: kn.NDArray, at: kn.NDArray, by: kn.NDArray): kn.NDArray => {
+    const [rows] = kn.whileLoop(
+      (i: kn.NDArray) => i.less(n),
+      (i: kn.NDArray) => [a.mul(i.add(1)), i.add(1)],
+      kn.array(0),
+    );
+    return kn.scatterAdd(rows.sinh(), at, by, 0);
+  };
+  const run = kn.hybridize(added);
+  const a = kn.array([0.25]);
+  const [at, by] = [kn.zeros([2, 0], { dtype: 'int64' }), kn.zeros([2, 0])];
+  for (const count of [0, 3, 1]) {
+    const expected = Array.from({ length: count }, (_, i) => [Math.sinh(0.25 * (i + 1))]);
+    near(run(a, kn.array(count), at, by).tolist(), expected);
+  }
+  const outside = kn.array([[1n], [3n]], { dtype: 'int64' });
+  const late = kn.hybridize(added);
+  assert.throws(
+    () => late(a, kn.array(3), outside, kn.ones([2, 1])),
+    /index 3 is outside the axis/,
+  );
+});
 
 test('a mask that picks nothing: there is no maximum of nothing', () => {
   const run = kn.hybridize((x: kn.NDArray, mask: kn.NDArray) => kn.booleanMask(x, mask).max());

@@ -321,3 +321,41 @@ test('what finds a size in data stays where something is required of the size', 
   verify(after);
   assert.deepEqual(counts(after, 'nonzero'), { outside: 1, inside: 0 });
 });
+
+test('what a loop in a loop starts from stays, although its body does not read it', () => {
+  // Where the inner loop has no iterations, its result is what it started from.
+  const program = parse(`program {
+    input x: float32[n, m]
+    input a: float32[]
+    %0, %1, %2 = foreach(x, a, a, a) {data: 1, states: 3, reverse: false, counted: false, save: "auto"} [@0 {
+      input x: float32[m]
+      input a: float32[]
+      input b: float32[]
+      input c: float32[]
+      %0 = foreach(x, a) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@1 {
+        input x: float32[]
+        input s: float32[]
+        %0 = neg(x): float32[]
+        output s = %0
+      }]: float32[]
+      %1 = add(b, %0): float32[]
+      %2 = add(a, a): float32[]
+      %3 = exp(c): float32[]
+      output a = %2
+      output b = %1
+      output c = %3
+    }]: float32[], float32[], float32[]
+    output b = %1
+  }`);
+  const after = eliminateDeadLoopParts(program);
+  verify(after);
+  assert.deepEqual(counts(after, 'exp'), { outside: 0, inside: 0 });
+  assert.deepEqual(counts(after, 'add'), { outside: 0, inside: 2 });
+  for (const [n, m] of [
+    [3, 2],
+    [3, 0],
+    [0, 2],
+  ]) {
+    agree(program, after, inputsOf(program, { n, m }));
+  }
+});

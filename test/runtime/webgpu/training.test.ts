@@ -80,6 +80,40 @@ test('a captured step is few dispatches and reads nothing back', { skip }, async
   assert.ok(bytesWritten - before.bytesWritten <= 10 * 64);
 });
 
+test(
+  'a step of an LSTM is few dispatches an iteration and reads nothing back',
+  { skip },
+  async () => {
+    const backend = await open();
+    /** Commands of one training step over so many iterations. */
+    const counted = async (time: number): Promise<{ dispatches: number; reads: number }> => {
+      const net = new kn.nn.LSTM(8, { inputs: 6 });
+      net.initialize();
+      net.to('webgpu');
+      const optimizer = new kn.optim.SGD(net.parameters(), { learningRate: 0.01 });
+      const step = kn.hybridize((x: kn.NDArray) => {
+        const loss = kn.autograd.record(() => net.call(x)[0].square().mean());
+        loss.backward();
+        optimizer.step();
+        return loss;
+      });
+      const x = kn.random.normal([4, time, 6]).to('webgpu');
+      for (let k = 0; k < 3; k++) step(x);
+      await backend.synchronize();
+      const before = { ...backend.counts };
+      step(x);
+      await backend.synchronize();
+      const { dispatches, reads } = backend.counts;
+      return { dispatches: dispatches - before.dispatches, reads: reads - before.reads };
+    };
+    const [short, long] = [await counted(20), await counted(50)];
+    assert.equal(short.reads + long.reads, 0);
+    // Forward: product, gates, and a copy of the state; backward: gates, their concatenation, and product.
+    assert.ok(long.dispatches - short.dispatches <= 6 * 30);
+    assert.ok(long.dispatches <= 6 * 50 + 20);
+  },
+);
+
 test('eager steps of a synchronous loop stay within the budget', { skip }, async () => {
   const budget = 2 ** 26;
   const backend = await open(budget);

@@ -22,9 +22,17 @@ export interface ProgramOptions {
   readonly refuses?: boolean;
   /** Pushes to the lists `l` and `m`. */
   readonly pushes?: boolean;
+  /** An object `o`, which has another name, a method and functions that change it. */
+  readonly objects?: boolean;
   /** Functions that are not linear, with derivatives of every order. */
   readonly curves?: boolean;
 }
+
+const anObject = `const o = { h: b.mul(0.25), k: [a], n: 0, grow(v) { this.h = this.h.add(v).mul(0.5); } };
+const other = o;
+const set = (object, v) => { object.h = v; };
+const change = () => { o.k[0] = o.k[0].mul(-0.75); };
+`;
 
 export class ArrayProgramWriter {
   readonly #random: () => number;
@@ -39,18 +47,20 @@ export class ArrayProgramWriter {
 
   /** The declaration of a function `main(a, b, rows, demand, total)`. */
   write(): string {
+    const { objects = false, pushes = false } = this.#options;
     const scope: Scope = {
-      arrays: ['a', 'b', 'x'],
-      counters: ['n'],
+      arrays: ['a', 'b', 'x', ...(objects ? ['o.h', 'o.k[0]'] : [])],
+      counters: ['n', ...(objects ? ['o.n'] : [])],
       flags: ['f'],
       loops: [],
       blocks: [],
       depth: 0,
     };
     const body = this.#block(scope, 0, 6);
-    const lists = this.#options.pushes ? 'const l = [a], m = [b, a];\n' : '';
-    const totals = this.#options.pushes ? '.add(total(l)).sub(total(m))' : '';
-    return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals};\n}`;
+    const lists = pushes ? 'const l = [a], m = [b, a];\n' : '';
+    const totals = pushes ? '.add(total(l)).sub(total(m))' : '';
+    const members = objects ? '.add(o.h).sub(o.k[0]).add(o.n)' : '';
+    return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${objects ? anObject : ''}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals}${members};\n}`;
   }
 
   #below(n: number): number {
@@ -131,7 +141,24 @@ export class ArrayProgramWriter {
       : `if (${test}) { if (${this.#test(scope, 1)}) ${thrown} x = x.add(0.5); } else x = x.sub(0.25);`;
   }
 
+  /** A statement that changes the object. */
+  #change(scope: Scope): string {
+    const value = this.#array(scope, 1);
+    const statement = this.#pick([
+      `other.k[0] = ${value};`,
+      `set(o, ${value});`,
+      `set(other, ${value});`,
+      `o.grow(${value});`,
+      `other.h = ${value};`,
+      'change();',
+      'o.n++;',
+      'other.n -= 2;',
+    ]);
+    return this.#chance(0.3) ? `if (${this.#test(scope, 1)}) ${statement}` : statement;
+  }
+
   #simple(scope: Scope, depth: number): string {
+    if (this.#options.objects && this.#chance(0.35)) return this.#change(scope);
     // The data of an iteration must not decide how many rows it pushes, as a loop inside of it would.
     if (this.#options.pushes && scope.depth < 2 && this.#chance(0.3)) {
       const push = `${this.#pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.#chance(0.2) ? ', x' : ''});`;

@@ -31,13 +31,14 @@ const kinds: Readonly<Record<string, ProgramOptions>> = {
   'in control flow alone': {},
   'that throw and check': { refuses: true },
   'that push rows': { pushes: true },
+  'that change objects': { objects: true },
   'with functions that are not linear': { curves: true },
 };
 
-const count = Math.ceil((settings.programs ?? 24) / Object.keys(kinds).length);
+const count = Math.ceil((settings.programs ?? 20) / Object.keys(kinds).length);
 const first = settings.seed ?? 1;
 /** One program of so many is compiled as C, which takes longer than all the rest. */
-const perCompiled = settings.isLong ? 1 : 3;
+const perCompiled = settings.isLong ? 1 : 4;
 
 /** The message of what a program throws or a check refuses, without what stands around it. */
 function refusalIn(error: unknown, where: string): string {

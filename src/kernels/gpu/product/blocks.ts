@@ -1,5 +1,5 @@
 import * as e from '../../../loop/language/build.js';
-import { fastTwoSum } from '../../../loop/language/compensation.js';
+import { addWithError } from '../../../loop/language/compensation.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { known } from '../../contraction/sizes.js';
 
@@ -26,17 +26,10 @@ export function sumInBlocks(
   const locals = (name: string): readonly Var[] =>
     sums.map((sum, at) => e.variable(`${name}${at}`, sum.type.scalar));
   const [totals, errors] = [locals('total'), locals('error')];
-  const carry = sums.map((sum, at): Stmt => {
-    const [term, next] = ['term', 'next'].map((name) => e.variable(name, scalar));
-    const added = fastTwoSum(totals[at], term);
-    return e.block(
-      e.declare(term, e.add(sum, errors[at])),
-      e.declare(next, added.sum),
-      e.assign(errors[at], added.error),
-      e.assign(totals[at], next),
-      e.assign(sum, e.constant(scalar, 0)),
-    );
-  });
+  const carry = sums.flatMap((sum, at) => [
+    addWithError(totals[at], errors[at], sum),
+    e.assign(sum, e.constant(scalar, 0)),
+  ]);
   return e.block(
     ...totals.map((total) => e.declare(total, e.constant(scalar, 0))),
     ...errors.map((error) => e.declare(error, e.constant(scalar, 0))),

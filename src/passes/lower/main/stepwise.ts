@@ -4,6 +4,7 @@ import { fuse } from '../../fuse/fuse.js';
 import type { Group } from '../../groups/group.js';
 import type { OutputSource, ProgramMemory } from '../../groups/places.js';
 import { schedule } from '../../plan/schedule.js';
+import { expandFor } from '../../simplify/expand.js';
 import { lowerSteps, refuseUnknown } from './plan.js';
 import { prepareControl } from './prepare.js';
 import { mainSizes, type MainStep } from './steps.js';
@@ -26,7 +27,7 @@ export interface StepPlan {
  * @throws UnsupportedError when a size is known to nobody.
  */
 export function planSteps(program: Program, target: DeviceTarget): StepPlan {
-  const prepared = prepareControl(program);
+  const prepared = prepareControl(expandFor(program, target));
   const groups = schedule(prepared, fuse(prepared));
   const division = { threads: 1, keepsRanges: true } as const;
   const { places, steps } = lowerSteps(prepared, groups, target, [], division, 'step');

@@ -100,3 +100,19 @@ test('a program is for threads where any of it is worth dividing', () => {
   const [large, none] = [threadsOf(50), threadsOf(1e9)];
   assert.deepEqual([large, none], [3, 1]);
 });
+
+test('a program is for one thread unless it is asked for more', () => {
+  const large = { dtype: 'float32', shape: [512, 512] } as const;
+  const program = programOf({ x: large, y: large }, ({ x, y }) => ({ z: matmul(x, y) }));
+  const lower = (threads?: number) =>
+    lowerProgram(program, fuse(program), onCpu(wasmTarget), [], threads === undefined ? undefined : { threads }); // prettier-ignore
+  const [usual, one, two] = [lower(), lower(1), lower(2)];
+  assert.deepEqual([usual.threads, one.threads, two.threads], [1, 1, 2]);
+  assert.deepEqual([usual.gain, one.gain], [0, 0]);
+  assert.notEqual(two.gain, 0);
+  // Threads tell kernels which they are, and how many there are.
+  const parameters = ({ module }: typeof usual): readonly number[] =>
+    module.kernels.map(({ params }) => params.length);
+  assert.deepEqual(parameters(usual), parameters(one));
+  assert.notDeepEqual(parameters(two), parameters(one));
+});

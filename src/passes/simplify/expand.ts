@@ -1,0 +1,24 @@
+import type { Program } from '../../ir/program.js';
+import type { DeviceTarget } from '../../ops/declare/kernels.js';
+import { eliminateDeadCode } from '../rewrite/dce.js';
+import { throughRegions, transform } from '../rewrite/transform.js';
+import { decompose } from './decompose.js';
+
+/** Expands calls as a device wants them, in regions too. */
+export function expandFor(program: Program, { expansions }: DeviceTarget): Program {
+  if (expansions === undefined) return program;
+  const expanded = throughRegions(program, (inner) =>
+    transform(
+      inner,
+      ({ node, operands, into }) => {
+        if (node.kind !== 'call') return undefined;
+        const { attributes, types: outputTypes } = node;
+        const context = { attributes, inputs: operands, outputTypes };
+        return into.assuming(() => expansions.get(node.op)!(context)) ?? undefined;
+      },
+      { wanted: ({ op }) => expansions.has(op) },
+    ),
+  );
+  // What an expansion looks through may have lost its last use.
+  return expanded === program ? program : eliminateDeadCode(decompose(expanded));
+}

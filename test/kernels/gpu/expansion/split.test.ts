@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { symbol } from '../../../../src/base/dim/index.js';
+import { Program, type Value } from '../../../../src/ir/program.js';
+import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
+import { matmul, max, mean, mul, sqrt, sub, sum, swapaxes } from '../../../../src/ops/index.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../../src/runtime/memory/storage.js';
+import { numbersOf, sizeOf } from '../../../support/arrays.js';
+import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
+import { generator } from '../../../support/samples.js';
+
+/* Folds to few results, and products of few results with a long inner axis, are two dispatches. */
+
+function programOf(
+  shapes: readonly (readonly number[])[],
+  of: (...operands: readonly Value[]) => Value,
+): Program {
+  const program = new Program();
+  const operands = shapes.map((shape, k) => program.variable(`x${k}`, { dtype: 'float32', shape }));
+  program.setOutputs([{ name: 'y', value: of(...operands) }]);
+  return program;
+}
+
+const random = generator(12);
+
+function floats(shape: readonly number[], of: (index: number) => number): Operand {
+  return {
+    storage: new Storage(
+      'float32',
+      Float32Array.from({ length: sizeOf(shape) }, (_, k) => of(k)),
+    ),
+    shape,
+  };
+}
+
+const long = 2 ** 16;
+
+test('a fold of all elements is split, with what comes before it and behind it', async () => {
+  const program = programOf([[256, 256], [256, 256]], (x, y) => sqrt(mean(mul(sub(x, y), sub(x, y))))); // prettier-ignore
+  const kernels = gpuKernelsOf(program);
+  assert.equal(kernels.length, 2);
+  for (const { body } of kernels) assert.equal(workgroupsIn(body).length, 1);
+  const [x, y] = [0, 1].map(() => floats([256, 256], () => random()));
+  const [found] = await new ProgramsOnGrid(1).run(program, [x, y]);
+  const [left, right] = [numbersOf(x), numbersOf(y)];
+  const squares = left.reduce((total, value, k) => total + Math.fround(value - right[k]) ** 2, 0);
+  const exact = Math.sqrt(squares / long);
+  // Both folds round a term 16 times at most.
+  assert.ok(Math.abs(numbersOf(found)[0] / exact - 1) < 36 * 2 ** -24);
+});
+
+test('rows and columns of few results are split where parts divide them', async () => {
+  for (const [shape, axis] of [
+    [[3, long], 1],
+    [[long, 3], 0],
+    [
+      [2, 2 ** 8, 2 ** 8],
+      [1, 2],
+    ],
+  ] as const) {
+    // prettier-ignore
+    for (const fold of [sum, max]) {
+      const program = programOf([shape], (x) => fold(x, axis));
+      assert.equal(gpuKernelsOf(program).length, 2, `${shape.join()}`);
+      const x = floats(shape, () => Math.floor(random() * 9) - 4);
+      const [found] = await new ProgramsOnGrid(3).run(program, [x]);
+      const results = sizeOf(shape) / long;
+      const expected = Array<number>(results).fill(fold === sum ? 0 : -Infinity);
+      numbersOf(x).forEach((value, k) => {
+        const at = axis === 0 ? k % results : Math.floor(k / long);
+        expected[at] = fold === sum ? expected[at] + value : Math.max(expected[at], value);
+      });
+      assert.deepEqual(numbersOf(found), expected);
+    }
+  }
+});
+
+test('folds that are short, of many results or of sizes that nothing divides are one kernel', () => {
+  const kernels = (shape: readonly number[], axis: number): number =>
+    gpuKernelsOf(programOf([shape], (x) => sum(x, axis))).length;
+  assert.equal(kernels([long / 2], 0), 1);
+  assert.equal(kernels([64, long], 1), 1);
+  assert.equal(kernels([65537], 0), 1);
+  const program = new Program();
+  const x = program.variable('x', { dtype: 'float32', shape: [symbol('n')] });
+  program.setOutputs([{ name: 'y', value: sum(x) }]);
+  assert.equal(gpuKernelsOf(program).length, 1);
+});
+
+test('a product with a long inner axis is split over it', async () => {
+  const [m, k, n] = [9, 4096, 20];
+  // As the gradient of weights: the left operand is read in the order of its columns.
+  const program = programOf([[k, m], [k, n]], (x, y) => matmul(swapaxes(x, 0, 1), y)); // prettier-ignore
+  assert.equal(gpuKernelsOf(program).length, 2);
+  const [x, y] = [
+    floats([k, m], () => Math.floor(random() * 5) - 2),
+    floats([k, n], () => Math.floor(random() * 5) - 2),
+  ];
+  const [found] = await new ProgramsOnGrid(2).run(program, [x, y]);
+  const [left, right] = [numbersOf(x), numbersOf(y)];
+  const expected = Array.from({ length: m * n }, (_, at) => {
+    let total = 0;
+    for (let step = 0; step < k; step++) {
+      total += left[step * m + Math.floor(at / n)] * right[step * n + (at % n)];
+    }
+    return total;
+  });
+  assert.deepEqual(numbersOf(found), expected);
+  const whole = programOf([[512, 4096], [4096, 512]], (a, b) => matmul(a, b)); // prettier-ignore
+  assert.equal(gpuKernelsOf(whole).length, 1);
+});

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Program, type Value } from '../../../../src/ir/program.js';
+import { visitStmts } from '../../../../src/loop/language/visit.js';
+import { rangesIn } from '../../../../src/loop/language/verify-ranges.js';
+import { scatter, scatterAdd, takeAdjoint } from '../../../../src/ops/index.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../../src/runtime/memory/storage.js';
+import { numbersOf, sizeOf } from '../../../support/arrays.js';
+import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
+import { generator } from '../../../support/samples.js';
+
+/* Scatters by an invocation for each element of the result, against a loop over the contributions. */
+
+const random = generator(6);
+
+function floats(shape: readonly number[], of: () => number): Operand {
+  return { storage: new Storage('float32', Float32Array.from({ length: sizeOf(shape) }, of)), shape }; // prettier-ignore
+}
+
+function positions(shape: readonly number[], below: number): Operand {
+  const elements = Int32Array.from({ length: sizeOf(shape) }, () => Math.floor(random() * 2 * below) - below); // prettier-ignore
+  return { storage: new Storage('int32', elements), shape };
+}
+
+function programOf(operands: readonly Operand[], of: (...all: readonly Value[]) => Value): Program {
+  const program = new Program();
+  const given = operands.map(({ storage: { dtype }, shape }, k) => program.variable(`x${k}`, { dtype, shape })); // prettier-ignore
+  program.setOutputs([{ name: 'y', value: of(...given) }]);
+  return program;
+}
+
+test('gradients of rows that were taken go to their rows', async () => {
+  const [rows, width, count] = [11, 5, 70];
+  const g = floats([7, 10, width], () => Math.floor(random() * 9) - 4);
+  const at = positions([7, 10], rows);
+  const program = programOf([g, at], (of, indices) => takeAdjoint(of, indices, [rows, width], { axis: 0 })); // prettier-ignore
+  const [y] = await new ProgramsOnGrid().run(program, [g, at]);
+  const expected = Array<number>(rows * width).fill(0);
+  for (let k = 0; k < count; k++) {
+    const row = (numbersOf(at)[k] + rows) % rows;
+    for (let c = 0; c < width; c++) expected[row * width + c] += numbersOf(g)[k * width + c];
+  }
+  assert.deepEqual(numbersOf(y), expected);
+  // One invocation for each element of the result, and no other loop but that over the positions.
+  const [{ body }, ...others] = gpuKernelsOf(program);
+  assert.equal(others.length, 0);
+  assert.equal(rangesIn(body).length, 1);
+  let loops = 0;
+  visitStmts(body, ({ kind }) => (loops += Number(kind === 'for')));
+  assert.equal(loops, 3);
+});
+
+test('updates along an axis add up in order, or the last one stays', async () => {
+  for (const [axis, shape, smaller] of [
+    [0, [6, 4], [9, 3]],
+    [1, [4, 6], [2, 20]],
+  ] as const) {
+    // prettier-ignore
+    const x = floats(shape, () => Math.floor(random() * 9));
+    const at = positions(smaller, shape[axis]);
+    const updates = floats(smaller, () => Math.floor(random() * 90));
+    for (const [name, operator] of [
+      ['add', scatterAdd],
+      ['set', scatter],
+    ] as const) {
+      // prettier-ignore
+      const program = programOf([x, at, updates], (a, b, c) => operator(a, b, c, axis));
+      const [y] = await new ProgramsOnGrid().run(program, [x, at, updates]);
+      const expected = numbersOf(x);
+      numbersOf(updates).forEach((update, k) => {
+        const index = [Math.floor(k / smaller[1]), k % smaller[1]];
+        index[axis] = (numbersOf(at)[k] + shape[axis]) % shape[axis];
+        const place = index[0] * shape[1] + index[1];
+        expected[place] = name === 'add' ? expected[place] + update : update;
+      });
+      assert.deepEqual(numbersOf(y), expected, `${name} along ${axis}`);
+    }
+  }
+});
+
+test('many updates of one place carry what they round away', async () => {
+  const count = 5000;
+  const [x, updates] = [floats([2], () => 0), floats([count], () => 0.1)];
+  const at = { storage: new Storage('int32', new Int32Array(count).fill(1)), shape: [count] };
+  const program = programOf([x, at, updates], (a, b, c) => scatterAdd(a, b, c, 0));
+  const [y] = await new ProgramsOnGrid().run(program, [x, at, updates]);
+  const exact = Math.fround(0.1) * count;
+  assert.ok(Math.abs(numbersOf(y)[1] - exact) <= 16 * 2 ** -24 * exact);
+  assert.equal(numbersOf(y)[0], 0);
+});
