@@ -13,6 +13,7 @@ export {
   assignPlace,
   beforeMember,
   changing,
+  environment,
   setMember,
   setPlace,
   stepMember,
@@ -20,6 +21,7 @@ export {
   target,
   update,
   updatePlace,
+  writing,
 } from './tracking.js';
 export { collection, made } from './row-list.js';
 export { each, loop } from './loops.js';

@@ -55,7 +55,8 @@ export class Tracking {
 
   /** The objects of a path, or of an iteration. */
   onPath(name: string, saved: readonly Saved[]): PathObjects {
-    const held = new Set(saved.flatMap(({ members }) => members).flatMap(objectsIn));
+    const held = new Set<object | null>(saved.flatMap(({ members }) => members).flatMap(objectsIn));
+    for (const each of saved.flatMap((one) => one.environments)) held.add(each);
     const before = this.#notes.get(name) ?? [];
     const notes: string[] = [];
     const own = new Set<object>();
@@ -143,7 +144,7 @@ function memberVariable(object: Members, key: MemberKey): Variables {
   if (typeof key === 'object') {
     const { read, write } = key;
     return variable(
-      `${nameOf(object)}.${key.slot.split(' ')[0]}`,
+      environments.has(object) ? key.slot : `${nameOf(object)}.${key.slot.split(' ')[0]}`,
       () => read(object as never),
       (value) => write(object as never, value),
     );
@@ -182,6 +183,26 @@ function isAccessor(object: object, key: PropertyKey): boolean {
 
 const stateAdvice =
   'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards';
+
+/** Objects that stand for variables which functions inside of their own write. */
+const environments = new WeakSet<object>();
+
+export function environment(): object {
+  const made = {};
+  environments.add(made);
+  return made;
+}
+
+/** Tells of a write to a variable of a function around; `null` where that is not known to be captured code. */
+export function writing(
+  variable: object | null,
+  name: string,
+  read: () => unknown,
+  write: (variable: unknown, value: unknown) => void,
+  site: string,
+): void {
+  if (variable !== null) changing(variable, { read, write, slot: name }, site);
+}
 
 /** An object of which a member is about to change. `key`: null where only syntax knows it. */
 export function changing<T>(given: T, key: MemberKey | null, site: string): T {

@@ -8,6 +8,8 @@ export interface Variables {
   /** Values of the merged ones, then of those that are dropped afterwards. */
   readonly get: () => readonly unknown[];
   readonly set: (values: readonly unknown[]) => void;
+  /** Objects that stand for those of them that functions inside write. */
+  readonly environments?: (() => readonly (object | null)[]) | undefined;
 }
 
 interface Variable {
@@ -44,6 +46,7 @@ export function vars(
   _local: readonly string[],
   get: () => readonly unknown[],
   set: (values: readonly unknown[]) => void,
+  environments?: () => readonly (object | null)[],
 ): Variables {
   return {
     merged: merged.flatMap((text) => {
@@ -53,6 +56,7 @@ export function vars(
     }),
     get,
     set,
+    environments,
   };
 }
 
@@ -61,6 +65,7 @@ export interface Saved {
   readonly values: readonly unknown[];
   /** The members of objects, deeply. */
   readonly members: readonly (Members | null)[];
+  readonly environments: readonly (object | null)[];
 }
 
 interface Members {
@@ -68,11 +73,12 @@ interface Members {
   readonly entries: readonly (readonly [key: string, value: unknown, members: Members | null])[];
 }
 
-export function saveVariables({ merged, get }: Variables): Saved {
+export function saveVariables({ merged, get, environments }: Variables): Saved {
   const values = get();
   return {
     values,
     members: merged.map(({ isTree }, i) => (isTree ? membersOf(values[i], new Set()) : null)),
+    environments: environments?.() ?? [],
   };
 }
 

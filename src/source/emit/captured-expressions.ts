@@ -1,9 +1,11 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
+import { patternNames } from '../syntax/scopes.js';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedMembers } from './captured-members.js';
 import type { FileContext, Use } from './form.js';
 import { type CodeSpan, type FunctionFacts, isIntegerLiteral } from './function-facts.js';
+import { environmentOf, presentEnvironment } from './environments.js';
 import { bitwiseOperators, convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { has, mayPart } from './shape.js';
@@ -56,8 +58,13 @@ export abstract class CapturedExpressions extends CapturedMembers {
       kind === 'const' ? [] : [`${name} = ${given}[${i}];`],
     );
     const names = all.map(({ name }) => name).join(', ');
+    const environments = all.flatMap((binding) => environmentOf(binding, this.file.runtime) ?? []);
+    const beside =
+      environments.length === 0
+        ? ''
+        : `, () => [${environments.map(presentEnvironment).join(', ')}]`;
     const dropped = local.map(({ name }) => `'${name}'`).join(', ');
-    return `${this.file.runtime}.vars([${described.join(', ')}], [${dropped}], () => [${names}], (${given}) => { ${set.join(' ')} })`;
+    return `${this.file.runtime}.vars([${described.join(', ')}], [${dropped}], () => [${names}], (${given}) => { ${set.join(' ')} }${beside})`;
   }
 
   /** The variables of a statement after which several paths may go on, as they are where these meet. */
@@ -109,9 +116,9 @@ export abstract class CapturedExpressions extends CapturedMembers {
           this.argument(node.right),
         );
       case 'AssignmentExpression':
-        return this.#assignment(node);
+        return this.#noticed(node.left, this.#assignment(node));
       case 'UpdateExpression':
-        return this.#update(node, use);
+        return this.#noticed(node.argument, this.#update(node, use));
       case 'ArrayPattern':
       case 'ObjectPattern':
         return this.copy(node, (child) => this.target(child));
@@ -159,6 +166,22 @@ export abstract class CapturedExpressions extends CapturedMembers {
       default:
         return this.copy(node);
     }
+  }
+
+  /** An assignment, after the runtime has been told of variables of functions around that it writes. */
+  #noticed(left: t.Node, assignment: readonly Piece[]): readonly Piece[] {
+    const { runtime, scopes } = this.file;
+    const notices = patternNames(unwrapped(left)).flatMap((identifier) => {
+      const reference = scopes.references.get(identifier);
+      if (reference === undefined || reference.from.owner === reference.binding.scope.owner)
+        return [];
+      const environment = environmentOf(reference.binding, runtime);
+      if (environment === null) return [];
+      const { name } = identifier;
+      return [`${runtime}.writing(${presentEnvironment(environment)}, '${name}', () => ${name}, (_, value) => { ${name} = value; }, ${this.site(left)}), `]; // prettier-ignore
+    });
+    if (notices.length === 0) return assignment;
+    return [added(`(${notices.join('')}`, left.start!), ...assignment, added(')')];
   }
 
   #changedBy(node: t.Node, parts: readonly t.Node[]): string {

@@ -7,6 +7,7 @@ import { type Liveness, liveness } from '../flow/passes.js';
 import {
   type VariableBinding,
   isCaptured,
+  patternNames,
   type VariableReference,
   type Scope,
   type Scopes,
@@ -120,6 +121,12 @@ export class FunctionFacts {
   /** The variables of the scope that a node opens. */
   bindingsOf(node: t.Node): Iterable<VariableBinding> {
     return this.#scopes.of.get(node)?.bindings.values() ?? [];
+  }
+
+  /** The variables that a declaration declares. */
+  declaredBy(node: t.VariableDeclaration): readonly VariableBinding[] {
+    const names = node.declarations.flatMap(({ id }) => patternNames(id));
+    return names.flatMap((name) => this.#scopes.references.get(name)?.binding ?? []);
   }
 
   /** True for a loop over values that are computed from its own variables, which are not there yet. */

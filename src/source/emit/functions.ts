@@ -1,8 +1,9 @@
 import type * as t from '@babel/types';
 import { graphDirective } from '../../base/directive.js';
-import { patternNames, type Scope } from '../syntax/scopes.js';
+import { patternNames, type Scope, type Scopes } from '../syntax/scopes.js';
 import { isFunction, visitNodes } from '../syntax/walk.js';
 import { CapturedForm } from './captured.js';
+import { environmentOf } from './environments.js';
 import type { FileContext, Form } from './form.js';
 import { FunctionFacts } from './function-facts.js';
 import { HostForm } from './host.js';
@@ -112,7 +113,11 @@ function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
   const names = parameterNames(node);
   if (node.body.type !== 'BlockStatement') {
     const start = `(${node.async ? 'async ' : ''}(${names.join(', ')}) => (`;
-    return [added(start), ...inside, added(`))(${names.join(', ')})`)];
+    return [
+      added(start),
+      ...withEnvironments(node, file, inside),
+      added(`))(${names.join(', ')})`),
+    ];
   }
   const declared = form.declarations() + declaredVars(node, file, names);
   if (isGenerator(node)) {
@@ -137,7 +142,7 @@ function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
 function capturedBody(node: t.Function, file: FileContext): readonly Piece[] {
   const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
   const inside = form.statements();
-  if (node.body.type !== 'BlockStatement') return inside;
+  if (node.body.type !== 'BlockStatement') return withEnvironments(node, file, inside);
   const declared = form.declarations() + declaredVars(node, file, parameterNames(node));
   if (!form.isReturnTold) return [added(`{ ${declared}`), ...inside, added(' }')];
   return [
@@ -166,15 +171,36 @@ function parameterNames(node: t.Function): readonly string[] {
   return node.params.flatMap((parameter) => patternNames(parameter)).map(({ name }) => name).filter((name) => name !== 'this'); // prettier-ignore
 }
 
+/** The names of objects beside variables that belong to a function as a whole. */
+function environmentsOf(node: t.Function, scopes: Scopes, runtime: string): readonly string[] {
+  const scope = scopes.of.get(node) as Scope;
+  return [...scope.bindings.values()]
+    .filter(({ kind }) => kind === 'var' || kind === 'parameter')
+    .flatMap((binding) => environmentOf(binding, runtime) ?? []);
+}
+
+/** The expression that is the body of an arrow, where these objects are declared. */
+function withEnvironments(
+  node: t.Function,
+  { scopes, runtime }: FileContext,
+  inside: readonly Piece[],
+): readonly Piece[] {
+  const names = environmentsOf(node, scopes, runtime);
+  if (names.length === 0 || node.async) return inside;
+  const made = names.map(() => `${runtime}.environment()`);
+  return [added(`((${names.join(', ')}) => (`), ...inside, added(`))(${made.join(', ')})`)];
+}
+
 /** A declaration of the `var`s of a function: those in closures belong to it. */
 function declaredVars(
   node: t.Function,
-  { scopes }: FileContext,
+  { scopes, runtime }: FileContext,
   parameters: readonly string[],
 ): string {
   const scope = scopes.of.get(node) as Scope;
   const names = [...scope.bindings.values()]
     .filter(({ kind, name }) => kind === 'var' && !parameters.includes(name))
     .map(({ name }) => name);
-  return names.length === 0 ? '' : `let ${names.join(', ')}; `;
+  const environments = environmentsOf(node, scopes, runtime).map((name) => `const ${name} = ${runtime}.environment(); `); // prettier-ignore
+  return `${names.length === 0 ? '' : `let ${names.join(', ')}; `}${environments.join('')}`;
 }

@@ -3,6 +3,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { isCaptured } from '../syntax/scopes.js';
 import type { FileContext } from './form.js';
 import { type FunctionFacts, suspends } from './function-facts.js';
+import { environmentOf } from './environments.js';
 import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';
 import {
@@ -261,7 +262,14 @@ export abstract class NativeStatements extends SuspendingExpressions {
     if (node.kind !== 'var') {
       const pieces = this.copy(node);
       const isEnded = this.file.parsed.code[node.end! - 1] === ';';
-      return isEnded ? pieces : [...pieces, added(';')];
+      const environments = this.facts.declaredBy(node).flatMap((binding) => environmentOf(binding, this.file.runtime) ?? []); // prettier-ignore
+      return [
+        ...pieces,
+        ...(isEnded ? [] : [added(';')]),
+        ...environments.map((name) =>
+          added(` const ${name} = ${this.file.runtime}.environment();`),
+        ),
+      ];
     }
     return node.declarations.flatMap(({ id, init }) =>
       init
