@@ -321,7 +321,8 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
         ? invokeSymbolic(declaration, meant, symbolic.program)
         : invokeFront(declaration, meant);
     if (results === 'one') return outputs[0];
-    if (results === 'list') return outputs;
+    // The caller's own: what is recorded keeps its list.
+    if (results === 'list') return [...outputs];
     return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
   };
   Object.defineProperty(call, 'name', { value: declaration.name });

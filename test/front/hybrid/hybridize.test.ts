@@ -521,3 +521,14 @@ test('stopGradient is detach: nothing is reached through it, and what it reads t
     }
   }
 });
+
+test('the list that an operator returns is the own one of the code', () => {
+  const body = (x: kn.NDArray): kn.NDArray => {
+    const parts = kn.split(x, 2) as kn.NDArray[]; // plain JavaScript writes to it
+    parts[0] = parts[0].mul(2);
+    return kn.concat([...parts, kn.split(x, 2)[0]]);
+  };
+  const x = kn.arange(4);
+  assert.deepEqual(body(x).tolist(), [0, 2, 2, 3, 0, 1]);
+  assert.deepEqual(kn.hybridize(body)(x).tolist(), [0, 2, 2, 3, 0, 1]);
+});
