@@ -1,4 +1,4 @@
-import type { Expr, Parallel, Stmt, Var } from './nodes.js';
+import type { Expr, For, Parallel, Stmt, Var } from './nodes.js';
 import { binaryLane } from './scalar.js';
 import { ownExprs, ownStmts, visitExprs, visitStmts } from './visit.js';
 
@@ -48,7 +48,7 @@ export function problemOutside(stmt: Stmt, parts: string): string | null {
 function problemOf(range: Parallel): string | null {
   const own = new Set<Var>();
   const varying = varyingIn([range.from, range.to], range.body);
-  /** `isChosen`: whether the stretch decides that a statement runs. */
+  /** `isChosen`: whether the stretch decides that a statement runs, or none runs it. */
   const problemIn = (stmt: Stmt, isChosen: boolean): string | null => {
     switch (stmt.kind) {
       case 'parallel':
@@ -67,7 +67,10 @@ function problemOf(range: Parallel): string | null {
         if (stmt.buffer.isPrivate || isChosen || depends(stmt.index, varying)) return null;
         return `all stretches of a parallel range store to one place of ${stmt.buffer.name}`;
       default: {
-        const isInside = isChosen || (stmt.kind === 'if' && depends(stmt.condition, varying));
+        const isInside =
+          isChosen ||
+          (stmt.kind === 'if' && depends(stmt.condition, varying)) ||
+          (stmt.kind === 'for' && isEmptyLoop(stmt));
         for (const inner of ownStmts(stmt)) {
           const problem = problemIn(inner, isInside);
           if (problem !== null) return problem;
@@ -77,6 +80,12 @@ function problemOf(range: Parallel): string | null {
     }
   };
   return problemIn(range.body, isOneStretch(range));
+}
+
+/** True for a loop that certainly never runs: over arrays without elements every index is one place. */
+function isEmptyLoop({ begin, end }: For): boolean {
+  const [from, to] = [valueOf(begin), valueOf(end)];
+  return from !== null && to !== null && to <= from;
 }
 
 /** Tests that a range is certainly too short to be divided. */

@@ -48,6 +48,8 @@ describe('problemOfRanges', () => {
     accepts('parallel from..to in 0..n { if (from <= 8 & 8 < to) { o[8] = 1.0 } }');
     // There is no second stretch.
     accepts('parallel from..to in 0..2 * 4 step 8 { o[0] = 1.0 }');
+    // Nothing is stored: the array has no elements.
+    accepts('parallel from..to in 0..n { for i in from..to { for j in 0..0 { o[j] = 1.0 } } }');
     // A kernel of one thread.
     accepts('o[0] = 1.0 call other(address)');
   });
