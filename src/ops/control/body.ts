@@ -122,8 +122,9 @@ export function agreedRows(
   return rows.map(({ dtype, shape }) => ({
     dtype,
     shape: shape.map((dim) => {
-      const size = substituteDim(dim, agreed);
-      if (!isOwnSize(size, own)) return size;
+      // By the names of the region: a fresh size may have one of them.
+      const isTold = [...symbolsOf(dim)].every((name) => !own.has(name) || agreed.has(name));
+      if (isTold) return substituteDim(dim, agreed);
       // A size that is not derivable from others is fresh itself.
       if (!agreed.has(String(dim))) agreed.set(String(dim), fresh('size'));
       return agreed.get(String(dim))!;

@@ -127,3 +127,26 @@ test('graphs with such loops travel as JSON and as ONNX', () => {
     assert.deepEqual(each.run(inputs)['output'].tolist(), [[2, 3], [4.5, 6.75], [10.125, 15.1875]]); // prettier-ignore
   }
 });
+
+test('rows whose number is an expression of what an inner loop decides keep it when another result is dropped', () => {
+  // Each row is what the inner loop gives, twice: its size is 2 * rows, where the outer loop has a `rows` of its own.
+  const body = (x: kn.NDArray, limit: kn.NDArray): kn.NDArray => {
+    const [[twice]] = kn.foreach(
+      (row: kn.NDArray): [kn.NDArray[], []] => {
+        const [counts] = kn.whileLoop(
+          (n: kn.NDArray) => n.less(limit),
+          (n: kn.NDArray) => [n.mul(row), [n.add(1)]],
+          [kn.array(0)],
+        );
+        return [[kn.tile(counts, [2]), row], []];
+      },
+      x,
+      [],
+    );
+    return twice;
+  };
+  const [x, limit] = [kn.array([1, 10]), kn.array(3)];
+  const expected = [[0, 1, 2, 0, 1, 2], [0, 10, 20, 0, 10, 20]]; // prettier-ignore
+  assert.deepEqual(body(x, limit).tolist(), expected);
+  assert.deepEqual(kn.hybridize(body)(x, limit).tolist(), expected);
+});
