@@ -14,7 +14,12 @@ import {
   windowPlace,
 } from '../../../ops/contraction/convolution-nests.js';
 import { unravel, volume } from '../../../ops/contraction/unravel.js';
-import { type Access, computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import {
+  type Access,
+  computeScalar,
+  type KernelContext,
+  type Sink,
+} from '../../../ops/declare/lowering.js';
 import { loadElement } from '../../../ops/elements.js';
 import { ravel } from '../../../ops/loops.js';
 import { accumulatorOf } from '../../../ops/sums.js';
@@ -54,13 +59,9 @@ export function groupedConv(context: KernelContext<ConvAttributes>): Stmt {
       const from = [image, inGroup(group, inner[0], channel)];
       return readInside(x, from, place, isInside(place, x.shape.slice(2)), scalar);
     },
-    store: (group, i, j, sum) => {
-      const [image, ...at] = unravel(j, columns);
-      const index = [image, inGroup(group, perGroup, i), ...at];
-      return out.store(index, e.cast(computeScalar(out.dtype), sum));
-    },
+    store: storeAtPlace(out, columns, perGroup),
   };
-  return (isEmpty(x) ? null : groupedProduct(spec)) ?? convNest(context);
+  return windowProduct(x, spec) ?? convNest(context);
 }
 
 /** `y[n, c, i] = sum of w[o, c, r] * x[n, o, q]` for those `q`, `r` for which `i = q * stride + r * dilation - before`. */
@@ -92,13 +93,9 @@ export function groupedConvTranspose(context: KernelContext<ConvTransposeAttribu
       const { place, isReached } = reachedPlace(attributes, at, tap, before, x.shape.slice(2));
       return readInside(x, [image, inGroup(group, perGroup, part)], place, isReached, scalar);
     },
-    store: (group, i, j, sum) => {
-      const [image, ...at] = unravel(j, columns);
-      const index = [image, inGroup(group, channels, i), ...at];
-      return out.store(index, e.cast(computeScalar(out.dtype), sum));
-    },
+    store: storeAtPlace(out, columns, channels),
   };
-  return (isEmpty(x) ? null : groupedProduct(spec)) ?? convTransposeNest(context);
+  return windowProduct(x, spec) ?? convTransposeNest(context);
 }
 
 /** `y[o, c, r] = sum of g[n, o, p] * x[n, c, p * stride + r * dilation - before]` over `n` and `p`. */
@@ -138,12 +135,21 @@ export function groupedConvWeightGradient(
         e.cast(computeScalar(out.dtype), sum),
       ),
   };
-  return (isEmpty(x) ? null : groupedProduct(spec)) ?? convWeightGradientNest(context);
+  return windowProduct(x, spec) ?? convWeightGradientNest(context);
 }
 
-/** True where no place of the input can be read in the stead of one outside. */
-function isEmpty(x: Access): boolean {
-  return x.shape.some((extent) => known(extent) === 0);
+/** The product; null where there is none, or where no place of the input can be read in the stead of one outside. */
+function windowProduct(x: Access, spec: Contraction): Stmt | null {
+  return x.shape.some((extent) => known(extent) === 0) ? null : groupedProduct(spec);
+}
+
+/** Stores of results whose rows are the channels of a group, of `perGroup` each, and whose columns are places of all images. */
+function storeAtPlace(out: Sink, columns: readonly Expr[], perGroup: Expr): Contraction['store'] {
+  return (group, i, j, sum) => {
+    const [image, ...at] = unravel(j, columns);
+    const index = [image, inGroup(group, perGroup, i), ...at];
+    return out.store(index, e.cast(computeScalar(out.dtype), sum));
+  };
 }
 
 /** An element of the input, and 0 outside of it. */
