@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { converted } from '../../source/convert.js';
+import { type Fn, fn, table } from './programs.js';
 
 /* Lists to which captured code pushes: the rows, their number and gradients are those of eager code. */
-
-Object.assign(globalThis, { kn });
-
-type Fn = (...args: kn.NDArray[]) => kn.NDArray;
-const fn = (text: string): Fn =>
-  converted(`function main(a, rows) { 'use graph';\n${text} }`) as unknown as Fn;
 
 /** Programs that give an array of `a`, a number, and `rows`, of two columns. */
 const programs: Readonly<Record<string, string>> = {
@@ -100,14 +94,6 @@ const programs: Readonly<Record<string, string>> = {
     "const l = [a]; for (const r of rows) { if (r.slice(0).greater(50)) throw new Error('large'); l.push(r.sum()); } return kn.stack(l);",
 };
 
-const sevenths = kn.array([
-  [1, 2],
-  [3, -4],
-  [-5, 6],
-  [0.5, 8],
-  [2, 2],
-]);
-
 function outcome(f: Fn, value: number, rows: kn.NDArray): unknown {
   const [a, r] = [kn.array(value), rows.mul(1)];
   a.attachGrad();
@@ -128,7 +114,7 @@ for (const [name, text] of Object.entries(programs)) {
     const captured = kn.hybridize(f);
     for (const value of [9, 3, 40]) {
       for (const count of [5, 1, 3]) {
-        const rows = sevenths.slice([0, count]);
+        const rows = table.slice([0, count]);
         assert.deepEqual(
           outcome(captured, value, rows),
           outcome(f, value, rows),
@@ -146,15 +132,15 @@ test('no rows give a first dimension of 0', () => {
     'const l = []; if (a.greater(1)) l.push(rows); return kn.stack(l);',
   ]) {
     const captured = kn.hybridize(fn(text));
-    assert.deepEqual(captured(kn.array(0), sevenths).shape, [0, 5, 2], text);
-    assert.deepEqual(captured(kn.array(2), sevenths).shape.slice(1), [5, 2], text);
+    assert.deepEqual(captured(kn.array(0), table).shape, [0, 5, 2], text);
+    assert.deepEqual(captured(kn.array(2), table).shape.slice(1), [5, 2], text);
   }
   const none = kn.hybridize(fn('const l = []; for (const r of rows) l.push(r); return kn.stack(l).add(l.length);')); // prettier-ignore
   assert.deepEqual(none(kn.array(0), kn.zeros([0, 2])).shape, [0, 2]);
 });
 
 test('the length of a list that collects rows is one int32', () => {
-  const of = (text: string): kn.NDArray => kn.hybridize(fn(text))(kn.array(5), sevenths);
+  const of = (text: string): kn.NDArray => kn.hybridize(fn(text))(kn.array(5), table);
   const plain = of('const l = [a]; for (const r of rows) l.push(r.sum()); return l.length;');
   assert.deepEqual([plain.dtype, plain.shape, plain.item()], ['int32', [], 6]);
   const some = of('const l = [a]; for (const r of rows) { if (r.sum().less(4)) l.push(r.sum()); } return l.length;'); // prettier-ignore
@@ -171,7 +157,7 @@ test('one graph serves any number of rows', () => {
     const captured = kn.hybridize(f, { dynamic: [null, ['n']] });
     const traces: number[] = [];
     for (const count of [5, 2, 4, 1]) {
-      const rows = sevenths.slice([0, count]);
+      const rows = table.slice([0, count]);
       assert.deepEqual(outcome(captured, 3, rows), outcome(f, 3, rows));
       traces.push(captured.explain().traces.length);
     }
@@ -184,7 +170,7 @@ test('a static graph collects rows', () => {
   const f = fn(programs['break in rows']);
   const graph = kn.staticGraph(f);
   for (const count of [5, 3, 2]) {
-    const rows = sevenths.slice([0, count]);
+    const rows = table.slice([0, count]);
     assert.deepEqual(graph(kn.array(4), rows).tolist(), f(kn.array(4), rows).tolist());
   }
 });
@@ -208,7 +194,7 @@ test('numbers in objects and lists are state', () => {
     return kn.stack([s.parts[0], kn.array(1).mul(s.parts[1]), kn.array(1).mul(s.n), s.found ? a : a.neg()]);`); // prettier-ignore
   const captured = kn.hybridize(f);
   for (const value of [9, 3]) {
-    for (const rows of [sevenths, sevenths.slice([0, 1])]) {
+    for (const rows of [table, table.slice([0, 1])]) {
       assert.deepEqual(outcome(captured, value, rows), outcome(f, value, rows));
     }
   }

@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { converted } from '../../source/convert.js';
+import { type Fn, fn, table } from './programs.js';
 
 /* Members of objects that no variable of a branch or loop holds: results and gradients are those of eager code. */
-
-Object.assign(globalThis, { kn });
-
-type Fn = (...args: kn.NDArray[]) => kn.NDArray;
-const fn = (text: string): Fn =>
-  converted(`function main(a, rows) { 'use graph';\n${text} }`) as unknown as Fn;
 
 /** Programs that give an array of `a`, a number, and `rows`, of two columns. */
 const programs: Readonly<Record<string, string>> = {
@@ -57,14 +52,6 @@ const programs: Readonly<Record<string, string>> = {
   'a member that is a number on one path and an array on the other': 'const o = { v: 0, w: a }; if (a.greater(5)) o.v = a; else o.w = 3; for (const r of rows) { if (r.sum().less(4)) o.v = r.sum(); } return a.add(o.v).mul(o.w);',
   'a list in an object, by a helper': 'const s = { l: [a], h: a }; const keep = (t, x) => { t.l.push(x); t.h = x; }; for (const r of rows) { if (r.sum().less(4)) keep(s, s.h.add(r.sum())); } return kn.stack(s.l).mul(s.h);',
 }; // prettier-ignore
-
-const table = kn.array([
-  [1, 2],
-  [3, -4],
-  [-5, 6],
-  [0.5, 8],
-  [2, 2],
-]);
 
 function outcome(f: Fn, value: number, rows: kn.NDArray): unknown {
   const [a, r] = [kn.array(value), rows.mul(1)];

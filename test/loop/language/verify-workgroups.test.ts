@@ -1,30 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { InternalError } from '../../../src/base/errors.js';
-import { parseModule } from '../../../src/loop/language/parse.js';
-import { verifyModule } from '../../../src/loop/language/verify.js';
-
-/** A kernel whose body this is. */
-const kernel = (body: string): string => `
-  kernel other(o: f32[]) {
-    o[0] = 1.0
-  }
-  kernel k(o: f32[], x: f32[], own: private f32[], meeting: i32[], n: i32, address: i32) {
-    ${body}
-  }
-`;
-
-function accepts(body: string): void {
-  verifyModule(parseModule(kernel(body)));
-}
-
-function refuses(body: string, message: RegExp): void {
-  assert.throws(
-    () => accepts(body),
-    (error: Error) => error instanceof InternalError && message.test(error.message),
-    body,
-  );
-}
+import { accepts, refuses } from './bodies.js';
 
 /** Workgroups of 64 with 64 floats. */
 const groups = (body: string): string => `workgroups g, l in n of 64(m: f32[64]) { ${body} }`;

@@ -1,4 +1,4 @@
-import { randomFrom } from './host-programs.js';
+import { RandomChoices } from './choices.js';
 
 /*
  * Random programs about numbers that may be arrays: written with methods of arrays, so that they run on
@@ -34,14 +34,12 @@ const set = (object, v) => { object.h = v; };
 const change = () => { o.k[0] = o.k[0].mul(-0.75); };
 `;
 
-export class ArrayProgramWriter {
-  readonly #random: () => number;
+export class ArrayProgramWriter extends RandomChoices {
   readonly #options: ProgramOptions;
-  #names = 0;
   #size = 0;
 
   constructor(seed: number, options: ProgramOptions = {}) {
-    this.#random = randomFrom(seed * 7919);
+    super(seed * 7919);
     this.#options = options;
   }
 
@@ -63,30 +61,14 @@ export class ArrayProgramWriter {
     return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${objects ? anObject : ''}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals}${members};\n}`;
   }
 
-  #below(n: number): number {
-    return Math.floor(this.#random() * n);
-  }
-
-  #pick<T>(list: readonly T[]): T {
-    return list[this.#below(list.length)];
-  }
-
-  #chance(p: number): boolean {
-    return this.#random() < p;
-  }
-
-  #name(prefix: string): string {
-    return `${prefix}${this.#names++}`;
-  }
-
   #block(enclosing: Scope, depth: number, most: number): string {
     const lines: string[] = [];
     let scope = enclosing;
-    const count = 1 + this.#below(most);
+    const count = 1 + this.below(most);
     for (let i = 0; i < count && this.#size < 28; i++) {
       this.#size++;
-      if (this.#chance(0.15)) {
-        const name = this.#name('y');
+      if (this.chance(0.15)) {
+        const name = this.name('y');
         lines.push(`let ${name} = ${this.#array(scope, 2)};`);
         scope = { ...scope, arrays: [...scope.arrays, name] };
       } else lines.push(this.#statement(scope, depth));
@@ -95,36 +77,36 @@ export class ArrayProgramWriter {
   }
 
   #statement(scope: Scope, depth: number): string {
-    if (depth > 2 || this.#chance(0.45)) return this.#simple(scope, depth);
+    if (depth > 2 || this.chance(0.45)) return this.#simple(scope, depth);
     const inner = (changes: Partial<Scope> = {}): string =>
       `{\n${this.#block({ ...scope, ...changes }, depth + 1, 3)}\n}`;
-    switch (this.#below(8)) {
+    switch (this.below(8)) {
       case 0:
       case 1:
       case 2:
-        return `if (${this.#test(scope, 2)}) ${inner()}${this.#chance(0.5) ? ` else ${inner()}` : ''}`;
+        return `if (${this.#test(scope, 2)}) ${inner()}${this.chance(0.5) ? ` else ${inner()}` : ''}`;
       case 3: {
-        const [c, label] = [this.#name('c'), this.#name('L')];
+        const [c, label] = [this.name('c'), this.name('L')];
         const body = inner({ depth: scope.depth + 1, loops: [...scope.loops, label] });
-        const test = this.#chance(0.5) ? ` && ${this.#test(scope, 1)}` : '';
+        const test = this.chance(0.5) ? ` && ${this.#test(scope, 1)}` : '';
         return `let ${c} = a.mul(0);\n${label}: while (${c}.less(3)${test}) {\n${c} = ${c}.add(1);\n${body}\n}`;
       }
       case 4: {
-        const c = this.#name('c');
+        const c = this.name('c');
         return `let ${c} = a.mul(0);\ndo {\n${c} = ${c}.add(1);\n${inner({ depth: scope.depth + 1 })}\n} while (${c}.less(2));`;
       }
       case 5: {
-        const [i, label] = [this.#name('i'), this.#name('L')];
+        const [i, label] = [this.name('i'), this.name('L')];
         const body = inner({ depth: scope.depth + 1, loops: [...scope.loops, label] });
         return `${label}: for (let ${i} = 0; ${i} < 3; ${i}++) {\nx = x.add(${i} * 2);\n${body}\n}`;
       }
       case 6: {
-        const r = this.#name('r');
+        const r = this.name('r');
         const body = inner({ depth: scope.depth + 1, arrays: [...scope.arrays] });
         return `for (const ${r} of rows(${this.#array(scope, 1)}, ${this.#array(scope, 1)})) {\nx = x.add(${r});\n${body}\n}`;
       }
       default: {
-        const label = this.#name('B');
+        const label = this.name('B');
         return `${label}: ${inner({ blocks: [...scope.blocks, label] })}`;
       }
     }
@@ -132,11 +114,11 @@ export class ArrayProgramWriter {
 
   /** A statement that refuses some values. */
   #refusal(scope: Scope): string {
-    const name = this.#name('refusal ');
-    if (this.#chance(0.4)) return `demand(${this.#array(scope, 1)}.less(${this.#pick(['0.8', '2', '3'])}), '${name}');`; // prettier-ignore
-    const thrown = `throw new ${this.#pick(['RangeError', 'TypeError'])}('${name}');`;
-    const test = `${this.#array(scope, 1)}.greaterEqual(${this.#pick(['0.4', '1.2', '2.5'])})`;
-    return this.#chance(0.5)
+    const name = this.name('refusal ');
+    if (this.chance(0.4)) return `demand(${this.#array(scope, 1)}.less(${this.pick(['0.8', '2', '3'])}), '${name}');`; // prettier-ignore
+    const thrown = `throw new ${this.pick(['RangeError', 'TypeError'])}('${name}');`;
+    const test = `${this.#array(scope, 1)}.greaterEqual(${this.pick(['0.4', '1.2', '2.5'])})`;
+    return this.chance(0.5)
       ? `if (${test}) ${thrown}`
       : `if (${test}) { if (${this.#test(scope, 1)}) ${thrown} x = x.add(0.5); } else x = x.sub(0.25);`;
   }
@@ -144,7 +126,7 @@ export class ArrayProgramWriter {
   /** A statement that changes the object. */
   #change(scope: Scope): string {
     const value = this.#array(scope, 1);
-    const statement = this.#pick([
+    const statement = this.pick([
       `other.k[0] = ${value};`,
       `set(o, ${value});`,
       `set(other, ${value});`,
@@ -154,31 +136,31 @@ export class ArrayProgramWriter {
       'o.n++;',
       'other.n -= 2;',
     ]);
-    return this.#chance(0.3) ? `if (${this.#test(scope, 1)}) ${statement}` : statement;
+    return this.chance(0.3) ? `if (${this.#test(scope, 1)}) ${statement}` : statement;
   }
 
   #simple(scope: Scope, depth: number): string {
-    if (this.#options.objects && this.#chance(0.35)) return this.#change(scope);
+    if (this.#options.objects && this.chance(0.35)) return this.#change(scope);
     // The data of an iteration must not decide how many rows it pushes, as a loop inside of it would.
-    if (this.#options.pushes && scope.depth < 2 && this.#chance(0.3)) {
-      const push = `${this.#pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.#chance(0.2) ? ', x' : ''});`;
-      return this.#chance(0.3) ? `if (${this.#test(scope, 1)}) ${push}` : push;
+    if (this.#options.pushes && scope.depth < 2 && this.chance(0.3)) {
+      const push = `${this.pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.chance(0.2) ? ', x' : ''});`;
+      return this.chance(0.3) ? `if (${this.#test(scope, 1)}) ${push}` : push;
     }
-    if (this.#options.refuses && this.#chance(0.3)) return this.#refusal(scope);
+    if (this.#options.refuses && this.chance(0.3)) return this.#refusal(scope);
     const jumps = [
       ...(scope.depth > 0 ? ['break;', 'continue;'] : []),
       ...scope.loops.flatMap((label) => [`break ${label};`, `continue ${label};`]),
       ...scope.blocks.map((label) => `break ${label};`),
-      ...(depth > 0 && this.#chance(0.4) ? [`return ${this.#array(scope, 2)};`] : []),
+      ...(depth > 0 && this.chance(0.4) ? [`return ${this.#array(scope, 2)};`] : []),
     ];
-    switch (this.#below(9)) {
+    switch (this.below(9)) {
       case 0:
       case 1:
         return jumps.length > 0 && depth > 0
-          ? `if (${this.#test(scope, 1)}) ${this.#pick(jumps)}`
+          ? `if (${this.#test(scope, 1)}) ${this.pick(jumps)}`
           : `x = x.add(1);`;
       case 2:
-        return this.#pick([`n++;`, `n += 2;`, `n--;`]);
+        return this.pick([`n++;`, `n += 2;`, `n--;`]);
       case 3:
         return `f = ${this.#test(scope, 1)};`;
       case 4:
@@ -186,15 +168,15 @@ export class ArrayProgramWriter {
       case 5:
         return `[a, x] = [x, a];`;
       default:
-        return `${this.#pick(scope.arrays)} = ${this.#array(scope, 2)};`;
+        return `${this.pick(scope.arrays)} = ${this.#array(scope, 2)};`;
     }
   }
 
   #array(scope: Scope, depth: number): string {
-    if (depth === 0 || this.#chance(0.2)) return this.#pick(scope.arrays);
+    if (depth === 0 || this.chance(0.2)) return this.pick(scope.arrays);
     const inside = (): string => this.#array(scope, depth - 1);
-    if (this.#options.curves && this.#chance(0.4)) return this.#curve(inside);
-    switch (this.#below(6)) {
+    if (this.#options.curves && this.chance(0.4)) return this.#curve(inside);
+    switch (this.below(6)) {
       case 0:
         return `${inside()}.add(${inside()}).mul(0.5)`;
       case 1:
@@ -202,17 +184,17 @@ export class ArrayProgramWriter {
       case 2:
         return `${inside()}.mul(-0.75)`;
       case 3:
-        return `${inside()}.mul(0.5).add(${this.#pick(scope.counters)})`;
+        return `${inside()}.mul(0.5).add(${this.pick(scope.counters)})`;
       case 4:
         return `(${this.#test(scope, depth - 1)} ? ${inside()} : ${inside()})`;
       default:
-        return `${inside()}.add(${this.#pick(['1', '-2', 'n * 0.5 - 1'])})`;
+        return `${inside()}.add(${this.pick(['1', '-2', 'n * 0.5 - 1'])})`;
     }
   }
 
   /** A smooth function that grows no faster than its operands. */
   #curve(inside: () => string): string {
-    switch (this.#below(5)) {
+    switch (this.below(5)) {
       case 0:
         return `${inside()}.mul(${inside()}.tanh())`;
       case 1:
@@ -228,9 +210,9 @@ export class ArrayProgramWriter {
 
   #test(scope: Scope, depth: number): string {
     const compare = (): string =>
-      `${this.#array(scope, 1)}.${this.#pick(['less', 'greaterEqual'])}(${this.#pick(['0', '1.3', this.#pick(scope.arrays)])})`;
+      `${this.#array(scope, 1)}.${this.pick(['less', 'greaterEqual'])}(${this.pick(['0', '1.3', this.pick(scope.arrays)])})`;
     if (depth === 0) return compare();
-    switch (this.#below(8)) {
+    switch (this.below(8)) {
       case 0:
         return `(${compare()} && ${this.#test(scope, depth - 1)})`;
       case 1:
@@ -238,9 +220,9 @@ export class ArrayProgramWriter {
       case 2:
         return `!${compare()}`;
       case 3:
-        return this.#pick(scope.flags);
+        return this.pick(scope.flags);
       case 4:
-        return `n ${this.#pick(['<', '>=', '==='])} ${this.#below(4)}`;
+        return `n ${this.pick(['<', '>=', '==='])} ${this.below(4)}`;
       default:
         return compare();
     }
