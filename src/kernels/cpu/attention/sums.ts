@@ -1,6 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms } from '../gemm/blocks.js'; // prettier-ignore
+import { type BlockSums, addBlock, blockTerms, carriedSum } from '../gemm/blocks.js'; // prettier-ignore
+import { shortTerms } from '../../contraction/long-sums.js';
 import { isWithin } from '../../contraction/sizes.js';
 import type { Heads } from './heads.js';
 

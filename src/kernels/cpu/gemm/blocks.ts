@@ -1,8 +1,9 @@
 import * as e from '../../../loop/language/build.js';
+import { shortTerms } from '../../contraction/long-sums.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { blockEnd, isWithin, known, product } from '../../contraction/sizes.js';
+import { blockEnd, known, product } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 
@@ -15,17 +16,6 @@ import { scalarDTypes } from '../../../ops/elements.js';
 
 /** Number of terms in one block. */
 export const blockTerms = 56;
-
-/** Number of terms that are summed in one register. */
-export const shortTerms = 1024;
-
-/**
- * True when sums over `k` may be long: floats, with more terms than one register sums accurately, or an
- * unknown number.
- */
-export function isLong({ k, scalar }: Pick<Contraction, 'k' | 'scalar'>): boolean {
-  return (scalar === 'f32' || scalar === 'f64') && !isWithin(k, shortTerms);
-}
 
 /**
  * A range along `k` in blocks of `length`, or as one where all of `k` turns out to be short; at least one block, since

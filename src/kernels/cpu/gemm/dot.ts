@@ -1,12 +1,13 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import {
-  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overDepthBlocks, pairwise, putBlock,
+  addBlock, addToLast, type BlockSums, blockSums, blockTerms, overDepthBlocks, pairwise, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { remainders, tiled } from './cover.js';
 import { dividedOf, overKind } from './region.js';
 import { registerLanes } from './shape.js';
 import { indices } from '../../contraction/sizes.js';
+import { isLong } from '../../contraction/long-sums.js';
 import type { Contraction } from '../../contraction/spec.js';
 
 /** Number of inner products that run in parallel. */

@@ -5,13 +5,13 @@ import {
   addToLast,
   blockSums,
   blockTerms,
-  isLong,
   overDepthBlocks,
   pairwise,
   putBlock,
 } from './blocks.js';
 import { dividedOf, overKind } from './region.js';
 import { blockEnd, indices } from '../../contraction/sizes.js';
+import { isLong } from '../../contraction/long-sums.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 

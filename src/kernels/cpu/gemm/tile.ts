@@ -1,11 +1,12 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import {
-  addBlock, addToLast, type BlockSums, blockSums, isLong, overDepthBlocks, putBlock,
+  addBlock, addToLast, type BlockSums, blockSums, overDepthBlocks, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { tiled } from './cover.js';
 import { registerLanes, pieces, type TileShape } from './shape.js';
 import { indices } from '../../contraction/sizes.js';
+import { isLong } from '../../contraction/long-sums.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 

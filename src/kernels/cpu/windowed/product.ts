@@ -1,7 +1,7 @@
 import { type Dim, isStatic, mulDim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
-import { shortTerms } from '../gemm/blocks.js';
+import { shortTerms } from '../../contraction/long-sums.js';
 import { contractDirect } from '../gemm/direct.js';
 import { bestTile, registerLanes, type TileShape } from '../gemm/shape.js';
 import { known } from '../../contraction/sizes.js';

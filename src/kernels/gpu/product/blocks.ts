@@ -1,10 +1,9 @@
 import * as e from '../../../loop/language/build.js';
 import { addWithError } from '../../../loop/language/compensation.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { known } from '../../contraction/sizes.js';
+import { isLong } from '../../contraction/long-sums.js';
 
-/** Terms that one variable sums where there are few, and in a block where there are more (decision 46). */
-const shortTerms = 1024;
+/** Terms of one block of a long sum (decision 46). */
 const blockTerms = 48;
 
 /**
@@ -19,9 +18,7 @@ export function sumInBlocks(
   steps: (begin: Expr, end: Expr) => Stmt,
 ): Stmt {
   const { scalar } = sums[0].type;
-  const count = known(terms);
-  const isFloat = scalar === 'f32' || scalar === 'f64';
-  if (!isFloat || (count !== null && count <= shortTerms)) return steps(e.i32(0), end);
+  if (!isLong({ k: terms, scalar })) return steps(e.i32(0), end);
   const block = Math.ceil(blockTerms / depth) * depth;
   const locals = (name: string): readonly Var[] =>
     sums.map((sum, at) => e.variable(`${name}${at}`, sum.type.scalar));
