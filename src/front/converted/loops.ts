@@ -18,10 +18,10 @@ import {
   withoutBreak,
 } from './completion.js';
 import { after, proceed } from './branch.js';
-import { decided } from './path.js';
-import { addPushed, checkIteration } from './row-list.js';
-import { LoopRows } from './rows.js';
-import { placeOf } from './host.js';
+import { decided } from './values/path.js';
+import { addPushed, checkIteration } from './lists/row-list.js';
+import { LoopRows } from './lists/rows.js';
+import { placeOf } from './values/host.js';
 import { Tracking } from './tracking.js';
 import {
   type PackedLayout,
@@ -31,8 +31,8 @@ import {
   Retrace,
   unpack,
   type Wanted,
-} from './values.js';
-import { assignVariables, entriesOf, saveVariables, type Variables } from './variables.js';
+} from './values/values.js';
+import { assignVariables, entriesOf, saveVariables, type Variables } from './values/variables.js';
 
 /** The state of a loop after an iteration: its next test, and how the iteration ended. */
 interface Going {

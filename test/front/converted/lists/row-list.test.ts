@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../../src/index.js';
-import { type Fn, fn, table } from './programs.js';
+import * as kn from '../../../../src/index.js';
+import { type Fn, fn, table } from '../programs.js';
 
 /* Lists to which captured code pushes: the rows, their number and gradients are those of eager code. */
 

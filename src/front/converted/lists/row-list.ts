@@ -1,27 +1,28 @@
-import { graphDirective } from '../../base/directive.js';
-import type { DType } from '../../base/dtype.js';
-import { ShapeError, TraceError } from '../../base/errors.js';
-import { mulDim } from '../../base/dim/index.js';
-import * as operators from '../../ops/index.js';
-import { installListJoin } from '../../ops/movement/list-join.js';
-import { array } from '../arrays/creation.js';
-import type { Capture } from '../core/capture.js';
-import { mode } from '../core/mode.js';
-import { NDArray } from '../core/ndarray.js';
-import { collectRows, noteList } from './containers.js';
-import { placeOf, undecidable } from './host.js';
-import { asNumber, isNumberArray } from './numbers.js';
+import { graphDirective } from '../../../base/directive.js';
+import type { DType } from '../../../base/dtype.js';
+import { ShapeError, TraceError } from '../../../base/errors.js';
+import { mulDim } from '../../../base/dim/index.js';
+import * as operators from '../../../ops/index.js';
+import { installListJoin } from '../../../ops/movement/list-join.js';
+import { array } from '../../arrays/creation.js';
+import type { Capture } from '../../core/capture.js';
+import { mode } from '../../core/mode.js';
+import { NDArray } from '../../core/ndarray.js';
+import { collectRows, noteList } from '../values/containers.js';
+import { placeOf, undecidable } from '../values/host.js';
+import { asNumber, isNumberArray } from '../values/numbers.js';
 import {
   currentPath,
   isDecided,
   makerOf,
   noteMaker,
   outermost,
+  type Rows,
   type TracedPath,
   undecided,
-} from './path.js';
-import type { Entry } from './values.js';
-import { countRows, joinRows, maskRows, type Rows, singleRow } from './rows.js';
+} from '../values/path.js';
+import type { Entry } from '../values/values.js';
+import { countRows, joinRows, maskRows, singleRow } from './rows.js';
 
 /*
  * Lists, maps and sets that captured code changes. A list to which a path or loop pushes that a captured array

@@ -1,15 +1,25 @@
-import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
-import type { Capture } from '../core/capture.js';
-import { mode } from '../core/mode.js';
+import { graphDirective } from '../../../base/directive.js';
+import { TraceError } from '../../../base/errors.js';
+import type { Capture } from '../../core/capture.js';
+import { mode } from '../../core/mode.js';
 import { guard, undecidable } from './host.js';
-import type { Rows } from './rows.js';
+import type { NDArray } from '../../core/ndarray.js';
 import { endsPath, noteThrown } from './throws.js';
 
 /* The path that is traced now: what may be done on it, and how it ends where a statement throws. */
 
 /** The number of branches and loops that arrays decide around the code that runs now. */
 let depth = 0;
+
+/** Rows along a first axis. */
+export interface Rows {
+  readonly rows: NDArray;
+  /** One bool a row: true if it was pushed. Null where all were. */
+  readonly flags: NDArray | null;
+}
+
+/** Rows by the list that they were pushed to. */
+export type PushedRows = ReadonlyMap<object, readonly Rows[]>;
 
 /** A path or an iteration that is traced. */
 export interface TracedPath {

@@ -1,25 +1,16 @@
-import { promote } from '../../base/dtype.js';
-import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../base/dim/index.js';
-import type { TensorType } from '../../ir/types.js';
-import * as operators from '../../ops/index.js';
-import { mode } from '../core/mode.js';
-import type { NDArray } from '../core/ndarray.js';
-import { noNumbers, placeholders, Retrace, type Wanted } from './values.js';
+import { promote } from '../../../base/dtype.js';
+import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../../base/dim/index.js';
+import type { TensorType } from '../../../ir/types.js';
+import * as operators from '../../../ops/index.js';
+import { mode } from '../../core/mode.js';
+import type { NDArray } from '../../core/ndarray.js';
+import type { PushedRows, Rows } from '../values/path.js';
+import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.js';
 
 /*
  * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have
  * been pushed have a flag, and the mask is applied where the list is stacked.
  */
-
-/** Rows along a first axis. */
-export interface Rows {
-  readonly rows: NDArray;
-  /** One bool a row: true if it was pushed. Null where all were. */
-  readonly flags: NDArray | null;
-}
-
-/** Rows by the list that they were pushed to. */
-export type PushedRows = ReadonlyMap<object, readonly Rows[]>;
 
 export function singleRow(row: NDArray): Rows {
   return { rows: row.expandDims(0), flags: null };
