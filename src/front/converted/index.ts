@@ -23,6 +23,6 @@ export {
   updatePlace,
   writing,
 } from './tracking.js';
-export { collection, made } from './lists/row-list.js';
+export { collection, entry, fromEnd, made } from './lists/list-proxy.js';
 export { each, loop } from './loops.js';
 export { reads } from '../fields/reads.js';

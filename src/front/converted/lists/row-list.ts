@@ -1,36 +1,30 @@
 import { graphDirective } from '../../../base/directive.js';
 import type { DType } from '../../../base/dtype.js';
-import { ShapeError, TraceError } from '../../../base/errors.js';
-import { mulDim } from '../../../base/dim/index.js';
-import * as operators from '../../../ops/index.js';
-import { installListJoin } from '../../../ops/movement/list-join.js';
+import { TraceError } from '../../../base/errors.js';
+import { check } from '../../../ops/control/index.js';
 import { array } from '../../arrays/creation.js';
 import type { Capture } from '../../core/capture.js';
-import { mode } from '../../core/mode.js';
 import { NDArray } from '../../core/ndarray.js';
-import { collectRows, noteList } from '../values/containers.js';
-import { placeOf, undecidable } from '../values/host.js';
+import { placeOf } from '../values/host.js';
 import { asNumber, isNumberArray } from '../values/numbers.js';
 import {
   currentPath,
+  type EarlierRows,
   isDecided,
-  makerOf,
-  noteMaker,
-  outermost,
   type Rows,
+  type RowUse,
   type TracedPath,
-  undecided,
 } from '../values/path.js';
 import type { Entry } from '../values/values.js';
-import { countRows, joinRows, maskRows, singleRow } from './rows.js';
+import { countRows, joinRows, lastRow, maskRows, singleRow } from './rows.js';
 
 /*
- * Lists, maps and sets that captured code changes. A list to which a path or loop pushes that a captured array
- * decides about collects rows: it can be stacked, and its length is an array.
+ * Lists that collect rows: a path that a captured array decides about pushes to them. What is known of their rows lies
+ * with the path that made the list, with the loops between, and with the paths that have pushed since.
  */
 
 /** A list that is made in captured code, behind the proxy that the user's code has. */
-interface RowList {
+export interface RowList {
   readonly name: string;
   /** The path that made the list. */
   readonly home: TracedPath;
@@ -42,6 +36,8 @@ interface RowList {
   readonly rows: Rows[];
   /** Dtypes of the rows, and `number`. */
   readonly dtypes: Set<DType | 'number'>;
+  /** True while all rows are numbers and booleans of the user's. */
+  holdsNumbers: boolean;
   /** The place of the latest push. */
   site: string | null;
   /** True if the value of the call of `push` that is about to run is used. */
@@ -51,138 +47,17 @@ interface RowList {
 /** By their proxies. */
 const rowLists = new WeakMap<object, RowList>();
 
-/** Notes where an object was made; a plain list may collect rows. `name`: as the source calls it. */
-export function made(value: object, name: string): object {
-  const home = currentPath();
-  const isPlain = Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype;
-  const kept = isPlain && mode.capture !== null ? rowListOf(value, name, home) : value;
-  noteMaker(kept);
-  return kept;
-}
-
-/** The receiver of a method that changes lists, maps and sets. `isUsed`: the result of the method is used. */
-export function collection(object: unknown, site: string, isUsed: boolean = false): unknown {
-  const list = typeof object === 'object' && object !== null ? rowLists.get(object) : undefined;
-  if (list !== undefined) {
-    list.site = site;
-    list.isLengthUsed = isUsed;
-    return object;
-  }
-  const isCollection =
-    Array.isArray(object) ||
-    object instanceof Map ||
-    object instanceof Set ||
-    ArrayBuffer.isView(object);
-  if (isCollection && makerOf(object) !== currentPath())
-    undecided(
-      'a change of a list, map or set',
-      site,
-      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards',
-    );
-  return object;
-}
-
-function rowListOf(entries: unknown[], name: string, home: TracedPath): object {
-  const list: RowList = {
-    name,
-    home,
-    capture: outermost(mode.capture),
-    entries,
-    rows: [],
-    dtypes: new Set(),
-    site: null,
-    isLengthUsed: false,
-  };
-  const proxy: unknown[] = new Proxy(entries, {
-    get: (target, key, receiver) => {
-      if (key === 'push') return pushTo(list, proxy);
-      noteRead(list);
-      if (isMutator(key) && isForeign(list)) {
-        throw undecidable('a change of a list, map or set', list.site ?? '');
-      }
-      if (collectsRows(list)) {
-        if (key === 'length') return asNumber(countRows(rowsIn(list)));
-        if (!isHarmless(key)) throw usedAsList(list, key);
-      }
-      return Reflect.get(target, key, receiver);
-    },
-    ...refusals(list),
-  });
+export function noteRowList(proxy: object, list: RowList): void {
   rowLists.set(proxy, list);
-  noteList(proxy, entries);
-  return proxy;
 }
 
-/** Traps for what cannot be known of a list that collects rows. */
-function refusals(list: RowList): ProxyHandler<unknown[]> {
-  const refuse = (key: PropertyKey): void => {
-    noteRead(list);
-    if (collectsRows(list)) throw usedAsList(list, key);
-  };
-  return {
-    set: (target, key, value, receiver) => {
-      refuse(key);
-      return Reflect.set(target, key, value, receiver);
-    },
-    defineProperty: (target, key, descriptor) => {
-      refuse(key);
-      return Reflect.defineProperty(target, key, descriptor);
-    },
-    deleteProperty: (target, key) => {
-      refuse(key);
-      return Reflect.deleteProperty(target, key);
-    },
-    has: (target, key) => {
-      refuse(key);
-      return Reflect.has(target, key);
-    },
-    ownKeys: (target) => {
-      refuse('its keys');
-      return Reflect.ownKeys(target);
-    },
-    getOwnPropertyDescriptor: (target, key) => {
-      refuse(key);
-      return Reflect.getOwnPropertyDescriptor(target, key);
-    },
-  };
-}
-
-const mutators: ReadonlySet<PropertyKey> = new Set(
-  'pop shift unshift splice fill copyWithin sort reverse'.split(' '),
-);
-
-function isMutator(key: PropertyKey): boolean {
-  return mutators.has(key);
-}
-
-/** True for a key whose value says nothing about the entries. */
-function isHarmless(key: PropertyKey): boolean {
-  if (typeof key === 'symbol') return key !== Symbol.iterator && key !== Symbol.isConcatSpreadable;
-  return key === 'constructor';
-}
-
-function usedAsList(list: RowList, key: PropertyKey): TraceError {
-  const { name } = list;
-  return new TraceError(`captured code pushes to ${name}, whose entries are then unknown`, {
-    op: graphDirective,
-    expected: `kn.stack(${name}), kn.concat(${name}), ${name}.length or ${name}.push(row)`,
-    actual: useOf(name, key),
-    advice: `stack it first, const rows = kn.stack(${name}), and use rows.slice(i) or for (const row of rows)`,
-    ...placeOfPush(list),
-  });
-}
-
-function useOf(name: string, key: PropertyKey): string {
-  if (key === Symbol.iterator) return `its entries one by one, as in for...of and ...${name}`;
-  return /^\d+$/.test(String(key)) ? `${name}[${String(key)}]` : `${name}.${String(key)}`;
-}
-
-function placeOfPush({ site }: RowList): { readonly source?: string } {
-  return site === null ? {} : placeOf(site);
+/** The list behind a proxy; undefined for other values. */
+export function rowListOf(value: unknown): RowList | undefined {
+  return typeof value === 'object' && value !== null ? rowLists.get(value) : undefined;
 }
 
 /** True on a path that an array decides about, other than the one that made the list. */
-function isForeign({ home }: RowList): boolean {
+export function isForeign({ home }: RowList): boolean {
   return currentPath() !== home && isDecided();
 }
 
@@ -194,21 +69,115 @@ function* pathsFrom({ home }: RowList): Iterable<TracedPath> {
   }
 }
 
-function collectsRows(list: RowList): boolean {
-  return list.rows.length > 0 || [...pathsFrom(list)].some(({ pushed }) => pushed.has(list));
+/** True for a list that an array has decided to push to. */
+export function collectsRows(list: RowList): boolean {
+  return (
+    list.rows.length > 0 ||
+    [...pathsFrom(list)].some(({ pushed, earlier }) => pushed.has(list) || earlier.has(list))
+  );
 }
 
-function noteRead(list: RowList): void {
-  for (const { read } of pathsFrom(list)) read.add(list);
+/** Notes that the code that runs now uses a list: iterations that push to it have to know the rows before them. */
+export function noteUse(list: RowList, use: RowUse): void {
+  for (const { used } of pathsFrom(list)) {
+    used.set(list, new Set([...(used.get(list) ?? []), use]));
+  }
 }
 
-/** All rows of a list, in order. */
-function rowsIn(list: RowList): Rows {
-  const later = [...pathsFrom(list)].reverse().flatMap(({ pushed }) => pushed.get(list) ?? []);
-  return joinRows([...list.entries.map((entry) => rowOf(list, entry)), ...list.rows, ...later]);
+/** Rows since the start of the innermost iteration that knows those before it; all where there is none. */
+function rowsSince(list: RowList): {
+  readonly earlier: EarlierRows | null;
+  readonly later: readonly Rows[];
+} {
+  let later: readonly Rows[] = [];
+  for (const { pushed, earlier } of pathsFrom(list)) {
+    later = [...(pushed.get(list) ?? []), ...later];
+    const known = earlier.get(list);
+    if (known !== undefined) return { earlier: known, later };
+  }
+  const before = list.entries.map((entry) => rowOf(list, entry));
+  return { earlier: null, later: [...before, ...list.rows, ...later] };
 }
 
-function rowOf(list: RowList, value: unknown): Rows {
+/** All rows of a list, in order; null where it can have none. */
+export function rowsIn(list: RowList): Rows | null {
+  noteUse(list, 'rows');
+  const { earlier, later } = rowsSince(list);
+  const all = earlier === null ? later : [earlier.rows(), ...later];
+  return all.length === 0 ? null : joinRows(all);
+}
+
+/** The rows of a list along a first axis. */
+export function stackedRows(list: RowList): NDArray {
+  const rows = rowsIn(list);
+  // A list collects rows from the first on.
+  return maskRows(rows!);
+}
+
+/** The number of rows, as an int32 array of rank 0. */
+export function countIn(list: RowList): NDArray {
+  noteUse(list, 'count');
+  const { earlier, later } = rowsSince(list);
+  const counts = [
+    ...(earlier === null ? [] : [earlier.count()]),
+    ...(later.length === 0 ? [] : [countRows(joinRows(later))]),
+  ];
+  if (counts.length === 0) return array(0, { dtype: 'int32' });
+  return counts.reduce((sum, count) => sum.add(count));
+}
+
+/** The last row; null where the list can have none. */
+export function lastIn(list: RowList): NDArray | null {
+  noteUse(list, 'last');
+  const { earlier, later } = rowsSince(list);
+  const before = earlier === null ? null : earlier.last();
+  return later.length === 0 ? before : lastRow(before, joinRows(later));
+}
+
+/** True for a list that has a row, whatever the data is. */
+export function isNeverEmpty(list: RowList): boolean {
+  const { earlier, later } = rowsSince(list);
+  return (
+    earlier?.isNeverEmpty === true ||
+    later.some(({ rows, flags }) => {
+      const [count] = rows.type.shape;
+      return flags === null && typeof count === 'number' && count > 0;
+    })
+  );
+}
+
+/**
+ * One row of a list: `index` counts from 0, or from -1 back.
+ * @throws CheckError when the graph runs, where the list has no such row.
+ */
+export function rowAt(list: RowList, index: number | NDArray): NDArray {
+  const isKnown = typeof index === 'number';
+  if (isKnown && index >= 0 && index < list.entries.length) {
+    return shownRow(list, rowOf(list, list.entries[index]).rows.slice(0));
+  }
+  const isLast = isKnown && index === -1;
+  if (!isLast || !isNeverEmpty(list)) {
+    const count = countIn(list);
+    const isThere = isKnown
+      ? count.greater(index < 0 ? -1 - index : index)
+      : index.greaterEqual(0).logicalAnd(index.less(count));
+    check(isThere, `${list.name} has no row ${isKnown ? index : 'of that index'}`);
+  }
+  if (isLast) {
+    // The list collects rows, so some path pushes one.
+    return shownRow(list, lastIn(list)!);
+  }
+  const place = isKnown && index < 0 ? countIn(list).add(index) : index;
+  return shownRow(list, stackedRows(list).take(place, { axis: 0 }));
+}
+
+/** A row as the user's code has pushed it: numbers are numbers. */
+export function shownRow(list: RowList, row: NDArray): NDArray {
+  return list.holdsNumbers && row.type.shape.length === 0 ? asNumber(row) : row;
+}
+
+/** A value as a row of a list. */
+export function rowOf(list: RowList, value: unknown): Rows {
   const row = typeof value === 'number' || typeof value === 'boolean' ? array(value) : value;
   if (!(row instanceof NDArray)) {
     throw new TraceError(`captured code pushes a value that is no array to ${list.name}`, {
@@ -219,6 +188,7 @@ function rowOf(list: RowList, value: unknown): Rows {
       ...placeOfPush(list),
     });
   }
+  if (row === value && !isNumberArray(row)) list.holdsNumbers = false;
   const isNumber: boolean = (row !== value || isNumberArray(row)) && row.dtype !== 'bool';
   list.dtypes.add(isNumber ? 'number' : row.dtype);
   checkNumbers(list);
@@ -243,25 +213,8 @@ function checkNumbers(list: RowList): void {
   });
 }
 
-/** The method `push` of a list. */
-function pushTo(list: RowList, proxy: object): (...values: readonly unknown[]) => unknown {
-  const isUsed = list.isLengthUsed;
-  list.isLengthUsed = false;
-  return (...values) => {
-    if (isDecided() && outermost(mode.capture) !== list.capture) {
-      throw undecidable('a change of a list, map or set', list.site ?? '');
-    }
-    const isPlain = !isForeign(list) && list.rows.length === 0;
-    if (isPlain) return list.entries.push(...values);
-    collectRows(proxy);
-    for (const value of values) addRows(list, rowOf(list, value));
-    if (!isUsed) return undefined;
-    noteRead(list);
-    return asNumber(countRows(rowsIn(list)));
-  };
-}
-
-function addRows(list: RowList, rows: Rows): void {
+/** Adds rows to a list, as the path that runs now pushes them. */
+export function addRows(list: RowList, rows: Rows): void {
   if (!isForeign(list)) list.rows.push(rows);
   else {
     const { pushed } = currentPath();
@@ -275,30 +228,10 @@ export function addPushed(pushed: Iterable<readonly [list: object, rows: Rows]>)
   for (const [list, rows] of pushed) addRows(list as RowList, rows);
 }
 
-/**
- * Refuses an iteration that reads a list to which it pushes, since the rows of those before it are unknown, and one
- * whose data decides how many rows it has to give.
- */
-export function checkIteration({ pushed, read }: TracedPath): void {
-  for (const list of pushed.keys()) {
-    if (read.has(list)) {
-      const pushedTo = list as RowList; // Only lists of rows are keys.
-      throw new TraceError(`a captured loop reads ${pushedTo.name}, to which it pushes`, {
-        op: graphDirective,
-        expected: 'uses of the list after the loop',
-        actual: 'a use by an iteration, which does not know the rows of those before it',
-        advice:
-          'leave the loop by break and use the list after it, or keep what an iteration needs in variables: the latest row, a count',
-        ...placeOfPush(pushedTo),
-      });
-    }
-  }
-}
-
 /** Refuses variables that are given to what follows as new lists, without the rows that the path has pushed. */
 export function checkEntries(entries: readonly Entry[], { pushed }: TracedPath): void {
   for (const { what, value } of entries) {
-    const list = typeof value === 'object' && value !== null ? rowLists.get(value) : undefined;
+    const list = rowListOf(value);
     if (list === undefined || !pushed.has(list)) continue;
     throw new TraceError(`captured code pushes to ${what}, and assigns it or its entries`, {
       op: graphDirective,
@@ -310,25 +243,7 @@ export function checkEntries(entries: readonly Entry[], { pushed }: TracedPath):
   }
 }
 
-installListJoin((given, place, axis) => {
-  const list = rowLists.get(given);
-  if (list === undefined) return undefined;
-  noteRead(list);
-  if (!collectsRows(list)) return undefined;
-  const rows = maskRows(rowsIn(list));
-  if (place === 'along a new axis')
-    return axis === 0 ? rows : operators.moveaxis<NDArray>(rows, 0, axis);
-  const { shape } = rows.type;
-  const at = axis < 0 ? axis + shape.length - 1 : axis;
-  if (at >= 0 && at < shape.length - 1) {
-    const [count, ...own] = shape;
-    const joined = own.map((size, i) => (i === at ? mulDim(count, size) : size));
-    return operators.moveaxis<NDArray>(rows, 0, at).reshape(joined);
-  }
-  throw new ShapeError(`arrays that captured code pushes to ${list.name} have no such axis`, {
-    op: graphDirective,
-    expected: 'an axis of the arrays',
-    actual: `axis ${axis} of arrays of rank ${shape.length - 1}`,
-    ...placeOfPush(list),
-  });
-});
+/** The place of the latest push to a list, for errors. */
+export function placeOfPush({ site }: RowList): { readonly source?: string } {
+  return site === null ? {} : placeOf(site);
+}

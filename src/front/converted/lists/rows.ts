@@ -2,6 +2,7 @@ import { promote } from '../../../base/dtype.js';
 import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../../base/dim/index.js';
 import type { TensorType } from '../../../ir/types.js';
 import * as operators from '../../../ops/index.js';
+import { array } from '../../arrays/creation.js';
 import { mode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
 import type { PushedRows, Rows } from '../values/path.js';
@@ -35,7 +36,33 @@ export function countRows({ rows, flags }: Rows): NDArray {
   return operators.dimLike<NDArray>(rows, rows.type.shape[0], { dtype: 'int32' });
 }
 
-function flagsOf({ rows, flags }: Rows): NDArray {
+/** The last row that was pushed; `before` where none was, or zeros, which nobody may use then. */
+export function lastRow(before: NDArray | null, { rows, flags }: Rows): NDArray {
+  const [count, ...row] = rows.type.shape;
+  if (flags === null && isStatic(count) && count > 0) return rows.slice(count - 1);
+  const first = before ?? operators.zerosLike<NDArray>(rows, { shape: row });
+  if (flags !== null && isStatic(count) && count <= mostChoices) {
+    let last = first;
+    for (let i = 0; i < count; i++) last = operators.where(flags.slice(i), rows.slice(i), last);
+    return last;
+  }
+  const all = operators.concat<NDArray>([first.expandDims(0), rows]);
+  if (flags === null) {
+    return all.take(operators.dimLike<NDArray>(rows, count, { dtype: 'int32' }), { axis: 0 });
+  }
+  // The row before is there always.
+  const places = flags.astype('int32').cumsum(0).mul(flags.astype('int32'));
+  const position = operators.concat<NDArray>([
+    array([0], { dtype: places.dtype as 'int32' }),
+    places,
+  ]);
+  return all.take(position.argmax(0), { axis: 0 });
+}
+
+/** Rows of known number up to which the last one is chosen by comparing flags. */
+const mostChoices = 4;
+
+export function flagsOf({ rows, flags }: Rows): NDArray {
   return flags ?? operators.onesLike<NDArray>(rows, { dtype: 'bool', shape: [rows.type.shape[0]] });
 }
 
@@ -140,7 +167,7 @@ function isSameCount(a: Dim | null, b: Dim | null): boolean {
 }
 
 /** True for a size that only the data of the present path or iteration decides. */
-function isDecidedInside(size: Dim): boolean {
+export function isDecidedInside(size: Dim): boolean {
   return [...symbolsOf(size)].some((name) => mode.capture?.sizes.decided.has(name) === true);
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../../src/index.js';
-import { type Fn, fn, table } from '../programs.js';
+import { fn, table } from '../programs.js';
+import { outcome } from './outcome.js';
 
 /* Lists to which captured code pushes: the rows, their number and gradients are those of eager code. */
 
@@ -93,20 +94,6 @@ const programs: Readonly<Record<string, string>> = {
   throw:
     "const l = [a]; for (const r of rows) { if (r.slice(0).greater(50)) throw new Error('large'); l.push(r.sum()); } return kn.stack(l);",
 };
-
-function outcome(f: Fn, value: number, rows: kn.NDArray): unknown {
-  const [a, r] = [kn.array(value), rows.mul(1)];
-  a.attachGrad();
-  r.attachGrad();
-  const y = f(a, r);
-  const weights = kn
-    .arange(y.size)
-    .reshape(y.shape as number[])
-    .add(1);
-  const x = kn.autograd.record(() => f(a, r).mul(weights).sum());
-  x.backward();
-  return { shape: y.shape, y: y.tolist(), a: a.grad!.tolist(), rows: r.grad!.tolist() };
-}
 
 for (const [name, text] of Object.entries(programs)) {
   test(`${name}: rows and gradients are those of eager code`, () => {
