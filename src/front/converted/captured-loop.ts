@@ -17,7 +17,7 @@ import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
-import { decided } from './values/path.js';
+import { decided, isDecided } from './values/path.js';
 import {
   type PackedLayout,
   pack,
@@ -69,6 +69,9 @@ export function asTest(value: unknown): NDArray {
   return array(truth(value), { dtype: 'bool' });
 }
 
+/** Iterations up to which the rows of a loop inside of another one are padded. */
+const mostPadded = 4096;
+
 /** The states of a captured loop: the end so far, what that returns, and the variables. */
 export class CapturedLoop {
   readonly #variables: readonly Variables[];
@@ -118,16 +121,18 @@ export class CapturedLoop {
   }
 
   run(test: NDArray, iteration: () => Going): Completion {
-    const [stacked, states] = whileLoop(
+    // Iterations of a loop around have to give as many rows each.
+    const padded = this.#most !== null && this.#most <= mostPadded && isDecided();
+    const [stacked, states, iterations] = whileLoop(
       (goesOn: NDArray) => goesOn,
       (_: NDArray, ...before: NDArray[]) => {
         const going = this.iterate(before, iteration);
         return [going.rows, [asTest(going.test), ...going.states]];
       },
       [test, ...this.#initial] as [NDArray, ...NDArray[]],
-      { maxIterations: this.#most },
+      { maxIterations: this.#most, padded },
     );
-    return this.leave(states.slice(1), stacked);
+    return this.leave(states.slice(1), stacked, padded ? iterations : null);
   }
 
   /** One iteration on the states of the one before. */
@@ -189,9 +194,13 @@ export class CapturedLoop {
   }
 
   /** Gives the variables their last values, and lists the rows of all iterations. */
-  leave(states: readonly NDArray[], stacked: readonly NDArray[]): Completion {
+  leave(
+    states: readonly NDArray[],
+    stacked: readonly NDArray[],
+    iterations: NDArray | null = null,
+  ): Completion {
     this.#give(states);
-    addPushed(this.#rows.pushed(stacked));
+    addPushed(this.#rows.pushed(stacked, iterations));
     const { codes } = this.#known;
     const value = this.returnedIn(states);
     // The loop may not run at all, or its last test may not hold: both are normal ends.

@@ -17,7 +17,7 @@ import { countRows, flagsOf, isDecidedInside, joinRows, lastRow } from './rows.j
  * of the loop: their number, the last one, or all of them in a table, where the number of iterations has a bound.
  */
 
-/** What tracing has found out about a list, for another time. */
+/** Facts about a list that tracing has found out, for another time. */
 interface KnownList {
   readonly uses: Set<RowUse>;
   /** The type of a row. */

@@ -28,7 +28,7 @@ import {
   rowAt,
   type RowList,
   rowListOf,
-  rowOf,
+  asRow,
   shownRow,
   stackedRows,
 } from './row-list.js';
@@ -244,7 +244,7 @@ function pushTo(list: RowList, proxy: object): (...values: readonly unknown[]) =
     const isPlain = !isForeign(list) && list.rows.length === 0;
     if (isPlain) return list.entries.push(...values);
     collectRows(proxy);
-    for (const value of values) addRows(list, rowOf(list, value));
+    for (const value of values) addRows(list, asRow(list, value));
     return isUsed ? asNumber(countIn(list)) : undefined;
   };
 }

@@ -95,7 +95,7 @@ function rowsSince(list: RowList): {
     const known = earlier.get(list);
     if (known !== undefined) return { earlier: known, later };
   }
-  const before = list.entries.map((entry) => rowOf(list, entry));
+  const before = list.entries.map((entry) => asRow(list, entry));
   return { earlier: null, later: [...before, ...list.rows, ...later] };
 }
 
@@ -153,7 +153,7 @@ export function isNeverEmpty(list: RowList): boolean {
 export function rowAt(list: RowList, index: number | NDArray): NDArray {
   const isKnown = typeof index === 'number';
   if (isKnown && index >= 0 && index < list.entries.length) {
-    return shownRow(list, rowOf(list, list.entries[index]).rows.slice(0));
+    return shownRow(list, asRow(list, list.entries[index]).rows.slice(0));
   }
   const isLast = isKnown && index === -1;
   if (!isLast || !isNeverEmpty(list)) {
@@ -177,7 +177,7 @@ export function shownRow(list: RowList, row: NDArray): NDArray {
 }
 
 /** A value as a row of a list. */
-export function rowOf(list: RowList, value: unknown): Rows {
+export function asRow(list: RowList, value: unknown): Rows {
   const row = typeof value === 'number' || typeof value === 'boolean' ? array(value) : value;
   if (!(row instanceof NDArray)) {
     throw new TraceError(`captured code pushes a value that is no array to ${list.name}`, {

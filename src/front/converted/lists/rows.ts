@@ -85,14 +85,35 @@ export class LoopRows {
     return joined.flatMap(({ rows, flags }) => (flags === null ? [rows] : [rows, flags]));
   }
 
-  /** The rows of each list, from the stacked outputs. */
-  pushed(stacked: readonly NDArray[]): readonly (readonly [list: object, rows: Rows])[] {
+  /**
+   * The rows of each list, from the stacked outputs. `iterations`: the number of those that have run, where the
+   * outputs are padded.
+   */
+  pushed(
+    stacked: readonly NDArray[],
+    iterations: NDArray | null,
+  ): readonly (readonly [list: object, rows: Rows])[] {
     let next = 0;
     return this.#lists.map(({ list, isMasked }) => {
-      const rows = withoutIterations(stacked[next++]);
-      return [list, { rows, flags: isMasked ? withoutIterations(stacked[next++]) : null }] as const;
+      const rows = stacked[next++];
+      // Padding is zero, and so is the flag of a row there.
+      const flags = isMasked ? stacked[next++] : iterations === null ? null : hasRun(rows, iterations); // prettier-ignore
+      return [
+        list,
+        {
+          rows: withoutIterations(rows),
+          flags: flags === null ? null : withoutIterations(flags),
+        },
+      ] as const;
     });
   }
+}
+
+/** One bool for each row of padded outputs: true if its iteration has run. */
+function hasRun(stacked: NDArray, iterations: NDArray): NDArray {
+  const [most, count] = stacked.type.shape;
+  const place = operators.onesLike<NDArray>(stacked, { dtype: 'int32', shape: [most, count] });
+  return place.cumsum(0).lessEqual(iterations);
 }
 
 /** Rows of iterations as rows one after the other. */

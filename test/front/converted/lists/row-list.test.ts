@@ -69,6 +69,10 @@ const programs: Readonly<Record<string, string>> = {
     'const l = []; for (const r of rows) { let s = a; while (s.greater(1)) { s = s.div(2); l.push(s.mul(r.sum())); } } return kn.stack(l);',
   'as many rows in each iteration, of which the data counts some':
     'const l = [a]; for (const r of rows) { let s = a; while (s.greater(1)) { s = s.div(2); if (s.greater(2)) l.push(r.mul(s).sum()); } } return kn.stack(l).mul(l.length);',
+  'any number of rows in each iteration, of loops that are bounded and left':
+    'const l = []; for (const r of rows) { let s = r.sum().add(a); for (let i = 0; i < 6; i++) { if (s.less(1)) break; s = s.div(2); l.push(s.mul(a)); } } return kn.stack(l).mul(l.length);',
+  'any number of rows in each iteration, of which conditions push some':
+    'const l = [a]; let n = 0; while (n < 3) { n++; a = a.add(n); for (let i = 9; i >= 2; i -= 2) { if (a.mul(n).greater(i * 4)) break; if (a.greater(i)) l.push(a.mul(i)); l.push(a); } } return kn.stack(l).mul(l.length);',
   'concat along another axis':
     'const l = []; for (const r of rows) { if (r.slice(0).greater(-20)) l.push(kn.stack([r, r.mul(a)])); } return kn.concat(l, 1).add(kn.concat(l, -1));',
   concat:
