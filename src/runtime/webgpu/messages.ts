@@ -32,6 +32,8 @@ export const commandCodes = {
   pipeline: 2,
   /** pipeline, groups, number of buffers, number of uniforms, buffers, uniforms */
   dispatch: 3,
+  /** pipeline, groups, number of buffers, number of uniforms, buffer, position, buffers, uniforms */
+  dispatchIndirect: 10,
   /** buffer, position, length, elements */
   write: 4,
   /** buffer, position, and bytes beside the words */

@@ -125,9 +125,11 @@ export class GpuWorker implements GpuCommands {
     this.#attachments.push(description);
   }
 
-  dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
-    this.#reserve(5 + buffers.length + uniforms.length);
-    this.#put(commandCodes.dispatch, pipeline, groups, buffers.length, uniforms.length);
+  dispatch({ pipeline, buffers, uniforms, groups, indirect }: Dispatch): void {
+    this.#reserve(7 + buffers.length + uniforms.length);
+    const code = indirect === undefined ? commandCodes.dispatch : commandCodes.dispatchIndirect;
+    this.#put(code, pipeline, groups, buffers.length, uniforms.length);
+    if (indirect !== undefined) this.#put(indirect.id, indirect.base / 4);
     this.#putAll(buffers);
     this.#putAll(uniforms);
     this.#counts.dispatches++;
