@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../../src/index.js';
-import { asNumber, before, hostOnly, isNumberArray, op, step, unary } from '../../../src/front/converted/numbers.js'; // prettier-ignore
+import * as kn from '../../../../src/index.js';
+import { asNumber, before, hostOnly, isNumberArray, op, step, unary } from '../../../../src/front/converted/values/numbers.js'; // prettier-ignore
 
 const signs = ['+', '-', '*', '/', '%', '**', '<', '<=', '>', '>=', '==', '===', '!=', '!=='];
 

@@ -1,9 +1,9 @@
-import { graphDirective } from '../../base/directive.js';
-import { InternalError, TraceError } from '../../base/errors.js';
-import { typeToString } from '../../ir/program.js';
-import * as operators from '../../ops/index.js';
-import { array } from '../arrays/creation.js';
-import { NDArray } from '../core/ndarray.js';
+import { graphDirective } from '../../../base/directive.js';
+import { InternalError, TraceError } from '../../../base/errors.js';
+import { typeToString } from '../../../ir/program.js';
+import * as operators from '../../../ops/index.js';
+import { array } from '../../arrays/creation.js';
+import { NDArray } from '../../core/ndarray.js';
 import { placeOf } from './host.js';
 
 /*
