@@ -15,6 +15,7 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
+import { scatterExpansions } from './expansion/scatter.js';
 import { sortExpansions } from './expansion/sort.js';
 import { splitExpansions } from './expansion/split.js';
 import { groupedProduct } from './product/product.js';
@@ -42,5 +43,5 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
-  expansions: new Map([...splitExpansions, ...sortExpansions]),
+  expansions: new Map([...splitExpansions, ...sortExpansions, ...scatterExpansions]),
 };
