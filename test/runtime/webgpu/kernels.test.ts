@@ -65,3 +65,11 @@ test('an embedding of many positions learns what it learns on the CPU', { skip }
   // Terms of one sign: a few roundings each, relative to their sum.
   found.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= 8 * 2 ** -24 * Math.abs(expected[k])));
 }); // prettier-ignore
+
+test('long running sums and extrema', { skip }, async () => {
+  kn.random.seed(2);
+  const x = kn.random.normal([3000]).mul(4).round();
+  assert.deepEqual(await numbersOf(x.to('webgpu').cumsum(0)), await numbersOf(x.cumsum(0)));
+  const [there, here] = [x.to('webgpu'), x].map((of) => of.reshape([2, 1500]).cummax(1, { reverse: true }));
+  assert.deepEqual(await numbersOf(there), await numbersOf(here));
+}); // prettier-ignore
