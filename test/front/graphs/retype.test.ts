@@ -13,7 +13,10 @@ const [n, k, m] = [symbol('n'), symbol('k'), symbol('m')];
 
 /** Sums with a constant, a product whose inner extents a check compares, and a view of as many elements. */
 const program = programOf({ x: f32(n, 3), w: f32(k, 2) }, ({ x, w }, into) => {
-  const ones = into.constant({ type: { dtype: 'float32', shape: [3] }, data: Float32Array.of(1, 1, 1) });
+  const ones = into.constant({
+    type: { dtype: 'float32', shape: [3] },
+    data: Float32Array.of(1, 1, 1),
+  });
   const sum = add<Value>(x, ones);
   return { flat: reshape<Value>(sum, [mulDim(n, 3)]), product: matmul<Value>(sum, w), w };
 });
