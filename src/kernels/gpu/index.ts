@@ -15,7 +15,8 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
-import { gpuExpansions } from './expansion/split.js';
+import { sortExpansions } from './expansion/sort.js';
+import { splitExpansions } from './expansion/split.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
@@ -41,5 +42,5 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
-  expansions: gpuExpansions,
+  expansions: new Map([...splitExpansions, ...sortExpansions]),
 };
