@@ -29,14 +29,14 @@ export function compiledFiles(dist, folder) {
 /** Places of a compiled file that are tests themselves: the samples of operators and the cases of their laws. */
 function testRanges(text) {
   const ranges = [];
-  for (const { index } of text.matchAll(/\b(samples: |cases: |const samples = )\[/g)) {
-    const begin = text.indexOf('[', index);
+  for (const { 0: key, index } of text.matchAll(/\b(samples: |cases: |const samples = )/g)) {
+    const begin = index + key.length;
     let [end, depth] = [begin, 0];
-    do {
+    while (depth > 0 || !',;})]'.includes(text[end])) {
       if ('[({'.includes(text[end])) depth++;
       else if ('])}'.includes(text[end])) depth--;
       end++;
-    } while (depth > 0);
+    }
     ranges.push([begin, end]);
   }
   return ranges;

@@ -15,6 +15,8 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
+import { scanExpansions } from './expansion/scan.js';
+import { scatterExpansions } from './expansion/scatter.js';
 import { sortExpansions } from './expansion/sort.js';
 import { splitExpansions } from './expansion/split.js';
 import { groupedProduct } from './product/product.js';
@@ -42,5 +44,10 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
-  expansions: new Map([...splitExpansions, ...sortExpansions]),
+  expansions: new Map([
+    ...splitExpansions,
+    ...sortExpansions,
+    ...scatterExpansions,
+    ...scanExpansions,
+  ]),
 };
