@@ -45,7 +45,7 @@ const variants = {
   // On the software driver where it has been unpacked, else on what the machine has.
   webgpu: [
     {
-      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu', 'test/fuzz/webgpu'],
+      tests: ['test/runtime/webgpu/', 'test/codegen/wgsl/', 'test/laws/webgpu', 'test/fuzz/webgpu', 'test/docs/devices'], // prettier-ignore
       env: softwareGpu() ?? {},
     },
     {
