@@ -16,6 +16,7 @@ import {
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
 import { gpuExpansions } from './expansion/split.js';
+import { gpuNests } from './nests.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
@@ -41,5 +42,6 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
+  nests: gpuNests,
   expansions: gpuExpansions,
 };
