@@ -1,14 +1,20 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { addIndex, mulIndex, one } from '../nests/access.js';
+import { addIndex, mulIndex, one } from '../../../ops/nests/access.js';
 import { ColumnMemory } from './column-memory.js';
-import { copiesInFlight, declareState, type Fold, place, step } from './fold.js';
-import { foldTogether } from './fold-together.js';
-import { termsTogether } from './long-sums.js';
-import { nestInBlocks } from './sum-blocks.js';
+import { copiesInFlight, declareState, type Fold, place, step } from '../../../ops/nests/fold.js';
+import { foldTogether } from '../../folds/fold-together.js';
+import { termsTogether } from '../../folds/long-sums.js';
+import { nestInBlocks } from '../../folds/sum-blocks.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { elementsTogether, type NestLoop, loopToShare, nest, overLoop } from '../nests/nest.js';
-import { cut, stageInBlocks, stageLoop } from './stages.js';
+import {
+  elementsTogether,
+  type NestLoop,
+  loopToShare,
+  nest,
+  overLoop,
+} from '../../../ops/nests/nest.js';
+import { cut, stageInBlocks, stageLoop } from '../../folds/stages.js';
 
 /** Length up to which folds keep their states in registers. */
 const shortFold = 8;

@@ -1,60 +1,25 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { workOf } from '../nests/cost.js';
+import type { FoldedState } from '../../ops/nests/schedule.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
+import { workOf } from '../../ops/nests/cost.js';
 import {
   combine,
   copiesInFlight,
   declareState,
-  type Fold,
   type FoldStage,
   place,
   assignState,
   step,
-} from './fold.js';
+} from '../../ops/nests/fold.js';
 import { foldTogether } from './fold-together.js';
 import { mostPlainBlocks, mostStepsOfRows, sumsIn, termsTogether } from './long-sums.js';
 import { mostStepsOf, nestInBlocks } from './sum-blocks.js';
-import { gridNest, type NestLoop, loopToShare, nest } from '../nests/nest.js';
+import type { NestLoop } from '../../ops/nests/nest.js';
 import { isScalar, RowTotals } from './row-totals.js';
 import { cut, type LoopStage, stageInBlocks, stageLoop } from './stages.js';
 
-/**
- * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row.
- */
-export function foldRows(fold: Fold, row: NestLoop, isDivided: boolean): Stmt {
-  const body = (keptAt: readonly Expr[]): Stmt => {
-    const { total, statements } = foldRow(fold, row, keptAt);
-    return e.block(...statements, fold.storeResults(total, place(fold, keptAt, [])));
-  };
-  const shared = isDivided ? loopToShare(fold.outer, () => 1) : null;
-  return nest(fold.outer, body, 'serial', shared);
-}
-
-/** Folds with a thread for each result; neighboring threads read neighboring elements where results are neighbors. */
-export function foldOnGrid(fold: Fold, isDivided: boolean): Stmt {
-  const row = fold.inner.at(-1);
-  const body = (keptAt: readonly Expr[]): Stmt => {
-    const index = place(fold, keptAt, []);
-    if (row === undefined) {
-      const { state, declarations } = declareState('state', fold.initial, 1);
-      return e.block(
-        ...declarations,
-        step(fold, keptAt, [], state),
-        fold.storeResults(state, index),
-      );
-    }
-    const { total, statements } = foldRow(fold, row, keptAt);
-    return e.block(...statements, fold.storeResults(total, index));
-  };
-  return isDivided ? gridNest(fold.outer, body) : nest(fold.outer, body);
-}
-
 /** One pass over a row, and the locals that then hold its complete state. */
-export function foldRow(
-  fold: FoldStage,
-  row: NestLoop,
-  keptAt: readonly Expr[],
-): { readonly total: readonly Var[]; readonly statements: readonly Stmt[] } {
+export function foldRow(fold: FoldStage, row: NestLoop, keptAt: readonly Expr[]): FoldedState {
   const { copies, together } = shapeOfSteps(fold, row, keptAt);
   const stages = cut(row.extent, fold.lanes, copies, together);
   const total = declareState('total', fold.initial, 1);

@@ -1,6 +1,6 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr } from '../../../loop/language/nodes.js';
-import type { FoldPart } from './fold.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import type { FoldPart } from '../../ops/nests/fold.js';
 import type { LoopStage } from './stages.js';
 
 /*

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Dim, symbol } from '../../../../src/base/dim/index.js';
-import type { DType } from '../../../../src/base/dtype.js';
-import { supportsRelaxed } from '../../../../src/codegen/wasm/index.js';
-import { Program, type Value } from '../../../../src/ir/program.js';
-import { abs, add, exp, logsumexp, max, mean, mul, norm, reshape, sqrt, square, std, sub, sum, var as variance } from '../../../../src/ops/index.js'; // prettier-ignore
-import { compile } from '../../../../src/runtime/compile/compile.js';
-import type { CompileOptions, Operand } from '../../../../src/runtime/execution/executable.js';
-import { Storage } from '../../../../src/runtime/memory/storage.js';
-import { numbersOf, sizeOf } from '../../../support/arrays.js';
-import { generator } from '../../../support/samples.js';
-import { assertReached } from '../../../support/tiers.js';
-import { canCompile, withTier } from '../../../runtime/native/support.js';
+import { type Dim, symbol } from '../../../src/base/dim/index.js';
+import type { DType } from '../../../src/base/dtype.js';
+import { supportsRelaxed } from '../../../src/codegen/wasm/index.js';
+import { Program, type Value } from '../../../src/ir/program.js';
+import { abs, add, exp, logsumexp, max, mean, mul, norm, reshape, sqrt, square, std, sub, sum, var as variance } from '../../../src/ops/index.js'; // prettier-ignore
+import { compile } from '../../../src/runtime/compile/compile.js';
+import type { CompileOptions, Operand } from '../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
+import { numbersOf, sizeOf } from '../../support/arrays.js';
+import { generator } from '../../support/samples.js';
+import { assertReached } from '../../support/tiers.js';
+import { canCompile, withTier } from '../../runtime/native/support.js';
 
 /*
  * Sums of a million terms against the exact ones. No term is rounded more than 16 times on its way into a

@@ -6,30 +6,23 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
 import { visitExprs } from '../../../loop/language/visit.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { ReduceContext, ReduceLowering } from '../../../ops/declare/lowering.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { scalarDTypes } from '../../../ops/elements.js';
-import { inOrder, mulIndex, one, zero } from '../nests/access.js';
+import { inOrder, mulIndex, one, zero } from '../../../ops/nests/access.js';
 import type { Epilogue } from '../nests/epilogue.js';
-import { type PerElementWork, type Fold, type FoldPart, place } from './fold.js';
-import { foldColumns } from './fold-columns.js';
-import { foldOnGrid, foldRows } from './fold-rows.js';
-import { bytesOfState, foldInWorkgroups } from './fold-workgroups.js';
-import { groupShape, type GroupShape } from './group-shape.js';
-import { planLoops, type Probe } from '../nests/nest.js';
+import { type PerElementWork, type Fold, type FoldPart } from '../../../ops/nests/fold.js';
+import { planLoops, type Probe } from '../../../ops/nests/nest.js';
 import type { KernelScope } from '../nests/scope.js';
 
-/**
- * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
- * folded, lanes and copies hold partial states that are combined at the end of a row; otherwise they
- * are neighboring results.
- */
+/** The nest of reductions that fold inputs of one shape over the same axes. */
 export function reduceNest(
   scope: KernelScope,
   anchors: readonly NodeId[],
   beside: readonly PerElementWork[],
   epilogue: Epilogue,
-  target: Target,
+  target: DeviceTarget,
   isDivided: boolean,
 ): Stmt {
   const { program } = scope;
@@ -74,28 +67,7 @@ export function reduceNest(
     outer: loops.filter((loop) => loop.isIndependent),
     lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
   };
-  if (target.isGrid === true) {
-    const extents = {
-      folded: fold.inner.map(({ extent }) => extent),
-      kept: fold.outer.map(({ extent }) => extent),
-      isRow: loops.at(-1)?.isIndependent === false,
-    };
-    const groups = isDivided ? groupShape(extents, bytesOfState(initial)) : null;
-    return groups === null ? foldOnGrid(fold, isDivided) : foldResults(fold, groups);
-  }
-  const last = loops[loops.length - 1];
-  return last?.isIndependent === false
-    ? foldRows(fold, last, isDivided)
-    : foldColumns(fold, last, isDivided);
-}
-
-/** Folds with several invocations for each result. */
-function foldResults(fold: Fold, shape: GroupShape): Stmt {
-  return foldInWorkgroups(fold, shape, (work) => {
-    const { total, statements } = work.fold(fold);
-    const results = fold.storeResults(total, place(fold, work.keptAt, []));
-    return e.block(...statements, e.ifThen(work.isFirst, results));
-  });
+  return target.nests.folds(fold, isDivided);
 }
 
 function reductionOf(call: CallNode): ReduceLowering<Attributes> {

@@ -1,6 +1,6 @@
-import * as e from '../../../loop/language/build.js';
-import type { Stmt, Var } from '../../../loop/language/nodes.js';
-import type { FoldStage } from './fold.js';
+import * as e from '../../loop/language/build.js';
+import type { Stmt, Var } from '../../loop/language/nodes.js';
+import type { FoldStage } from '../../ops/nests/fold.js';
 import { mostScalarSteps, mostStepsOfRows, sumsIn } from './long-sums.js';
 import { type BlockBoundaries, blocksOf, oneBlock } from './sum-blocks.js';
 import { declareTotals, joinSums, type Totals } from './sum-totals.js';

@@ -1,23 +1,23 @@
+import type { FoldedState, RowWork } from '../../../ops/nests/schedule.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var, WorkgroupMemory } from '../../../loop/language/nodes.js';
 import { indexAt } from '../../../loop/language/team.js';
-import { mulIndex, one } from '../nests/access.js';
-import { combine, declareState, type FoldLoops, type FoldStage, step } from './fold.js';
+import { mulIndex, one } from '../../../ops/nests/access.js';
+import {
+  combine,
+  declareState,
+  type FoldLoops,
+  type FoldStage,
+  step,
+} from '../../../ops/nests/fold.js';
 import type { GroupShape } from './group-shape.js';
-import { mostStepsOfPartials, sumsIn } from './long-sums.js';
-import { loopInBlocks } from './stages.js';
-import { declareTotals } from './sum-totals.js';
+import { mostStepsOfPartials, sumsIn } from '../../folds/long-sums.js';
+import { loopInBlocks } from '../../folds/stages.js';
+import { declareTotals } from '../../folds/sum-totals.js';
 
 /** The work of an invocation of a workgroup for one result. */
-export interface GroupWork {
-  /** Indices of the result in the loops over kept axes. */
-  readonly keptAt: readonly Expr[];
-  /** True where there is such a result. */
-  readonly isLive: Expr;
-  /** True for the one invocation that stores the result. */
+export interface GroupWork extends RowWork {
   readonly isFirst: Expr;
-  /** One pass over the elements, and the locals in which every invocation then finds the complete state. */
-  fold(stage: FoldStage): { readonly total: readonly Var[]; readonly statements: readonly Stmt[] };
 }
 
 /**
@@ -67,8 +67,9 @@ function placeIn({ results, partials, isRow }: GroupShape, invocation: Expr): Pl
 
 class Work implements GroupWork {
   readonly keptAt: readonly Expr[];
-  readonly isLive: Expr;
   readonly isFirst: Expr;
+  /** True where there is such a result. */
+  readonly #isLive: Expr;
   readonly #shape: GroupShape;
   readonly #place: Place;
   readonly #memory: WorkgroupMemory[];
@@ -89,14 +90,14 @@ class Work implements GroupWork {
     this.#place = place;
     this.#memory = memory;
     this.keptAt = indexAt(result, extents);
-    this.isLive = e.lt(result, results);
-    this.isFirst = e.and(this.isLive, e.eq(place.partial, 0));
+    this.#isLive = e.lt(result, results);
+    this.isFirst = e.and(this.#isLive, e.eq(place.partial, 0));
     this.#count = this.#frame.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
   }
 
-  fold(stage: FoldStage): { readonly total: readonly Var[]; readonly statements: readonly Stmt[] } {
+  fold(stage: FoldStage): FoldedState {
     const { state, declarations } = declareState('state', stage.initial, 1);
-    const own = e.ifThen(this.isLive, this.#foldPart(stage, state));
+    const own = e.ifThen(this.#isLive, this.#foldPart(stage, state));
     if (state.length === 0) return { total: [], statements: [own] };
     const buffers = this.#buffersFor(state);
     const total = state.map(({ name, type }) => e.variable(`total_${name}`, type.scalar));
@@ -191,9 +192,4 @@ function put(buffer: Buffer, at: Expr, value: Expr): Stmt {
 /** An element as the type of a local. */
 function get(buffer: Buffer, at: Expr, { type }: Var): Expr {
   return e.cast(type.scalar, e.load(buffer, at));
-}
-
-/** Bytes that the memory of a workgroup holds of a state, for each invocation. */
-export function bytesOfState(initial: readonly Expr[]): number {
-  return initial.reduce((bytes, { type }) => bytes + e.scalarBytes(type.scalar), 0);
 }

@@ -1,10 +1,10 @@
 import * as e from '../../../loop/language/build.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Fold } from './fold.js';
-import { emptySum, mostStepsOfColumns, sumsIn } from './long-sums.js';
-import { type BlockBoundaries, blocksOf, isCompensated, oneBlock } from './sum-blocks.js';
-import type { LoopStage } from './stages.js';
+import type { Fold } from '../../../ops/nests/fold.js';
+import { emptySum, mostStepsOfColumns, sumsIn } from '../../folds/long-sums.js';
+import { type BlockBoundaries, blocksOf, isCompensated, oneBlock } from '../../folds/sum-blocks.js';
+import type { LoopStage } from '../../folds/stages.js';
 
 /**
  * The states of neighboring columns, and the totals of their sums when these take more than one block. The

@@ -6,11 +6,11 @@ import {
   minDim,
   mulDim,
   subDim,
-} from '../../../base/dim/index.js';
-import { loadedScalar, scalarBytes } from '../../../loop/language/build.js';
-import type { Expr, For, Kernel, Stmt, Var, While } from '../../../loop/language/nodes.js';
-import { ownExprs, visitExprs, visitStmts } from '../../../loop/language/visit.js';
-import type { ExtentParameters } from '../../../loop/language/extents.js';
+} from '../../base/dim/index.js';
+import { loadedScalar, scalarBytes } from '../../loop/language/build.js';
+import type { Expr, For, Kernel, Stmt, Var, While } from '../../loop/language/nodes.js';
+import { ownExprs, visitExprs, visitStmts } from '../../loop/language/visit.js';
+import type { ExtentParameters } from '../../loop/language/extents.js';
 
 /** Division of a kernel's work. */
 export interface Division {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { evaluateDim, symbol } from '../../../../src/base/dim/index.js';
-import { ExtentParameters } from '../../../../src/loop/language/extents.js';
-import type { Expr } from '../../../../src/loop/language/nodes.js';
-import * as e from '../../../../src/loop/language/build.js';
-import { grainsOf, workOf } from '../../../../src/passes/lower/nests/cost.js';
+import { evaluateDim, symbol } from '../../../src/base/dim/index.js';
+import { ExtentParameters } from '../../../src/loop/language/extents.js';
+import type { Expr } from '../../../src/loop/language/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import { grainsOf, workOf } from '../../../src/ops/nests/cost.js';
 
 const x = e.buffer('x', 'f32');
 const out = e.buffer('out', 'f32');

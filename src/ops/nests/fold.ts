@@ -1,11 +1,11 @@
-import type { Dim } from '../../../base/dim/index.js';
-import type { Attributes } from '../../../base/attributes/schema.js';
-import type { Value } from '../../../ir/program.js';
-import * as e from '../../../loop/language/build.js';
-import type { Buffer, Expr, Scalar, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Access, ReduceContext, ReduceLowering, Sink } from '../../../ops/declare/lowering.js';
-import { flatIndex, inOrder, rowMajorStrides, zero } from '../nests/access.js';
-import { indexOf, type NestLoop } from '../nests/nest.js';
+import type { Dim } from '../../base/dim/index.js';
+import type { Attributes } from '../../base/attributes/schema.js';
+import type { Value } from '../../ir/program.js';
+import * as e from '../../loop/language/build.js';
+import type { Buffer, Expr, Scalar, Stmt, Var } from '../../loop/language/nodes.js';
+import type { Access, ReduceContext, ReduceLowering, Sink } from '../declare/lowering.js';
+import { flatIndex, inOrder, rowMajorStrides, zero } from './access.js';
+import { indexOf, type NestLoop } from './nest.js';
 
 /** Vectors of partial states or results in flight, to hide the latency of one step. */
 export const copiesInFlight = 4;
@@ -162,4 +162,9 @@ export function place(
     return kept >= 0 ? keptAt[kept] : (folded[inner.indexOf(loop)] ?? zero);
   });
   return indexOf(rank, loops, at);
+}
+
+/** Bytes of a state. */
+export function bytesOfState(initial: readonly Expr[]): number {
+  return initial.reduce((bytes, { type }) => bytes + e.scalarBytes(type.scalar), 0);
 }

@@ -8,11 +8,11 @@ import {
   mulDim,
   subDim,
   symbol,
-} from '../../../../src/base/dim/index.js';
-import * as e from '../../../../src/loop/language/build.js';
-import { ExtentParameters } from '../../../../src/loop/language/extents.js';
-import type { Expr } from '../../../../src/loop/language/nodes.js';
-import { stepsOf } from '../../../../src/passes/lower/nests/linear.js';
+} from '../../../src/base/dim/index.js';
+import * as e from '../../../src/loop/language/build.js';
+import { ExtentParameters } from '../../../src/loop/language/extents.js';
+import type { Expr } from '../../../src/loop/language/nodes.js';
+import { stepsOf } from '../../../src/ops/nests/linear.js';
 
 const [n, m] = [symbol('n'), symbol('m')];
 const sizes = new Map([

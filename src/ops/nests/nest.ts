@@ -1,10 +1,10 @@
-import { type Dim, mulDim, sameDim } from '../../../base/dim/index.js';
-import * as e from '../../../loop/language/build.js';
-import type { Expr, For, Stmt, Var } from '../../../loop/language/nodes.js';
-import { overGrid, overRange, type LoopRange } from '../../../loop/language/team.js';
-import { children } from '../../../loop/language/visit.js';
+import { type Dim, mulDim, sameDim } from '../../base/dim/index.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, For, Stmt, Var } from '../../loop/language/nodes.js';
+import { overGrid, overRange, type LoopRange } from '../../loop/language/team.js';
+import { children } from '../../loop/language/visit.js';
 import { mulIndex, zero } from './access.js';
-import type { ExtentParameters } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../loop/language/extents.js';
 import { stepsOf } from './linear.js';
 
 /** One loop of a nest: it runs over a group of adjacent axes of the domain. */

@@ -1,6 +1,6 @@
-import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
-import type { Expr, Var } from '../../../loop/language/nodes.js';
-import type { ExtentParameters } from '../../../loop/language/extents.js';
+import { addDim, type Dim, mulDim } from '../../base/dim/index.js';
+import type { Expr, Var } from '../../loop/language/nodes.js';
+import type { ExtentParameters } from '../../loop/language/extents.js';
 
 /** `base + steps[0] * index[0] + steps[1] * index[1] + ...`; omitted steps are 0. */
 interface Linear {

@@ -1,10 +1,10 @@
-import type { ConstantData } from '../../../ir/types.js';
-import { readElement } from '../../../base/element.js';
-import type { DType } from '../../../base/dtype.js';
-import * as e from '../../../loop/language/build.js';
-import type { Buffer, Expr } from '../../../loop/language/nodes.js';
-import { type Access, computeScalar, type Sink } from '../../../ops/declare/lowering.js';
-import { loadElement, settle, storeElement } from '../../../ops/elements.js';
+import type { ConstantData } from '../../ir/types.js';
+import { readElement } from '../../base/element.js';
+import type { DType } from '../../base/dtype.js';
+import * as e from '../../loop/language/build.js';
+import type { Buffer, Expr } from '../../loop/language/nodes.js';
+import { type Access, computeScalar, type Sink } from '../declare/lowering.js';
+import { loadElement, settle, storeElement } from '../elements.js';
 
 const isConst = (expr: Expr, value: number): boolean =>
   expr.kind === 'const' && Number(expr.value) === value;

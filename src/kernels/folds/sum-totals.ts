@@ -1,7 +1,7 @@
-import * as e from '../../../loop/language/build.js';
-import { fastTwoSum } from '../../../loop/language/compensation.js';
-import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { combine, type FoldStage } from './fold.js';
+import * as e from '../../loop/language/build.js';
+import { fastTwoSum } from '../../loop/language/compensation.js';
+import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
+import { combine, type FoldStage } from '../../ops/nests/fold.js';
 import { emptySum } from './long-sums.js';
 import { type BlockBoundaries, isCompensated } from './sum-blocks.js';
 

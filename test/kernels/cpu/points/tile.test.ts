@@ -6,8 +6,8 @@ import { interpret } from '../../../../src/loop/interpret/interpret.js';
 import * as e from '../../../../src/loop/language/build.js';
 import { ExtentParameters } from '../../../../src/loop/language/extents.js';
 import type { Expr } from '../../../../src/loop/language/nodes.js';
-import { type NestPlan, planLoops } from '../../../../src/passes/lower/nests/nest.js';
-import { loopsToTile, tiledNest } from '../../../../src/passes/lower/nests/tile.js';
+import { type NestPlan, planLoops } from '../../../../src/ops/nests/nest.js';
+import { loopsToTile, tiledNest } from '../../../../src/kernels/cpu/points/tile.js';
 
 /** `out[i, j, k] = x[k, j, i]`, or in another order of axes. */
 function planned(shape: readonly Dim[], order: readonly number[]) {

@@ -1,6 +1,6 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { combine, type FoldStage, step } from './fold.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
+import { combine, type FoldStage, step } from '../../ops/nests/fold.js';
 import { emptySum } from './long-sums.js';
 
 /** A state after some statements. */

@@ -1,3 +1,4 @@
+import type { FoldExtents } from '../../../ops/nests/schedule.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import { workgroupLimits } from '../../../loop/language/verify-workgroups.js';
 
@@ -6,13 +7,6 @@ export interface GroupShape {
   readonly results: number;
   readonly partials: number;
   /** True where neighboring invocations fold one result, as neighboring elements are of one. */
-  readonly isRow: boolean;
-}
-
-/** Extents of the loops of a fold; `isRow`: the innermost of them is folded. */
-export interface FoldExtents {
-  readonly folded: readonly Expr[];
-  readonly kept: readonly Expr[];
   readonly isRow: boolean;
 }
 

@@ -1,7 +1,7 @@
-import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { zero } from '../nests/access.js';
+import type { Expr, Stmt } from '../../loop/language/nodes.js';
+import { zero } from '../../ops/nests/access.js';
 import { mostPlainBlocks } from './long-sums.js';
-import { type NestLoop, nest } from '../nests/nest.js';
+import { type NestLoop, nest } from '../../ops/nests/nest.js';
 import { type BlockEnds, loopInBlocks, type LoopStage, width } from './stages.js';
 
 /** Boundaries of blocks of terms. Both null: all terms form one block. */

@@ -1,7 +1,13 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { type NestLoop, nest, type NestPlan, overLoop, type SharedLoop } from './nest.js';
+import {
+  type NestLoop,
+  nest,
+  type NestPlan,
+  overLoop,
+  type SharedLoop,
+} from '../../../ops/nests/nest.js';
 
 /** Iterations of each of two loops in one tile: measured best of 16, 32 and 64. */
 export const tileExtent = 64;

@@ -1,6 +1,6 @@
-import * as e from '../../../loop/language/build.js';
-import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { addIndex } from '../nests/access.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt } from '../../loop/language/nodes.js';
+import { addIndex } from '../../ops/nests/access.js';
 
 /** A range of iterations that runs `copies` times `together` vectors of `lanes` at a time. */
 export interface LoopStage {

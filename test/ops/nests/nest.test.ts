@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import * as e from '../../../../src/loop/language/build.js';
-import { ExtentParameters } from '../../../../src/loop/language/extents.js';
-import type { Expr } from '../../../../src/loop/language/nodes.js';
-import { kernelText } from '../../../../src/loop/language/text.js';
+import * as e from '../../../src/loop/language/build.js';
+import { ExtentParameters } from '../../../src/loop/language/extents.js';
+import type { Expr } from '../../../src/loop/language/nodes.js';
+import { kernelText } from '../../../src/loop/language/text.js';
 import {
   type NestLoop,
   loopToShare,
   nest,
   planLoops,
   type Probe,
-} from '../../../../src/passes/lower/nests/nest.js';
+} from '../../../src/ops/nests/nest.js';
 
 const x = e.buffer('x', 'f32');
 const out = e.buffer('out', 'f32');
