@@ -15,7 +15,11 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
-import { gpuExpansions } from './expansion/split.js';
+import { scanExpansions } from './expansion/scan.js';
+import { scatterExpansions } from './expansion/scatter.js';
+import { sortExpansions } from './expansion/sort.js';
+import { splitExpansions } from './expansion/split.js';
+import { gpuNests } from './nests.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
@@ -41,5 +45,11 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
-  expansions: gpuExpansions,
+  nests: gpuNests,
+  expansions: new Map([
+    ...splitExpansions,
+    ...sortExpansions,
+    ...scatterExpansions,
+    ...scanExpansions,
+  ]),
 };

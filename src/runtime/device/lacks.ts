@@ -7,6 +7,8 @@ import type { Value } from '../../ir/program.js';
 import { isHostRun } from '../../passes/host/host-run.js';
 import type { CallPlacement } from '../../passes/host/partition.js';
 import { controlOf } from '../../passes/lower/main/control.js';
+import { expandFor } from '../../passes/simplify/expand.js';
+import { narrowPositions } from '../../passes/simplify/narrow.js';
 import type { Backend } from './backend.js';
 import { mostRemembered } from './queue.js';
 
@@ -85,6 +87,18 @@ function isOfFewIntegers(program: Program, call: CallNode, id: NodeId, most: num
     const length = elementCount(shape);
     return dtype === 'int64' && typeof length === 'number' && length <= most;
   });
+}
+
+/**
+ * A program with the calls expanded of whose dtypes a device lacks only those of results: positions of int64 are made
+ * as int32, and stay so where the program only uses them.
+ */
+export function withoutLacked(program: Program, { limits, target }: Backend): Program {
+  const has = ({ type: { dtype } }: Value): boolean => limits.dtypes.has(dtype);
+  const expanded = expandFor(program, target, (inner, _call, id) => {
+    return inner.operands(id).every(has) && !inner.results(id).every(has);
+  });
+  return expanded === program ? program : narrowPositions(expanded);
 }
 
 function lack(program: Program, call: CallNode, id: NodeId, backend: Backend): LackedCall | null {

@@ -114,9 +114,9 @@ test(
     };
     const [short, long] = [await counted(20), await counted(50)];
     assert.equal(short.reads + long.reads, 0);
-    // Forward: product, gates, and a copy of the state; backward: gates, their concatenation, and product.
-    assert.ok(long.dispatches - short.dispatches <= 6 * 30);
-    assert.ok(long.dispatches <= 6 * 50 + 20);
+    // Forward: product and gates; backward: gates and product.
+    assert.ok(long.dispatches - short.dispatches <= 4 * 30);
+    assert.ok(long.dispatches <= 4 * 50 + 20);
   },
 );
 

@@ -12,12 +12,12 @@ import type { Group } from '../../groups/group.js';
 import { isStaged } from '../../groups/rows.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
 import { amongThreads, KernelBuilder, type LoweredKernel } from '../nests/builder.js';
-import { type Division, grainsOf, undivided } from '../nests/cost.js';
+import { type Division, grainsOf, undivided } from '../../../ops/nests/cost.js';
 import { Epilogue } from '../nests/epilogue.js';
-import { sideStore } from '../reductions/fold.js';
+import { sideStore } from '../../../ops/nests/fold.js';
 import { kernelNest } from '../nests/kernel.js';
-import { pointNest } from '../nests/point.js';
-import { reduceNest } from '../reductions/reduce.js';
+import { pointNest, pointResults } from '../nests/point.js';
+import { reduceNest } from './reduce.js';
 import { rowNest } from './row-nest.js';
 import { type ValueLocations, KernelScope } from '../nests/scope.js';
 import type { PackedLifetime } from '../nests/steady.js';
@@ -87,7 +87,7 @@ function groupBody(
       return pointNest(
         scope.builder.extents,
         call.types[0].shape,
-        group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
+        group.writes.flatMap((value) => pointResults(scope, value)),
         isDivided,
         target,
       );
