@@ -2,7 +2,7 @@ import { add } from '../../ops/index.js';
 import { type ArrayType, arrayType } from '../core/array-type.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { followsOthers, otherBackends } from '../../runtime/execution/backends.js';
+import { detours, followsOthers } from '../../runtime/execution/backends.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 /*
@@ -71,7 +71,7 @@ export function drawingFrom<R>(state: NDArray, draw: () => R): R {
 function stateArray(): NDArray {
   const state = generatorState();
   const array = arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
-  if (otherBackends.exist) followsOthers(array.storage);
+  if (detours.devices) followsOthers(array.storage);
   return array;
 }
 

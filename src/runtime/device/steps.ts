@@ -17,6 +17,8 @@ import type {
 import { planMemory } from '../../passes/plan/memory.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { Storage } from '../memory/storage.js';
+import { labelOfStep } from '../profile/label.js';
+import { profiling } from '../profile/recorder.js';
 import type { LaunchArgument } from './backend.js';
 import {
   alignedBytes,
@@ -189,7 +191,11 @@ export class StepRunner {
       switch (step.kind) {
         case 'kernel': {
           const { kernel, args } = step.kernel;
-          this.#queue.launch(kernel)(args.map((arg) => this.#argument(arg, run)));
+          const given = args.map((arg) => this.#argument(arg, run));
+          const launch = this.#queue.launch(kernel);
+          const { recorder } = profiling;
+          if (recorder === null) launch(given);
+          else recorder.launch(this.#queue.backend, labelOfStep(step, this.plan.program), run.names, () => launch(given)); // prettier-ignore
           break;
         }
         case 'bind':

@@ -1,3 +1,4 @@
+import type { DispatchTimes, DispatchTiming } from './timing.js';
 import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
 
 interface Pipeline {
@@ -61,6 +62,8 @@ export class GpuEncoder implements GpuCommands {
   #failure: GpuFailure | null = null;
   readonly #errorOf: (failure: GpuFailure) => Error;
   #isClosed = false;
+  /** Null while dispatches are not timed. */
+  #timing: DispatchTiming | null = null;
   /** Answers of error scopes that are still to come. */
   readonly #pending: Set<Promise<void>> = new Set();
 
@@ -96,6 +99,7 @@ export class GpuEncoder implements GpuCommands {
   createBuffer(buffer: number, bytes: number): void {
     this.#device.pushErrorScope('out-of-memory');
     const made = this.#device.createBuffer({
+      label: `buffer ${buffer}`,
       size: bytes,
       usage: this.#usages.storage | this.#usages.copySource | this.#usages.copyTarget,
     });
@@ -133,13 +137,34 @@ export class GpuEncoder implements GpuCommands {
     const aligned = Math.ceil(own.uniformBytes / this.#uniformAlignment) * this.#uniformAlignment;
     this.#uniformEnd += aligned / 4;
     const group = this.#group(pipeline, own, buffers);
+    const timing = this.#timing;
+    if (timing !== null) {
+      this.#endPass();
+      const { label } = own.pipeline;
+      this.#pass = this.#commands.beginComputePass(timing.pass(this.#dispatches, label));
+    }
     const pass = (this.#pass ??= this.#commands.beginComputePass());
     pass.setPipeline(own.pipeline);
     pass.setBindGroup(0, group, [offset * 4]);
     pass.dispatchWorkgroups(groups);
     for (const buffer of buffers) this.#used(buffer);
     this.counts.dispatches++;
-    if (++this.#dispatches >= this.#mostDispatches) this.#submit();
+    if (++this.#dispatches >= this.#mostDispatches || timing?.isBySubmit) this.#submit();
+  }
+
+  startTiming(make: (device: GPUDevice, mostDispatches: number) => DispatchTiming): void {
+    this.#submit();
+    this.#timing = make(this.#device, this.#mostDispatches);
+  }
+
+  async stopTiming(): Promise<DispatchTimes> {
+    this.#submit();
+    const timing = this.#timing!;
+    this.#timing = null;
+    const times = timing.end();
+    await this.#answered(times);
+    this.#refuse();
+    return times;
   }
 
   write(buffer: number, offset: number, bytes: Uint8Array): void {
@@ -273,7 +298,10 @@ export class GpuEncoder implements GpuCommands {
       queue.writeBuffer(this.#uploadBuffer, 0, this.#uploads, 0, this.#uploadEnd);
       this.#uploadEnd = 0;
     }
+    const isTimed = this.#dispatches > 0 && this.#timing !== null;
+    const fetched = isTimed ? this.#timing!.fetch(this.#encoder, this.#dispatches) : null;
     queue.submit([this.#encoder.finish()]);
+    fetched?.();
     this.#encoder = null;
     this.#uniformEnd = 0;
     this.#dispatches = 0;
