@@ -12,12 +12,13 @@ export function findBrowser(): string | undefined {
   return ['chromium', 'chromium-browser', 'google-chrome', 'chrome'].find(isThere);
 }
 
-/** Opens a page in a browser without windows until it has answered. */
+/** Opens a page in a browser without windows, with flags beside the usual ones, until it has answered. */
 export async function browse<R>(
   browser: string,
   url: string,
   folder: string,
   done: Promise<R>,
+  more: readonly string[] = [],
 ): Promise<R> {
   const flags = [
     '--headless',
@@ -26,7 +27,7 @@ export async function browse<R>(
     '--no-first-run',
     `--user-data-dir=${folder}`,
   ];
-  const child = spawn(browser, [...flags, url], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(browser, [...flags, ...more, url], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (part: Buffer) => (said += part.toString()));
   const ended = new Promise<never>((_, reject) => {
