@@ -39,6 +39,9 @@ const variants = {
   ],
   device: [{ tests: ['test/contract/'], env: {}, preload: 'test/support/on-device.js' }],
   memory64: [{ tests: conformance, env: { KAON_ADDRESSES: '64' }, lacks: memory64Lacks }],
+  'memory64-threads': [
+    { tests: conformance, env: { KAON_ADDRESSES: '64', ...divided }, lacks: memory64Lacks },
+  ],
   // On the software driver where it has been unpacked, else on what the machine has.
   webgpu: [
     {

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join, normalize } from 'node:path';
-import { after, test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { browse, findBrowser } from '../support/browser.js';
+import { answerOfPage, findBrowser, type ServedFile, webgpuFlags } from '../support/browser.js';
 import { checkout } from '../support/sources.js';
 import { runtimes } from './installed.js';
 
@@ -15,8 +12,6 @@ import { runtimes } from './installed.js';
 
 const sources = fileURLToPath(new URL('../../src/', import.meta.url));
 const { skip } = runtimes.find(({ name }) => name === 'onnxruntime-web')!;
-const folder = mkdtempSync(join(tmpdir(), 'kaon-engine-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 const page = `import * as kn from ${JSON.stringify(`${sources}index.js`)};
 import { registerOnnxruntime } from ${JSON.stringify(`${sources}onnxruntime.js`)};
@@ -102,36 +97,14 @@ const html = `<!doctype html><script type="importmap">${JSON.stringify({
   },
 })}</script><script type="module" src="/page.js"></script>`;
 
-async function answerOf(browser: string, script: string): Promise<Answer> {
-  let settle: (answer: Answer) => void;
-  const done = new Promise<Answer>((resolve) => (settle = resolve));
-  const runtime = join(checkout, 'parity/node_modules/onnxruntime-web/dist');
-  const server = createServer((request, response) => {
-    const answer = (type: string, body: string | Buffer): void =>
-      void response.writeHead(200, { 'content-type': type }).end(body);
-    const path = normalize(request.url ?? '/');
-    if (path === '/') answer('text/html', html);
-    else if (path === '/page.js') answer('text/javascript', script);
-    else if (path.startsWith('/ort/')) {
-      const type = path.endsWith('.wasm') ? 'application/wasm' : 'text/javascript';
-      answer(type, readFileSync(join(runtime, path.slice('/ort/'.length))));
-    } else if (path === '/done') {
-      let body = '';
-      request.on('data', (part: Buffer) => (body += part.toString()));
-      request.on('end', () => {
-        answer('text/plain', '');
-        settle(JSON.parse(body) as Answer);
-      });
-    } else response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  try {
-    const { port } = server.address() as AddressInfo;
-    const flags = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'];
-    return await browse(browser, `http://127.0.0.1:${port}/`, folder, done, flags);
-  } finally {
-    server.close();
-  }
+/** A file of the page. */
+function fileAt(path: string, script: string): ServedFile | undefined {
+  if (path === '/') return { type: 'text/html', body: html };
+  if (path === '/page.js') return { type: 'text/javascript', body: script };
+  if (!path.startsWith('/ort/')) return undefined;
+  const type = path.endsWith('.wasm') ? 'application/wasm' : 'text/javascript';
+  const folder = join(checkout, 'parity/node_modules/onnxruntime-web/dist');
+  return { type, body: readFileSync(join(folder, path.slice('/ort/'.length))) };
 }
 
 /** Sums of at most 256 products of numbers below 4 by two orders of additions, with what follows them. */
@@ -165,7 +138,12 @@ test('onnxruntime-web runs parts of networks in a browser', { skip: reason, time
     external: ['onnxruntime-web', 'onnxruntime-web/webgpu', 'node:*', '@babel/parser'],
     logLevel: 'error',
   });
-  const { error, wasm, gpu } = await answerOf(browser!, outputFiles[0].text);
+  const { error, wasm, gpu } = await answerOfPage<Answer>(
+      browser!,
+      '/',
+      (path) => fileAt(path, outputFiles[0].text),
+      { flags: webgpuFlags },
+    );
   assert.equal(error, undefined);
   checkCases('onnxruntime', wasm);
   await context.test('its WebGPU build, too', { skip: typeof gpu === 'string' && gpu }, () =>

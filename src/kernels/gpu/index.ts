@@ -15,7 +15,10 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
-import { gpuExpansions } from './expansion/split.js';
+import { scanExpansions } from './expansion/scan.js';
+import { scatterExpansions } from './expansion/scatter.js';
+import { sortExpansions } from './expansion/sort.js';
+import { splitExpansions } from './expansion/split.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
@@ -41,5 +44,10 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
-  expansions: gpuExpansions,
+  expansions: new Map([
+    ...splitExpansions,
+    ...sortExpansions,
+    ...scatterExpansions,
+    ...scanExpansions,
+  ]),
 };

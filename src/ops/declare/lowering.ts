@@ -214,6 +214,8 @@ export interface KernelLowering<A> {
    * the kernel writes only the elements that differ. None when absent.
    */
   readonly overwrites?: number;
+  /** The axis along which the result is its operands, one behind another, and nothing else. None when absent. */
+  joinedAxis?(attributes: A, rank: number): number;
   /** The operand from which the kernel may `keep` derived data. None when absent. */
   readonly keeps?: number;
   /** Splits a call of more than `mostOperands` into calls of fewer. None when absent. */

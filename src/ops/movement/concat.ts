@@ -94,6 +94,7 @@ export const concat: OperatorFunction<Join> = joiningLists(
         });
         return e.block(...copies);
       },
+      joinedAxis: ({ axis }, rank) => normalizeAxis('concat', axis, rank),
       // Splits a call into about as many parts as each has arrays: all but the last are alike, and share one
       // kernel.
       divided: ({ inputs, outputTypes: [{ shape }], attributes }) => {

@@ -1,3 +1,4 @@
+import { bytesOf } from '../../base/dtype.js';
 import { sameShape } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
@@ -71,6 +72,15 @@ export function readOnlyAtIdentity(program: Program, value: Value, { draft }: Cl
     }
   }
   return true;
+}
+
+/**
+ * True when two point groups over one domain write elements of one width, so that the vectors of the nest of both are
+ * as wide as those of each.
+ */
+export function haveSamePoints(a: Cluster, b: Cluster): boolean {
+  const widths = new Set([...a.writes, ...b.writes].map(({ type }) => bytesOf(type.dtype)));
+  return sameShape(a.draft.domain, b.draft.domain) && widths.size === 1;
 }
 
 /** True when two reductions fold the same axes of values of one shape. */

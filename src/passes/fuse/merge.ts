@@ -3,10 +3,17 @@ import type { Program, Value } from '../../ir/program.js';
 import type { Group } from '../groups/group.js';
 import { isWide, rowFrame } from '../groups/rows.js';
 import { viewed } from '../rewrite/views.js';
-import { canPassInRegisters, haveSameFolds, isSmallEnough } from './agree.js';
+import {
+  canPassInRegisters,
+  haveSameFolds,
+  haveSamePoints,
+  isSmallEnough,
+  readOnlyAtIdentity,
+} from './agree.js';
 import { type Cluster, Clusters } from './clusters.js';
 import type { Costs } from './cost.js';
 import type { Draft } from './inline.js';
+import { joinedProducer } from './join.js';
 import { reusesOf } from './reuse.js';
 import { fitsRows } from './rows.js';
 
@@ -17,7 +24,9 @@ import { fitsRows } from './rows.js';
  * - point groups into the reductions that fold them (the reduction also writes its operand);
  * - point groups into the reductions and kernels whose results they continue (epilogues);
  * - reductions into readers of their results in the same rows (`rows.ts`);
- * - independent reductions of inputs of one shape over the same axes.
+ * - independent reductions of inputs of one shape over the same axes;
+ * - independent point groups that read an array of their domain at the same index;
+ * - point groups with the concatenation of their results (`join.ts`).
  */
 export function mergeGroups(
   program: Program,
@@ -55,6 +64,10 @@ class Merger {
     this.#mergeWhere((from, into) => from.kind !== 'point' || into.kind === 'rows', true);
     this.#mergeWhere(() => true, true);
     for (const [value, readers] of this.#clusters.readers()) this.#mergeSiblings(value, readers);
+    for (const cluster of this.#clusters.all()) {
+      const from = joinedProducer(this.#program, this.#clusters, cluster);
+      if (from !== null && !this.#clusters.hasDetour(from, cluster)) this.#merge(from, cluster);
+    }
   }
 
   /** Readers first, so that a chain grows from its end. */
@@ -101,8 +114,9 @@ class Merger {
 
   #merge(from: Cluster, into: Cluster, inRows: boolean = false): Cluster {
     const order = this.#clusters.takeOut(from, into);
-    const isEpilogue = from.draft.kind !== 'point';
-    const [shaping, joining] = isEpilogue ? [from, into] : [into, from];
+    // The loops are those of what is continued by an epilogue or a concatenation, else those of the reader.
+    const isContinued = from.draft.kind !== 'point' || into.draft.kind === 'kernel';
+    const [shaping, joining] = isContinued ? [from, into] : [into, from];
     const bothFold = folds(from.draft) && folds(into.draft);
     const draft: Draft = {
       ...shaping.draft,
@@ -143,16 +157,26 @@ class Merger {
     return merged;
   }
 
-  /** Merges reductions that fold the same value alike: they share one pass over it. */
+  /**
+   * Merges reductions that fold the same value alike, and point groups that read it alike: they share one pass over it.
+   */
   #mergeSiblings(value: Value, readers: readonly Cluster[]): void {
-    const reductions = readers.filter(
-      ({ draft }) => draft.kind === 'reduce' && sameShape(draft.domain, value.type.shape),
+    const alongside = readers.filter(({ draft }) => sameShape(draft.domain, value.type.shape));
+    const reductions = alongside.filter(({ draft }) => draft.kind === 'reduce');
+    this.#mergePairs(reductions, (a, b) => haveSameFolds(this.#program, a, b));
+    const points = alongside.filter(
+      (cluster) => cluster.draft.kind === 'point' && readOnlyAtIdentity(this.#program, value, cluster), // prettier-ignore
     );
-    for (let i = 0; i + 1 < reductions.length; i++) {
-      const [a, b] = [reductions[i], reductions[i + 1]].sort((x, y) => x.order - y.order);
+    this.#mergePairs(points, haveSamePoints);
+  }
+
+  /** Merges neighbors of a list that agree and do not depend on each other. */
+  #mergePairs(list: Cluster[], agree: (a: Cluster, b: Cluster) => boolean): void {
+    for (let i = 0; i + 1 < list.length; i++) {
+      const [a, b] = [list[i], list[i + 1]].sort((x, y) => x.order - y.order);
       if (!this.#clusters.has(a) || !this.#clusters.has(b)) continue;
-      if (!isSmallEnough(a, b) || !haveSameFolds(this.#program, a, b)) continue;
-      if (!this.#clusters.depends(a, b)) reductions[i + 1] = this.#merge(a, b);
+      if (!isSmallEnough(a, b) || !agree(a, b)) continue;
+      if (!this.#clusters.depends(a, b)) list[i + 1] = this.#merge(a, b);
     }
   }
 }

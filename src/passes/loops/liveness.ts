@@ -38,6 +38,7 @@ export function sizeCarriers(
   others: readonly Value[],
 ): readonly Value[] {
   const declared = symbolsOfTypes(typesOf(region.inputs));
+  for (const { key } of region.sizes) declared.delete(key);
   if (declared.size === 0) return [];
   const mentioned = new Set(symbolsOfTypes(typesOf(kept)).keys());
   for (const id of nodes) {

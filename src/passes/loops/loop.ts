@@ -1,7 +1,7 @@
 import { type Dim, symbolsOf } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { bindProgram, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import {
   type CallNode,
   type DecidedSize,
@@ -11,7 +11,7 @@ import {
   type Value,
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { givesOwnSizes } from '../rewrite/outputs.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 import { carve, type CarvedInput, type Make } from './carve.js';
@@ -111,7 +111,7 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
   const [body, condition = null] = regions;
   const types = operands.map(({ type }, k) => (k < data ? rowOf(type) : type));
   const bound = (region: Program): ReadonlyMap<string, Dim> =>
-    bindTypes<Dim>(namedInputs(region), types, node.op.name);
+    bindProgram<Dim>(region, types, sizesPassedBy(node), node.op.name);
   const entries = namedInputs(body).map(({ name }, k): LoopOperand => ({
     operand: operands[k],
     name,

@@ -5,7 +5,7 @@ import { sameType } from '../../ir/types.js';
 import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { isLoop } from './loop.js';
 import { withOutputs } from '../rewrite/outputs.js';
 import { sameProgram } from '../../ir/same-program.js';
@@ -232,7 +232,10 @@ function haveSameConditions(first: CallNode, second: CallNode): boolean {
 /** Equal for loops that iterate alike over the same operands, regardless of their saved values and rows. */
 function candidateKey(call: CallNode, operands: readonly Value[]): string {
   const form = formOf(call);
-  const read = operands.map(({ node, port }) => `${node}.${port}`).join();
+  const read = [
+    ...operands.map(({ node, port }) => `${node}.${port}`),
+    ...sizesPassedBy(call).map(String),
+  ].join();
   return form.kind === 'foreach'
     ? `${form.data},${form.states},${form.reverse},${form.counted}:${read}`
     : `${form.states},${String(form.limit)}:${read}`;

@@ -1,11 +1,16 @@
-import type { Program } from '../../ir/program.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program } from '../../ir/program.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 import { decompose } from './decompose.js';
 
-/** Expands calls as a device wants them, in regions too. */
-export function expandFor(program: Program, { expansions }: DeviceTarget): Program {
+/** Expands calls as a device wants them, in regions too; of all calls those that `isWanted` accepts. */
+export function expandFor(
+  program: Program,
+  { expansions }: DeviceTarget,
+  isWanted: (program: Program, call: CallNode, id: NodeId) => boolean = () => true,
+): Program {
   if (expansions === undefined) return program;
   const expanded = throughRegions(program, (inner) =>
     transform(
@@ -16,7 +21,7 @@ export function expandFor(program: Program, { expansions }: DeviceTarget): Progr
         const context = { attributes, inputs: operands, outputTypes };
         return into.assuming(() => expansions.get(node.op)!(context)) ?? undefined;
       },
-      { wanted: ({ op }) => expansions.has(op) },
+      { wanted: (call, id) => expansions.has(call.op) && isWanted(inner, call, id) },
     ),
   );
   // What an expansion looks through may have lost its last use.

@@ -378,6 +378,13 @@ export class Device {
   #widen(bytes: number): boolean {
     if (!this.#mayWiden(bytes) || !this.linear.widen(this.#regions.end)) return false;
     this.#epoch++;
+    const pool = this.#pool;
+    if (pool !== null) {
+      // Its workers have the old memory; they end at the next turn of the event loop.
+      this.#pool = null;
+      void pool.close();
+      this.#regions.release(pool.meetingAddress);
+    }
     return true;
   }
 }

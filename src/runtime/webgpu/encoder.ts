@@ -31,7 +31,7 @@ export class GpuEncoder implements GpuCommands {
   /** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
   readonly #uniformBytes = 2 ** 16;
   /** Flags of WebGPU: not all runtimes have the objects with their names. */
-  readonly #usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 };
+  readonly #usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128, indirect: 256 }; // prettier-ignore
   readonly #mapRead = 1;
   readonly #computeStage = 4;
   /** Bind groups that are kept. */
@@ -101,7 +101,11 @@ export class GpuEncoder implements GpuCommands {
     const made = this.#device.createBuffer({
       label: `buffer ${buffer}`,
       size: bytes,
-      usage: this.#usages.storage | this.#usages.copySource | this.#usages.copyTarget,
+      usage:
+        this.#usages.storage |
+        this.#usages.copySource |
+        this.#usages.copyTarget |
+        this.#usages.indirect,
     });
     this.#buffers.set(buffer, { buffer: made, batch: -1 });
     this.#watch('the memory of the device is exhausted', `a buffer of ${bytes} bytes`);
@@ -129,7 +133,7 @@ export class GpuEncoder implements GpuCommands {
     this.#watch('a kernel was refused', label);
   }
 
-  dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
+  dispatch({ pipeline, buffers, uniforms, groups, indirect }: Dispatch): void {
     const own = this.#pipelines.get(pipeline)!;
     if (this.#uniformEnd * 4 + own.uniformBytes > this.#uniformBytes) this.#submit();
     const offset = this.#uniformEnd;
@@ -140,13 +144,14 @@ export class GpuEncoder implements GpuCommands {
     const timing = this.#timing;
     if (timing !== null) {
       this.#endPass();
-      const { label } = own.pipeline;
-      this.#pass = this.#commands.beginComputePass(timing.pass(this.#dispatches, label));
+      const timed = timing.pass(this.#dispatches, own.pipeline.label);
+      this.#pass = this.#commands.beginComputePass(timed);
     }
     const pass = (this.#pass ??= this.#commands.beginComputePass());
     pass.setPipeline(own.pipeline);
     pass.setBindGroup(0, group, [offset * 4]);
-    pass.dispatchWorkgroups(groups);
+    if (indirect === undefined) pass.dispatchWorkgroups(groups);
+    else pass.dispatchWorkgroupsIndirect(this.#used(indirect.id), indirect.base);
     for (const buffer of buffers) this.#used(buffer);
     this.counts.dispatches++;
     if (++this.#dispatches >= this.#mostDispatches || timing?.isBySubmit) this.#submit();
@@ -159,9 +164,8 @@ export class GpuEncoder implements GpuCommands {
 
   async stopTiming(): Promise<DispatchTimes> {
     this.#submit();
-    const timing = this.#timing!;
+    const times = this.#timing!.end();
     this.#timing = null;
-    const times = timing.end();
     await this.#answered(times);
     this.#refuse();
     return times;
@@ -298,8 +302,7 @@ export class GpuEncoder implements GpuCommands {
       queue.writeBuffer(this.#uploadBuffer, 0, this.#uploads, 0, this.#uploadEnd);
       this.#uploadEnd = 0;
     }
-    const isTimed = this.#dispatches > 0 && this.#timing !== null;
-    const fetched = isTimed ? this.#timing!.fetch(this.#encoder, this.#dispatches) : null;
+    const fetched = this.#dispatches > 0 ? this.#timing?.fetch(this.#encoder, this.#dispatches) : undefined; // prettier-ignore
     queue.submit([this.#encoder.finish()]);
     fetched?.();
     this.#encoder = null;

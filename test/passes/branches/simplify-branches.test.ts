@@ -7,7 +7,8 @@ import { simplifyBranches } from '../../../src/passes/branches/simplify-branches
 import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { numbersOf } from '../../support/arrays.js';
 import { operand } from '../../support/programs.js';
-import { counts, leaves, parse, turns } from '../loops/support.js';
+import { counts } from '../loops/support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 const mixed = `program {
   input p: bool[]

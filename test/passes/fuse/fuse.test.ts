@@ -6,7 +6,7 @@ import type { DType } from '../../../src/base/dtype.js';
 import type { Attributes } from '../../../src/base/attributes/schema.js';
 import type { KernelLowering } from '../../../src/ops/declare/lowering.js';
 import type { Program, Value } from '../../../src/ir/program.js';
-import { add, div, exp, gather, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, tanh, transpose } from '../../../src/ops/index.js'; // prettier-ignore
+import { add, cast, concat, copy, div, exp, gather, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, tanh, transpose } from '../../../src/ops/index.js'; // prettier-ignore
 import { fuse } from '../../../src/passes/fuse/fuse.js';
 import { schedule } from '../../../src/passes/plan/schedule.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
@@ -267,6 +267,60 @@ test('reductions of one array over the same axes share a pass', () => {
     other: sum(x, 1),
   }));
   assert.deepEqual(groupsOf(program).toSorted(), ['sum', 'sum mul sum']);
+});
+
+test('results that read one array at the same index share a pass, unless that makes vectors narrower', () => {
+  const program = programOf({ x: matrix, y: matrix, b: row }, ({ x, y, b }) => ({
+    first: add(x, y),
+    second: exp(x),
+    narrow: cast(x, 'int8'),
+    other: add(neg(b), 1),
+  }));
+  assert.deepEqual(groupsOf(program).toSorted(), ['add exp', 'cast', 'neg add']);
+});
+
+test('a copy of what is updated in place is made where it is updated', () => {
+  const program = programOf({ x: matrix, g: matrix }, ({ x, g }) => ({
+    before: copy(x),
+    x: sub(x, tanh(g)),
+  }));
+  const [{ reuses, reads }, ...others] = fuse(program);
+  assert.equal(others.length, 0);
+  assert.equal(reads.length, 2);
+  for (const operands of reuses.values()) assert.equal(operands.length, 2);
+});
+
+test('what one nest makes is stored where a concatenation wants it', () => {
+  for (const axis of [0, 1]) {
+    for (const rows of [3, symbol('n')]) {
+      const type = { dtype: 'float32', shape: [rows, 5] } as const;
+      const program = programOf({ x: type, y: type }, ({ x, y }) => {
+        const shared = mul(maximum(mul(x, y), x), add(maximum(x, y), mul(x, x)));
+        const parts = [add(shared, y), sub(shared, x), mul(shared, shared)];
+        return { joined: concat(parts, axis), part: parts[1] };
+      });
+      assert.deepEqual(groupsOf(program).length, 1);
+      const sizes = new Map([['n', 4]]);
+      const plain = results(program, { target: 'interpreter', fuse: false }, sizes);
+      assert.deepEqual(results(program, { target: 'interpreter' }, sizes), plain);
+      assert.deepEqual(results(program, { target: 'wasm' }, sizes), plain);
+    }
+  }
+});
+
+test('a concatenation of arrays from elsewhere, of other shapes or of nothing has a kernel of its own', () => {
+  const program = programOf({ x: matrix, y: matrix }, ({ x, y }) => ({ z: concat([exp(x), y]) }));
+  assert.deepEqual(groupsOf(program), ['exp', 'concat']);
+  const reshaped = programOf({ x: matrix }, ({ x }) => {
+    const shared = exp(x);
+    return { z: concat([reshape(add(shared, x), [48, 32]), reshape(sub(shared, x), [48, 32])]) };
+  });
+  assert.deepEqual(groupsOf(reshaped), ['exp add sub', 'concat']);
+  const none = programOf({ x: { dtype: 'float32', shape: [0, 3] } }, ({ x }) => {
+    const shared = exp(x);
+    return { z: concat([add(shared, x), sub(shared, x)]) };
+  });
+  assert.deepEqual(groupsOf(none), ['exp add sub', 'concat']);
 });
 
 test('reductions that have only a number in common stay apart', () => {

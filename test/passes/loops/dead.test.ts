@@ -4,7 +4,8 @@ import type { Program } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import { eliminateDeadCode } from '../../../src/passes/rewrite/dce.js';
 import { eliminateDeadLoopParts } from '../../../src/passes/loops/dead.js';
-import { agree, counts, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, counts, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 const text = `program {
   input x: float32[n, 2]

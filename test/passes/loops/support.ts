@@ -2,32 +2,13 @@ import assert from 'node:assert/strict';
 import { evaluateDim, substituteDim } from '../../../src/base/dim/index.js';
 import { mapAttributeDims } from '../../../src/base/attributes/schema.js';
 import { bindTypes } from '../../../src/ir/bind.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir/program.js';
-import { printProgram } from '../../../src/ir/formats/text.js';
-import { verify } from '../../../src/ir/verify.js';
 import type { Declaration } from '../../../src/ops/declare/declare.js';
 import { fill, slice, stack } from '../../../src/ops/index.js';
-import { registry } from '../../../src/ops/registry.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { numbersOf, randomOperand } from '../../support/arrays.js';
 import { operand } from '../../support/programs.js';
-
-export const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));
-
-/** Runs a pass on text, verifies the result, and compares it with text. */
-export function turns(pass: (program: Program) => Program, before: string, after: string): void {
-  const result = pass(parse(before));
-  verify(result);
-  assert.equal(printProgram(result), printProgram(parse(after)));
-}
-
-/** Checks that a pass has nothing to do. */
-export function leaves(pass: (program: Program) => Program, text: string): void {
-  const program = parse(text);
-  assert.equal(pass(program), program);
-}
 
 /** Random arrays for the inputs of a program, whose symbols have these sizes. */
 export function inputsOf(

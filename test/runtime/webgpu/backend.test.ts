@@ -277,3 +277,29 @@ testBackend(
     );
   },
 );
+
+test(
+  'a worker that dies while somebody sleeps until its answer is a lost device',
+  { skip },
+  async () => {
+    const gpus = [await GpuWorker.open(), await GpuWorker.open()];
+    const [dying] = gpus;
+    const backend = new WebGpuBackend(gpus.shift()!, {
+      target: byDefinition(wasmTarget),
+      print: affine,
+      reopen: async () => gpus.shift()!,
+    });
+    opened.push(backend);
+    const buffer = backend.allocate('float32', 4);
+    backend.write(buffer, floats(4, (k) => k)); // prettier-ignore
+    assert.deepEqual(await backend.read(buffer), floats(4, (k) => k)); // prettier-ignore
+    dying.kill();
+    // Nothing of this thread hears of it before the read sleeps.
+    assert.throws(() => backend.read(buffer), (error) => error instanceof DeviceError && /was lost/.test(error.message)); // prettier-ignore
+    assert.throws(() => backend.allocate('float32', 4), DeviceError);
+    await backend.synchronize();
+    assert.throws(() => backend.read(buffer), /lost with the device/);
+    backend.write(buffer, floats(4, (k) => -k)); // prettier-ignore
+    assert.deepEqual(await backend.read(buffer), floats(4, (k) => -k)); // prettier-ignore
+  },
+);

@@ -122,10 +122,8 @@ const splitProduct: DeviceExpansion = ({ inputs: [x, y], outputTypes: [{ dtype, 
   return [sum(matmul(rows, columns), 0)];
 };
 
-/** The expansions of GPUs. */
-export const gpuExpansions: ReadonlyMap<Operator, DeviceExpansion> = new Map([
-  ...([sum, mean, max, min, prod] as const).map((fold) =>
-    splitFold(fold, (x, axes) => fold(x, axes)),
-  ),
+/** The expansions of folds and products. */
+export const splitExpansions: readonly (readonly [Operator, DeviceExpansion])[] = [
+  ...[sum, mean, max, min, prod].map((fold) => splitFold(fold, (x, axes) => fold(x, axes))),
   [matmul.declaration, splitProduct],
-]);
+];

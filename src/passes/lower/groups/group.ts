@@ -16,7 +16,7 @@ import { type Division, grainsOf, undivided } from '../nests/cost.js';
 import { Epilogue } from '../nests/epilogue.js';
 import { sideStore } from '../reductions/fold.js';
 import { kernelNest } from '../nests/kernel.js';
-import { pointNest } from '../nests/point.js';
+import { pointNest, pointResults } from '../nests/point.js';
 import { reduceNest } from '../reductions/reduce.js';
 import { rowNest } from './row-nest.js';
 import { type ValueLocations, KernelScope } from '../nests/scope.js';
@@ -87,7 +87,7 @@ function groupBody(
       return pointNest(
         scope.builder.extents,
         call.types[0].shape,
-        group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
+        group.writes.flatMap((value) => pointResults(scope, value)),
         isDivided,
         target,
       );

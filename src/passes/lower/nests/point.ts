@@ -1,9 +1,12 @@
-import type { Dim } from '../../../base/dim/index.js';
+import { addDim, type Dim } from '../../../base/dim/index.js';
+import type { CallNode, Value } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
+import { declarationOf } from '../../../ops/declare/facets.js';
 import type { Sink } from '../../../ops/declare/lowering.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
+import { addIndex } from './access.js';
 import {
   elementsTogether,
   gridNest,
@@ -13,12 +16,40 @@ import {
   nest,
   planLoops,
 } from './nest.js';
+import type { KernelScope } from './scope.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
 /** A result of a point nest: its elements and their sink. */
 export interface PointResult {
   readonly sink: Sink;
   at(index: readonly Expr[]): Expr;
+}
+
+/** A written value as a result of a point nest; a concatenation is a result for each of its operands. */
+export function pointResults(scope: KernelScope, value: Value): readonly PointResult[] {
+  const call = scope.program.node(value.node) as CallNode;
+  const { lowering } = declarationOf(call.op);
+  const sink = scope.sink(value);
+  if (lowering.kind !== 'kernel' || lowering.joinedAxis === undefined) {
+    return [{ sink, at: scope.compute(value) }];
+  }
+  const axis = lowering.joinedAxis(call.attributes, value.type.shape.length);
+  let end: Dim = 0;
+  return scope.program.operands(value.node).map((operand) => {
+    const { shape } = operand.type;
+    const [offset] = scope.shape([end]);
+    end = addDim(end, shape[axis]);
+    return {
+      sink: {
+        ...sink,
+        shape: scope.shape(shape),
+        store: (index, element) =>
+          sink.store(index.with(axis, addIndex(index[axis], offset)), element),
+        buffer: null,
+      },
+      at: scope.compute(operand),
+    };
+  });
 }
 
 /**

@@ -1,19 +1,19 @@
-import { graphDirective } from '../../base/directive.js';
-import type { DType } from '../../base/dtype.js';
-import { DTypeError, ShapeError, TraceError } from '../../base/errors.js';
+import { graphDirective } from '../../../base/directive.js';
+import type { DType } from '../../../base/dtype.js';
+import { DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
 import {
   flattenTree,
   sameStructure,
   type TreeStructure,
   unflattenTree,
-} from '../../base/attributes/tree.js';
-import { sameShape } from '../../base/dim/index.js';
-import { typeToString } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import { array } from '../arrays/creation.js';
-import { absentValues, isKnownSize } from '../control/tracing.js';
-import type { NDArray } from '../core/ndarray.js';
-import { isArray } from '../graphs/signature.js';
+} from '../../../base/attributes/tree.js';
+import { sameShape } from '../../../base/dim/index.js';
+import { typeToString } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import { array } from '../../arrays/creation.js';
+import { absentValues, isKnownSize } from '../../control/tracing.js';
+import type { NDArray } from '../../core/ndarray.js';
+import { isArray } from '../../graphs/signature.js';
 import { isCollecting, isPlainTree, rebuilt, standsFor, withoutProxies } from './containers.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
 

@@ -1,6 +1,6 @@
-import { type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
-import type { NDArray } from '../core/ndarray.js';
-import { isArray } from '../graphs/signature.js';
+import { type TreeStructure, unflattenTree } from '../../../base/attributes/tree.js';
+import type { NDArray } from '../../core/ndarray.js';
+import { isArray } from '../../graphs/signature.js';
 
 /*
  * Plain objects and lists, whose arrays go through branches and loops, and objects in them that do not: instances of

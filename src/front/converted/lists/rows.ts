@@ -1,25 +1,17 @@
-import { promote } from '../../base/dtype.js';
-import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../base/dim/index.js';
-import type { TensorType } from '../../ir/types.js';
-import * as operators from '../../ops/index.js';
-import { mode } from '../core/mode.js';
-import type { NDArray } from '../core/ndarray.js';
-import { noNumbers, placeholders, Retrace, type Wanted } from './values.js';
+import { promote } from '../../../base/dtype.js';
+import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../../base/dim/index.js';
+import type { TensorType } from '../../../ir/types.js';
+import * as operators from '../../../ops/index.js';
+import { array } from '../../arrays/creation.js';
+import { mode } from '../../core/mode.js';
+import type { NDArray } from '../../core/ndarray.js';
+import type { PushedRows, Rows } from '../values/path.js';
+import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.js';
 
 /*
  * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have
  * been pushed have a flag, and the mask is applied where the list is stacked.
  */
-
-/** Rows along a first axis. */
-export interface Rows {
-  readonly rows: NDArray;
-  /** One bool a row: true if it was pushed. Null where all were. */
-  readonly flags: NDArray | null;
-}
-
-/** Rows by the list that they were pushed to. */
-export type PushedRows = ReadonlyMap<object, readonly Rows[]>;
 
 export function singleRow(row: NDArray): Rows {
   return { rows: row.expandDims(0), flags: null };
@@ -44,7 +36,33 @@ export function countRows({ rows, flags }: Rows): NDArray {
   return operators.dimLike<NDArray>(rows, rows.type.shape[0], { dtype: 'int32' });
 }
 
-function flagsOf({ rows, flags }: Rows): NDArray {
+/** The last row that was pushed; `before` where none was, or zeros, which nobody may use then. */
+export function lastRow(before: NDArray | null, { rows, flags }: Rows): NDArray {
+  const [count, ...row] = rows.type.shape;
+  if (flags === null && isStatic(count) && count > 0) return rows.slice(count - 1);
+  const first = before ?? operators.zerosLike<NDArray>(rows, { shape: row });
+  if (flags !== null && isStatic(count) && count <= mostChoices) {
+    let last = first;
+    for (let i = 0; i < count; i++) last = operators.where(flags.slice(i), rows.slice(i), last);
+    return last;
+  }
+  const all = operators.concat<NDArray>([first.expandDims(0), rows]);
+  if (flags === null) {
+    return all.take(operators.dimLike<NDArray>(rows, count, { dtype: 'int32' }), { axis: 0 });
+  }
+  // The row before is there always.
+  const places = flags.astype('int32').cumsum(0).mul(flags.astype('int32'));
+  const position = operators.concat<NDArray>([
+    array([0], { dtype: places.dtype as 'int32' }),
+    places,
+  ]);
+  return all.take(position.argmax(0), { axis: 0 });
+}
+
+/** Rows of known number up to which the last one is chosen by comparing flags. */
+const mostChoices = 4;
+
+export function flagsOf({ rows, flags }: Rows): NDArray {
   return flags ?? operators.onesLike<NDArray>(rows, { dtype: 'bool', shape: [rows.type.shape[0]] });
 }
 
@@ -67,14 +85,35 @@ export class LoopRows {
     return joined.flatMap(({ rows, flags }) => (flags === null ? [rows] : [rows, flags]));
   }
 
-  /** The rows of each list, from the stacked outputs. */
-  pushed(stacked: readonly NDArray[]): readonly (readonly [list: object, rows: Rows])[] {
+  /**
+   * The rows of each list, from the stacked outputs. `iterations`: the number of those that have run, where the
+   * outputs are padded.
+   */
+  pushed(
+    stacked: readonly NDArray[],
+    iterations: NDArray | null,
+  ): readonly (readonly [list: object, rows: Rows])[] {
     let next = 0;
     return this.#lists.map(({ list, isMasked }) => {
-      const rows = withoutIterations(stacked[next++]);
-      return [list, { rows, flags: isMasked ? withoutIterations(stacked[next++]) : null }] as const;
+      const rows = stacked[next++];
+      // Padding is zero, and so is the flag of a row there.
+      const flags = isMasked ? stacked[next++] : iterations === null ? null : hasRun(rows, iterations); // prettier-ignore
+      return [
+        list,
+        {
+          rows: withoutIterations(rows),
+          flags: flags === null ? null : withoutIterations(flags),
+        },
+      ] as const;
     });
   }
+}
+
+/** One bool for each row of padded outputs: true if its iteration has run. */
+function hasRun(stacked: NDArray, iterations: NDArray): NDArray {
+  const [most, count] = stacked.type.shape;
+  const place = operators.onesLike<NDArray>(stacked, { dtype: 'int32', shape: [most, count] });
+  return place.cumsum(0).lessEqual(iterations);
 }
 
 /** Rows of iterations as rows one after the other. */
@@ -149,7 +188,7 @@ function isSameCount(a: Dim | null, b: Dim | null): boolean {
 }
 
 /** True for a size that only the data of the present path or iteration decides. */
-function isDecidedInside(size: Dim): boolean {
+export function isDecidedInside(size: Dim): boolean {
   return [...symbolsOf(size)].some((name) => mode.capture?.sizes.decided.has(name) === true);
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../../src/index.js';
-import { type Fn, fn, table } from './programs.js';
+import * as kn from '../../../../src/index.js';
+import { fn, table } from '../programs.js';
+import { outcome } from './outcome.js';
 
 /* Lists to which captured code pushes: the rows, their number and gradients are those of eager code. */
 
@@ -68,6 +69,10 @@ const programs: Readonly<Record<string, string>> = {
     'const l = []; for (const r of rows) { let s = a; while (s.greater(1)) { s = s.div(2); l.push(s.mul(r.sum())); } } return kn.stack(l);',
   'as many rows in each iteration, of which the data counts some':
     'const l = [a]; for (const r of rows) { let s = a; while (s.greater(1)) { s = s.div(2); if (s.greater(2)) l.push(r.mul(s).sum()); } } return kn.stack(l).mul(l.length);',
+  'any number of rows in each iteration, of loops that are bounded and left':
+    'const l = []; for (const r of rows) { let s = r.sum().add(a); for (let i = 0; i < 6; i++) { if (s.less(1)) break; s = s.div(2); l.push(s.mul(a)); } } return kn.stack(l).mul(l.length);',
+  'any number of rows in each iteration, of which conditions push some':
+    'const l = [a]; let n = 0; while (n < 3) { n++; a = a.add(n); for (let i = 9; i >= 2; i -= 2) { if (a.mul(n).greater(i * 4)) break; if (a.greater(i)) l.push(a.mul(i)); l.push(a); } } return kn.stack(l).mul(l.length);',
   'concat along another axis':
     'const l = []; for (const r of rows) { if (r.slice(0).greater(-20)) l.push(kn.stack([r, r.mul(a)])); } return kn.concat(l, 1).add(kn.concat(l, -1));',
   concat:
@@ -93,20 +98,6 @@ const programs: Readonly<Record<string, string>> = {
   throw:
     "const l = [a]; for (const r of rows) { if (r.slice(0).greater(50)) throw new Error('large'); l.push(r.sum()); } return kn.stack(l);",
 };
-
-function outcome(f: Fn, value: number, rows: kn.NDArray): unknown {
-  const [a, r] = [kn.array(value), rows.mul(1)];
-  a.attachGrad();
-  r.attachGrad();
-  const y = f(a, r);
-  const weights = kn
-    .arange(y.size)
-    .reshape(y.shape as number[])
-    .add(1);
-  const x = kn.autograd.record(() => f(a, r).mul(weights).sum());
-  x.backward();
-  return { shape: y.shape, y: y.tolist(), a: a.grad!.tolist(), rows: r.grad!.tolist() };
-}
 
 for (const [name, text] of Object.entries(programs)) {
   test(`${name}: rows and gradients are those of eager code`, () => {

@@ -1,9 +1,9 @@
-import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
-import type { Capture } from '../core/capture.js';
-import { mode } from '../core/mode.js';
+import { graphDirective } from '../../../base/directive.js';
+import { TraceError } from '../../../base/errors.js';
+import type { Capture } from '../../core/capture.js';
+import { mode } from '../../core/mode.js';
 import { guard, undecidable } from './host.js';
-import type { Rows } from './rows.js';
+import type { NDArray } from '../../core/ndarray.js';
 import { endsPath, noteThrown } from './throws.js';
 
 /* The path that is traced now: what may be done on it, and how it ends where a statement throws. */
@@ -11,13 +11,37 @@ import { endsPath, noteThrown } from './throws.js';
 /** The number of branches and loops that arrays decide around the code that runs now. */
 let depth = 0;
 
+/** Rows along a first axis. */
+export interface Rows {
+  readonly rows: NDArray;
+  /** One bool a row: true if it was pushed. Null where all were. */
+  readonly flags: NDArray | null;
+}
+
+/** Rows by the list that they were pushed to. */
+export type PushedRows = ReadonlyMap<object, readonly Rows[]>;
+
+/** A use of a list of rows: of their number, of the last one, or of any. */
+export type RowUse = 'count' | 'last' | 'rows';
+
+/** Rows of a list before an iteration. A member that the loop does not carry yet has the loop traced again. */
+export interface EarlierRows {
+  /** True if there is a row, whatever the data is. */
+  readonly isNeverEmpty: boolean;
+  readonly count: () => NDArray;
+  readonly last: () => NDArray;
+  readonly rows: () => Rows;
+}
+
 /** A path or an iteration that is traced. */
 export interface TracedPath {
   readonly around: TracedPath | null;
   /** Rows that it pushes to lists made outside of it. */
   readonly pushed: Map<object, readonly Rows[]>;
-  /** Such lists that it reads. */
-  readonly read: Set<object>;
+  /** Uses of such lists. */
+  readonly used: Map<object, ReadonlySet<RowUse>>;
+  /** Rows before an iteration, by lists to which the loop pushes and which its iterations use. */
+  readonly earlier: ReadonlyMap<object, EarlierRows>;
   /** Objects from outside of it whose members it may change; null for code that no array decides about. */
   readonly objects: PathObjects | null;
   /** The capture of the function that is captured for itself. */
@@ -47,8 +71,13 @@ export interface PathObjects {
   readonly end: (isReached: boolean) => void;
 }
 
-function pathIn(around: TracedPath | null, objects: PathObjects | null): TracedPath {
-  return { around, pushed: new Map(), read: new Set(), objects, root: outermost(mode.capture) };
+function pathIn(
+  around: TracedPath | null,
+  objects: PathObjects | null,
+  earlier: TracedPath['earlier'] = new Map(),
+): TracedPath {
+  const root = outermost(mode.capture);
+  return { around, pushed: new Map(), used: new Map(), earlier, objects, root };
 }
 
 /** The innermost one around the code that runs now. */
@@ -78,12 +107,13 @@ let pathCapture: Capture | null = null;
 
 /**
  * Runs code that an array decides about. @param dead The result where a statement of the code throws: the program
- * throws that where it comes there.
+ * throws that where it comes there. @param earlier Of an iteration: the rows before it.
  */
 export function decided<R>(
   run: () => R,
   dead: () => R,
   objects: PathObjects,
+  earlier?: TracedPath['earlier'],
 ): { readonly result: R; readonly traced: TracedPath } {
   if (depth >= deepest) {
     throw new TraceError('branches that arrays decide are nested without end', {
@@ -95,7 +125,7 @@ export function decided<R>(
   }
   const around = { path, pathCapture };
   depth++;
-  path = pathIn(path, objects);
+  path = pathIn(path, objects, earlier);
   pathCapture = mode.capture;
   try {
     const result = run();

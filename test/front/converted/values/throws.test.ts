@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toModule } from '../../../src/artifact/index.js';
-import * as kn from '../../../src/index.js';
-import { converted } from '../../source/convert.js';
+import { toModule } from '../../../../src/artifact/index.js';
+import * as kn from '../../../../src/index.js';
+import { converted } from '../../../source/convert.js';
 
 /* `throw` where a captured array decides: the program throws what eager code throws, and nothing otherwise. */
 

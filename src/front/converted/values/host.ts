@@ -1,9 +1,9 @@
-import { graphDirective } from '../../base/directive.js';
-import { currentSource, TraceError } from '../../base/errors.js';
-import { checkPredicate } from '../../ops/control/body.js';
-import { rowsOf } from '../arrays/iterate-rows.js';
-import { mode } from '../core/mode.js';
-import { NDArray } from '../core/ndarray.js';
+import { graphDirective } from '../../../base/directive.js';
+import { currentSource, TraceError } from '../../../base/errors.js';
+import { checkPredicate } from '../../../ops/control/body.js';
+import { rowsOf } from '../../arrays/iterate-rows.js';
+import { mode } from '../../core/mode.js';
+import { NDArray } from '../../core/ndarray.js';
 
 /* Questions that converted code asks about host values and eager arrays. */
 

@@ -1,10 +1,10 @@
-import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
-import { check } from '../../ops/control/index.js';
-import { installThrownValues } from '../../ops/control/check.js';
-import { array } from '../arrays/creation.js';
-import { installThrowingBranches, isInBranch } from '../control/captured-cond.js';
-import { withMode } from '../core/mode.js';
+import { graphDirective } from '../../../base/directive.js';
+import { TraceError } from '../../../base/errors.js';
+import { check } from '../../../ops/control/index.js';
+import { installThrownValues } from '../../../ops/control/check.js';
+import { array } from '../../arrays/creation.js';
+import { installThrowingBranches, isInBranch } from '../../control/captured-cond.js';
+import { withMode } from '../../core/mode.js';
 import { isGuarded, placeOf, undecidable } from './host.js';
 
 /*

@@ -1,9 +1,9 @@
-import { graphDirective } from '../../base/directive.js';
-import { InternalError, TraceError } from '../../base/errors.js';
-import { typeToString } from '../../ir/program.js';
-import * as operators from '../../ops/index.js';
-import { array } from '../arrays/creation.js';
-import { NDArray } from '../core/ndarray.js';
+import { graphDirective } from '../../../base/directive.js';
+import { InternalError, TraceError } from '../../../base/errors.js';
+import { typeToString } from '../../../ir/program.js';
+import * as operators from '../../../ops/index.js';
+import { array } from '../../arrays/creation.js';
+import { NDArray } from '../../core/ndarray.js';
 import { placeOf } from './host.js';
 
 /*
@@ -55,7 +55,11 @@ const arithmetic: Readonly<Record<string, Arithmetic>> = {
 export function op(operator: string, a: unknown, b: unknown): unknown {
   if (isNumberArray(a) || isNumberArray(b)) {
     const [x, y] = [operand(a), operand(b)];
-    if (x !== null && y !== null) return asNumber(arithmetic[operator](x, y));
+    if (x !== null && y !== null) {
+      // A whole number to a negative power is a fraction.
+      const isFraction = operator === '**' && x.dtype !== 'float32' && !(Number.isInteger(b) && (b as number) >= 0); // prettier-ignore
+      return asNumber(arithmetic[operator](isFraction ? x.astype('float32') : x, y));
+    }
   }
   return native(operator, a, b);
 }

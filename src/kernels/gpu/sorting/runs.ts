@@ -1,0 +1,112 @@
+import * as attr from '../../../base/attributes/attribute.js';
+import type { Tensor } from '../../../ir/types.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Input, operator, type OperatorFunction } from '../../../ops/declare/declare.js';
+import type { KernelContext } from '../../../ops/declare/lowering.js';
+import { comesBefore } from '../../../ops/indexing/order.js';
+import { overAll } from '../../../ops/loops.js';
+import type { RunSort } from './bitonic.js';
+import { type RowSort, sortNest } from './sort.js';
+
+/*
+ * The steps of a long sort, each a dispatch: runs that a workgroup sorts, and merges of two runs into one. They are
+ * calls that only the expansion of a sort makes: no operators of the library, so that they have no samples.
+ */
+
+const attributes = { axis: attr.int, descending: attr.bool, run: attr.int };
+
+/** The positions that sort each run of `run` elements along an axis, or rows of any length without one; int32. */
+export const sortedRuns: OperatorFunction<<T extends Tensor>(x: Input<T>, sort: RowSort) => T> =
+  operator({
+    name: 'sortedRuns',
+    family: 'indexing',
+    attributes: { ...attributes, run: attr.optional(attr.int) },
+    operands: 'keep',
+    call: (x, { axis, descending, run }) => ({
+      inputs: [x],
+      attributes: { axis, descending, run },
+    }),
+    infer: ({ inputs: [{ shape }] }) => [{ dtype: 'int32', shape }],
+    gradient: 'none',
+    lowering: { kind: 'kernel', kernel: sortNest },
+    samples: [],
+  });
+
+/** Positions that sort runs of `2 * run` elements of `x` along an axis, of those that sort runs of `run`. */
+export const mergedRuns: OperatorFunction<
+  <T extends Tensor>(x: Input<T>, positions: Input<T>, sort: RunSort) => T
+> = operator({
+  name: 'mergedRuns',
+  family: 'indexing',
+  attributes,
+  operands: 'keep',
+  call: (x, positions, { axis, descending, run }) => ({
+    inputs: [x, positions],
+    attributes: { axis, descending, run },
+  }),
+  infer: ({ inputs: [, { dtype, shape }] }) => [{ dtype, shape }],
+  gradient: 'none',
+  lowering: { kind: 'kernel', kernel: mergeNest },
+  samples: [],
+});
+
+/**
+ * An invocation for each place of the result, which looks for the point where two runs are cut: as many elements come
+ * before the place from both together (Green, McColl, Bader: GPU merge path, 2012). Of equal elements those of the
+ * first run come first.
+ */
+function mergeNest(context: KernelContext<RunSort>): Stmt {
+  const {
+    attributes: { axis, descending, run },
+    inputs: [x, positions],
+    outputs: [sink],
+  } = context;
+  const length = x.shape[axis];
+  return overAll(
+    x.shape,
+    (index) => {
+      const place = index[axis];
+      const [first, second, ahead] = ['first', 'second', 'ahead'].map((name) => e.variable(name, 'i32')); // prettier-ignore
+      const [sizes, others] = [e.variable('firstSize', 'i32'), e.variable('secondSize', 'i32')];
+      const [low, high, middle] = ['low', 'high', 'middle'].map((name) => e.variable(name, 'i32'));
+      const found = e.variable('found', 'i32');
+      const positionAt = (at: Expr): Expr => positions.at(index.with(axis, at));
+      const keyAt = (at: Expr): Expr => x.at(index.with(axis, positionAt(at)));
+      /** True when element `b` of the second run comes before element `a` of the first. */
+      const isSecond = (a: Expr, b: Expr): Expr =>
+        comesBefore(keyAt(e.add(second, b)), keyAt(e.add(first, a)), descending);
+      const takesSecond = e.variable('takesSecond', 'bool');
+      const rest = e.sub(ahead, low);
+      return e.block(
+        e.declare(first, e.sub(place, e.rem(place, 2 * run))),
+        e.declare(second, e.min(e.add(first, run), length)),
+        e.declare(ahead, e.sub(place, first)),
+        e.declare(sizes, e.sub(second, first)),
+        e.declare(others, e.min(e.sub(length, second), run)),
+        e.declare(low, e.max(e.sub(ahead, others), 0)),
+        e.declare(high, e.min(ahead, sizes)),
+        e.whileLoop(
+          e.lt(low, high),
+          e.block(
+            e.declare(middle, e.shr(e.add(low, high), 1)),
+            e.ifThen(
+              isSecond(middle, e.sub(e.sub(ahead, 1), middle)),
+              e.assign(high, middle),
+              e.assign(low, e.add(middle, 1)),
+            ),
+          ),
+        ),
+        e.declare(takesSecond, e.ge(low, sizes)),
+        e.ifThen(
+          e.and(e.lt(low, sizes), e.lt(rest, others)),
+          e.assign(takesSecond, isSecond(low, rest)),
+        ),
+        e.declare(found, e.select(takesSecond, e.add(second, rest), e.add(first, low))),
+        sink.store(index, positionAt(found)),
+      );
+    },
+    'serial',
+    context,
+  );
+}

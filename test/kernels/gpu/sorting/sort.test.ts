@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DType } from '../../../../src/base/dtype.js';
+import { symbol } from '../../../../src/base/dim/index.js';
+import { Program, type Value } from '../../../../src/ir/program.js';
+import { rangesIn } from '../../../../src/loop/language/verify-ranges.js';
+import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
+import { argsort, sort, topK } from '../../../../src/ops/index.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
+import { numbersOf, sizeOf } from '../../../support/arrays.js';
+import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
+import { operand } from '../../../support/programs.js';
+import { generator } from '../../../support/samples.js';
+
+/* Sorts on a GPU against the sort of JavaScript, which is stable: few distinct keys show the order of equal ones. */
+
+const random = generator(8);
+
+type Sorted = (x: Value) => Value | readonly Value[];
+
+function programOf(dtype: DType, shape: readonly number[], of: Sorted): Program {
+  const program = new Program();
+  const results = [of(program.variable('x', { dtype, shape }))].flat();
+  program.setOutputs(results.map((value, k) => ({ name: `y${k}`, value })));
+  return program;
+}
+
+function keys(dtype: DType, shape: readonly number[]): Operand {
+  const below = dtype === 'bool' ? 2 : 40;
+  const elements = Array.from({ length: sizeOf(shape) }, () => {
+    const key = Math.floor(random() * below);
+    if (dtype === 'int64') return BigInt(key) * 2n ** 40n;
+    return dtype === 'float32' && key === 7 ? NaN : key;
+  });
+  return operand(dtype, shape, elements);
+}
+
+/** Positions in order along an axis. */
+function expectedOrder(x: Operand, axis: number, descending: boolean): number[] {
+  const length = x.shape[axis];
+  const inner = sizeOf(x.shape.slice(axis + 1));
+  const elements = numbersOf(x);
+  const order: number[] = Array.from(elements);
+  const rank = (value: number): number => (Number.isNaN(value) ? Infinity : value);
+  for (let row = 0; row < elements.length / length; row++) {
+    const first = Math.floor(row / inner) * length * inner + (row % inner);
+    const at = (k: number): number => rank(elements[first + k * inner]);
+    const positions = Array.from({ length }, (_, k) => k);
+    positions.sort((a, b) => (at(a) === at(b) ? 0 : at(a) < at(b) !== descending ? -1 : 1));
+    positions.forEach((position, k) => (order[first + k * inner] = position));
+  }
+  return order;
+}
+
+for (const [dtype, shape, axis, descending] of [
+  ['float32', [3, 40], 1, false],
+  ['float32', [70, 3], 0, true],
+  ['float32', [2048], 0, false],
+  ['float32', [5000], 0, true],
+  ['float32', [2, 4097], 1, false],
+  ['float32', [2100, 2], 0, false],
+  ['int8', [3, 20], 1, false],
+  ['int64', [1030], 0, false],
+  ['bool', [600], 0, true],
+  ['float16', [100], 0, false],
+  ['int32', [8193], 0, false],
+] as const) {
+  test(`argsort of ${dtype}[${shape.join()}] along ${axis}`, async () => {
+    const x = keys(dtype, shape);
+    const program = programOf(dtype, shape, (value) => argsort(value, axis, { descending }));
+    for (const seed of [0, 3]) {
+      const [order] = await new ProgramsOnGrid(seed).run(program, [x]);
+      assert.deepEqual(numbersOf(order), expectedOrder(x, axis, descending));
+    }
+  });
+}
+
+test('the first elements of long rows and of short ones', async () => {
+  for (const [length, k] of [
+    [9, 3],
+    [300, 5],
+    [3000, 20],
+    [3000, 100],
+  ] as const) {
+    const shape = [2, length];
+    const x = keys('float32', shape);
+    const program = programOf('float32', shape, (value) => {
+      const { values, indices } = topK(value, k, 1);
+      return [values, indices];
+    });
+    const [values, indices] = await new ProgramsOnGrid().run(program, [x]);
+    const order = expectedOrder(x, 1, true);
+    const first = [0, 1].flatMap((row) => order.slice(row * length, row * length + k));
+    assert.deepEqual(numbersOf(indices), first);
+    const elements = numbersOf(x);
+    assert.deepEqual(numbersOf(values), first.map((at, i) => elements[Math.floor(i / k) * length + at])); // prettier-ignore
+  }
+});
+
+test('rows that fit are sorted by a workgroup each, longer ones by runs that are merged', () => {
+  const grouped = (shape: readonly number[]): readonly number[] =>
+    gpuKernelsOf(programOf('float32', shape, (x) => sort(x))).map(({ body }) => workgroupsIn(body).length); // prettier-ignore
+  assert.deepEqual(grouped([4, 2048]), [1, 0]);
+  // Runs of 2048, two merges, and the elements.
+  assert.deepEqual(grouped([8000]), [1, 0, 0, 0]);
+  assert.deepEqual(grouped([1000, 30]), [0, 0]);
+  const program = new Program();
+  const x = program.variable('x', { dtype: 'float32', shape: [symbol('n')] });
+  program.setOutputs([{ name: 'y', value: sort(x) }]);
+  const kernels = gpuKernelsOf(program);
+  assert.equal(kernels.length, 2);
+  for (const { body } of kernels) assert.equal(rangesIn(body).length, 1);
+});

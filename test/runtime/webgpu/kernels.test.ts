@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
+import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
+import { gpuForTests } from '../../support/webgpu.js';
+
+/* Kernels of several dispatches, whose sizes the laws do not reach, on a GPU as on the CPU. */
+
+const gpu = await gpuForTests();
+const skip = typeof gpu === 'string' ? gpu : false;
+if (typeof gpu !== 'string') {
+  const backend = await setUpWebGpu({});
+  registerDevice(backend);
+  after(() => {
+    backend.close();
+    gpu.close();
+  });
+}
+
+async function numbersOf(x: kn.NDArray): Promise<readonly number[]> {
+  return Array.from(await x.data(), Number);
+}
+
+test('long rows are sorted, and equal elements keep their order', { skip }, async () => {
+  kn.random.seed(3);
+  for (const [shape, axis, dtype, descending] of [
+    [[2, 2500], 1, 'float32', true],
+    [[5000], 0, 'int32', false],
+    [[70, 3], 0, 'float16', false],
+    [[9, 20], 1, 'float32', true],
+  ] as const) {
+    const x = kn.random.normal([...shape]).mul(50).floor().astype(dtype);
+    const sorted = kn.hybridize((of: kn.NDArray) => of.argsort(axis, { descending }));
+    assert.deepEqual(await numbersOf(sorted(x.to('webgpu'))), await numbersOf(sorted(x)));
+  }
+  const x = kn.random.normal([2100]);
+  assert.deepEqual(await numbersOf(x.to('webgpu').sort()), await numbersOf(x.sort()));
+}); // prettier-ignore
+
+test('positions that a program only uses are not computed elsewhere', { skip }, async () => {
+  kn.random.seed(4);
+  const x = kn.random.normal([6, 3000]);
+  const best = kn.hybridize((of: kn.NDArray) => {
+    const { values, indices } = kn.topK(of, 5, 1);
+    return kn.concat([values, kn.gather(of.square(), indices, 1), of.sort(1).slice(':', [0, 9])], 1);
+  });
+  assert.deepEqual(await numbersOf(best(x.to('webgpu'))), await numbersOf(best(x)));
+  for (const { islands } of best.explain().traces) assert.deepEqual(islands, []);
+}); // prettier-ignore
+
+test('an embedding of many positions learns what it learns on the CPU', { skip }, async () => {
+  kn.random.seed(9);
+  const at = kn.random.uniform([5, 900]).mul(400).floor().astype('int32');
+  const weight = kn.random.normal([400, 8]);
+  const gradients: (readonly number[])[] = [];
+  for (const device of ['webgpu', 'cpu']) {
+    const [table, positions] = [weight.to(device), at.to(device)];
+    table.attachGrad();
+    const loss = kn.autograd.record(() => table.take(positions, { axis: 0 }).square().sum());
+    loss.backward();
+    gradients.push(await numbersOf(table.grad!));
+  }
+  const [found, expected] = gradients;
+  // Terms of one sign: a few roundings each, relative to their sum.
+  found.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= 8 * 2 ** -24 * Math.abs(expected[k])));
+}); // prettier-ignore
+
+test('long running sums and extrema', { skip }, async () => {
+  kn.random.seed(2);
+  const x = kn.random.normal([3000]).mul(4).round();
+  assert.deepEqual(await numbersOf(x.to('webgpu').cumsum(0)), await numbersOf(x.cumsum(0)));
+  const [there, here] = [x.to('webgpu'), x].map((of) => of.reshape([2, 1500]).cummax(1, { reverse: true }));
+  assert.deepEqual(await numbersOf(there), await numbersOf(here));
+}); // prettier-ignore
