@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { compile, root } from '../scripts/setup.mjs';
 import { environment, reaches, reachOf } from './reach.mjs';
 import { rooms } from './rooms.mjs';
-import { allMutants, compiledFiles, excludedMutations, sampleMutants } from './sample.mjs';
+import { allMutants, compiledFiles, isExcluded, sampleMutants } from './sample.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -141,7 +141,7 @@ function restore() {
 
 function report() {
   const rows = results()
-    .filter(({ kind }) => !excludedMutations.includes(kind))
+    .filter((result) => !isExcluded(result))
     .filter(({ seed, path }) =>
       options.file === undefined
         ? seed !== 'file'
@@ -183,7 +183,7 @@ async function run() {
       options.file === undefined
         ? await sampleMutants(dist, room, seed, Number(options.count))
         : (await allMutants(dist, options.file.replace(/\.ts$/, '.js'))).filter(
-            ({ kind }) => !excludedMutations.includes(kind),
+            (mutant) => !isExcluded(mutant),
           );
     const mutants = chosen
       .filter((_, k) => k % count === index - 1)
@@ -217,7 +217,7 @@ async function listUnreached() {
     const reached = testsOf(room).map((test) => reachOf(dist, test));
     const files = [];
     for (const path of compiledFiles(dist, room)) {
-      const mutants = (await allMutants(dist, path)).filter(({ kind }) => !excludedMutations.includes(kind)); // prettier-ignore
+      const mutants = (await allMutants(dist, path)).filter((mutant) => !isExcluded(mutant)); // prettier-ignore
       const missed = mutants.filter(({ begin }) => !reached.some((reach) => reaches(reach, path, begin))); // prettier-ignore
       const lines = [...new Set(missed.map(({ line }) => line))];
       files.push({ path, all: mutants.length, missed: missed.length, lines });

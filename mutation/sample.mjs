@@ -3,7 +3,7 @@ import { SourceMap } from 'node:module';
 import { Instrumenter } from '@stryker-mutator/instrumenter';
 
 /** Mutators of Stryker's that are left out: of texts, most of which are messages and names for people. */
-export const excludedMutations = ['StringLiteral', 'Regex'];
+const excludedMutations = ['StringLiteral', 'Regex'];
 
 const silent = { isDebugEnabled: () => false, debug() {}, info() {}, warn() {}, error() {} };
 
@@ -26,6 +26,25 @@ export function compiledFiles(dist, folder) {
     .sort();
 }
 
+/** Places of a compiled file that are tests themselves: the samples of operators and the cases of their laws. */
+function testRanges(text) {
+  const ranges = [];
+  for (const { 0: key, index } of text.matchAll(/\b(samples: |cases: |const samples = )/g)) {
+    const begin = index + key.length;
+    let [end, depth] = [begin, 0];
+    while (depth > 0 || !',;})]'.includes(text[end])) {
+      if ('[({'.includes(text[end])) depth++;
+      else if ('])}'.includes(text[end])) depth--;
+      end++;
+    }
+    ranges.push([begin, end]);
+  }
+  return ranges;
+}
+
+/** True for mutants that no test can be asked to notice: of texts, and of what is a test itself. */
+export const isExcluded = ({ kind, isOfTest }) => excludedMutations.includes(kind) || isOfTest;
+
 /** All mutants of a compiled file, as edits of its text. */
 export async function allMutants(dist, path) {
   const text = readFileSync(`${dist}/${path}`, 'utf8');
@@ -37,6 +56,7 @@ export async function allMutants(dist, path) {
     [{ name: path, content: text, mutate: true }],
     options,
   );
+  const tests = testRanges(text);
   const map = new SourceMap(JSON.parse(readFileSync(`${dist}/${path}.map`, 'utf8')));
   return mutants.map(({ location: { start, end }, mutatorName, replacement }) => ({
     path,
@@ -46,10 +66,11 @@ export async function allMutants(dist, path) {
     kind: mutatorName,
     from: text.slice(offset(start), offset(end)),
     to: replacement,
+    isOfTest: tests.some(([from, to]) => from <= offset(start) && offset(end) <= to),
   }));
 }
 
-/** Mutants that a seed chooses, each file as often as its length demands; texts are drawn and dropped. */
+/** Mutants that a seed chooses, each file as often as its length demands; excluded ones are drawn and dropped. */
 export async function sampleMutants(dist, folder, seed, count) {
   const random = generator(seed);
   const files = compiledFiles(dist, folder);
@@ -67,5 +88,5 @@ export async function sampleMutants(dist, folder, seed, count) {
     const mutant = mutants[Math.floor(which * mutants.length)];
     chosen.set(`${mutant.path}:${mutant.begin}:${mutant.end}:${mutant.to}`, mutant);
   }
-  return [...chosen.values()].filter(({ kind }) => !excludedMutations.includes(kind));
+  return [...chosen.values()].filter((mutant) => !isExcluded(mutant));
 }

@@ -45,7 +45,8 @@ function take(report: Report): void {
       chart.add(from, losses);
       show('step', String(from + losses.length));
       show('loss', last.toFixed(4));
-      show('speed', `${((1000 * losses.length) / milliseconds).toFixed(0)} steps a second`);
+      const speed = (1000 * losses.length) / milliseconds;
+      show('speed', `${speed < 10 ? speed.toPrecision(2) : speed.toFixed(0)} steps a second`);
       return show('memory', `${(bytes / 2 ** 20).toFixed(1)} MiB`);
     }
     case 'epoch':

@@ -48,7 +48,8 @@ async function learn(lesson: Lesson): Promise<void> {
 }
 
 async function start({ subject, device, threads }: Order): Promise<void> {
-  if (device !== 'cpu') await kn.initDevice(device);
+  // In a worker of its own it holds int64, too: the labels.
+  if (device !== 'cpu') await kn.initDevice(device, { worker: true });
   kn.config.device = device;
   kn.config.threads = threads;
   const lesson = await lessonOf(subject);

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { toModule } from '../../src/artifact/index.js';
 import * as kn from '../../src/index.js';
-import { browse, findBrowser } from '../support/browser.js';
+import { answerOfPage, findBrowser, type ServedFile } from '../support/browser.js';
 import { command } from '../support/package.js';
 import { checkout } from '../support/sources.js';
 import { type Case, corpus, unbounded } from './corpus.js';
@@ -17,37 +15,6 @@ import { type Done, type Sent, useLibrary, type Work } from './page.js';
 
 const page =
   '<!doctype html><script type="module">import { main } from "/page.js"; main();</script>';
-
-/** Serves the page, what it is to do, and files; `done` settles with its answer. */
-async function serve(
-  work: Work,
-  files: ReadonlyMap<string, string>,
-  folder: string,
-): Promise<{ readonly server: Server; readonly url: string; readonly done: Promise<Done> }> {
-  let settle: (done: Done) => void;
-  const done = new Promise<Done>((resolve) => (settle = resolve));
-  const server = createServer((request, response) => {
-    const { url = '/' } = request;
-    const answer = (type: string, body: string): void =>
-      void response.writeHead(200, { 'content-type': type }).end(body);
-    if (url === '/') answer('text/html', page);
-    else if (url === '/work') answer('application/json', JSON.stringify(work));
-    else if (url === '/done') {
-      const parts: Buffer[] = [];
-      request.on('data', (part: Buffer) => parts.push(part));
-      request.on('end', () => {
-        answer('text/plain', '');
-        settle(JSON.parse(Buffer.concat(parts).toString()) as Done);
-      });
-    } else if (files.has(url)) answer('text/javascript', files.get(url)!);
-    else if (/^\/kaon\/[\w./-]+\.js$/.test(url)) {
-      answer('text/javascript', readFileSync(join(folder, url), 'utf8'));
-    } else response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { server, url: `http://127.0.0.1:${port}/`, done };
-}
 
 const sent = (array: kn.NDArray): Sent => ({
   dtype: array.dtype,
@@ -96,16 +63,22 @@ test(
       })),
       library: '/kaon/index.js',
     };
-    const { server, url, done } = await serve(work, files, folder);
+    const fileAt = (path: string): ServedFile | undefined => {
+      if (path === '/') return { type: 'text/html', body: page };
+      if (path === '/work') return { type: 'application/json', body: JSON.stringify(work) };
+      const type = 'text/javascript';
+      if (files.has(path)) return { type, body: files.get(path)! };
+      if (!/^\/kaon\/[\w./-]+\.js$/.test(path)) return undefined;
+      return { type, body: readFileSync(join(folder, path)) };
+    };
     try {
-      const { models, library, error } = await browse(browser, url, join(folder, 'profile'), done);
+      const { models, library, error } = await answerOfPage<Done>(browser, '/', fileAt);
       assert.equal(error, undefined);
       cases.forEach(({ expected }, i) => assert.deepEqual(models[i], expected, names[i]));
       assert.deepEqual(library, JSON.parse(JSON.stringify(await useLibrary(kn))));
       assert.deepEqual(library['eager'], [[8, -5], [-8, 23]]); // prettier-ignore
       assert.deepEqual(library['gradient'], [[2, 6], [4, -8]]); // prettier-ignore
     } finally {
-      server.close();
       rmSync(folder, { recursive: true, force: true });
     }
   },

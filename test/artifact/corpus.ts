@@ -54,6 +54,18 @@ export const corpus: Readonly<Record<string, () => Case>> = {
     );
     return captured(both, examples, [['n'], null]);
   },
+  'gradients of loops whose bodies are passed sizes': () => {
+    const loss = (x: kn.NDArray): kn.NDArray => {
+      const some = kn.booleanMask(x, x.greater(0));
+      const state = kn.foreach((t: kn.NDArray, s: kn.NDArray) => [[], s.add(some.sum().mul(t)).sin()], kn.arange(3), x.sum())[1]; // prettier-ignore
+      const [, [, last]] = kn.whileLoop((i: kn.NDArray) => i.less(3), (i: kn.NDArray, s: kn.NDArray) => [[], [i.add(1), s.mul(0.5).add(some.mean())]], [kn.array(0), some], { maxIterations: 4 }); // prettier-ignore
+      return last.square().sum().add(state);
+    };
+    const slope = (x: kn.NDArray): kn.NDArray => kn.grad(loss)(x);
+    const both = (x: kn.NDArray): unknown => [slope(x), kn.grad((y: kn.NDArray) => slope(y).square().sum())(x)]; // prettier-ignore
+    const examples = [[1, -2, 3], [0.5], [2, 4, 1, -1]].map((x): [kn.NDArray] => [kn.array(x)]);
+    return captured(both, examples, [['n']]);
+  },
   'conversions that would round twice by way of float32': () => {
     const near = [1 + 2 ** -11 + 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 65520 * (1 - 2 ** -50), -(2 ** -25) * (1 + 2 ** -40)]; // prettier-ignore
     const great = [2n ** 62n + 2n ** 54n + 1n, -(2n ** 60n) - 2n ** 36n - 1n, 257n, -1n];

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { extname, join, normalize } from 'node:path';
-import { after, test } from 'node:test';
+import { extname, join } from 'node:path';
+import { after, before, test } from 'node:test';
 import { build } from 'vite';
+import { digitsLesson } from '../../examples/browser/digits.js';
+import { namesLesson } from '../../examples/browser/names.js';
 import { projectFile } from '../../examples/support/paths.js';
-import { browse, findBrowser } from '../support/browser.js';
+import {
+  answerOfPage,
+  findBrowser,
+  isolation,
+  type ServedFile,
+  webgpuFlags,
+} from '../support/browser.js';
+import { settings } from '../support/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'kaon-page-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -19,7 +26,7 @@ const types: Readonly<Record<string, string>> = {
   '.gz': 'application/gzip',
 };
 
-/** Texts of the page after its first epoch. */
+/** Texts of the page when a run is stopped. */
 interface Seen {
   readonly step: string;
   readonly loss: string;
@@ -28,14 +35,26 @@ interface Seen {
   readonly accuracy: string;
   readonly samples: number;
   readonly message: string;
+  /** Losses after some of the steps, by their number. */
+  readonly losses: Readonly<Record<string, string>>;
 }
 
-/** Uses the page in a frame, as a person would, and tells what is to be seen after the first epoch. */
-const driver = `<!doctype html><iframe src="/index.html" width="900" height="900"></iframe>
+/** Choices on the page, and the number of the step after which the run is stopped, or the first epoch. */
+interface Run {
+  readonly subject: 'digits' | 'names';
+  readonly device: 'cpu' | 'webgpu';
+  readonly threads: number;
+  readonly until: number | 'epoch';
+}
+
+/** Uses the page in a frame, as a person would, and tells what is to be seen. */
+const driverOf = (
+  runs: readonly Run[],
+): string => `<!doctype html><iframe src="/index.html" width="900" height="900"></iframe>
 <script type="module">
   const frame = document.querySelector('iframe');
   const loaded = new Promise((resolve) => frame.addEventListener('load', resolve));
-  const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
+  const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
   const tell = (seen) => fetch('/done', { method: 'POST', body: JSON.stringify(seen) });
   try {
     await loaded;
@@ -43,82 +62,109 @@ const driver = `<!doctype html><iframe src="/index.html" width="900" height="900
     const choose = (name, value) => (page.querySelector('[name=' + name + ']').value = value);
     const text = (id) => page.getElementById(id).textContent;
     const seen = [];
-    for (const [subject, device, threads] of [['digits', 'cpu', 1], ['names', 'cpu', 2], ['digits', 'webgpu', 1]]) {
+    for (const { subject, device, threads, until } of ${JSON.stringify(runs)}) {
       choose('subject', subject);
       choose('device', device);
       choose('threads', threads);
       page.querySelector('[type=submit]').click();
-      while (!text('accuracy').includes('%') && page.querySelector('.failed') === null) await pause();
+      const losses = {};
+      const isReached = () => (until === 'epoch' ? text('accuracy').includes('%') : Number(text('step')) >= until);
+      while (!isReached() && page.querySelector('.failed') === null) {
+        await pause();
+        if (Number(text('step')) > 0) losses[text('step')] = text('loss');
+      }
       const texts = ['step', 'loss', 'speed', 'memory', 'accuracy', 'message'].map((id) => [id, text(id)]);
-      seen.push({ ...Object.fromEntries(texts), samples: page.querySelectorAll('figure').length });
+      seen.push({ ...Object.fromEntries(texts), losses, samples: page.querySelectorAll('figure').length });
       page.getElementById('stop').click();
     }
     tell(seen);
   } catch ({ stack }) { tell({ stack }); }
 </script>`;
 
-async function serve(): Promise<{
-  readonly url: string;
-  readonly done: Promise<readonly Seen[]>;
-  close(): void;
-}> {
-  let settle: (seen: readonly Seen[]) => void;
-  const done = new Promise<readonly Seen[]>((resolve) => (settle = resolve));
-  const server = createServer((request, response) => {
-    const path = normalize(new URL(request.url ?? '/', 'http://page').pathname);
-    const isolated = {
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-embedder-policy': 'require-corp',
-    };
-    if (path === '/done') {
-      const parts: Buffer[] = [];
-      request.on('data', (part: Buffer) => parts.push(part));
-      request.on('end', () => {
-        response.end();
-        settle(JSON.parse(Buffer.concat(parts).toString()) as readonly Seen[]);
-      });
-    } else if (path === '/drive') {
-      response.writeHead(200, { 'content-type': 'text/html', ...isolated }).end(driver);
-    } else if (path.startsWith('/index.html') || path.startsWith('/assets/')) {
-      const type = types[extname(path)];
-      response.writeHead(200, { 'content-type': type, ...isolated }).end(readFileSync(join(folder, path))); // prettier-ignore
-    } else response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/drive`, done, close: () => server.close() };
+/** What is to be seen of runs, one after the other, in a browser with such flags. */
+function seenIn(
+  browser: string,
+  runs: readonly Run[],
+  flags: readonly string[],
+): Promise<readonly Seen[]> {
+  const fileAt = (path: string): ServedFile | undefined => {
+    if (path === '/drive') return { type: 'text/html', body: driverOf(runs) };
+    if (path !== '/index.html' && !/^\/assets\/[\w.-]+$/.test(path)) return undefined;
+    return { type: types[extname(path)], body: readFileSync(join(folder, path)) };
+  };
+  return answerOfPage(browser, '/drive', fileAt, { flags, headers: isolation });
 }
+
+/** Losses of the first steps as the CPU computes them here, by the number of steps done. */
+async function lossesHere(subject: Run['subject'], steps: number): Promise<readonly number[]> {
+  const file = new Blob([readFileSync(projectFile('examples/data/digits.csv.gz'))]);
+  const lesson = subject === 'digits' ? await digitsLesson(file) : namesLesson();
+  const losses = [NaN];
+  for (const step of lesson.epoch()) {
+    if (losses.length > steps) break;
+    losses.push(Number(step().item()));
+  }
+  return losses;
+}
+
+const browser = findBrowser();
+const skip = browser === undefined && 'there is no browser here; KAON_BROWSER names one';
+
+before(async () => {
+  if (browser === undefined) return;
+  const configFile = projectFile('examples/browser/bundler.ts');
+  await build({ configFile, build: { outDir: folder }, logLevel: 'error' });
+});
+
+function checkProgress({ message, loss, speed, memory }: Seen): void {
+  assert.equal(message, 'Training.');
+  assert.ok(Number(loss) > 0 && Number(loss) < 2.5, loss);
+  assert.match(speed, /^\d+(\.\d+)? steps a second$/);
+  assert.ok(Number.parseFloat(speed) > 0, speed);
+  assert.ok(Number.parseFloat(memory) > 0, memory);
+}
+
+const timeout = 300_000;
 
 test(
   'a page trains both networks and shows loss, samples, speed and memory; a missing device is told',
-  { timeout: 300_000 },
-  async (context) => {
-    const browser = findBrowser();
-    if (browser === undefined)
-      return context.skip('there is no browser here; KAON_BROWSER names one');
-    await build({
-      configFile: projectFile('examples/browser/bundler.ts'),
-      build: { outDir: folder },
-      logLevel: 'error',
-    });
-    const { url, done, close } = await serve();
-    try {
-      const seen = await browse(browser, url, mkdtempSync(join(folder, 'profile-')), done);
-      assert.equal(seen.length, 3, JSON.stringify(seen));
-      const [digits, names, missing] = seen;
-      for (const each of [digits, names]) {
-        assert.equal(each.message, 'Training.');
-        assert.ok(Number(each.step) >= 22, each.step);
-        assert.ok(Number(each.loss) > 0 && Number(each.loss) < 2.4, each.loss);
-        assert.match(each.speed, /^[1-9]\d* steps a second$/);
-        assert.ok(Number.parseFloat(each.memory) > 0, each.memory);
-        assert.equal(each.samples, 12);
-      }
-      assert.ok(Number.parseFloat(digits.accuracy) > 50, digits.accuracy);
-      assert.ok(Number.parseFloat(names.accuracy) > 12, names.accuracy);
-      assert.match(missing.message, /^DeviceError: .*WebGPU/i);
-    } finally {
-      close();
+  { skip, timeout },
+  async () => {
+    const runs: readonly Run[] = [
+      { subject: 'digits', device: 'cpu', threads: 1, until: 'epoch' },
+      { subject: 'names', device: 'cpu', threads: 2, until: 'epoch' },
+      { subject: 'digits', device: 'webgpu', threads: 1, until: 'epoch' },
+    ];
+    const [digits, names, missing] = await seenIn(browser!, runs, []);
+    for (const seen of [digits, names]) {
+      checkProgress(seen);
+      assert.ok(Number(seen.step) >= 22, seen.step);
+      assert.equal(seen.samples, 12);
     }
+    assert.ok(Number.parseFloat(digits.accuracy) > 50, digits.accuracy);
+    assert.ok(Number.parseFloat(names.accuracy) > 12, names.accuracy);
+    assert.match(missing.message, /^DeviceError: .*WebGPU/i);
   },
 );
+
+/** Tests that take minutes, most of them in the driver's compiler, are for long tests. */
+const subjects = settings.isLong ? (['digits', 'names'] as const) : (['digits'] as const);
+
+for (const subject of subjects) {
+  test(
+    `a page trains ${subject} on WebGPU, with the losses of the CPU`,
+    { skip, timeout },
+    async () => {
+      const until = 4;
+      const [seen] = await seenIn(browser!, [{ subject, device: 'webgpu', threads: 1, until }], webgpuFlags); // prettier-ignore
+      checkProgress(seen);
+      const expected = await lossesHere(subject, Number(seen.step));
+      const found = Object.entries(seen.losses);
+      assert.ok(found.length > 0);
+      for (const [step, loss] of found) {
+        const right = expected[Number(step)];
+        assert.ok(Math.abs(Number(loss) - right) < 2e-3 * right, `step ${step}: ${loss}, not ${right}`); // prettier-ignore
+      }
+    },
+  );
+}

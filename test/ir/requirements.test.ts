@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type Dim, evaluateDim, mulDim, subDim, symbol } from '../../src/base/dim/index.js';
+import {
+  type Dim,
+  type DimExpr,
+  evaluateDim,
+  mulDim,
+  subDim,
+  symbol,
+} from '../../src/base/dim/index.js';
 import { ArgumentError, FormatError, GraphError, ShapeError } from '../../src/base/errors.js';
 import { checkRequirements } from '../../src/ir/check-requirements.js';
 import { programFromJSON, programToJSON } from '../../src/ir/formats/json.js';
@@ -16,6 +23,7 @@ import {
   requireNow,
   requireOrKeep,
   type Requirement,
+  speaksOnlyOf,
   words,
 } from '../../src/ir/requirement.js';
 import { printProgram } from '../../src/ir/formats/text.js';
@@ -260,4 +268,28 @@ test('passes carry requirements along, those of calls that nothing reads, too', 
   }
   verify(forward);
   verify(backward);
+});
+
+test('a requirement speaks only of names that are all known, in its condition and in its words', () => {
+  const [a, b] = [symbol('a'), symbol('b')];
+  const of = (dim: DimExpr, said: Dim): Requirement => ({
+    op: 'op',
+    error: 'shape',
+    condition: { dim, relation: '=' },
+    problem: ['problem'],
+    expected: words`${said}`,
+    actual: ['0'],
+  });
+  const sum = subDim(a, b) as DimExpr;
+  for (const [requirement, names, expected] of [
+    [of(a, a), ['a'], true],
+    [of(sum, a), ['a'], false],
+    [of(sum, a), ['b'], false],
+    [of(sum, a), ['a', 'b'], true],
+    [of(a, sum), ['a'], false],
+    [of(a, sum), ['a', 'b', 'c'], true],
+    [of(a, 3), [], false],
+  ] as const) {
+    assert.equal(speaksOnlyOf(requirement, new Set<string>(names)), expected);
+  }
 });

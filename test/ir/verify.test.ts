@@ -4,7 +4,7 @@ import { dim } from '../../src/base/attributes/attribute.js';
 import { type Dim, mulDim, symbol } from '../../src/base/dim/index.js';
 import { GraphError } from '../../src/base/errors.js';
 import type { Operator } from '../../src/ir/operator.js';
-import { type DecidedSize, Program } from '../../src/ir/program.js';
+import { type DecidedSize, Program, type Value } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import { verify } from '../../src/ir/verify.js';
 
@@ -140,4 +140,23 @@ test('a fault in a region is found', () => {
     const x = program.variable('x', f32(n));
     program.appendTyped(same, [x], {}, [f32(n)], { regions: [region] });
   });
+});
+
+test('values that are not the results that a node states are refused', () => {
+  const tamper: Readonly<Record<string, (values: Value[], other: Value) => void>> = {
+    'two results have changed places': (values) => void values.reverse(),
+    'one is missing': (values) => void values.pop(),
+    'one stands twice': (values) => void values.push(values[0]),
+    'one is that of another node': (values, other) => void (values[1] = other),
+  };
+  for (const change of Object.values(tamper)) {
+    const program = new Program();
+    const x = program.variable('x', f32(4));
+    const y = program.variable('y', f32(4));
+    const [r] = program.append(found, [x], {});
+    verify(program);
+    // A program does not let anybody change its values.
+    change(program.results(r.node) as Value[], y);
+    assert.throws(() => verify(program), /the values of node 2 are not the results it states/);
+  }
 });

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { browse, findBrowser } from '../support/browser.js';
+import { answerOfPage, findBrowser, type ServedFile } from '../support/browser.js';
 import { type Installed, installPackage, node, write } from '../support/package.js';
 
 /* A page that trains by a converted step, built with all of Kaon by each bundler, runs in a browser. */
@@ -132,33 +130,7 @@ interface Answer {
   readonly traces: number;
 }
 
-/** Opens a page with a script, which answers. */
-async function answerOf(browser: string, script: string, profile: string): Promise<Answer> {
-  let settle: (answer: Answer) => void;
-  const done = new Promise<Answer>((resolve) => (settle = resolve));
-  const server = createServer((request, response) => {
-    const answer = (type: string, body: string): void =>
-      void response.writeHead(200, { 'content-type': type }).end(body);
-    if (request.url === '/') {
-      answer('text/html', '<!doctype html><script>onerror = (message) => fetch("/done", { method: "POST", body: JSON.stringify({ error: message }) });</script><script type="module" src="/page.js"></script>'); // prettier-ignore
-    } else if (request.url === '/page.js') answer('text/javascript', script);
-    else if (request.url === '/done') {
-      let body = '';
-      request.on('data', (part: Buffer) => (body += part.toString()));
-      request.on('end', () => {
-        answer('text/plain', '');
-        settle(JSON.parse(body) as Answer);
-      });
-    } else response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  try {
-    const { port } = server.address() as AddressInfo;
-    return await browse(browser, `http://127.0.0.1:${port}/`, profile, done);
-  } finally {
-    server.close();
-  }
-}
+const page = '<!doctype html><script>onerror = (message) => fetch("/done", { method: "POST", body: JSON.stringify({ error: message }) });</script><script type="module" src="/page.js"></script>'; // prettier-ignore
 
 const expected = plainTraining();
 
@@ -170,7 +142,11 @@ for (const bundler of ['vite', 'rollup', 'rolldown', 'esbuild', 'webpack', 'rspa
     const browser = findBrowser();
     if (browser === undefined)
       return context.skip('there is no browser here; KAON_BROWSER names one');
-    const answer = await answerOf(browser, script, join(installed.folder, `profile-${bundler}`));
+    const files: Readonly<Record<string, ServedFile>> = {
+      '/': { type: 'text/html', body: page },
+      '/page.js': { type: 'text/javascript', body: script },
+    };
+    const answer = await answerOfPage<Answer>(browser, '/', (path) => files[path]);
     assert.equal(answer.error, undefined);
     // Some errors are above 1 at first, and the step for steep gradients is taken both ways.
     const pairs = [...answer.losses, ...answer.w].map((each, k) => [each, [...expected.losses, ...expected.w][k]]); // prettier-ignore

@@ -7,8 +7,14 @@ import { wasmTarget } from '../../src/loop/language/target.js';
 import { verifyKernel } from '../../src/loop/language/verify.js';
 import { rangesIn } from '../../src/loop/language/verify-ranges.js';
 import { workgroupsIn } from '../../src/loop/language/verify-workgroups.js';
-import { byDefinition, type DeviceTarget } from '../../src/ops/declare/kernels.js';
-import type { Backend, Launch, LaunchArgument } from '../../src/runtime/device/backend.js';
+import { byDefinition } from '../../src/kernels/definitions.js';
+import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
+import type {
+  Backend,
+  Launch,
+  LaunchArgument,
+  LaunchCondition,
+} from '../../src/runtime/device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../../src/runtime/memory/backend.js';
 
 /** Elements that nobody reaches but the device which has made them. */
@@ -43,6 +49,8 @@ export interface FakeOptions {
   readonly answersAtOnce?: boolean;
   /** Default: all but int64 and float64. */
   readonly dtypes?: readonly DType[];
+  /** Default true: the device decides whether kernels run. */
+  readonly hasConditions?: boolean;
   /** Default: a processor without kernels of its own. */
   readonly target?: DeviceTarget;
   /** Of the orders in which invocations of workgroups run. Default 0. */
@@ -64,6 +72,9 @@ export class FakeBackend implements Backend {
   #bytes = 0;
   #lost = false;
   readonly target: DeviceTarget;
+  readonly hasConditions: boolean;
+  /** Answers that it has given or promised. */
+  reads = 0;
   /** How many kernels have run, and how many of them had workgroups. */
   launches = 0;
   launchesOfWorkgroups = 0;
@@ -77,12 +88,14 @@ export class FakeBackend implements Backend {
       dtypes: held = usual,
       target = byDefinition(wasmTarget),
       seed = 0,
+      hasConditions = true,
     }: FakeOptions = {},
   ) {
     this.answersAtOnce = answersAtOnce;
     this.name = name;
     this.target = target;
     this.#seed = seed;
+    this.hasConditions = hasConditions;
     this.#budget = budget;
     this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
   }
@@ -115,6 +128,7 @@ export class FakeBackend implements Backend {
   }
 
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
+    this.reads++;
     const { dtype, length, offset } = part ?? { ...extentOf(buffer), offset: 0 };
     const elements = viewOf(dtype, (buffer as FakeBuffer).elements.buffer, offset, length).slice();
     if (this.answersAtOnce) return elements;
@@ -144,7 +158,8 @@ export class FakeBackend implements Backend {
     verifyKernel(kernel);
     const hasWorkgroups = workgroupsIn(kernel.body).length > 0;
     const members = hasWorkgroups || rangesIn(kernel.body).length > 0 ? 2 : 1;
-    return (args) => {
+    return (args, condition) => {
+      if (condition !== undefined && !holds(condition)) return;
       this.launches++;
       this.launchesOfWorkgroups += Number(hasWorkgroups);
       // In the order in which nobody counts on them to run.
@@ -166,6 +181,10 @@ export class FakeBackend implements Backend {
       advice: 'cast to another dtype, or compute on the CPU: await x.cpu()',
     });
   }
+}
+
+function holds({ buffer, offset }: LaunchCondition): boolean {
+  return new Int32Array((buffer as FakeBuffer).elements.buffer, offset, 1)[0] !== 0;
 }
 
 function extentOf({ dtype, length }: DeviceBuffer): Pick<BufferPart, 'dtype' | 'length'> {

@@ -1,10 +1,16 @@
 import { encodeModule } from './module.js';
 
-let answer: boolean | undefined;
+const answers = new Map<boolean, boolean>();
 
-/** True when this engine has memory of 64-bit addresses, tested once by validating a module that imports one. */
-export function supportsMemory64(): boolean {
-  return (answer ??= WebAssembly.validate(
-    encodeModule({ kind: 'module', kernels: [] }, { addresses: 'i64' }),
-  ));
+/**
+ * True when this engine has memory of 64-bit addresses, which threads can share if `shared`. Tested once by validating
+ * a module that imports one.
+ */
+export function supportsMemory64({ shared = false }: { readonly shared?: boolean } = {}): boolean {
+  let answer = answers.get(shared);
+  if (answer === undefined) {
+    const module = encodeModule({ kind: 'module', kernels: [] }, { addresses: 'i64', shared });
+    answers.set(shared, (answer = WebAssembly.validate(module)));
+  }
+  return answer;
 }

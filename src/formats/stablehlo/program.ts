@@ -1,9 +1,9 @@
 import { InternalError } from '../../base/errors.js';
 import { type Dim, sameShape } from '../../base/dim/index.js';
 import { nodesBehind } from '../../ir/behind.js';
-import { bindTypes, substituteCall } from '../../ir/bind.js';
-import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { bindProgram, substituteCall } from '../../ir/bind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { composedProgram, type Composition } from '../programs.js';
 import { type HloCall, knownType } from './lowering/call.js';
 import { writeHloControl } from './lowering/control.js';
@@ -45,13 +45,14 @@ export function writeHloProgram(
   return outputs.map(({ value }) => values.get(value)!);
 }
 
-/** Writes a region, whose symbols are sizes of its operands, or the program of a call. */
+/** Writes a region, or the program of a call, for its operands and the sizes that it is passed. */
 function writeRegion(
   hlo: HloWriter,
   region: Program,
   operands: readonly HloValue[],
+  sizes: readonly Dim[],
 ): readonly HloValue[] {
-  return writeHloProgram(hlo, region, operands, null, bindTypes(namedInputs(region), operands));
+  return writeHloProgram(hlo, region, operands, null, bindProgram(region, operands, sizes));
 }
 
 function writeCall(
@@ -94,11 +95,13 @@ function writeByRule(call: HloCall, program: Program, node: CallNode): readonly 
     case 'decompose':
       return writeComposed(call, program, node, lowering.decompose);
     case 'inline':
-      return writeRegion(hlo, regions[0], inputs);
+      return writeRegion(hlo, regions[0], inputs, sizesPassedBy(node));
     case 'branch':
     case 'while':
     case 'foreach':
-      return writeHloControl(lowering, call, writeRegion);
+      return writeHloControl(lowering, call, (to, region, operands) =>
+        writeRegion(to, region, operands, sizesPassedBy(node)),
+      );
     case 'kernel':
       // A composition of other operators is no matter of the format for which it was declared.
       if (typeof onnx === 'object') return writeComposed(call, program, node, onnx.composed);

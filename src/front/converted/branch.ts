@@ -12,9 +12,9 @@ import {
   normal,
   type PathContinuation,
 } from './completion.js';
-import { subject } from './host.js';
-import { asNumber, isInt32, op as operator } from './numbers.js';
-import { arePathsMeeting, type Variables, whilePathsMeet } from './variables.js';
+import { subject } from './values/host.js';
+import { asNumber, isInt32, op as operator } from './values/numbers.js';
+import { arePathsMeeting, type Variables, whilePathsMeet } from './values/variables.js';
 
 /* Statements and expressions with two ways to go on. */
 

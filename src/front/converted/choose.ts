@@ -12,11 +12,11 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
-import { isNumberArray } from './numbers.js';
-import { decided, isDecided } from './path.js';
-import { addPushed, checkEntries } from './row-list.js';
-import { BranchRows, type PushedRows } from './rows.js';
-import { nothingLeft } from './throws.js';
+import { isNumberArray } from './values/numbers.js';
+import { decided, isDecided, type PushedRows } from './values/path.js';
+import { addPushed, checkEntries } from './lists/row-list.js';
+import { BranchRows } from './lists/rows.js';
+import { nothingLeft } from './values/throws.js';
 import { Tracking } from './tracking.js';
 import {
   type Entry,
@@ -27,8 +27,14 @@ import {
   Retrace,
   unpack,
   type Wanted,
-} from './values.js';
-import { assignVariables, entriesOf, restore, saveVariables, type Variables } from './variables.js';
+} from './values/values.js';
+import {
+  assignVariables,
+  entriesOf,
+  restore,
+  saveVariables,
+  type Variables,
+} from './values/variables.js';
 
 /** True if a value is an array that decides when the graph runs. */
 export function isCapturedTest(value: unknown): value is NDArray {

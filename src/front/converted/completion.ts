@@ -1,7 +1,7 @@
 import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import type { NDArray } from '../core/ndarray.js';
-import type { Variables } from './variables.js';
+import type { Variables } from './values/variables.js';
 
 /** The end of a closure over statements: normal (undefined), a jump out of it, or as an array decides. */
 export type Completion = undefined | Return | Leave | Mixed | Dead;

@@ -1,12 +1,12 @@
 /** Functions that converted code calls. Not for users: `kaon/source` writes the calls. */
 /** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
 export { mode } from '../core/mode.js';
-export { caught, guard, rows, subject, test } from './host.js';
-export { before, hostOnly, op, step, unary } from './numbers.js';
-export { vars } from './variables.js';
+export { caught, guard, rows, subject, test } from './values/host.js';
+export { before, hostOnly, op, step, unary } from './values/numbers.js';
+export { vars } from './values/variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
 export { and, branch, labeled, not, or, pick, select } from './branch.js';
-export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './path.js';
+export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './values/path.js';
 export {
   assignAll,
   assignMember,
@@ -23,6 +23,6 @@ export {
   updatePlace,
   writing,
 } from './tracking.js';
-export { collection, made } from './row-list.js';
+export { collection, entry, fromEnd, made } from './lists/list-proxy.js';
 export { each, loop } from './loops.js';
 export { reads } from '../fields/reads.js';

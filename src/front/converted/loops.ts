@@ -1,10 +1,11 @@
 import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
-import { array } from '../arrays/creation.js';
 import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
-import { foreach, whileLoop } from '../control/index.js';
+import { foreach } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
-import { choose, codeOf, isCapturedTest, predicateOf, returnEntry, retracing, trackedChanges, truth } from './choose.js'; // prettier-ignore
+import { after, proceed } from './branch.js';
+import { asTest, CapturedLoop, type Going, knownLoop } from './captured-loop.js';
+import { choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -13,34 +14,20 @@ import {
   continueOf,
   type Next,
   normal,
-  returnedBy,
   without,
   withoutBreak,
 } from './completion.js';
-import { after, proceed } from './branch.js';
-import { decided } from './path.js';
-import { addPushed, checkIteration } from './row-list.js';
-import { LoopRows } from './rows.js';
-import { placeOf } from './host.js';
-import { Tracking } from './tracking.js';
-import {
-  type PackedLayout,
-  pack,
-  packLike,
-  placeholders,
-  Retrace,
-  unpack,
-  type Wanted,
-} from './values.js';
-import { assignVariables, entriesOf, saveVariables, type Variables } from './variables.js';
+import { rowsOfList } from './lists/list-proxy.js';
+import { placeOf } from './values/host.js';
+import { Retrace } from './values/values.js';
+import type { Variables } from './values/variables.js';
 
-/** The state of a loop after an iteration: its next test, and how the iteration ended. */
-interface Going {
-  /** A host value, or an array that decides. */
-  readonly test: unknown;
-  readonly completion: Completion;
-  /** True if the iteration may have ended by the loop's own `break`. */
-  readonly mayBreak: boolean;
+/** The counter of a loop, which runs while that is before a limit that the loop does not change. */
+interface Counting {
+  /** The counter and the limit, as they are now. */
+  readonly now: () => readonly [counter: unknown, limit: unknown];
+  readonly step: number;
+  readonly isInclusive: boolean;
 }
 
 /** The parts of a `while`, `do` or `for` loop. */
@@ -52,6 +39,7 @@ interface LoopParts {
   readonly body: (next: Next) => Completion;
   readonly update: (() => void) | undefined;
   readonly variables: readonly Variables[];
+  readonly counting: Counting | undefined;
 }
 
 /**
@@ -67,6 +55,7 @@ export function loop(
   update: (() => void) | undefined,
   variables: Variables | undefined,
   next?: Next,
+  counting?: Counting,
 ): Completion {
   const parts = {
     site,
@@ -75,12 +64,17 @@ export function loop(
     body,
     update,
     variables: trackedChanges(variables, undefined),
+    counting,
   };
   const first = isTestFirst && test !== undefined ? test() : true;
+  let left = iterationsLeft(counting, 0);
   for (let going: Going = { test: first, completion: undefined, mayBreak: false }; ;) {
-    if (isCapturedTest(going.test)) return after(capturedLoop(parts, going), next, site);
+    if (isCapturedTest(going.test)) return after(capturedLoop(parts, going, left), next, site);
     if (!truth(going.test)) return after(going.completion, next, site);
+    left = iterationsLeft(counting, 1);
+    const limit = counting?.now()[1];
     going = iterate(parts);
+    if (counting?.now()[1] !== limit) left = null;
   }
 }
 
@@ -110,173 +104,44 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
   return { test: asked, completion: left, mayBreak };
 }
 
-function asTest(value: unknown): NDArray {
-  if (isCapturedTest(value)) return predicateOf(value).reshape([]);
-  return array(truth(value), { dtype: 'bool' });
-}
-
-/** Facts about a loop that tracing its body finds out, for another time. */
-interface Known {
-  /** The codes of the ends of iterations that lead out of the loop. */
-  readonly codes: Set<number>;
-  returned: readonly PackedLayout[] | null;
-  /** True if the loop may end by its test or its own `break`. */
-  mayEnd: boolean;
-}
-
-const knownLoops = new WeakMap<Wanted, Known>();
-
-/** The rest of a loop as one operator, from a test on that has been evaluated. */
-function capturedLoop(parts: LoopParts, start: Going): Completion {
-  const { variables } = parts;
+/**
+ * The rest of a loop as one operator, from a test on that has been evaluated. `left`: upper bound of the number of
+ * iterations, unless an iteration changes the limit of the counter.
+ */
+function capturedLoop(parts: LoopParts, start: Going, left: number | null): Completion {
+  const { variables, counting } = parts;
   return retracing(variables, (wanted) => {
-    let known = knownLoops.get(wanted);
-    if (known === undefined) {
-      const mayEnd = parts.test !== undefined || start.mayBreak;
-      known = { codes: new Set(codesOf(start.completion)), returned: null, mayEnd };
-      knownLoops.set(wanted, known);
-    }
-    return new CapturedLoop(variables, wanted, known, start.completion).run(
-      asTest(start.test),
-      () => iterate(parts),
-    );
+    const mayEnd = parts.test !== undefined || start.mayBreak;
+    const known = knownLoop(wanted, start.completion, mayEnd);
+    const limit = left === null ? null : counting!.now()[1];
+    const most = typeof limit !== 'number' || known.isLimitChanged ? null : left;
+    const loop = new CapturedLoop(variables, wanted, known, start.completion, most);
+    return loop.run(asTest(start.test), () => {
+      const going = iterate(parts);
+      if (most !== null && counting?.now()[1] !== limit) {
+        known.isLimitChanged = true;
+        wanted.set('the limit of the counter', 'bool');
+        throw new Retrace();
+      }
+      return going;
+    });
   });
 }
 
-/** The states of a captured loop: the end so far, what that returns, and the variables. */
-class CapturedLoop {
-  readonly #variables: readonly Variables[];
-  readonly #wanted: Wanted;
-  readonly #known: Known;
-  readonly #saved: readonly ReturnType<typeof saveVariables>[];
-  readonly #layouts: readonly PackedLayout[];
-  readonly #initial: readonly NDArray[];
-  readonly #rows: LoopRows = new LoopRows();
-
-  readonly #tracking: Tracking;
-
-  constructor(changed: readonly Variables[], wanted: Wanted, known: Known, start: Completion) {
-    this.#tracking = Tracking.of(wanted);
-    const variables = [...changed, ...this.#tracking.variables];
-    this.#variables = variables;
-    this.#wanted = wanted;
-    this.#known = known;
-    this.#saved = variables.map(saveVariables);
-    const returned = returnedBy(start);
-    let values: readonly NDArray[] = [];
-    if (returned !== null) {
-      const packed = pack([returnEntry(returned.value)], wanted);
-      known.returned = packed.layouts;
-      values = packed.leaves;
-    } else if (known.returned !== null) values = placeholders(known.returned, { mayDiffer: false });
-    const packed = pack(variables.flatMap(entriesOf), wanted);
-    this.#layouts = packed.layouts;
-    for (const { what, structure, value } of packed.layouts) {
-      if (structure === null && value === undefined) throw withoutValue(what);
-    }
-    this.#initial = [codeOf(start), ...values, ...packed.leaves];
-  }
-
-  get initial(): readonly NDArray[] {
-    return this.#initial;
-  }
-
-  run(test: NDArray, iteration: () => Going): Completion {
-    const [stacked, states] = whileLoop(
-      (goesOn: NDArray) => goesOn,
-      (_: NDArray, ...before: NDArray[]) => {
-        const going = this.iterate(before, iteration);
-        return [going.rows, [asTest(going.test), ...going.states]];
-      },
-      [test, ...this.#initial] as [NDArray, ...NDArray[]],
-    );
-    return this.leave(states.slice(1), stacked);
-  }
-
-  /** One iteration on the states of the one before. */
-  iterate(
-    before: readonly NDArray[],
-    iteration: () => Going,
-  ): { readonly test: unknown; readonly states: readonly NDArray[]; readonly rows: NDArray[] } {
-    this.#give(before);
-    const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
-    const objects = this.#tracking.onPath('iteration', this.#saved);
-    const { result, traced } = decided(iteration, dead, objects);
-    const { test, completion, mayBreak } = result;
-    checkIteration(traced);
-    const rows = [...this.#rows.outputs(traced.pushed)];
-    if (completion?.kind === 'dead') return { test, states: before, rows };
-    if (mayBreak) this.#known.mayEnd = true;
-    for (const code of codesOf(completion)) this.#known.codes.add(code);
-    const agreement = {
-      path: 'after an iteration of the loop',
-      other: 'before it',
-      mayDiffer: false,
-    };
-    const returned = returnedBy(completion);
-    let values: readonly NDArray[] = [];
-    if (returned !== null && this.#known.returned === null) {
-      this.#known.returned = pack([returnEntry(returned.value)], this.#wanted).layouts;
-      this.#wanted.set('the value that the loop returns', 'bool');
-      throw new Retrace();
-    } else if (returned !== null) {
-      values = packLike(
-        [returnEntry(returned.value)],
-        this.#known.returned!,
-        this.#wanted,
-        agreement,
-      );
-    } else if (this.#known.returned !== null) {
-      values = before.slice(1, 1 + this.#returnCount);
-    }
-    const entries = this.#variables.flatMap(entriesOf);
-    const own = packLike(entries, this.#layouts, this.#wanted, agreement);
-    return { test, states: [codeOf(completion), ...values, ...own], rows };
-  }
-
-  get #returnCount(): number {
-    return this.#known.returned?.flatMap(({ types }) => types).length ?? 0;
-  }
-
-  #give(states: readonly NDArray[]): void {
-    const values = unpack(this.#layouts, states.slice(1 + this.#returnCount));
-    let at = 0;
-    this.#variables.forEach((each, i) => {
-      const next = at + each.merged.length;
-      assignVariables(each, this.#saved[i], values.slice(at, next));
-      at = next;
-    });
-  }
-
-  /** Gives the variables their last values, and lists the rows of all iterations. */
-  leave(states: readonly NDArray[], stacked: readonly NDArray[]): Completion {
-    this.#give(states);
-    addPushed(this.#rows.pushed(stacked));
-    const { codes } = this.#known;
-    const value = this.returnedIn(states);
-    // The loop may not run at all, or its last test may not hold: both are normal ends.
-    const ends = this.#known.mayEnd ? new Set([normal, ...codes]) : without(codes, normal);
-    return completionOf(ends.size === 0 ? new Set([normal]) : ends, states[0], value);
-  }
-
-  /** The value that the loop returns if the end among the states says so. */
-  returnedIn(states: readonly NDArray[]): { readonly value: unknown } | null {
-    const { returned } = this.#known;
-    if (returned === null) return null;
-    return { value: unpack(returned, states.slice(1, 1 + this.#returnCount))[0] };
-  }
-}
-
-function withoutValue(what: string): TraceError {
-  return new TraceError(
-    `${what} has no value where the loop does not run, and is used afterwards`,
-    {
-      op: graphDirective,
-      expected: 'a value on every path',
-      actual: 'undefined before the loop',
-      advice: 'give it a value before the loop',
-    },
-  );
+/**
+ * Upper bound of the number of iterations after so many from now on; null where the counter or the limit is an
+ * array.
+ */
+function iterationsLeft(counting: Counting | undefined, done: number): number | null {
+  if (counting === undefined) return null;
+  const { now, step, isInclusive } = counting;
+  const [counter, limit] = now();
+  if (typeof counter !== 'number' || typeof limit !== 'number') return null;
+  // The counter is exact, whatever its dtype.
+  const isExact = Number.isInteger(counter) && Math.abs(counter) + Math.abs(limit) < 2 ** 24;
+  const steps = (limit - counter) / step;
+  const count = isInclusive ? Math.floor(steps) + 1 : Math.ceil(steps);
+  return isExact ? Math.max(0, count - done) : null;
 }
 
 /** A `for...of` loop: over host iterables JavaScript's own, over the rows of a captured array one operator. */
@@ -289,6 +154,12 @@ export function each(
   next?: Next,
 ): Completion {
   const changes = trackedChanges(variables, undefined);
+  const collected = rowsOfList(iterable);
+  if (collected !== null) {
+    const { rows, shown } = collected;
+    const run: typeof body = (row, following) => body(shown(row as never), following);
+    return after(capturedRows(site, number, rows, run, changes), next, site);
+  }
   if (isCapturedTest(iterable)) {
     checkRows(iterable, graphDirective);
     return after(capturedRows(site, number, iterable, body, changes), next, site);
@@ -354,12 +225,8 @@ function capturedRows(
   variables: readonly Variables[],
 ): Completion {
   return retracing(variables, (wanted) => {
-    let known = knownLoops.get(wanted);
-    if (known === undefined) {
-      known = { codes: new Set(), returned: null, mayEnd: true };
-      knownLoops.set(wanted, known);
-    }
-    const traced = new CapturedLoop(variables, wanted, known, undefined);
+    const known = knownLoop(wanted, undefined, true);
+    const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0]);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);
     const [stacked, states] = foreach(
       (row: NDArray, before: NDArray[]) => {

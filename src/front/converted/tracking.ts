@@ -1,7 +1,7 @@
 import { mode } from '../core/mode.js';
-import { containerOf } from './containers.js';
-import { test, undecidable } from './host.js';
-import { before, op, step } from './numbers.js';
+import { containerOf } from './values/containers.js';
+import { test, undecidable } from './values/host.js';
+import { before, op, step } from './values/numbers.js';
 import {
   currentPath,
   isDecided,
@@ -10,9 +10,9 @@ import {
   outermost,
   type PathObjects,
   undecided,
-} from './path.js';
-import { Retrace, type Wanted } from './values.js';
-import type { Saved, Variables } from './variables.js';
+} from './values/path.js';
+import { Retrace, type Wanted } from './values/values.js';
+import type { Saved, Variables } from './values/variables.js';
 
 /*
  * Assignments to members of objects. Where an array decides, the members of plain objects that variables of the

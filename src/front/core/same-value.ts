@@ -11,7 +11,10 @@ export function describeValue(object: object): Computation | string | null {
   const { origin, elements, type } = object;
   if (elements !== null) {
     if (!object.isConstant || elements.length > mostElements) return null;
-    return `${typeToString(type)}=${elements.host.join()}`;
+    const texts = Array.from<unknown, string>(elements.host, (element) =>
+      Object.is(element, -0) ? '-0' : String(element),
+    );
+    return `${typeToString(type)}=${texts.join()}`;
   }
   if (origin === null) return null;
   const { declaration: op, attributes, regions, operands, results } = origin;

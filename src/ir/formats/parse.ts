@@ -291,7 +291,7 @@ class Block {
     if (tokens.accept('false')) return false;
     if (tokens.accept('null')) return null;
     const sign = tokens.accept('-') ? -1 : 1;
-    if (!/^\d/.test(tokens.word)) throw tokens.error('a value');
+    if (!/^\d/.test(tokens.word)) throw tokens.error('a value; sizes are quoted');
     return sign * Number(tokens.next());
   }
 

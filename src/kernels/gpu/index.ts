@@ -22,6 +22,7 @@ import { scanExpansions } from './expansion/scan.js';
 import { scatterExpansions } from './expansion/scatter.js';
 import { sortExpansions } from './expansion/sort.js';
 import { splitExpansions } from './expansion/split.js';
+import { gpuNests } from './nests.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
@@ -48,6 +49,7 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
+  nests: gpuNests,
   expansions: new Map([
     ...splitExpansions,
     ...sortExpansions,

@@ -1,3 +1,4 @@
+import type { Dim } from '../../base/dim/index.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { InferContext } from '../../ir/operator.js';
 import { typeToString } from '../../ir/program.js';
@@ -18,12 +19,14 @@ export function inferForeach(
   op: string,
   {
     inputs,
-    attributes: { data, states, counted },
+    attributes: { data, states, counted, sizes },
     regions,
     fresh,
     require,
   }: InferContext & {
-    readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'>;
+    readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'> & {
+      readonly sizes: readonly Dim[];
+    };
   },
 ): readonly TensorType[] {
   const body = regionAt(op, regions, 0);
@@ -32,10 +35,8 @@ export function inferForeach(
   const names = dataNames(data);
   const length = lengthOf(op, rows, names, require);
   if (counted) checkRowCount(op, inputs[inputs.length - 1]);
-  const operands = inputs
-    .slice(0, body.inputs.length)
-    .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
-  const instance = bindRegion(op, body, { types: operands }, require, firstIteration);
+  const operands = bodyOperands(inputs, data).slice(0, body.inputs.length);
+  const instance = bindRegion(op, body, { types: operands, sizes }, require, firstIteration);
   const { types, own } = instance;
   const outputs = body.outputs.length - states;
   const stacked = agreedRows(instance, outputs, fresh);
@@ -45,6 +46,13 @@ export function inferForeach(
     checkState(op, `state ${state}`, operands[data + state], type, { require, own });
     return operands[data + state];
   });
+}
+
+/** The types that the body of a loop over rows takes: of data, a row. */
+export function bodyOperands(types: readonly TensorType[], data: number): readonly TensorType[] {
+  return types.map((type, k) =>
+    k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type,
+  );
 }
 
 /** Names of the data in errors. */

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim } from '../../base/dim/index.js';
+import { addDim, type Dim } from '../../base/dim/index.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
+import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import type { LoopBackward, LoopSave } from '../declare/backward.js';
@@ -15,7 +16,7 @@ import { zerosLike } from '../movement/fill.js';
 import { expandDims } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
 import { lengthMeeting } from './body.js';
-import { dataNames, inferForeach } from './foreach-types.js';
+import { bodyOperands, dataNames, inferForeach } from './foreach-types.js';
 
 export type { LoopSave } from '../declare/backward.js';
 
@@ -30,6 +31,7 @@ const attributes = {
   counted: attr.bool,
   /** Policy for values saved for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
+  sizes: attr.passedSizes,
 } as const;
 
 /** The operands of a loop over rows. */
@@ -45,6 +47,8 @@ export interface ForeachOperands<T extends Tensor> {
   readonly reverse?: boolean;
   /** Default `auto`. */
   readonly save?: LoopSave;
+  /** Sizes that the body is passed. Default none. */
+  readonly sizes?: readonly Dim[];
 }
 
 /**
@@ -61,7 +65,7 @@ export const foreach: OperatorFunction<
   results: 'list',
   method: false,
   operands: 'keep',
-  call: (body, { data, states, captures, count, reverse = false, save = 'auto' }) => ({
+  call: (body, { data, states, captures, count, reverse = false, save = 'auto', sizes = [] }) => ({
     inputs: [...data, ...states, ...captures, ...(count === undefined ? [] : [count])],
     attributes: {
       data: data.length,
@@ -69,6 +73,7 @@ export const foreach: OperatorFunction<
       reverse,
       counted: count !== undefined,
       save,
+      sizes,
     },
     regions: [body],
   }),
@@ -94,7 +99,7 @@ function foreachGradient<T extends Tensor>({
   inputs,
   outputs,
   grads,
-  attributes: { data, states, counted, reverse, save },
+  attributes: { data, states, counted, reverse, save, sizes },
   needs,
   regions: [body],
   backwardOfLoop,
@@ -104,6 +109,7 @@ function foreachGradient<T extends Tensor>({
   const back = backwardOfLoop({ body, slices: data, states, needs, flows, save, canShift });
   if (back === null) return inputs.map(() => null);
   const end = inputs.length - Number(counted);
+  const types = bodyOperands(inputs.slice(0, end).map(({ type }) => type), data); // prettier-ignore
   const loop = {
     data: inputs.slice(0, data),
     first: inputs.slice(data, data + states),
@@ -114,9 +120,10 @@ function foreachGradient<T extends Tensor>({
   };
   const rows = outputs.length - states;
   const again =
-    back.saved === 0 ? outputs : foreach<T>(back.augmented, { ...loop, states: loop.first });
+    back.saved === 0 ? outputs : foreach<T>(back.augmented, { ...loop, states: loop.first, sizes });
   const found = runBackward(back, {
     ...loop,
+    sizes: sizesOfBackward(back, bindProgram<Dim>(body, types, sizes)),
     rows: again.slice(0, rows + back.saved),
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows),
@@ -138,6 +145,8 @@ export interface FinishedLoop<T extends Tensor> {
   readonly count?: T | undefined;
   readonly reverse: boolean;
   readonly save: LoopSave;
+  /** The sizes that the body of the backward loop is passed. */
+  readonly sizes: readonly Dim[];
 }
 
 export interface LoopGradients<T extends Tensor> {
@@ -147,12 +156,20 @@ export interface LoopGradients<T extends Tensor> {
   readonly captures: readonly (T | null)[];
 }
 
+/** The sizes that the body of a backward loop is passed, where those of the loop's body are `dims`. */
+export function sizesOfBackward(
+  { sizes }: LoopBackward,
+  dims: ReadonlyMap<string, Dim>,
+): readonly Dim[] {
+  return sizes.map((name) => dims.get(name)!);
+}
+
 /** Runs the backward loop. */
 export function runBackward<T extends Tensor>(
   { backward, saved, reads, flows, gives }: LoopBackward,
   loop: FinishedLoop<T>,
 ): LoopGradients<T> {
-  const { data, first, captures, rows, rowGrads, stateGrads, count, reverse, save } = loop;
+  const { data, first, captures, rows, rowGrads, stateGrads, count, reverse, save, sizes } = loop;
   const made = foreach<T>(backward, {
     data: [
       ...reads.slices.map((k) => data[k]),
@@ -169,6 +186,7 @@ export function runBackward<T extends Tensor>(
     count,
     reverse: !reverse,
     save,
+    sizes,
   });
   const among = (numbers: readonly number[], offset: number, k: number): T | null =>
     numbers.includes(k) ? made[offset + numbers.indexOf(k)] : null;

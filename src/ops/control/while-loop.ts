@@ -3,6 +3,7 @@ import { type Dim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { InferContext } from '../../ir/operator.js';
+import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import type { LoopBackward } from '../declare/backward.js';
@@ -22,7 +23,7 @@ import {
   firstIteration,
   regionAt,
 } from './body.js';
-import { type LoopSave, runBackward } from './foreach.js';
+import { type LoopSave, runBackward, sizesOfBackward } from './foreach.js';
 
 const op = 'whileLoop';
 
@@ -38,6 +39,7 @@ const attributes = {
   padded: attr.bool,
   /** Policy for values saved for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
+  sizes: attr.passedSizes,
 } as const;
 
 /** The operands of a while loop. */
@@ -51,6 +53,8 @@ export interface WhileOperands<T extends Tensor> {
   readonly padded?: boolean;
   /** Default `auto`. */
   readonly save?: LoopSave;
+  /** Sizes that condition and body are passed. Default none. */
+  readonly sizes?: readonly Dim[];
 }
 
 /**
@@ -71,9 +75,13 @@ export const whileLoop: OperatorFunction<
   results: 'list',
   method: false,
   operands: 'keep',
-  call: (condition, body, { states, captures, limit = null, padded = false, save = 'auto' }) => ({
+  call: (
+    condition,
+    body,
+    { states, captures, limit = null, padded = false, save = 'auto', sizes = [] },
+  ) => ({
     inputs: [...states, ...captures],
-    attributes: { states: states.length, limit, padded, save },
+    attributes: { states: states.length, limit, padded, save, sizes },
     regions: [condition, body],
   }),
   infer: (context) => inferWhile(context),
@@ -91,7 +99,7 @@ function whileGradient<T extends Tensor>({
   inputs,
   outputs,
   grads,
-  attributes: { states, limit, padded, save },
+  attributes: { states, limit, padded, save, sizes },
   needs,
   regions: [condition, body],
   backwardOfLoop,
@@ -108,6 +116,7 @@ function whileGradient<T extends Tensor>({
     canShift: true,
   });
   if (back === null) return inputs.map(() => null);
+  const types = inputs.map(({ type }) => type);
   const first = inputs.slice(0, states);
   const captures = inputs.slice(states);
   const isPadded = rows === 0 ? isWorthPadding(back, limit) : padded;
@@ -120,6 +129,7 @@ function whileGradient<T extends Tensor>({
           limit,
           padded: isPadded,
           save,
+          sizes,
         });
   const found = runBackward(back, {
     data: [],
@@ -136,6 +146,7 @@ function whileGradient<T extends Tensor>({
     count: isPadded ? outputs[rows + states] : undefined,
     reverse: false,
     save,
+    sizes: sizesOfBackward(back, bindProgram<Dim>(body, types, sizes)),
   });
   return [...found.states, ...found.captures];
 }
@@ -157,7 +168,7 @@ function isWorthPadding({ rowBytes }: LoopBackward, limit: Dim | null): boolean 
 
 function inferWhile({
   inputs,
-  attributes: { states, limit, padded },
+  attributes: { states, limit, padded, sizes },
   regions,
   fresh,
   require,
@@ -174,9 +185,10 @@ function inferWhile({
       actual: 'none',
     });
   }
-  const [predicate] = bindRegion(op, condition, { types: inputs }, require, firstIteration).types;
+  const given = { types: inputs, sizes };
+  const [predicate] = bindRegion(op, condition, given, require, firstIteration).types;
   checkPredicate(op, 'the condition', predicate);
-  const instance = bindRegion(op, body, { types: inputs }, require, firstIteration);
+  const instance = bindRegion(op, body, given, require, firstIteration);
   const outputs = body.outputs.length - states;
   const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
   const { own } = instance;

@@ -67,6 +67,8 @@ export interface LoopBackward {
     readonly before: readonly { readonly state: number; readonly row: number }[];
     readonly captures: readonly number[];
   };
+  /** The sizes that `backward` is passed: those of the body's operands and parameters, by their names there. */
+  readonly sizes: readonly string[];
   readonly flows: { readonly rows: readonly number[]; readonly states: readonly number[] };
   readonly gives: { readonly slices: readonly number[]; readonly captures: readonly number[] };
 }

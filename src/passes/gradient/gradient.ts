@@ -218,7 +218,7 @@ function backwardAfter(
     // Memory is not a constraint here: in one program, recomputed values may become shared.
     const request = differentiated(program, wrt, flows);
     const { gives } = request;
-    const { backward, saved, sizes } = splitJoint(request, 'none', false, { sizesBy: 'extents' });
+    const { backward, saved, sizes } = splitJoint(request, 'none', false);
     const there = program.inputs.length + program.outputs.length;
     const isThere = saved.every((k) => k < there) && sizes.every(({ place }) => place < there);
     if (isThere) return { program: backward, reads: saved, sizes, gives };

@@ -30,7 +30,7 @@ export function jointProgram(
   const flat = inline(program, hasOwnDerivative);
   const request = differentiated(flat, wrt, flows);
   return {
-    ...splitJoint(request, save, true, { sizesBy: 'extents' }),
+    ...splitJoint(request, save, true),
     gives: request.gives,
     flows: indicesOf(flows),
     wrt: indicesOf(wrt),

@@ -1,5 +1,8 @@
+import { symbolsOf } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
+import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
 import type { LoopStep } from '../../ops/declare/backward.js';
 import { carriers, nodesBetween } from './flow.js';
 import type { JointRequest } from './split.js';
@@ -34,13 +37,41 @@ export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow
   );
   for (;;) {
     if (!flows.includes(true)) return null;
-    const request = differentiate(body, wrt, flows);
+    const request = differentiate(body, wrt, flows, looseAxes(body, flows));
     const entered = request.gives
       .map((input) => rows + input - slices)
       .filter((output) => output >= rows && output < rows + states && !flows[output]);
     if (entered.length === 0) return { request, flows };
     for (const output of entered) flows[output] = true;
   }
+}
+
+/**
+ * By output, the axes of a gradient whose size the data of an iteration decides in a form from which the gradients tell
+ * no symbols, such as `rows * rows`: there, it has a size of its own.
+ */
+function looseAxes(
+  { outputs, decidedSizes }: Program,
+  flows: readonly boolean[],
+): readonly (readonly number[])[] {
+  if (decidedSizes.size === 0) return [];
+  const types = outputs.map(({ value }) => value.type);
+  const open = openSizes(types.filter((_, k) => flows[k]), decidedSizes); // prettier-ignore
+  return types.map(({ shape }, k) =>
+    shape.flatMap((dim, axis) =>
+      flows[k] && [...symbolsOf(dim)].some((name) => open.has(name)) ? [axis] : [],
+    ),
+  );
+}
+
+/** The data-decided sizes that types speak of and arrays of these types do not determine. */
+export function openSizes(
+  types: readonly TensorType[],
+  decided: Program['decidedSizes'],
+): ReadonlySet<string> {
+  const told = determinedSymbols(types);
+  const names = [...symbolsOfTypes(types).keys()];
+  return new Set(names.filter((name) => decided.has(name) && !told.has(name)));
 }
 
 /** The inputs of the body through which values that need a gradient are reached, and the outputs they reach. */

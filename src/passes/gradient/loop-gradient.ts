@@ -1,6 +1,6 @@
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
-import type { Value } from '../../ir/program.js';
+import type { Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { LoopBackward, LoopStep } from '../../ops/declare/backward.js';
 import {
@@ -10,7 +10,7 @@ import {
   withMarker,
   withRowsFirst,
 } from '../rewrite/loop-body.js';
-import { type Differentiate, loopFlow } from './loop-flow.js';
+import { type Differentiate, loopFlow, openSizes } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { nominalBytes } from '../rewrite/nominal.js';
 import { type JointRequest, splitJoint } from './split.js';
@@ -37,12 +37,13 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
     step.canShift ? values.slice(0, rows).indexOf(values[rows + state]) : -1;
   const { forward, backward, saved } = splitJoint(request, save, false, {
     isHeld: (place) => {
-      if (place >= inputs) return place < inputs + rows;
+      if (place >= inputs) return place < inputs + rows && tellsOwnSizes(body, place - inputs);
       return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
     },
     isRepeatable: invariants(request, isCapture),
     isKeepable: isStackable(request),
     extraTypes: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
+    sizesBy: 'surroundings',
   });
   const roleOf = (place: number): Role => {
     if (place >= inputs + rows + states) return 'saved';
@@ -90,6 +91,7 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
       before: reads.before,
       captures: reads.captures,
     },
+    sizes: backward.sizes.map(({ key }) => key),
     flows: { rows: flowRows, states: flowStates },
     gives: {
       slices: request.gives.filter((k) => k < slices),
@@ -110,6 +112,12 @@ function invariants(
     if (joint.operands(id).every(({ node }) => found.has(node))) found.add(id);
   }
   return (id) => found.has(id);
+}
+
+/** True for an output that tells all sizes in its type which the data of an iteration decides. */
+function tellsOwnSizes({ outputs, decidedSizes }: Program, output: number): boolean {
+  const types = [outputs[output].value.type];
+  return openSizes(types, decidedSizes).size === 0;
 }
 
 /** Rows have one shape: a value with a size that the data of an iteration decides is recomputed. */

@@ -49,10 +49,10 @@ export interface SplitOptions {
   /** Additional types whose dimensions backward must be able to determine. */
   readonly extraTypes?: readonly TensorType[];
   /**
-   * Source of the sizes that backward needs: `arrays` that it reads, or it is passed them: `extents` of the values
-   * of forward, or the `surroundings` know them. Default `arrays`.
+   * Source of the sizes that backward is passed: `extents` of the values of forward, or the `surroundings` know them.
+   * Default `extents`.
    */
-  readonly sizesBy?: 'arrays' | 'extents' | 'surroundings';
+  readonly sizesBy?: 'extents' | 'surroundings';
 }
 
 const nothing: SecondCopies = { nodes: new Set(), isApart: false };
@@ -70,7 +70,7 @@ export function splitJoint(
     isRepeatable = () => false,
     isKeepable,
     extraTypes = [],
-    sizesBy = 'arrays',
+    sizesBy = 'extents',
   }: SplitOptions = {},
 ): Split {
   const ends = [...inputs, ...results.map(({ value }) => value)];
@@ -93,17 +93,12 @@ export function splitJoint(
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
-  const isPassed = sizesBy !== 'arrays';
-  const { carriers, sizes } = sizesToSave(joint, made, isPassed ? [] : held, given, extraTypes);
-  const saved = [...values, ...carriers];
-  const extra = saved.filter((value) => !places.has(value));
+  const sizes = sizesToPass(joint, made, given, extraTypes);
+  const extra = values.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
   const outputs = [...results, ...named(extra, results)];
   const sources = new ForwardSizes([...places], joint.sizes, ends.length + extra.length);
   const found = sizesBy === 'extents' ? sizes.map((size) => sources.of(size)) : [];
-  const told = isPassed ? sources.told : sizes;
-  const carried = isPassed ? [] : sizes;
-  const sizesPlace = carried.length === 0 ? [] : [ends.length + extra.length];
   return {
     forward: eliminateDeadCode(
       part(joint, {
@@ -111,21 +106,20 @@ export function splitJoint(
         belongs: (id) => id < boundary,
         again: nothing,
         outputs,
-        tells: told,
+        tells: sources.told,
         takes: joint.sizes,
       }),
     ),
     backward: part(joint, {
-      inputs: saved,
-      sizes: carried,
-      takes: isPassed ? sizes : [],
+      inputs: values,
+      takes: sizes,
       seeds,
       belongs: (id) => id >= boundary,
       again: { nodes: again, isApart },
       outputs: grads,
       first: [...finders].map(({ node }) => node).filter((id) => again.has(id)),
     }),
-    saved: [...saved.map((value) => places.get(value)!), ...sizesPlace],
+    saved: values.map((value) => places.get(value)!),
     sizes: found,
   };
 }
@@ -172,33 +166,20 @@ function findersOf(joint: Program, seen: readonly TensorType[]): Finders {
   );
 }
 
-/** Additional inputs of the backward program, which make each dimension that it uses known. */
-interface SizesToSave {
-  /** Held values whose shapes tell dimensions. */
-  readonly carriers: readonly Value[];
-  /** The other dimensions, which forward tells by the shape of an array without elements. */
-  readonly sizes: readonly DimExpr[];
-}
-
-function sizesToSave(
+/** The dimensions that backward uses, and that neither values which it is `given` nor calls of its own tell. */
+function sizesToPass(
   joint: Program,
   made: readonly NodeId[],
-  held: readonly Value[],
   given: readonly TensorType[],
   extraTypes: readonly TensorType[],
-): SizesToSave {
-  const carriers: Value[] = [];
+): readonly DimExpr[] {
   const sizes: DimExpr[] = [];
   const known = determinedSymbols(given);
   const require = (dims: ReadonlyMap<string, Bounds>): void => {
     for (const [name, bounds] of dims) {
       if (known.has(name)) continue;
-      const carrier = held.find(({ type }) => determinedSymbols([type]).has(name));
-      if (carrier === undefined) sizes.push(symbol(name, bounds));
-      else carriers.push(carrier);
+      sizes.push(symbol(name, bounds));
       known.add(name);
-      if (carrier !== undefined)
-        for (const found of determinedSymbols([carrier.type])) known.add(found);
     }
   };
   require(symbolsOfTypes([...given, ...extraTypes]));
@@ -209,14 +190,12 @@ function sizesToSave(
     // Sizes that are new in the results are determined by running the call.
     for (const name of symbolsOfTypes(node.types).keys()) known.add(name);
   }
-  return { carriers, sizes };
+  return sizes;
 }
 
-/** One of the two programs of a split. Its inputs, in this order, are `inputs`, `sizes` and `seeds`. */
+/** One of the two programs of a split. Its inputs are `inputs`, then `seeds`. */
 interface Part {
   readonly inputs: readonly Value[];
-  /** Dimensions that one more input tells. */
-  readonly sizes?: readonly DimExpr[];
   /** Size parameters. */
   readonly takes: readonly DimExpr[];
   readonly seeds?: readonly Value[];
@@ -233,7 +212,7 @@ interface Part {
 
 function part(
   joint: Program,
-  { inputs, sizes = [], takes, seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
+  { inputs, takes, seeds = [], belongs, again, outputs, tells = [], first = [] }: Part,
 ): Program {
   const fill = (into: Program): void => {
     const given = new Map<Value, Value>();
@@ -243,7 +222,6 @@ function part(
       given.set(value, into.variable(name, value.type));
     };
     inputs.forEach(give);
-    if (sizes.length > 0) into.variable(into.freshName('sizes'), carrierOf(sizes));
     seeds.forEach(give);
     const copies = new Copies(joint, into, again, given);
     for (const id of first) copies.late(joint.results(id)[0]);

@@ -1,8 +1,10 @@
+import { symbolsOfShape, undeterminedSymbols } from '../../ir/bind.js';
 import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
+import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
-import { undeterminedSymbols, partition } from './partition.js';
+import { partition } from './partition.js';
 
 /** A loop for at most so many iterations, compiled as one. */
 export interface Chunk {
@@ -16,7 +18,7 @@ export interface Chunk {
  * would not be compiled either.
  */
 export function chunkOf(
-  { regions: [condition, body] }: CallNode,
+  call: CallNode,
   { states, padded }: WhileForm,
   operands: readonly TensorType[],
 ): Chunk | null {
@@ -24,13 +26,16 @@ export function chunkOf(
   const program = new Program();
   const values = operands.map((type, k) => program.variable(`x${k}`, type));
   const limit = program.freshDim('chunk', { min: 1 });
-  const symbols = undeterminedSymbols(operands);
+  const [condition, body] = call.regions;
+  const sizes = sizesPassedBy(call);
+  const symbols = undeterminedSymbols(operands, symbolsOfShape(sizes));
   for (const size of [...symbols, limit]) program.takeSize(size);
   const results = whileLoop<Value>(condition, body, {
     states: values.slice(0, states),
     captures: values.slice(states),
     limit,
     padded: true,
+    sizes,
   });
   program.setOutputs(results.map((value, k) => ({ name: `y${k}`, value })));
   if (partition(program) !== null) return null;

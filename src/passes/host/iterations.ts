@@ -3,6 +3,7 @@ import type { CallNode, Program } from '../../ir/program.js';
 import { type Refusal, words, refusalWithin } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
+import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { RoutineBuilder } from './routine.js';
 import type {
   HostCallee,
@@ -197,7 +198,8 @@ export class Iterations {
       else into(state);
     });
     const callee: HostCallee = { program: this.#body, kind: 'region', isOptional: false };
-    builder.emit({ kind: 'call', callee, operands, sizes: [], results, site });
+    const sizes = sizesPassedBy(this.#call);
+    builder.emit({ kind: 'call', callee, operands, sizes, results, site });
     this.states.forEach((to, k) => {
       const from = made[this.#rows.length + k];
       if (from.of === to.of) return;

@@ -1,12 +1,10 @@
-import { type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
+import { symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { Requirement } from '../../ir/requirement.js';
-import type { TensorType } from '../../ir/types.js';
 import { isFree } from '../gradient/effort.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { isHostRun } from './host-run.js';
@@ -320,9 +318,11 @@ class Partitioner {
   #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
     const whole = this.#program;
     const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
+    const spoken = symbolsOfTypes(calls.flatMap(({ types }) => types));
+    for (const { op, attributes } of calls) symbolsOfAttributes(op.attributes, attributes, spoken);
     const open = undeterminedSymbols(
       reads.map(({ type }) => type),
-      calls,
+      spoken,
     );
     const fill = (into: Program): void => {
       const made = new Map<Value, Value>();
@@ -355,20 +355,4 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
     actual: `the dimension ${symbols.join(', ')}`,
     ...(source !== undefined && { source }),
   });
-}
-
-/** The symbols that types and calls speak of and that arrays of these types do not determine. */
-export function undeterminedSymbols(
-  types: readonly TensorType[],
-  calls: readonly CallNode[] = [],
-): readonly DimExpr[] {
-  const determined = determinedSymbols(types);
-  const spoken = symbolsOfTypes(types);
-  for (const { op, attributes, types: results } of calls) {
-    symbolsOfAttributes(op.attributes, attributes, spoken);
-    for (const { shape } of results) symbolsOfShape(shape, spoken);
-  }
-  return [...spoken]
-    .filter(([name]) => !determined.has(name))
-    .map(([name, bounds]) => symbol(name, bounds));
 }

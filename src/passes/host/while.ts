@@ -2,6 +2,7 @@ import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, el
 import { bytesOf } from '../../base/dtype.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
 import { type Chunk, chunkOf } from './chunk.js';
 import { Iterations } from './iterations.js';
@@ -128,7 +129,7 @@ function goes({ builder, call, loop, captures, count }: Parts): DimExpr {
     kind: 'call',
     callee: { program: condition, kind: 'region', isOptional: false },
     operands: [...loop.states, ...captures],
-    sizes: [],
+    sizes: sizesPassedBy(call),
     results: [{ kind: 'own', as: flag, extents: condition.outputs[0].value.type.shape.map(() => null) }], // prettier-ignore
     site: { where: ['iteration ', count, ''], call },
   });

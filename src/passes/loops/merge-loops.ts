@@ -1,3 +1,4 @@
+import { sameDim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
@@ -5,7 +6,7 @@ import { sameType } from '../../ir/types.js';
 import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { isLoop } from './loop.js';
 import { withOutputs } from '../rewrite/outputs.js';
 import { sameProgram } from '../../ir/same-program.js';
@@ -187,7 +188,9 @@ function join(first: CallNode, second: CallNode): Joined | null {
   const [one, other] = [rowsOf(first), rowsOf(second)];
   if (one > 0 && other > 0 && isPadded(first) !== isPadded(second)) return null;
   const [body, otherBody] = [first.regions.at(-1)!, second.regions.at(-1)!];
-  const areOneKind = body.inputs.every(({ type }, k) => sameType(type, otherBody.inputs[k].type));
+  const areOneKind =
+    body.inputs.every(({ type }, k) => sameType(type, otherBody.inputs[k].type)) &&
+    body.sizes.every((size, k) => sameDim(size, otherBody.sizes[k]));
   if (!areOneKind || !haveSameConditions(first, second)) return null;
   const both = inOne(body, otherBody);
   const values = both.outputs.map(({ value }) => value);
@@ -232,7 +235,10 @@ function haveSameConditions(first: CallNode, second: CallNode): boolean {
 /** Equal for loops that iterate alike over the same operands, regardless of their saved values and rows. */
 function candidateKey(call: CallNode, operands: readonly Value[]): string {
   const form = formOf(call);
-  const read = operands.map(({ node, port }) => `${node}.${port}`).join();
+  const read = [
+    ...operands.map(({ node, port }) => `${node}.${port}`),
+    ...sizesPassedBy(call).map(String),
+  ].join();
   return form.kind === 'foreach'
     ? `${form.data},${form.states},${form.reverse},${form.counted}:${read}`
     : `${form.states},${String(form.limit)}:${read}`;

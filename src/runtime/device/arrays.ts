@@ -35,8 +35,8 @@ export class RunArray {
   /** An operand's buffer, which stays the operand's. */
   static given(queue: DeviceQueue, buffer: DeviceBuffer): RunArray {
     const { dtype, length } = buffer;
-    const host = queue.has(dtype) ? null : queue.kept(buffer);
-    return new RunArray(queue, dtype, length, host === null ? buffer : null, host, false);
+    const own = queue.has(dtype) ? buffer : null;
+    return new RunArray(queue, dtype, length, own, queue.kept(buffer), false);
   }
 
   /** Takes over a buffer. */
@@ -136,9 +136,10 @@ export class RunArray {
   /** Puts the elements into a buffer of a result, or of a target of the run. */
   moveInto(buffer: DeviceBuffer): void {
     const { backend } = this.#queue;
+    if (!this.#queue.has(this.dtype)) return this.#queue.keep(buffer, this.#host!);
     if (this.#buffer !== null) backend.copy(this.#buffer, buffer);
-    else if (this.#queue.has(this.dtype)) backend.write(buffer, this.#host!);
-    else this.#queue.keep(buffer, this.#host!);
+    else backend.write(buffer, this.#host!);
+    this.#queue.remember(buffer, this.#host);
   }
 
   /** A buffer with the elements that is nobody else's; the array must not be used any more. */
@@ -152,6 +153,7 @@ export class RunArray {
     const { buffer } = this.#ownSlot(0);
     if (this.#isOwn) {
       this.#isOwn = false;
+      this.#queue.remember(buffer, this.#host);
       return buffer;
     }
     return this.copy().handOver();

@@ -12,8 +12,15 @@ export type LaunchArgument =
   /** Memory for as long as the kernel runs; of parallel ranges, each member of the team has its own. */
   | { readonly privateBytes: number };
 
-/** Runs a kernel once everything that was asked for before is done. */
-export type Launch = (args: readonly LaunchArgument[]) => void;
+/** Place of a condition on a device: what is in it, `conditions.ts` says. Kernels run where its first element is not 0. */
+export interface LaunchCondition {
+  readonly buffer: DeviceBuffer;
+  /** In bytes. */
+  readonly offset: number;
+}
+
+/** Runs a kernel once everything that was asked for before is done, under a condition only where there is one. */
+export type Launch = (args: readonly LaunchArgument[], condition?: LaunchCondition) => void;
 
 /**
  * A device: its memory, and kernels that run on it. Everything it is asked for happens in order. Programs, control
@@ -24,6 +31,8 @@ export interface Backend extends BufferBackend {
   readonly target: DeviceTarget;
   /** Number of times that the device was lost: buffers from before have no elements. Default: never. */
   readonly losses?: number;
+  /** True where the device itself decides whether kernels run: launches may have conditions. Default: they may not. */
+  readonly hasConditions?: boolean;
   /** Makes a kernel callable. Each is asked for once. */
   prepare(kernel: Kernel): Launch;
   /**

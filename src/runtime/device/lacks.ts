@@ -1,4 +1,5 @@
-import type { DType } from '../../base/dtype.js';
+import { elementCount } from '../../base/dim/index.js';
+import { bytesOf, type DType } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
@@ -9,6 +10,7 @@ import { controlOf } from '../../passes/lower/main/control.js';
 import { expandFor } from '../../passes/simplify/expand.js';
 import { narrowPositions } from '../../passes/simplify/narrow.js';
 import type { Backend } from './backend.js';
+import { mostRemembered } from './queue.js';
 
 /** A call that a device cannot run, and the dtype that it lacks; null where the backend refuses the call as such. */
 export interface LackedCall {
@@ -39,14 +41,43 @@ export function lackedCalls(program: Program, backend: Backend): readonly Lacked
  */
 export function placementOn(program: Program, backend: Backend): CallPlacement {
   const lacks = (call: CallNode, id: NodeId): boolean => lack(program, call, id, backend) !== null;
+  const counters = countersOf(program, backend);
   const hasLacking = ({ regions }: CallNode): boolean =>
     regions.some((region) => lackedCalls(region, backend).length > 0);
   return {
     runsOnHost: (call: CallNode, id: NodeId, own: ReadonlyMap<string, Value>) =>
       controlOf(call) !== null && (isHostRun(call, id, own) || lacks(call, id) || hasLacking(call)),
-    runsElsewhere: lacks,
+    runsElsewhere: (call, id) => lacks(call, id) || counters.has(id),
     isWhole: true,
   };
+}
+
+/**
+ * Calls that compute a few integers of the host for calls that a device lacks, as the count of an optimizer's steps
+ * for a correction of float64: the host has counted before, so that nothing has to be read.
+ */
+function countersOf(program: Program, backend: Backend): ReadonlySet<NodeId> {
+  const found = new Set<NodeId>();
+  const needed = new Set<NodeId>();
+  for (const id of [...program.graph.nodes()].toReversed()) {
+    const call = program.node(id);
+    if (call.kind !== 'call') continue;
+    const isCounter = needed.has(id) && isOfFewIntegers(program, call, id);
+    if (isCounter) found.add(id);
+    else if (lack(program, call, id, backend) === null) continue;
+    for (const { node } of program.operands(id)) needed.add(node);
+  }
+  return found;
+}
+
+function isOfFewIntegers(program: Program, call: CallNode, id: NodeId): boolean {
+  const types = [...program.operands(id).map(({ type }) => type), ...call.types];
+  return types.every(({ dtype, shape }) => {
+    const length = elementCount(shape);
+    return (
+      dtype === 'int64' && typeof length === 'number' && bytesOf(dtype) * length <= mostRemembered
+    );
+  });
 }
 
 /**

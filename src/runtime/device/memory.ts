@@ -19,7 +19,8 @@ export interface BufferSlot {
 
 const kernels = new Map<string, Kernel>();
 
-function kernelNamed(
+/** A kernel for elements of a kind, made once. */
+export function kernelNamed(
   name: string,
   storage: ElementKind,
   make: (name: string, storage: ElementKind) => Kernel,
@@ -30,17 +31,18 @@ function kernelNamed(
   return kernel;
 }
 
-/** Makes the elements of an array zero, from one on to another. */
+/** Makes the elements of an array zero, from one on to another, where a condition of the device holds. */
 export function clearElements(
   queue: DeviceQueue,
   storage: ElementKind,
   { buffer, offset }: BufferSlot,
   begin: number,
   end: number,
+  condition?: BufferSlot,
 ): void {
   if (end <= begin) return;
   const clear = kernelNamed('clear', storage, (name, kind) => clearKernel(name, kind, true));
-  queue.launch(clear)([{ buffer, offset }, begin, end]);
+  queue.launch(clear)([{ buffer, offset }, begin, end], condition);
 }
 
 /** Copies elements between buffers, or between parts of one that do not overlap. */
@@ -50,19 +52,26 @@ export function copyBetween(
   from: BufferSlot,
   to: BufferSlot,
   length: number,
+  condition?: BufferSlot,
 ): void {
   if (length <= 0) return;
   const isWhole = [from, to].every(
     ({ buffer, offset }) => offset === 0 && buffer.length === length && buffer.dtype === dtype,
   );
-  if (isWhole) queue.backend.copy(from.buffer, to.buffer);
-  else queue.launch(kernelNamed('copy', storageOf(dtype), copyKernel))([to, from, length]);
+  if (isWhole && condition === undefined) return queue.backend.copy(from.buffer, to.buffer);
+  const copy = kernelNamed('copy', storageOf(dtype), copyKernel);
+  queue.launch(copy)([to, from, length], condition);
 }
 
 /** Stores an int32. */
-export function storeInteger(queue: DeviceQueue, to: BufferSlot, value: number): void {
+export function storeInteger(
+  queue: DeviceQueue,
+  to: BufferSlot,
+  value: number,
+  condition?: BufferSlot,
+): void {
   const set = kernelNamed('set', 'i32', (name) => setKernel(name, 'i32'));
-  queue.launch(set)([to, value]);
+  queue.launch(set)([to, value], condition);
 }
 
 /** Bytes of elements, as a multiple of what a device wants arrays in one buffer to begin at. */

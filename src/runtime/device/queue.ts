@@ -10,6 +10,9 @@ export type Waiting<T> = Generator<Promise<HostArray>, T, HostArray>;
 /** Single elements that are kept on a device. */
 const mostScalars = 256;
 
+/** The most bytes of elements that the host remembers when it has given them to a device. */
+export const mostRemembered: number = 2 ** 10;
+
 /** Elements of a dtype that a device lacks, kept by the host in the place of a buffer. */
 class HostBuffer implements DeviceBuffer {
   readonly dtype: DType;
@@ -38,6 +41,8 @@ export class DeviceQueue implements BufferBackend {
   readonly #failures: WeakMap<DeviceBuffer, { readonly error: unknown }> = new WeakMap();
   /** Errors that nobody has been told of. */
   readonly #untold: Set<unknown> = new Set();
+  /** Few elements that the host has given: an optimizer's counts go to and fro, and need not be asked for. */
+  readonly #remembered: WeakMap<DeviceBuffer, HostArray> = new WeakMap();
   readonly #launches: WeakMap<Kernel, Launch> = new WeakMap();
   #arena: DeviceBuffer | null = null;
   /** Single elements that the host has given, by dtype and bits: the same ones come again and again. */
@@ -93,11 +98,14 @@ export class DeviceQueue implements BufferBackend {
   }
 
   write(buffer: DeviceBuffer, elements: HostArray): void {
-    const own =
-      this.#tail === null && !(buffer instanceof HostBuffer) ? elements : elements.slice();
+    const isKept = buffer instanceof HostBuffer || elements.byteLength <= mostRemembered;
+    const own = this.#tail === null && !isKept ? elements : elements.slice();
     this.#change(buffer, () => {
       if (buffer instanceof HostBuffer) buffer.elements = own;
-      else this.backend.write(buffer, own);
+      else {
+        this.backend.write(buffer, own);
+        this.remember(buffer, own);
+      }
     });
   }
 
@@ -105,7 +113,10 @@ export class DeviceQueue implements BufferBackend {
     this.#change(to, () => {
       this.refuseFailed(from);
       if (from instanceof HostBuffer) (to as HostBuffer).elements = computed(from).slice();
-      else this.backend.copy(from, to);
+      else {
+        this.backend.copy(from, to);
+        this.remember(to, this.kept(from));
+      }
     });
   }
 
@@ -128,9 +139,17 @@ export class DeviceQueue implements BufferBackend {
     return computed(buffer).slice();
   }
 
-  /** Elements that the host keeps in the place of the device; null for any other buffer. */
+  /** Elements that the host has, alone or beside the device, and that must not be written to; null for others. */
   kept(buffer: DeviceBuffer): HostArray | null {
-    return buffer instanceof HostBuffer ? computed(buffer) : null;
+    if (buffer instanceof HostBuffer) return computed(buffer);
+    return this.#remembered.get(buffer) ?? null;
+  }
+
+  /** Says what is in a buffer of the device from now on: null where the host does not know. */
+  remember(buffer: DeviceBuffer, elements: HostArray | null): void {
+    if (elements !== null && elements.byteLength <= mostRemembered)
+      this.#remembered.set(buffer, elements);
+    else this.#remembered.delete(buffer);
   }
 
   /** Has the host keep elements in a buffer that `allocateResult` gave. */

@@ -1,5 +1,5 @@
 import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
-import { bytesOf, type DType } from '../../base/dtype.js';
+import { bytesOf, type DType, type HostArray } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
 import type { Var } from '../../loop/language/nodes.js';
@@ -14,26 +14,17 @@ import type {
   StateBuffer,
   WhileStep,
 } from '../../passes/lower/main/steps.js';
-import { planMemory } from '../../passes/plan/memory.js';
 import type { DeviceBuffer } from '../memory/backend.js';
-import { Storage } from '../memory/storage.js';
+import { conditionalSteps, launchesAhead, mostAhead } from './ahead.js';
 import type { LaunchArgument } from './backend.js';
-import {
-  alignedBytes,
-  type BufferSlot,
-  clearElements,
-  copyBetween,
-  storeInteger,
-} from './memory.js';
+import { type ConditionBlock, Conditions, conditionsLength } from './conditions.js';
+import { type BufferSlot, clearElements, copyBetween, storeInteger } from './memory.js';
 import { type DeviceQueue, fetched, type Waiting } from './queue.js';
+import { StepMemory } from './step-memory.js';
 
-/** Places of temporaries in an arena, for certain sizes. */
-interface ArenaLayout {
-  readonly lengths: readonly number[];
-  /** By place, in bytes; undefined for what lies elsewhere. */
-  readonly offsets: readonly (number | undefined)[];
-  readonly bytes: number;
-}
+/** Iterations of the first chunk of a loop, and the most of one chunk. */
+const firstChunk = 2;
+const mostChunk = 64;
 
 /** State of one run. */
 interface StepRun {
@@ -42,146 +33,66 @@ interface StepRun {
   readonly places: readonly (BufferSlot | undefined)[];
   /** Addresses that change from iteration to iteration. */
   readonly addresses: Map<Var, BufferSlot>;
+  /** Memory of conditions; made when the first is needed. */
+  conditions: DeviceBuffer | null;
+  /** Under which kernels run; undefined where they do in any case. */
+  condition: BufferSlot | undefined;
 }
 
-/** Runs the steps of a plan on a device. */
+/**
+ * Runs the steps of a plan on a device. Where the device decides for itself which kernels run, branches and loops of
+ * few iterations are handed over whole, and longer loops in growing chunks; else the host reads what they depend on.
+ */
 export class StepRunner {
   readonly plan: StepPlan;
   readonly #queue: DeviceQueue;
-  /** By place; made at the first run. */
-  #constants: ReadonlyMap<number, Storage> | null = null;
-  /** Losses of the device before the constants were made. */
-  #losses = 0;
-  #layout: ArenaLayout | null = null;
+  readonly #memory: StepMemory;
+  readonly #conditions: Conditions;
+  /** Numbers of the branches and loops about which the device decides. */
+  readonly #conditional: ReadonlyMap<MainStep, number>;
 
   constructor(plan: StepPlan, queue: DeviceQueue) {
     this.plan = plan;
     this.#queue = queue;
+    this.#memory = new StepMemory(plan, queue);
+    this.#conditions = new Conditions(queue);
+    this.#conditional = queue.backend.hasConditions === true ? conditionalSteps(plan.steps) : new Map(); // prettier-ignore
   }
 
   release(): void {
-    for (const constant of this.#constants?.values() ?? []) constant.release();
-    this.#constants = null;
+    this.#memory.release();
   }
 
   /** The outputs for these inputs, each in a buffer of its own. `names` has the sizes that the inputs determine. */
   *run(inputs: readonly BufferSlot[], names: DimBindings): Waiting<readonly DeviceBuffer[]> {
     const { outputs, steps } = this.plan;
+    const { backend } = this.#queue;
     const made: DeviceBuffer[] = [];
-    const pieces: DeviceBuffer[] = [];
+    const lent: DeviceBuffer[] = [];
+    let run: StepRun | null = null;
     let isDone = false;
     try {
       const results = new Map<number, DeviceBuffer>();
-      const layout = this.#layoutFor(names);
+      const layout = this.#memory.layoutFor(names);
       for (const source of outputs) {
         if (source.kind !== 'place' || results.has(source.place)) continue;
         const { dtype } = this.plan.memory.places[source.place];
-        const buffer = this.#queue.backend.allocate(dtype, layout.lengths[source.place]);
+        const buffer = backend.allocate(dtype, layout.lengths[source.place]);
         made.push(buffer);
         results.set(source.place, buffer);
       }
-      const places = this.#places(inputs, results, layout, pieces);
-      const run: StepRun = { names: new Map(names), places, addresses: new Map() };
+      const places = this.#memory.places(inputs, results, layout, lent);
+      const all = new Map(names);
+      run = { names: all, places, addresses: new Map(), conditions: null, condition: undefined }; // prettier-ignore
       yield* this.#all(steps, run);
-      const given = outputs.map((_, k) => this.#result(k, inputs, results, run, made));
+      const given = outputs.map((_, k) => this.#memory.result(k, inputs, results, all, made));
       isDone = true;
       return given;
     } finally {
-      for (const piece of pieces) this.#queue.backend.free(piece);
-      if (!isDone) for (const buffer of made) this.#queue.backend.free(buffer);
+      if (run?.conditions) backend.free(run.conditions);
+      for (const each of lent) backend.free(each);
+      if (!isDone) for (const buffer of made) backend.free(buffer);
     }
-  }
-
-  /** The buffer of an output: that of its place for the first one there, a copy for others. */
-  #result(
-    k: number,
-    inputs: readonly BufferSlot[],
-    results: ReadonlyMap<number, DeviceBuffer>,
-    { names }: StepRun,
-    made: DeviceBuffer[],
-  ): DeviceBuffer {
-    const { program, outputs } = this.plan;
-    const source = outputs[k];
-    const { backend } = this.#queue;
-    if (source.kind === 'place') {
-      const first = outputs.findIndex((each) => each.kind === 'place' && each.place === source.place); // prettier-ignore
-      const buffer = results.get(source.place)!;
-      if (first === k) return buffer;
-      const copy = backend.allocate(buffer.dtype, buffer.length);
-      made.push(copy);
-      backend.copy(buffer, copy);
-      return copy;
-    }
-    const { dtype, shape } = program.outputs[k].value.type;
-    const length = shape.reduce<number>((product, dim) => product * evaluateDim(dim, names), 1);
-    const buffer = backend.allocate(dtype, length);
-    made.push(buffer);
-    if (source.kind === 'constant') backend.write(buffer, source.data.data);
-    else copyBetween(this.#queue, dtype, inputs[source.index], { buffer, offset: 0 }, length);
-    return buffer;
-  }
-
-  #places(
-    inputs: readonly BufferSlot[],
-    results: ReadonlyMap<number, DeviceBuffer>,
-    { offsets, lengths, bytes }: ArenaLayout,
-    pieces: DeviceBuffer[],
-  ): readonly (BufferSlot | undefined)[] {
-    const arena = bytes === 0 ? null : this.#queue.arena(bytes);
-    return this.plan.memory.places.map(({ role, dtype }, place): BufferSlot | undefined => {
-      if (role.kind === 'input') return inputs[role.index];
-      if (role.kind === 'constant') return { buffer: this.#constant(place), offset: 0 };
-      const result = results.get(place);
-      if (result !== undefined) return { buffer: result, offset: 0 };
-      const offset = offsets[place];
-      if (offset === undefined) return undefined;
-      if (arena !== null) return { buffer: arena, offset };
-      const buffer = this.#queue.backend.allocate(dtype, lengths[place]);
-      pieces.push(buffer);
-      return { buffer, offset: 0 };
-    });
-  }
-
-  #constant(place: number): DeviceBuffer {
-    const { backend, losses } = this.#queue;
-    if (this.#constants === null || this.#losses !== losses) {
-      this.release();
-      this.#losses = losses;
-      const made = new Map<number, Storage>();
-      this.#constants = made;
-      this.plan.memory.places.forEach(({ role, dtype }, id) => {
-        if (role.kind !== 'constant') return;
-        const buffer = backend.allocate(dtype, role.data.data.length);
-        backend.write(buffer, role.data.data);
-        // Which frees it with whoever runs the steps.
-        made.set(id, Storage.ofBuffer(this.#queue, buffer));
-      });
-    }
-    return this.#constants.get(place)!.buffer;
-  }
-
-  #layoutFor(names: DimBindings): ArenaLayout {
-    const { places } = this.plan.memory;
-    const lengths = places.map(({ length }) => evaluateDim(length, names));
-    const last = this.#layout;
-    if (last !== null && lengths.every((length, place) => length === last.lengths[place])) {
-      return last;
-    }
-    const isOutput = new Set(
-      this.plan.outputs.flatMap((source) => (source.kind === 'place' ? [source.place] : [])),
-    );
-    const planned = places.flatMap(({ role }, place) =>
-      role.kind === 'temporary' && !isOutput.has(place) ? [place] : [],
-    );
-    const { offsets, bytes } = planMemory(
-      planned.map((place) => {
-        const { dtype, first, last: end } = places[place];
-        return { bytes: alignedBytes(this.#queue, dtype, lengths[place]), first, last: end };
-      }),
-    );
-    const byPlace: (number | undefined)[] = places.map(() => undefined);
-    planned.forEach((place, i) => (byPlace[place] = offsets[i]));
-    return (this.#layout = { lengths, offsets: byPlace, bytes });
   }
 
   *#all(steps: readonly MainStep[], run: StepRun): Waiting<void> {
@@ -189,7 +100,10 @@ export class StepRunner {
       switch (step.kind) {
         case 'kernel': {
           const { kernel, args } = step.kernel;
-          this.#queue.launch(kernel)(args.map((arg) => this.#argument(arg, run)));
+          this.#queue.launch(kernel)(
+            args.map((arg) => this.#argument(arg, run)),
+            run.condition,
+          );
           break;
         }
         case 'bind':
@@ -251,6 +165,7 @@ export class StepRunner {
   *#foreach(step: ForeachStep, run: StepRun): Waiting<void> {
     const { length, reverse, count, rows, states, body, paddings } = step;
     const size = evaluateDim(length, run.names);
+    if (count !== null && this.#isAhead(step, run)) return yield* this.#firstRows(step, size, count, run); // prettier-ignore
     let end = size;
     if (count !== null) {
       const counted = yield* this.#integer('int32', count, 0, run);
@@ -265,9 +180,36 @@ export class StepRunner {
     this.#clear(paddings, end, size, run);
   }
 
+  /** A loop over the first rows, whose number the device knows: backwards, the rows beyond come first. */
+  *#firstRows(step: ForeachStep, size: number, count: number, run: StepRun): Waiting<void> {
+    const { reverse, rows, states, body } = step;
+    if (size === 0) return this.#start(states, run);
+    const block = this.#block(step, run);
+    const [outer, before] = [run.condition, this.#before(run)];
+    const counted = this.#at(count, run);
+    this.#start(states, run);
+    // Iterations that do not run change the places of states all the same.
+    if (reverse) this.#settle(states, block, counted, size, size, 'before', run);
+    for (let i = 0; i < size; i++) {
+      const row = reverse ? size - 1 - i : i;
+      this.#conditions.within(block, before, counted, row);
+      run.condition = block.first;
+      this.#rows(rows, row, run);
+      yield* this.#all(body, run);
+      run.condition = outer;
+      swap(states, run);
+    }
+    if (!reverse) this.#settle(states, block, counted, size, size, 'behind', run);
+    this.#clearBeyond(step, size, counted, run);
+  }
+
   *#while(step: WhileStep, run: StepRun): Waiting<void> {
     const { limit, rows, states, condition, predicate, body, paddings, iterations } = step;
     const most = limit === null ? Infinity : evaluateDim(limit, run.names);
+    if (most > 0 && this.#conditional.has(step)) {
+      const each = this.#oneAhead(step, run);
+      if (each <= mostAhead) return yield* this.#inChunks(step, most, each, run);
+    }
     this.#start(states, run);
     let i = 0;
     for (; ; i++) {
@@ -278,12 +220,120 @@ export class StepRunner {
       swap(states, run);
     }
     if (most !== Infinity) this.#clear(paddings, i, most, run);
-    if (iterations !== undefined) storeInteger(this.#queue, this.#at(iterations, run), i);
+    if (iterations !== undefined) storeInteger(this.#queue, this.#at(iterations, run), i, run.condition); // prettier-ignore
   }
 
-  *#branch({ predicate, consequent, alternate }: BranchStep, run: StepRun): Waiting<void> {
-    const flag = yield* this.#integer('bool', predicate, 0, run);
-    yield* this.#all(flag === 0 ? alternate : consequent, run);
+  /** A loop that the device ends: all iterations that there may be if they are few, else chunks of them. */
+  *#inChunks(step: WhileStep, most: number, each: number, run: StepRun): Waiting<void> {
+    const { rows, states, condition, predicate, body, iterations } = step;
+    const block = this.#block(step, run);
+    const [outer, before] = [run.condition, this.#before(run)];
+    this.#start(states, run);
+    const largest = Math.max(Math.min(mostChunk, Math.floor(mostAhead / each)), 1);
+    let chunk = most * each <= mostAhead ? most : Math.min(firstChunk, largest);
+    /** Answer of the chunk before the last one: while the device looks, the next one is handed over. */
+    let answer: Promise<HostArray> | null = null;
+    let i = 0;
+    for (let end = 0; ; chunk = Math.min(2 * chunk, largest)) {
+      end = Math.min(end + chunk, most);
+      for (; i < end; i++) {
+        yield* this.#all(condition, run);
+        run.condition = outer;
+        this.#conditions.go(block, before, this.#at(predicate, run), i);
+        run.condition = block.first;
+        this.#rows(rows, i, run);
+        yield* this.#all(body, run);
+        swap(states, run);
+      }
+      if (i === most) break;
+      const part = { dtype: 'int32', length: 1, offset: block.first.offset } as const;
+      const read = this.#queue.backend.read(block.first.buffer, part);
+      const known: HostArray | null = answer === null ? null : yield answer;
+      if (Number(known?.[0] ?? 1) === 0) break;
+      answer = null;
+      if (read instanceof Promise) {
+        answer = read;
+        read.catch(() => {}); // whoever waits for it is told
+      } else if (Number(read[0]) === 0) break;
+    }
+    run.condition = outer;
+    this.#settle(states, block, block.count, i, i, 'behind', run);
+    if (most !== Infinity) this.#clearBeyond(step, most, block.count, run);
+    if (iterations !== undefined) {
+      copyBetween(this.#queue, 'int32', block.count, this.#at(iterations, run), 1, outer);
+    }
+  }
+
+  *#branch(step: BranchStep, run: StepRun): Waiting<void> {
+    const { predicate, consequent, alternate } = step;
+    if (!this.#isAhead(step, run)) {
+      const flag = yield* this.#integer('bool', predicate, 0, run);
+      return yield* this.#all(flag === 0 ? alternate : consequent, run);
+    }
+    const block = this.#block(step, run);
+    const outer = run.condition;
+    this.#conditions.choose(block, this.#before(run), this.#at(predicate, run));
+    run.condition = block.first;
+    yield* this.#all(consequent, run);
+    run.condition = block.second;
+    yield* this.#all(alternate, run);
+    run.condition = outer;
+  }
+
+  /** True for a branch or loop that is handed over whole. */
+  #isAhead(step: BranchStep | ForeachStep, { names }: StepRun): boolean {
+    return this.#conditional.has(step) && launchesAhead([step], names) <= mostAhead;
+  }
+
+  /** Kernels of one iteration. */
+  #oneAhead({ condition, body }: WhileStep, { names }: StepRun): number {
+    return 1 + launchesAhead([...condition, ...body], names);
+  }
+
+  #block(step: MainStep, run: StepRun): ConditionBlock {
+    run.conditions ??= this.#queue.backend.allocate('int32', conditionsLength(this.#conditional.size)); // prettier-ignore
+    return this.#conditions.blockAt(run.conditions, this.#conditional.get(step)!);
+  }
+
+  /** The condition around a step. */
+  #before({ condition }: StepRun): BufferSlot {
+    return condition ?? { buffer: this.#queue.scalar('int32', Int32Array.of(1)), offset: 0 };
+  }
+
+  /**
+   * Moves states to where the host takes them to be. They change their places in each of `steps` iterations, of which
+   * only `count`, of `most`, run: the others are behind them or, in a loop that goes backwards, before.
+   */
+  #settle(
+    states: readonly StateBuffer[],
+    block: ConditionBlock,
+    count: BufferSlot,
+    most: number,
+    steps: number,
+    others: 'before' | 'behind',
+    run: StepRun,
+  ): void {
+    const alternating = states.filter(({ next }) => next !== null);
+    if (alternating.length === 0) return;
+    this.#conditions.differ(block, this.#before(run), count, most, steps);
+    for (const { current, next } of alternating) {
+      const { dtype, length } = this.plan.memory.places[next!.place];
+      const both = [run.addresses.get(current)!, run.addresses.get(next!.variable)!];
+      const [from, to] = others === 'before' ? both : both.reverse();
+      copyBetween(this.#queue, dtype, from, to, evaluateDim(length, run.names), block.second);
+    }
+  }
+
+  #clearBeyond(
+    { paddings }: WhileStep | ForeachStep,
+    rows: number,
+    count: BufferSlot,
+    run: StepRun,
+  ): void {
+    for (const { location, storage, elements } of paddings) {
+      const length = evaluateDim(elements, run.names);
+      this.#conditions.clearBeyond(storage, this.#at(location, run), count, rows, length, run.condition); // prettier-ignore
+    }
   }
 
   #start(states: readonly StateBuffer[], run: StepRun): void {
@@ -303,7 +353,7 @@ export class StepRunner {
   #clear(paddings: WhileStep['paddings'], from: number, to: number, run: StepRun): void {
     for (const { location, storage, elements } of paddings) {
       const length = evaluateDim(elements, run.names);
-      clearElements(this.#queue, storage, this.#at(location, run), from * length, to * length);
+      clearElements(this.#queue, storage, this.#at(location, run), from * length, to * length, run.condition); // prettier-ignore
     }
   }
 }

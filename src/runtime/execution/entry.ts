@@ -56,18 +56,24 @@ function wasm(target: Target): ModuleRunner {
       const compiled = compileModule(optimized, { shared: isShared, relaxed, addresses });
       const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
       const main = exports[mainName] as WasmKernel;
-      // The table is passed twice, once as words and once as addresses. Memory of threads has 32 bits.
-      if (addresses === 'i64') {
+      // With 64 bits, the table is passed twice: as words and as addresses.
+      if (threads === 1) {
+        if (addresses === 'i32') return (table) => main(table, wholeMemory, wholeMemory);
         return (table) => {
           const at = BigInt(table);
           main(at, at, wideWholeMemory, wideWholeMemory);
         };
       }
-      if (threads === 1) return (table) => main(table, wholeMemory, wholeMemory);
       const { pool } = device;
-      const own: TeamEntry = (table, thread, count) =>
-        main(table, wholeMemory, wholeMemory, pool.meetingAddress, thread, count);
-      return pool.entry({ kind: 'wasm', module: compiled }, own, threads);
+      const meeting = addresses === 'i64' ? BigInt(pool.meetingAddress) : pool.meetingAddress;
+      const own: TeamEntry =
+        addresses === 'i32'
+          ? (table, thread, count) => main(table, wholeMemory, wholeMemory, meeting, thread, count)
+          : (table, thread, count) => {
+              const at = BigInt(table);
+              main(at, at, wideWholeMemory, wideWholeMemory, meeting, thread, count);
+            };
+      return pool.entry({ kind: 'wasm', module: compiled, addresses }, own, threads);
     },
   };
 }

@@ -2,7 +2,7 @@ import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { AddressScalar } from '../../loop/language/target.js';
-import type { Division } from '../../passes/lower/nests/cost.js';
+import type { Division } from '../../ops/nests/cost.js';
 import { RegionAllocator } from '../../passes/plan/memory.js';
 import { WorkerPool } from '../threads/pool.js';
 import { exhausted, ExhaustedError } from './exhausted.js';
@@ -378,6 +378,13 @@ export class Device {
   #widen(bytes: number): boolean {
     if (!this.#mayWiden(bytes) || !this.linear.widen(this.#regions.end)) return false;
     this.#epoch++;
+    const pool = this.#pool;
+    if (pool !== null) {
+      // Its workers have the old memory; they end at the next turn of the event loop.
+      this.#pool = null;
+      void pool.close();
+      this.#regions.release(pool.meetingAddress);
+    }
     return true;
   }
 }

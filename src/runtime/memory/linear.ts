@@ -36,8 +36,7 @@ interface LinearMemoryOptions {
 
 /**
  * The growable memory of WebAssembly on which a device works. It may begin with addresses of 32 bits, for which
- * engines have the faster code, and be replaced by one of 64 when it has to outgrow them (`widen`). Memory that
- * threads share has 32.
+ * engines have the faster code, and be replaced by one of 64 when it has to outgrow them (`widen`).
  */
 export class LinearMemory {
   #addresses: AddressScalar;
@@ -68,7 +67,8 @@ export class LinearMemory {
 
   /** Type of addresses now. */
   get addresses(): AddressScalar {
-    if (this.#addresses === 'i64' && this.#memory === null && this.#isShared()) {
+    const isUndecided = this.#addresses === 'i64' && this.#memory === null;
+    if (isUndecided && !supportsMemory64({ shared: this.#isShared() })) {
       this.#addresses = 'i32';
       this.#mostPages = this.#pagesOf('i32');
     }
@@ -101,9 +101,9 @@ export class LinearMemory {
 
   /** The most bytes that `widen` could give; 0 where it cannot. */
   get widened(): number {
-    const canWiden = this.#mayWiden && this.#addresses === 'i32' && supportsMemory64();
-    const isShared = this.#memory === null ? this.#isShared() : this.isShared;
-    return canWiden && !isShared ? this.#pagesOf('i64') * pageBytes : 0;
+    if (!this.#mayWiden || this.#addresses === 'i64') return 0;
+    const shared = this.#memory === null ? this.#isShared() : this.isShared;
+    return supportsMemory64({ shared }) ? this.#pagesOf('i64') * pageBytes : 0;
   }
 
   /** Registers a holder, until `unhold` or until it is dropped. */
@@ -153,7 +153,7 @@ export class LinearMemory {
     }
     this.#memory = memory;
     this.#buffer = memory.buffer;
-    // Detaches views on the old memory: what is written to them must not be lost in silence.
+    // Detaches views on memory that is not shared: what is written to them must not be lost in silence.
     old.grow(0);
     for (const holder of this.#holders) holder.deref()?.memoryReplaced();
     this.#holders.clear();
@@ -175,11 +175,12 @@ export class LinearMemory {
   }
 
   #create(initial: number): WebAssembly.Memory {
-    const shared = this.#isShared();
+    const shared = this.#memory === null ? this.#isShared() : this.isShared;
     const maximum = this.#mostPages;
     try {
       if (this.addresses === 'i32') return new WebAssembly.Memory({ initial, maximum, shared });
-      const wide = { address: 'i64', initial: BigInt(initial), maximum: BigInt(maximum) };
+      const pages = { initial: BigInt(initial), maximum: BigInt(maximum) };
+      const wide = { address: 'i64', ...pages, shared };
       // As in `#growBy`.
       return new WebAssembly.Memory(wide as unknown as WebAssembly.MemoryDescriptor);
     } catch (cause) {

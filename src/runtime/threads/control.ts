@@ -18,10 +18,11 @@ export const controlWords = {
   asleep: 97,
   /** 1 when a worker has died in the job. */
   lost: 98,
-  /** The program to run, the address of its table, and the number of workers that may join. */
+  /** The program to run, the address of its table in two words, and the number of workers that may join. */
   program: 112,
-  table: 113,
-  most: 114,
+  tableLow: 113,
+  tableHigh: 114,
+  most: 115,
   /** Error of the first thread that failed: its length, then characters. */
   failure: 128,
   mostCharacters: 255,

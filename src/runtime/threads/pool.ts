@@ -157,7 +157,8 @@ export class WorkerPool {
     Atomics.store(words, controlWords.lost, 0);
     Atomics.store(words, controlWords.failure, 0);
     Atomics.store(words, controlWords.program, id);
-    Atomics.store(words, controlWords.table, table);
+    Atomics.store(words, controlWords.tableLow, table);
+    Atomics.store(words, controlWords.tableHigh, Math.floor(table / 2 ** 32));
     Atomics.store(words, controlWords.most, workers);
     this.#job = (this.#job + 1) & 0xffffff;
     Atomics.store(words, controlWords.gate, (this.#job << gateBits.job) | gateBits.open);

@@ -1,9 +1,15 @@
+import type { AddressScalar } from '../../loop/language/target.js';
 import type { meeting } from '../../loop/language/team.js';
 import type { controlWords, gateBits, workerWords } from './control.js';
 
 /** Recipe from which a worker makes the entry of a program. It can be posted. */
 export type EntryRecipe =
-  | { readonly kind: 'wasm'; readonly module: WebAssembly.Module }
+  | {
+      readonly kind: 'wasm';
+      readonly module: WebAssembly.Module;
+      /** Type of the memory's addresses, of which `main` takes some. */
+      readonly addresses: AddressScalar;
+    }
   | {
       readonly kind: 'native';
       /** The file of the shared library, and the function in it. */

@@ -34,8 +34,14 @@ export function work(): void {
     const { memory, base, layout } = ground!;
     if (recipe.kind === 'wasm') {
       const { exports } = new WebAssembly.Instance(recipe.module, { env: { memory } });
-      const main = exports[layout.mainName] as (...args: number[]) => void;
-      return (table, thread, count) => main(table, 0, 0, base, thread, count);
+      const main = exports[layout.mainName] as (...args: (number | bigint)[]) => void;
+      if (recipe.addresses === 'i32')
+        return (table, thread, count) => main(table, 0, 0, base, thread, count);
+      const [whole, wideBase] = [BigInt(0), BigInt(base)];
+      return (table, thread, count) => {
+        const at = BigInt(table);
+        main(at, at, whole, whole, wideBase, thread, count);
+      };
     }
     const { createRequire } = builtin!('node:module') as {
       createRequire(from: string): (name: string) => unknown;
@@ -93,8 +99,10 @@ export function work(): void {
     if (thread > 0) {
       let now = Atomics.load(words, control.gate);
       while ((now & bits.open) !== 0) now = Atomics.load(words, control.gate);
+      const low = Atomics.load(words, control.tableLow) >>> 0;
+      const table = Atomics.load(words, control.tableHigh) * 2 ** 32 + low;
       try {
-        entry(Atomics.load(words, control.table) >>> 0, thread, (now & bits.joined) + 1);
+        entry(table, thread, (now & bits.joined) + 1);
       } catch (error) {
         fail(error);
       }

@@ -3,7 +3,7 @@ import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Shader } from '../../codegen/wgsl/shader.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
-import type { Backend, Launch } from '../device/backend.js';
+import type { Backend, Launch, LaunchCondition } from '../device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
@@ -41,6 +41,7 @@ const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
 /** A GPU that is reached by WebGPU. */
 export class WebGpuBackend implements Backend {
   readonly name = 'webgpu';
+  readonly hasConditions = true;
   readonly limits: BackendLimits;
   readonly target: DeviceTarget;
   readonly #options: WebGpuOptions;
@@ -141,7 +142,7 @@ export class WebGpuBackend implements Backend {
 
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, PreparedShader>();
-    return (args) => {
+    return (args, condition) => {
       const { given, pattern } = bindingPattern(args);
       const key = pattern.join();
       let known = prepared.get(key);
@@ -151,7 +152,7 @@ export class WebGpuBackend implements Backend {
         prepared.set(key, (known = { shader, pipeline: this.#numberOf(shader.text) }));
       }
       for (const buffer of given) this.#present(buffer);
-      this.#launch(kernel.name, known, args);
+      this.#launch(kernel.name, known, args, condition);
     };
   }
 
@@ -160,13 +161,19 @@ export class WebGpuBackend implements Backend {
     this.#commands.close();
   }
 
-  #launch(label: string, { shader, pipeline }: PreparedShader, args: Parameters<Launch>[0]): void {
+  #launch(
+    label: string,
+    { shader, pipeline }: PreparedShader,
+    args: Parameters<Launch>[0],
+    condition: LaunchCondition | undefined,
+  ): void {
     const { text, bindings, uniformWords } = shader;
     if (!this.#made.has(pipeline)) {
       this.#commands.createPipeline(pipeline, { label, text, bindings, uniformWords });
       this.#made.add(pipeline);
     }
-    const { groups, uniforms, bindings: bound } = encodeLaunch(shader, args, this.#commands.properties.features); // prettier-ignore
+    const { features } = this.#commands.properties;
+    const { groups, conditionOffset, uniforms, bindings: bound } = encodeLaunch(shader, args, features, condition !== undefined); // prettier-ignore
     const lent: GpuBuffer[] = [];
     const buffers = bound.map((each) => {
       if (typeof each !== 'number') return each.id;
@@ -174,7 +181,13 @@ export class WebGpuBackend implements Backend {
       lent.push(memory);
       return memory.id;
     });
-    this.#commands.dispatch({ pipeline, buffers, uniforms, groups });
+    const dispatch = { pipeline, buffers, uniforms, groups };
+    if (condition === undefined) this.#commands.dispatch(dispatch);
+    else {
+      const { id, base } = this.#present(condition.buffer);
+      const indirect = { id, base: base + condition.offset + conditionOffset };
+      this.#commands.dispatch({ ...dispatch, indirect });
+    }
     for (const memory of lent) this.#pool.free(memory);
   }
 

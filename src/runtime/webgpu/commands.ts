@@ -36,6 +36,8 @@ export interface Dispatch {
   readonly buffers: readonly number[];
   readonly uniforms: Uint32Array;
   readonly groups: number;
+  /** Place of three numbers of workgroups, as the device has computed them; `groups` does not count then. */
+  readonly indirect?: BufferPosition;
 }
 
 /** Counts of commands since the start. */

@@ -30,7 +30,14 @@ export class GpuEncoder implements GpuCommands {
   /** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
   readonly #uniformBytes = 2 ** 16;
   /** Flags of WebGPU: not all runtimes have the objects with their names. */
-  readonly #usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 };
+  readonly #usages = {
+    mapRead: 1,
+    copySource: 4,
+    copyTarget: 8,
+    uniform: 64,
+    storage: 128,
+    indirect: 256,
+  };
   readonly #mapRead = 1;
   readonly #computeStage = 4;
   /** Bind groups that are kept. */
@@ -97,7 +104,11 @@ export class GpuEncoder implements GpuCommands {
     this.#device.pushErrorScope('out-of-memory');
     const made = this.#device.createBuffer({
       size: bytes,
-      usage: this.#usages.storage | this.#usages.copySource | this.#usages.copyTarget,
+      usage:
+        this.#usages.storage |
+        this.#usages.copySource |
+        this.#usages.copyTarget |
+        this.#usages.indirect,
     });
     this.#buffers.set(buffer, { buffer: made, batch: -1 });
     this.#watch('the memory of the device is exhausted', `a buffer of ${bytes} bytes`);
@@ -125,7 +136,7 @@ export class GpuEncoder implements GpuCommands {
     this.#watch('a kernel was refused', label);
   }
 
-  dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
+  dispatch({ pipeline, buffers, uniforms, groups, indirect }: Dispatch): void {
     const own = this.#pipelines.get(pipeline)!;
     if (this.#uniformEnd * 4 + own.uniformBytes > this.#uniformBytes) this.#submit();
     const offset = this.#uniformEnd;
@@ -136,7 +147,8 @@ export class GpuEncoder implements GpuCommands {
     const pass = (this.#pass ??= this.#commands.beginComputePass());
     pass.setPipeline(own.pipeline);
     pass.setBindGroup(0, group, [offset * 4]);
-    pass.dispatchWorkgroups(groups);
+    if (indirect === undefined) pass.dispatchWorkgroups(groups);
+    else pass.dispatchWorkgroupsIndirect(this.#used(indirect.id), indirect.base);
     for (const buffer of buffers) this.#used(buffer);
     this.counts.dispatches++;
     if (++this.#dispatches >= this.#mostDispatches) this.#submit();

@@ -2,6 +2,7 @@ import type { BindingPattern, Shader, ShaderFeatures, ShaderParameter } from '..
 import { InternalError } from '../../base/errors.js';
 import type { ElementKind, Kernel } from '../../loop/language/nodes.js';
 import type { LaunchArgument } from '../device/backend.js';
+import { conditionalGroups } from '../device/conditions.js';
 import { GpuBuffer } from './buffers.js';
 
 /** Prints a kernel as a shader. */
@@ -21,6 +22,8 @@ const bytesOfKind: Readonly<Record<ElementKind, number>> = {
 /** A launch in numbers, once the memory of its private buffers is known. */
 export interface EncodedLaunch {
   readonly groups: number;
+  /** Place of this number of workgroups in the condition, in bytes; 0 where there is no condition. */
+  readonly conditionOffset: number;
   readonly uniforms: Uint32Array;
   /** By binding; a number of bytes where the device is to find memory for the length of the launch. */
   readonly bindings: readonly (GpuBuffer | number)[];
@@ -48,11 +51,12 @@ export function bindingPattern(args: readonly LaunchArgument[]): {
   return { given, pattern };
 }
 
-/** Uniforms, bindings and number of workgroups for the arguments of a launch. */
+/** Uniforms, bindings and number of workgroups for the arguments of a launch, which may have a condition. */
 export function encodeLaunch(
   shader: Shader,
   args: readonly LaunchArgument[],
   { maxWorkgroupsPerDimension }: ShaderFeatures,
+  isConditional: boolean,
 ): EncodedLaunch {
   const { parameters, workgroupSize } = shader;
   const numbers = args.map((arg) => (typeof arg === 'number' ? arg : undefined));
@@ -65,7 +69,10 @@ export function encodeLaunch(
     maxWorkgroupsPerDimension,
     Math.max(Math.floor(mostPrivateBytes / (privateBytes * workgroupSize)), 1),
   );
-  const groups = shader.workgroups(numbers, most);
+  const wanted = shader.workgroups(numbers, most);
+  const { groups, offset: conditionOffset } = isConditional
+    ? conditionalGroups(wanted, most)
+    : { groups: wanted, offset: 0 };
   const uniforms = new Uint32Array(shader.uniformWords);
   const floats = new Float32Array(uniforms.buffer);
   const bindings: (GpuBuffer | number)[] = shader.bindings.map(() => 0);
@@ -90,7 +97,7 @@ export function encodeLaunch(
     }
   });
   uniforms[shader.groupsWord] = groups;
-  return { groups, uniforms, bindings };
+  return { groups, conditionOffset, uniforms, bindings };
 }
 
 function storeNumber(

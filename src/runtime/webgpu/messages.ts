@@ -15,8 +15,10 @@ export const sharedWords = {
   failed: 3,
   /** Length of the reason why the GPU was lost. */
   lost: 4,
-  /** Length of the reason why the worker has ended. */
+  /** Length of the reason why the worker has ended, where it could tell. */
   ended: 5,
+  /** 1 when the watcher has found the worker dead. */
+  dead: 6,
   texts: { failed: 8, lost: 1032, ended: 2056 },
   mostCharacters: 1024,
   words: 3080,
@@ -32,6 +34,8 @@ export const commandCodes = {
   pipeline: 2,
   /** pipeline, groups, number of buffers, number of uniforms, buffers, uniforms */
   dispatch: 3,
+  /** pipeline, groups, number of buffers, number of uniforms, buffer, position, buffers, uniforms */
+  dispatchIndirect: 10,
   /** buffer, position, length, elements */
   write: 4,
   /** buffer, position, and bytes beside the words */
@@ -58,6 +62,8 @@ export type GpuMessage =
       readonly commandCodes: typeof commandCodes;
       /** Address of the package that has WebGPU; null where the engine has it. */
       readonly from: string | null;
+      /** Held by the worker for as long as it lives; the watcher has the other end. */
+      readonly life: MessagePort;
     }
   | {
       readonly kind: 'commands';

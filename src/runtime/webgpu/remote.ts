@@ -13,6 +13,7 @@ import type {
 import { GpuEncoder } from './encoder.js';
 import { errorOfFailure } from './failure.js';
 import { type Attachment, type GpuMessage, commandCodes, sharedWords } from './messages.js';
+import { type WatchMessage, watchWorker } from './watcher.js';
 import { serveGpu } from './worker.js';
 
 /** Dispatches in one message, and words in one. */
@@ -55,6 +56,7 @@ export class GpuWorker implements GpuCommands {
   readonly properties: GpuProperties;
   readonly answersAtOnce = true;
   readonly #worker: Spawned;
+  readonly #watcher: Spawned;
   readonly #shared: Int32Array;
   /** Commands that have not been sent. */
   readonly #words: Uint32Array<ArrayBuffer> = new Uint32Array(mostWords);
@@ -65,6 +67,8 @@ export class GpuWorker implements GpuCommands {
   #questions = 0;
   #answer: SharedArrayBuffer = new SharedArrayBuffer(2 ** 12);
   #lost: ((reason: GpuFailure) => void) | null = null;
+  /** Why there is nobody any more to give commands to. */
+  #gone: GpuFailure | null = null;
   readonly #counts: { dispatches: number; reads: number; bytesWritten: number; bytesRead: number } = { dispatches: 0, reads: 0, bytesWritten: 0, bytesRead: 0 }; // prettier-ignore
 
   /**
@@ -75,9 +79,15 @@ export class GpuWorker implements GpuCommands {
     refuseWithoutWaiting();
     const from = packageAddress();
     const memory = new SharedArrayBuffer(sharedWords.words * 4);
+    const { port1, port2 } = new MessageChannel();
     let fail: (error: Error) => void = () => {};
     const worker = spawn(workerText(), (reason) => fail(new Error(`the worker ${reason}`)));
-    const start: GpuMessage = { kind: 'start', memory, words: sharedWords, commandCodes, from };
+    const watcher = spawn(functionText(watchWorker), () => {
+      // Without it a wait could last for ever.
+      Atomics.store(new Int32Array(memory), sharedWords.dead, 1);
+    });
+    watcher.post({ life: port1, memory, words: sharedWords } satisfies WatchMessage, [port1]);
+    const start: GpuMessage = { kind: 'start', memory, words: sharedWords, commandCodes, from, life: port2 }; // prettier-ignore
     const answer = new Promise<GpuProperties | null>((resolve, reject) => {
       fail = reject;
       worker.listen((message) => {
@@ -87,19 +97,25 @@ export class GpuWorker implements GpuCommands {
       });
     });
     worker.keepAlive(true);
-    worker.post(start);
+    worker.post(start, [port2]);
     try {
-      return new GpuWorker(worker, await opened(answer), new Int32Array(memory));
+      return new GpuWorker(worker, watcher, await opened(answer), new Int32Array(memory));
     } catch (error) {
-      await worker.end();
+      await Promise.all([worker.end(), watcher.end()]);
       throw error;
     } finally {
       worker.keepAlive(false);
     }
   }
 
-  private constructor(worker: Spawned, properties: GpuProperties, shared: Int32Array) {
+  private constructor(
+    worker: Spawned,
+    watcher: Spawned,
+    properties: GpuProperties,
+    shared: Int32Array,
+  ) {
     this.#worker = worker;
+    this.#watcher = watcher;
     this.properties = properties;
     this.#shared = shared;
   }
@@ -125,9 +141,11 @@ export class GpuWorker implements GpuCommands {
     this.#attachments.push(description);
   }
 
-  dispatch({ pipeline, buffers, uniforms, groups }: Dispatch): void {
-    this.#reserve(5 + buffers.length + uniforms.length);
-    this.#put(commandCodes.dispatch, pipeline, groups, buffers.length, uniforms.length);
+  dispatch({ pipeline, buffers, uniforms, groups, indirect }: Dispatch): void {
+    this.#reserve(7 + buffers.length + uniforms.length);
+    const code = indirect === undefined ? commandCodes.dispatch : commandCodes.dispatchIndirect;
+    this.#put(code, pipeline, groups, buffers.length, uniforms.length);
+    if (indirect !== undefined) this.#put(indirect.id, indirect.base / 4);
     this.#putAll(buffers);
     this.#putAll(uniforms);
     this.#counts.dispatches++;
@@ -178,8 +196,19 @@ export class GpuWorker implements GpuCommands {
     this.#send();
   }
 
+  /** Has the worker die, as by exhausting its heap. */
+  kill(): void {
+    void this.#worker.kill();
+  }
+
   close(): void {
     this.#lost = null;
+    this.#endThreads();
+  }
+
+  /** Ends the threads. */
+  #endThreads(): void {
+    void this.#watcher.end();
     void this.#worker.end();
   }
 
@@ -211,6 +240,8 @@ export class GpuWorker implements GpuCommands {
     this.#end = 0;
     this.#dispatches = 0;
     this.#attachments = [];
+    // What is still told to a GPU that is gone has no effect, as in this thread.
+    if (this.#gone !== null) return;
     this.#sent++;
     const moved = [commands, ...attachments].flatMap((each) =>
       ArrayBuffer.isView(each) && each.buffer instanceof ArrayBuffer ? [each.buffer] : [],
@@ -218,7 +249,6 @@ export class GpuWorker implements GpuCommands {
     const message: GpuMessage = { kind: 'commands', commands, attachments };
     this.#worker.post(message, moved);
     this.#await(sharedWords.finished, this.#sent - mostWaiting);
-    this.#noticeLoss();
   }
 
   /** Waits for the answer to the last command. */
@@ -226,30 +256,31 @@ export class GpuWorker implements GpuCommands {
     this.#questions++;
     this.#send();
     this.#await(sharedWords.answered, this.#questions);
-    this.#noticeLoss();
+    if (this.#gone !== null) throw errorOfFailure(this.#gone);
     const failure = this.#text('failed');
     if (failure !== null) throw errorOfFailure(JSON.parse(failure) as GpuFailure);
   }
 
-  /** Sleeps until a counter has come so far. */
+  /** Sleeps until a counter has come so far, or the GPU or its worker is gone. */
   #await(word: number, count: number): void {
     for (;;) {
       const now = Atomics.load(this.#shared, word);
-      if (now >= count) return;
-      const ended = this.#text('ended');
-      if (ended !== null) throw errorOfFailure({ problem: 'the worker of the device is gone', actual: ended }); // prettier-ignore
+      this.#noticeLoss();
+      if (now >= count || this.#gone !== null) return;
       Atomics.wait(this.#shared, word, now, patience);
     }
   }
 
+  /** Tells, once, that the GPU or its worker is gone: another worker opens the next GPU. */
   #noticeLoss(): void {
-    const actual = this.#text('lost');
-    const callback = this.#lost;
-    if (actual === null || callback === null) return;
-    this.#lost = null;
-    callback({ problem: 'the device was lost', actual });
-    // The GPU is gone, and another worker opens the next one.
-    void this.#worker.end();
+    if (this.#gone !== null) return;
+    const isDead = Atomics.load(this.#shared, sharedWords.dead) !== 0;
+    const died = this.#text('ended') ?? (isDead ? 'its worker has died' : null);
+    const actual = this.#text('lost') ?? died;
+    if (actual === null) return;
+    this.#gone = { problem: 'the device was lost', actual };
+    this.#endThreads();
+    this.#lost?.(this.#gone);
   }
 
   #text(kind: 'failed' | 'lost' | 'ended'): string | null {

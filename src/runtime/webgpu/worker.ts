@@ -99,14 +99,18 @@ export function serveGpu({ Encoder, openDevice, load }: WorkerTools): void {
     let used = 0;
     for (let k = 0; k < commands.length;) {
       const kind = commands[k++];
-      if (kind === op.dispatch) {
+      if (kind === op.dispatch || kind === op.dispatchIndirect) {
         const [pipeline, groups, buffers, uniforms] = commands.subarray(k, k + 4);
-        const begin = k + 4 + buffers;
+        k += 4;
+        const isIndirect = kind === op.dispatchIndirect;
+        const indirect = isIndirect ? { id: commands[k++], base: commands[k++] * 4 } : undefined;
+        const begin = k + buffers;
         own.dispatch({
           pipeline,
           groups,
-          buffers: Array.from(commands.subarray(k + 4, begin)),
+          buffers: Array.from(commands.subarray(k, begin)),
           uniforms: commands.subarray(begin, begin + uniforms),
+          ...(indirect !== undefined && { indirect }),
         });
         k = begin + uniforms;
       } else if (kind === op.create) own.createBuffer(commands[k++], commands[k++] * 4);

@@ -1,10 +1,10 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
 import { patternNames } from '../syntax/scopes.js';
-import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
+import { type CodeSpan, isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedMembers } from './captured-members.js';
 import type { FileContext, Use } from './form.js';
-import { type CodeSpan, type FunctionFacts, isIntegerLiteral } from './function-facts.js';
+import { type FunctionFacts, isIntegerLiteral } from './function-facts.js';
 import { environmentOf, presentEnvironment } from './environments.js';
 import { bitwiseOperators, convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
@@ -129,12 +129,16 @@ export abstract class CapturedExpressions extends CapturedMembers {
           child === node.left ? this.target(child) : this.expression(child),
         );
       case 'CallExpression':
+        this.noteCallee(node.callee);
         return (
           this.changingCall(node) ??
           this.mathCall(node) ??
           this.mutatingCall(node, use) ??
           this.copy(node)
         );
+      case 'OptionalCallExpression':
+        this.noteCallee(node.callee);
+        return this.copy(node);
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>
@@ -143,8 +147,10 @@ export abstract class CapturedExpressions extends CapturedMembers {
             : this.expression(child),
         );
       case 'TaggedTemplateExpression':
+        this.noteCallee(node.tag);
         return this.tagged(node);
       case 'MemberExpression':
+        return this.read(node);
       case 'OptionalMemberExpression':
         return this.copy(node, (child) =>
           node.computed && child === node.property ? this.hostOnly(child) : this.expression(child),

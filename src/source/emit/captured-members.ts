@@ -1,13 +1,35 @@
 import type * as t from '@babel/types';
-import { unwrapped, visitNodes } from '../syntax/walk.js';
+import { contains, unwrapped, visitNodes } from '../syntax/walk.js';
 import { Form, type Use } from './form.js';
-import { contains } from './function-facts.js';
 import { isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { syntacticPlace } from './syntactic-place.js';
 
 /** Members of objects in the captured form: the runtime is told of what changes, and of numbers that it needs as such. */
 export abstract class CapturedMembers extends Form {
+  /** Members that are called, with their object as `this`. */
+  readonly #callees = new WeakSet<t.Node>();
+
+  protected noteCallee(callee: t.Node): void {
+    this.#callees.add(unwrapped(callee));
+  }
+
+  /** A member as a value. An index may be an array, where the list collects rows. */
+  protected read(node: t.MemberExpression): readonly Piece[] {
+    const { object, property, computed } = node;
+    if (!computed) return this.copy(node);
+    if (object.type === 'Super' || this.#callees.has(node)) {
+      return this.copy(node, (child) =>
+        child === property ? this.hostOnly(child) : this.expression(child),
+      );
+    }
+    if (isPlainKind(property, 'captured')) return this.copy(node);
+    const offset = offsetFromEnd(object, property);
+    return offset === null
+      ? this.call('entry', node, this.argument(object), this.argument(property), this.site(node))
+      : this.call('fromEnd', node, this.argument(object), String(offset), this.thunk(property), this.site(node)); // prettier-ignore
+  }
+
   /** The initial value of a variable, or of a member of it, with a note of the lists, maps and sets in it. */
   protected made(value: t.Node, name: string): readonly Piece[] {
     const { type } = value;
@@ -158,6 +180,27 @@ export abstract class CapturedMembers extends Form {
           ),
     );
   }
+}
+
+/** The offset of the index `list.length - 1` of the same list, and its like; null for other indices. */
+function offsetFromEnd(list: t.Node, index: t.Node): number | null {
+  const { operator, left, right } = unwrapped(index) as Partial<t.BinaryExpression>;
+  if (operator !== '-' || left?.type !== 'MemberExpression' || left.computed) return null;
+  const isLength = left.property.type === 'Identifier' && left.property.name === 'length';
+  if (!isLength || !isSamePlace(left.object, list)) return null;
+  return right?.type === 'NumericLiteral' && Number.isInteger(right.value) && right.value > 0
+    ? right.value
+    : null;
+}
+
+/** True for the same name, or the same member of the same name. */
+function isSamePlace(a: t.Node, b: t.Node): boolean {
+  const [x, y] = [unwrapped(a), unwrapped(b)];
+  if (x.type === 'Identifier') return y.type === 'Identifier' && x.name === y.name;
+  if (x.type === 'ThisExpression') return y.type === 'ThisExpression';
+  if (x.type !== 'MemberExpression' || y.type !== 'MemberExpression') return false;
+  const isNamed = !x.computed && !y.computed && x.property.type === 'Identifier' && y.property.type === 'Identifier'; // prettier-ignore
+  return isNamed && (x.property as t.Identifier).name === (y.property as t.Identifier).name && isSamePlace(x.object, y.object); // prettier-ignore
 }
 
 /** Functions that change their first argument. */

@@ -1,4 +1,5 @@
 import type * as t from '@babel/types';
+import { loopBoundOf } from '../syntax/loop-bound.js';
 import { isTypeOnly } from '../syntax/walk.js';
 import type { FileContext } from './form.js';
 import { type FunctionFacts, suspends } from './function-facts.js';
@@ -272,10 +273,20 @@ export class CapturedForm extends NativeStatements {
       update ? [added('() => { '), ...this.expression(update, 'none'), added('; }')] : 'undefined',
       this.variables([test, node.body, update || null], scope, steps),
       next,
+      ...(node.type === 'ForStatement' ? this.#bound(node) : []),
     );
     if (node.type !== 'ForStatement' || !node.init) return call;
     const init = this.declarationOrExpression(node.init);
     return [added('(() => { '), ...init, added(' return '), ...call, added('; })()')];
+  }
+
+  /** The number of iterations that the head of a loop tells, at most: the counter, the limit and the step. */
+  #bound(node: t.ForStatement): readonly string[] {
+    const bound = loopBoundOf(node, this.file.scopes);
+    if (bound === null) return [];
+    const { counter, limit, step, isInclusive } = bound;
+    const text = this.file.parsed.code.slice(limit.start!, limit.end!);
+    return [`{ now: () => [${counter.name}, ${text}], step: ${step}, isInclusive: ${isInclusive} }`]; // prettier-ignore
   }
 
   override statement(node: t.Node): readonly Piece[] {

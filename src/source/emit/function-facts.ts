@@ -12,13 +12,7 @@ import {
   type Scope,
   type Scopes,
 } from '../syntax/scopes.js';
-import { unwrapped, visitNodes } from '../syntax/walk.js';
-
-/** A stretch of the source. */
-export interface CodeSpan {
-  readonly start: number;
-  readonly end: number;
-}
+import { type CodeSpan, contains, unwrapped, visitNodes } from '../syntax/walk.js';
 
 /** The variables that a stretch of code changes and that exist outside of it. */
 export interface Changed {
@@ -175,10 +169,6 @@ export class FunctionFacts {
       ({ writes, identifier }) => !writes || this.#integerWrites.has(identifier),
     );
   }
-}
-
-export function contains(enclosing: CodeSpan | t.Node, inner: CodeSpan | t.Node): boolean {
-  return enclosing.start! <= inner.start! && inner.end! <= enclosing.end!;
 }
 
 /** The names at the root of members that are assigned: `state` of `state.h = 1`. */

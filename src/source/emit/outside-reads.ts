@@ -1,8 +1,7 @@
 import type * as t from '@babel/types';
 import type { VariableBinding } from '../syntax/scopes.js';
-import { unwrapped, visitNodes } from '../syntax/walk.js';
+import { contains, unwrapped, visitNodes } from '../syntax/walk.js';
 import type { FileContext } from './form.js';
-import { contains } from './function-facts.js';
 
 /** A variable from outside of a function, or a member of one by its names, that the function reads. */
 interface OutsideRead {

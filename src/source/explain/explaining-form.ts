@@ -1,12 +1,12 @@
 import type * as t from '@babel/types';
 import { CapturedForm } from '../emit/captured.js';
 import type { FileContext } from '../emit/form.js';
-import { type CodeSpan, contains, FunctionFacts } from '../emit/function-facts.js';
+import { FunctionFacts } from '../emit/function-facts.js';
 import { callsEval } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
 import { jumpsOutOf } from '../emit/shape.js';
 import type { VariableBinding } from '../syntax/scopes.js';
-import { isFunction, visitNodes } from '../syntax/walk.js';
+import { type CodeSpan, contains, isFunction, visitNodes } from '../syntax/walk.js';
 import type { SourceConstruct, SourceRefusal } from './construct.js';
 
 /** The branches and loops of a function, and what of it cannot become a graph. */

@@ -106,3 +106,14 @@ export function hasDirective(node: t.Node, text: string): boolean {
     'directives' in node && node.directives?.some(({ value }) => value.value === text) === true
   );
 }
+
+/** A stretch of the source. */
+export interface CodeSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** True for code that lies within other code. */
+export function contains(enclosing: CodeSpan | t.Node, inner: CodeSpan | t.Node): boolean {
+  return enclosing.start! <= inner.start! && inner.end! <= enclosing.end!;
+}

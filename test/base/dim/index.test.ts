@@ -128,6 +128,7 @@ test('text parses back to the same form', () => {
     names.map((name) => [name, { min: ranges[name][0], max: ranges[name][1] }]),
   );
   check<[Pair]>([expression], ({ dim }) => {
+    if (typeof dim !== 'number') assert.equal(dim.toString(), String(dim));
     const again = parseDim(String(dim), bounds);
     assert.ok(sameDim(again, dim), `${String(dim)} became ${String(again)}`);
     assert.deepEqual(boundsOf(again), boundsOf(dim));

@@ -23,6 +23,16 @@ test('one branch runs, and gives its result as it is nested', () => {
   assert.deepEqual(ran, ['then', 'otherwise']);
 });
 
+test('captured code runs each branch once, in order', () => {
+  const ran: string[] = [];
+  const choose = kn.hybridize(
+    (x: kn.NDArray) =>
+    kn.cond(x.greater(0), () => (ran.push('then'), x.mul(2)), () => (ran.push('otherwise'), x.neg())), // prettier-ignore
+  );
+  assert.deepEqual([choose(kn.array(3)).item(), choose.explain().traces.length], [6, 1]);
+  assert.deepEqual(ran, ['then', 'otherwise']);
+});
+
 test('the predicate may be a function, and of any rank', () => {
   const x = kn.array([[5]]);
   assert.equal(kn.cond(() => x.greater(1), () => x.sum(), () => x.mean()).item(), 5); // prettier-ignore

@@ -174,17 +174,17 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /\bC\.name differs where the test in line 1 is false/,
     eager: 6,
   },
-  'entries of a list that grows': {
-    code: `const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return l[0].add(l[1]);`,
+  'a method of a list that grows': {
+    code: `const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return l.reduce((x, y) => x.add(y));`,
     error: 'KAON_TRACE',
     problem: /pushes to l, whose entries are then unknown/,
     eager: 2.25,
   },
-  'a loop over a list that grows': {
-    code: `const l = [a]; if (a.greater(1)) l.push(a); for (const x of l) a = a.add(x); return a;`,
+  'entries of a list that grows, by another number': {
+    code: `const l = []; let n = 0; while (a.greater(1)) { a = a.div(2); l.push(a); n += 0.5; } return l[n];`,
     error: 'KAON_TRACE',
-    problem: /pushes to l, whose entries are then unknown/,
-    eager: 9,
+    problem: /an index or a part of a text/,
+    eager: 0.75,
   },
   'a list that grows as a result': {
     code: `const l = [a]; if (a.greater(1)) l.push(a); return kn.add(...l);`,
@@ -204,11 +204,18 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /a captured loop reads l, to which it pushes/,
     eager: 5.25,
   },
-  'the value of a push in a loop': {
-    code: `const l = []; let n = 0; while (a.greater(1)) { a = a.div(2); n = l.push(a); } return a.mul(n);`,
+  'a list that a loop reads and fills by as many rows as the data of an iteration says': {
+    code: `const l = [a]; for (const r of kn.stack([a, a])) { let s = r; while (s.greater(2)) { s = s.div(2); l.push(s); } a = kn.stack(l).sum(); } return a;`,
     error: 'KAON_TRACE',
     problem: /a captured loop reads l, to which it pushes/,
-    eager: 1.5,
+    advice: /for \(let i = 0; i < most; i\+\+\) with break/,
+    eager: 6,
+  },
+  'a list that a loop reads whose limit the iterations change': {
+    code: `const l = [a]; let most = 3; for (let i = 0; i < most; i++) { if (a.less(1)) break; most = i + 2; a = a.div(2); l.push(kn.stack(l).sum()); } return l.at(-1);`,
+    error: 'KAON_TRACE',
+    problem: /a captured loop reads l, to which it pushes/,
+    eager: 6,
   },
   'a list that shrinks': {
     code: `const l = [a, a, a]; if (a.greater(1)) l.pop(); return a.mul(l.length);`,
@@ -266,7 +273,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     eager: 2.25,
   },
   'entries of a list in an object that grows': {
-    code: `const o = { l: [], h: a }; while (o.h.greater(1)) { o.h = o.h.div(2); o.l.push(o.h); } return o.l[0].add(o.l[1]);`,
+    code: `const o = { l: [], h: a }; while (o.h.greater(1)) { o.h = o.h.div(2); o.l.push(o.h); } return kn.add(...o.l);`,
     error: 'KAON_TRACE',
     problem: /pushes to o\.l, whose entries are then unknown/,
     eager: 2.25,

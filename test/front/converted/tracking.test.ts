@@ -51,6 +51,10 @@ const programs: Readonly<Record<string, string>> = {
   'an object with accessors in an object that is state': 'const o = { h: a, in: { b: a, get c() { return this.b.mul(2); } } }; while (o.h.less(100)) { o.h = o.h.mul(3).add(1); o.in.b = o.in.c.add(1); } return o.h.add(o.in.c);',
   'a member that is a number on one path and an array on the other': 'const o = { v: 0, w: a }; if (a.greater(5)) o.v = a; else o.w = 3; for (const r of rows) { if (r.sum().less(4)) o.v = r.sum(); } return a.add(o.v).mul(o.w);',
   'a list in an object, by a helper': 'const s = { l: [a], h: a }; const keep = (t, x) => { t.l.push(x); t.h = x; }; for (const r of rows) { if (r.sum().less(4)) keep(s, s.h.add(r.sum())); } return kn.stack(s.l).mul(s.h);',
+  'a member that is new on both paths':
+    "const s = { h: a }; const f = (t, k) => { t.h = t.h.mul('n' in t ? 3 : 2); t.n = k; }; if (a.greater(5)) f(s, 4); else f(s, 5); return s.h.mul(s.n);",
+  'an object with a symbol among its keys, the same one on both paths':
+    "const k = Symbol('k'); const o = { [k]: 2, n: 3 }; let s; if (a.greater(5)) s = o; else { s = o; a = a.add(1); } return a.mul(s[k]).add(s.n);",
 }; // prettier-ignore
 
 function outcome(f: Fn, value: number, rows: kn.NDArray): unknown {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { dtypes } from '../../../src/base/dtype.js';
 import * as kn from '../../../src/index.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
 import { FakeBackend } from '../../support/fake-device.js';
@@ -94,6 +95,35 @@ test('a condition that the data decides is waited for, and what follows waits be
   assert.deepEqual((await next.cpu()).tolist(), expected.add(x).mul(2).tolist());
   assert.deepEqual((await twice.cpu()).tolist(), halving(expected.add(x).mul(2)).tolist());
   assert.deepEqual((await halved.cpu()).tolist(), expected.tolist());
+});
+
+test('counts that the host has given are not read back for what it computes of them', async () => {
+  const holding = new FakeBackend('holds int64', { dtypes: dtypes.filter((each) => each !== 'float64') }); // prettier-ignore
+  registerDevice(holding);
+  const training = (device: string): (() => kn.NDArray) & { readonly counts: () => kn.NDArray } => {
+    const count = kn.array([0n, 4n], { dtype: 'int64' }).to(device);
+    const x = kn.ones([2, 3]).to(device);
+    const step = kn.hybridize((given: kn.NDArray) => {
+      count.assign(count.add(1n));
+      return given.mul(kn.pow(0.5, count.astype('float64')).astype('float32').expandDims(1));
+    });
+    return Object.assign(() => step(x), { counts: () => count });
+  };
+  const [there, here] = [training('holds int64'), training('cpu')];
+  for (let k = 0; k < 4; k++) {
+    const before = holding.reads;
+    const made = there();
+    assert.equal(holding.reads, before);
+    assert.deepEqual((await made.cpu()).tolist(), here().tolist());
+  }
+  assert.deepEqual((await there.counts().cpu()).tolist(), [4n, 8n]);
+  // The device changes them: what the host knew of them is no longer so.
+  const doubled = there.counts();
+  doubled.assign(doubled.mul(2n));
+  assert.deepEqual(
+    (await there().cpu()).tolist(),
+    [1 / 2 ** 9, 1 / 2 ** 17].map((x) => [x, x, x]),
+  );
 });
 
 test('loops with a part that the device lacks run it on the CPU, and the rest on the device', async () => {

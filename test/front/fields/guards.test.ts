@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { noteFields } from '../../../src/front/core/capture.js';
 import * as kn from '../../../src/index.js';
 import { collectGarbage } from '../../support/garbage.js';
 import { refuses } from '../support.js';
@@ -329,4 +330,15 @@ test('a block that takes the place of one like it is guarded in its turn', () =>
   assert.equal(f(one()).item(), 2);
   net.k = 5;
   assert.equal(f(one()).item(), 5, 'another trace, no refusal');
+});
+
+test('fields that eager code notes guard no graph', () => {
+  const holder = { k: 2 };
+  const f = kn.hybridize((x: kn.NDArray) => x.mul(3));
+  noteFields(holder);
+  assert.equal(f(one()).item(), 3);
+  holder.k = 5;
+  noteFields(holder);
+  assert.equal(f(one()).item(), 3);
+  assert.equal(f.explain().traces.length, 1);
 });

@@ -2,13 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { graphText } from '../../../src/front/graphs/graph-text.js';
 import * as kn from '../../../src/index.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
-import type { Program } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/formats/text.js';
 import { operator } from '../../../src/ops/declare/declare.js';
-import { registry } from '../../../src/ops/registry.js';
-
-const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));
+import { parse } from '../../support/program-texts.js';
 
 test('types, source lines, and the group of every operator', () => {
   const text = graphText(
@@ -94,13 +90,13 @@ test('a graph that cannot be compiled says why instead', () => {
     lowering: { kind: 'kernel', kernel: () => ({ kind: 'block', body: [] }) },
     samples: [],
   }).declaration;
-  const program = parseProgram(
+  const program = parse(
     `program {
       input x: float32[3]
       %0 = positiveOnes(x): float32[count_0]
       output y = %0
     }`,
-    (name) => (name === 'positiveOnes' ? positive : registry.get(name)),
+    [positive],
   );
   const text = graphText(program);
   assert.ok(text.startsWith(printProgram(program)));

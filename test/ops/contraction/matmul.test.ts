@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DType } from '../../../src/base/dtype.js';
 import { ShapeError } from '../../../src/base/errors.js';
+import * as kn from '../../../src/index.js';
 import { cast, cos, flip, gather, matmul, mul, tan } from '../../../src/ops/index.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
@@ -195,3 +196,40 @@ test('what follows a product may take wider numbers than the product', () => {
   ];
   results.forEach((result, k) => assertClose(elementsOf(result).map(Number), expected[k], 1e-6));
 });
+
+test('gradients where only the data says that the inner extents are equal', () => {
+  const y = [[1, 2, 0], [3, 4, 1], [5, 6, 2], [7, 8, 3]]; // prettier-ignore
+  const [p, q] = [[1, 0, 1, 0], [0, 1, 1, 0]]; // prettier-ignore
+  const chosen = [y[1], y[2]].flat();
+  const turned = [0, 1, 2].flatMap((j) => [y[1][j], y[2][j]]);
+  for (const x of [[[1, 2, 3, 4], [5, 6, 7, 8]], [1, 2, 3, 4]]) { // prettier-ignore
+    const rows = x.flat().length / 4;
+    // The columns of x that p chooses, as rows of two.
+    const left = x.flat().filter((_, at) => p[at % 4] === 1);
+    const product = naive(left, [rows, 2], chosen, [2, 3]).data;
+    const head = product.map((each) => 2 * each);
+    const byLeft = naive(head, [rows, 3], turned, [3, 2]).data;
+    const leftTurned = [0, 1].flatMap((k) => Array.from({ length: rows }, (_, i) => left[2 * i + k]));
+    const byRight = naive(leftTurned, [2, rows], head, [rows, 3]).data;
+    const expected = {
+      sum: product.reduce((sum, each) => sum + each * each, 0),
+      x: Array.from({ length: 4 * rows }, (_, at) => (at % 2 === 0 ? byLeft[at / 2] : 0)),
+      y: [0, 0, 0, ...byRight, 0, 0, 0],
+    };
+    const loss = (a: kn.NDArray, b: kn.NDArray, left: kn.NDArray, right: kn.NDArray): kn.NDArray => {
+      const r = kn.matmul(kn.moveaxis(kn.booleanMask(kn.moveaxis(a, -1, 0), left), 0, -1), kn.booleanMask(b, right));
+      return r.mul(r).sum();
+    };
+    for (const f of [loss, kn.hybridize(loss)]) {
+      const [a, b] = [kn.array(x), kn.array(y)];
+      a.attachGrad();
+      b.attachGrad();
+      const sum = kn.autograd.record(() => f(a, b, kn.array(p).greater(0), kn.array(q).greater(0)));
+      sum.backward();
+      assert.deepEqual(
+        { sum: sum.item(), x: [...a.grad!.dataSync()], y: [...b.grad!.dataSync()] },
+        expected,
+      );
+    }
+  }
+}); // prettier-ignore

@@ -2,17 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { symbol } from '../../../src/base/dim/index.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
 import { Program } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/formats/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import * as ops from '../../../src/ops/index.js';
-import { registry } from '../../../src/ops/registry.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
 import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { floats } from '../../support/programs.js';
-
-const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));
+import { parse } from '../../support/program-texts.js';
 
 /** The program after all passes, as text without its sources. */
 const compiled = (text: string): string => {

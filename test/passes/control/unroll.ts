@@ -127,7 +127,7 @@ function runCall(node: CallNode, operands: readonly Both[], into: Program): read
       let count = 0;
       for (; count < most; count++) {
         const given = [...loop.states, ...operands.slice(states)];
-        if (!truth(walk(node.regions[0], given, into)[0])) break;
+        if (!truth(walk(node.regions[0], given, into, sizesPassedBy(node))[0])) break;
         loop.step(given);
       }
       const iterations = {
@@ -149,12 +149,14 @@ function runCall(node: CallNode, operands: readonly Both[], into: Program): read
 class Loop {
   states: readonly Both[];
   readonly #body: Program;
+  readonly #sizes: readonly Dim[];
   readonly #rows: Both[][];
   readonly #types: CallNode['types'];
   readonly #into: Program;
 
   constructor(node: CallNode, states: number, first: readonly Both[], into: Program) {
     this.#body = node.regions.at(-1)!;
+    this.#sizes = sizesPassedBy(node);
     this.#types = node.types;
     this.#into = into;
     this.states = first;
@@ -162,7 +164,7 @@ class Loop {
   }
 
   step(operands: readonly Both[]): void {
-    const made = walk(this.#body, operands, this.#into);
+    const made = walk(this.#body, operands, this.#into, this.#sizes);
     this.#rows.forEach((rows, k) => rows.push(made[k]));
     this.states = made.slice(this.#rows.length);
   }

@@ -1,6 +1,7 @@
 import { test } from 'node:test';
 import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
-import { agree, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 const recurrent = `program {
   input x: float32[t, b, 3]

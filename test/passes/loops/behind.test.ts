@@ -1,6 +1,7 @@
 import { test } from 'node:test';
 import { sinkRowWork } from '../../../src/passes/loops/behind.js';
-import { agree, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 const projected = (size: number): string => `program {
   input x: float32[t, 2, 4]

@@ -1,6 +1,7 @@
 import { test } from 'node:test';
 import { canonicalLoops } from '../../../src/passes/loops/canonical.js';
-import { agree, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 test('a state that is passed through, and captures of one array, become one capture', () => {
   turns(

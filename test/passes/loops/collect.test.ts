@@ -1,7 +1,8 @@
 import { test } from 'node:test';
 import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
 import { sinkSums } from '../../../src/passes/loops/collect.js';
-import { agree, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 import { operand } from '../../support/programs.js';
 
 /** A backward loop: the gradient of a weight, that of a bias, and what is carried back. */

@@ -1,6 +1,7 @@
 import { test } from 'node:test';
 import { hoistFromLoops } from '../../../src/passes/loops/hoist.js';
-import { agree, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 const text = `program {
   input x: float32[n, 2]

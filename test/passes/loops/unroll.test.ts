@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verify } from '../../../src/ir/verify.js';
 import { unrollLoops } from '../../../src/passes/loops/unroll.js';
-import { agree, counts, inputsOf, leaves, parse, turns } from './support.js';
+import { agree, counts, inputsOf } from './support.js';
+import { leaves, parse, turns } from '../../support/program-texts.js';
 
 const loop = (length: string, reverse: boolean): string => `program {
   input x: float32[${length}, 3]

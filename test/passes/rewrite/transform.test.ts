@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim/index.js';
 import { InternalError } from '../../../src/base/errors.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
-import type { Operator } from '../../../src/ir/operator.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/formats/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import { operator, type OperatorFunction } from '../../../src/ops/declare/declare.js';
-import { add, mul, neg, square } from '../../../src/ops/elementwise/arithmetic.js';
-import { sum } from '../../../src/ops/reduction/sum.js';
+import { add, neg, square } from '../../../src/ops/elementwise/arithmetic.js';
 import type { AttributeSchema } from '../../../src/base/attributes/schema.js';
 import type { Lowering } from '../../../src/ops/declare/lowering.js';
 import type { Unary } from '../../../src/ops/signatures.js';
@@ -20,6 +17,7 @@ import { foldConstants } from '../../../src/passes/simplify/fold.js';
 import { inline } from '../../../src/passes/rewrite/inline.js';
 import { passes, type PassReport, runPipeline } from '../../../src/passes/pipeline.js';
 import { throughRegions, transform } from '../../../src/passes/rewrite/transform.js';
+import * as texts from '../../support/program-texts.js';
 
 /** `square(x) + x`, by way of `doubly` inside. */
 const deeply: OperatorFunction<Unary> = operator({
@@ -70,20 +68,10 @@ const selected: OperatorFunction<Unary> = selecting('selected', {
   decompose: ({ inputs: [x] }) => [select(x)],
 });
 
-const known = new Map<string, Operator>(
-  [add, mul, neg, square, sum, call, deeply, doubly, endless, select, selected].map((f) => [
-    f.declaration.name,
-    f.declaration,
-  ]),
-);
-const parse = (text: string): Program => parseProgram(text, (name) => known.get(name));
-
-/** Runs a pass on text, verifies the result, and compares it with text. */
-function turns(pass: (program: Program) => Program, before: string, after: string): void {
-  const result = pass(parse(before));
-  verify(result);
-  assert.equal(printProgram(result), printProgram(parse(after)));
-}
+const own = [deeply, doubly, endless, select, selected].map(({ declaration }) => declaration);
+const parse = (text: string): Program => texts.parse(text, own);
+const turns = (pass: (program: Program) => Program, before: string, after: string): void =>
+  texts.turns(pass, before, after, own);
 
 test('decompose expands to the end and keeps sources', () => {
   turns(

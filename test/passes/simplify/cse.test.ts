@@ -2,16 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundsOf } from '../../../src/base/dim/index.js';
 import { bytesOf, viewOf } from '../../../src/base/dtype.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import { booleanMask, broadcastTo, cond, exp, extents, greater } from '../../../src/ops/index.js';
-import { registry } from '../../../src/ops/registry.js';
 import { add } from '../../../src/ops/elementwise/arithmetic.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
 import { eliminateCommonSubexpressions } from '../../../src/passes/simplify/cse.js';
 import { eliminateDeadCode } from '../../../src/passes/rewrite/dce.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
+import { parse } from '../../support/program-texts.js';
 
 const vector = { dtype: 'float32', shape: [3] } as const;
 
@@ -143,7 +142,7 @@ test('a call stays that decides a size which something live speaks of', () => {
 });
 
 test('equal calls whose sizes have other bounds stay apart: code behind them relies on the bounds', () => {
-  const program = parseProgram(
+  const program = parse(
     `program {
   dim 0 <= few <= 2
   dim 0 <= fewer <= 2
@@ -168,7 +167,6 @@ test('equal calls whose sizes have other bounds stay apart: code behind them rel
   output e = %9
 }
 `,
-    (name) => registry.get(name),
   );
   const after = eliminateCommonSubexpressions(program);
   verify(after);

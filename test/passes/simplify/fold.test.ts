@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundsOf } from '../../../src/base/dim/index.js';
 import { ShapeError } from '../../../src/base/errors.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
 import type { Program } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
-import { registry } from '../../../src/ops/registry.js';
 import type { Evaluate } from '../../../src/passes/rewrite/pass.js';
 import { foldConstants } from '../../../src/passes/simplify/fold.js';
 import { partition } from '../../../src/passes/host/partition.js';
@@ -13,8 +11,7 @@ import { passes, runPipeline } from '../../../src/passes/pipeline.js';
 import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
 import { elementsOf, floats } from '../../support/programs.js';
-
-const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));
+import { parse } from '../../support/program-texts.js';
 
 function operators(program: Program): string[] {
   return [...program.graph.nodes()].flatMap((id) => {

@@ -2,12 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decompose } from '../../../src/passes/simplify/decompose.js';
 import { simplify } from '../../../src/passes/simplify/simplify.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
-import type { Program } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/formats/text.js';
-import { registry } from '../../../src/ops/registry.js';
 import { caseProgram, operatorLaws } from './cases.js';
 import { expressionOf } from './expression.js';
+import { parse } from '../../support/program-texts.js';
 
 /*
  * Before and after: what the case of every law says, and what the pass makes of it. Each row can be
@@ -218,8 +216,6 @@ test('chains of conversions become one, or none', () => {
     }
   }
 });
-
-const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));
 
 test('laws feed each other within one walk, keep sources, and reach into regions', () => {
   const simplified = simplify(

@@ -2,12 +2,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { installDebugging, parseFlags } from '../../../src/base/flags.js';
-import { parseProgram } from '../../../src/ir/formats/parse.js';
-import { registry } from '../../../src/ops/registry.js';
 import { passes } from '../../../src/passes/pipeline.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
-
-const parse = (text: string) => parseProgram(text, (name) => registry.get(name));
+import { parse } from '../../support/program-texts.js';
 
 /** exp(x) + exp(x), times one, of known sizes. */
 const text = `program {

@@ -20,8 +20,8 @@ const narrowBytes = 2 ** 22;
 const length = 2 ** 18;
 const vector = { dtype: 'float32', shape: [length] } as const;
 
-const growingDevice = (maximumBytes: number = 2 ** 26): Device =>
-  new Device({ addressing: 'i32, then i64', narrowBytes, maximumBytes });
+const growingDevice = (maximumBytes: number = 2 ** 26, threads: number = 1): Device =>
+  new Device({ addressing: 'i32, then i64', narrowBytes, maximumBytes, threads, grain: 1 });
 
 /** Whole numbers, so that sums are exact. */
 const ramp = (from: number): number[] => Array.from({ length }, (_, i) => (from + i) % 97);
@@ -162,11 +162,20 @@ test(
   },
 );
 
-test('a memory that was replaced is not kept by the code that ran on it', options, async () => {
-  const device = growingDevice();
+/** Runs until a worker has taken part. */
+async function meet(device: Device, run: () => unknown): Promise<void> {
+  while (device.pool.joins === 0) {
+    run();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const notKept = async (threads: number): Promise<void> => {
+  const device = growingDevice(2 ** 26, threads);
   const bump = bumped(device);
   const inputs = [floats([length], ramp(0)), floats([length], ramp(1))];
   bump.run(inputs);
+  if (threads > 1) await meet(device, () => bump.run(inputs));
   const before = new WeakRef(device.memory);
   const kept = Array.from({ length: 6 }, () => {
     const operand = floats([length], ramp(2));
@@ -183,4 +192,10 @@ test('a memory that was replaced is not kept by the code that ran on it', option
     ramp(0).map((value, i) => value + 2 * second[i]),
   );
   assert.equal(kept.length, 6);
-});
+  if (threads > 1) await device.pool.close();
+};
+
+for (const threads of [1, 2]) {
+  const name = `a memory that was replaced is not kept by the code that ran on it, on ${threads} threads`;
+  test(name, options, () => notKept(threads));
+}

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { browse, findBrowser } from '../../support/browser.js';
+import { bodyOf, browse, findBrowser, isolation } from '../../support/browser.js';
 import { corpus } from './corpus.js';
 import type { Found } from './page.js';
 
 /** Where this test was compiled to, from which pages load modules one by one. */
 const compiled = fileURLToPath(new URL('../../../', import.meta.url));
-
-const isolation = {
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-embedder-policy': 'require-corp',
-};
 
 /** The pages in order, with their headers. */
 const pages: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -48,11 +42,9 @@ async function serve(): Promise<{
       void response.writeHead(200, { 'content-type': type, ...headers }).end(body);
     if (Object.hasOwn(pages, url)) answer('text/html', html, pages[url]);
     else if (url.startsWith('/done/')) {
-      const parts: Buffer[] = [];
-      request.on('data', (part: Buffer) => parts.push(part));
-      request.on('end', () => {
+      void bodyOf(request).then((body) => {
         const path = url.slice('/done'.length);
-        const one = JSON.parse(Buffer.concat(parts).toString()) as Found;
+        const one = JSON.parse(body) as Found;
         found.set(path, one);
         answer('text/plain', paths[paths.indexOf(path) + 1] ?? '');
         if (found.size === paths.length || one.stack !== undefined) settle(found);
@@ -73,10 +65,9 @@ test(
     const browser = findBrowser();
     if (browser === undefined)
       return context.skip('there is no browser here; KAON_BROWSER names one');
-    const folder = mkdtempSync(join(tmpdir(), 'kaon-browser-'));
     const { server, url, done } = await serve();
     try {
-      const found = await browse(browser, url, folder, done);
+      const found = await browse(browser, url, done);
       for (const [path, { wrong, stack }] of found) {
         assert.equal(stack, undefined, path);
         assert.deepEqual(wrong, [], path);
@@ -90,7 +81,6 @@ test(
       assert.match(strict.note!, /programs run on one thread/);
     } finally {
       server.close();
-      rmSync(folder, { recursive: true, force: true });
     }
   },
 );

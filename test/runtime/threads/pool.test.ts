@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, describe, it } from 'node:test';
 import { DeviceError } from '../../../src/base/errors.js';
-import { supportsRelaxed } from '../../../src/codegen/wasm/index.js';
+import { supportsMemory64, supportsRelaxed } from '../../../src/codegen/wasm/index.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import { Device } from '../../../src/runtime/memory/device.js';
 import type { Executable, Operand } from '../../../src/runtime/execution/executable.js';
@@ -78,6 +78,63 @@ describe('programs on several threads', () => {
   }
 });
 
+describe('threads in memory of 64-bit addresses', () => {
+  const skip = !supportsMemory64({ shared: true }) && 'this engine shares no memory64';
+
+  it('give the same bits, with everything beyond the first 4 GiB', { skip }, async () => {
+    const single = new Device();
+    const device = new Device({ threads: 3, grain, addressing: 'i64' });
+    // Pages that nobody writes cost nothing.
+    device.take(2 ** 32);
+    try {
+      for (const { name, program: of, operands } of corpus) {
+        const alone = compile(of, { device: single, tier: 'wasm' });
+        const together = compile(of, { device, tier: 'wasm' });
+        await warm(device, together, operands.at(-1)!);
+        for (const list of operands)
+          assert.deepEqual(bytesOf(together.run(list)), bytesOf(alone.run(list)), name);
+      }
+      assert.equal(device.addresses, 'i64');
+      assert.ok(device.pool.joins > 0);
+      assert.ok(device.pool.meetingAddress >= 2 ** 32);
+      assert.deepEqual(device.pool.notes, []);
+    } finally {
+      await device.pool.close();
+    }
+  });
+
+  it('go on in a memory that takes the place of theirs', { skip }, async () => {
+    const device = new Device({
+      threads: 2,
+      grain,
+      addressing: 'i32, then i64',
+      narrowBytes: 2 ** 22,
+      maximumBytes: 2 ** 26,
+    });
+    const executable = compile(chain, { device, tier: 'wasm' });
+    const expected = bytesOf(executable.run(inputs));
+    const { pool } = device;
+    await join(device, executable, inputs);
+    const held = device.take(2 ** 20);
+    const elements = (): Float32Array => device.view('float32', held, 2) as Float32Array;
+    elements().set([1.5, -2]);
+    device.take(2 ** 23);
+    assert.equal(device.addresses, 'i64');
+    assert.ok(device.isShared);
+    assert.deepEqual([...elements()], [1.5, -2]);
+    assert.notEqual(device.pool, pool);
+    assert.equal(pool.ready, 0, 'the workers of the old memory have ended');
+    try {
+      assert.deepEqual(bytesOf(executable.run(inputs)), expected);
+      await join(device, executable, inputs);
+      assert.deepEqual(bytesOf(executable.run(inputs)), expected);
+      assert.deepEqual(device.pool.notes, []);
+    } finally {
+      await device.pool.close();
+    }
+  });
+});
+
 describe('a pool', () => {
   it('runs ten thousand jobs in a row', async () => {
     const device = new Device({ threads: 2, grain });
@@ -121,7 +178,7 @@ describe('a pool', () => {
         (code) => new WebAssembly.Module(Uint8Array.from(mainOf(code))),
       );
       const call = (module: WebAssembly.Module): ((table: number) => void) => {
-        const recipe: EntryRecipe = { kind: 'wasm', module };
+        const recipe: EntryRecipe = { kind: 'wasm', module, addresses: 'i32' };
         const run = pool.entry(recipe, () => {}, 2);
         return (table) => run(table, 1000);
       };

@@ -5,7 +5,7 @@ import type { BindingPattern, Shader } from '../../../src/codegen/wgsl/shader.js
 import * as e from '../../../src/loop/language/build.js';
 import type { Kernel } from '../../../src/loop/language/nodes.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
-import { byDefinition } from '../../../src/ops/declare/kernels.js';
+import { byDefinition } from '../../../src/kernels/definitions.js';
 import { openGpu } from '../../../src/runtime/webgpu/adapter.js';
 import { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
 import type { GpuEncoder } from '../../../src/runtime/webgpu/encoder.js';
@@ -275,5 +275,31 @@ testBackend(
       await backend.read(to),
       floats(4, (k) => k + 1),
     );
+  },
+);
+
+test(
+  'a worker that dies while somebody sleeps until its answer is a lost device',
+  { skip },
+  async () => {
+    const gpus = [await GpuWorker.open(), await GpuWorker.open()];
+    const [dying] = gpus;
+    const backend = new WebGpuBackend(gpus.shift()!, {
+      target: byDefinition(wasmTarget),
+      print: affine,
+      reopen: async () => gpus.shift()!,
+    });
+    opened.push(backend);
+    const buffer = backend.allocate('float32', 4);
+    backend.write(buffer, floats(4, (k) => k)); // prettier-ignore
+    assert.deepEqual(await backend.read(buffer), floats(4, (k) => k)); // prettier-ignore
+    dying.kill();
+    // Nothing of this thread hears of it before the read sleeps.
+    assert.throws(() => backend.read(buffer), (error) => error instanceof DeviceError && /was lost/.test(error.message)); // prettier-ignore
+    assert.throws(() => backend.allocate('float32', 4), DeviceError);
+    await backend.synchronize();
+    assert.throws(() => backend.read(buffer), /lost with the device/);
+    backend.write(buffer, floats(4, (k) => -k)); // prettier-ignore
+    assert.deepEqual(await backend.read(buffer), floats(4, (k) => -k)); // prettier-ignore
   },
 );

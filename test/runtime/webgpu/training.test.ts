@@ -17,8 +17,11 @@ after(() => {
   if (typeof gpu !== 'string') gpu.close();
 });
 
-async function open(memoryBudget?: number): Promise<WebGpuBackend> {
-  const backend = await setUpWebGpu(memoryBudget === undefined ? {} : { memoryBudget });
+async function open(memoryBudget?: number, worker = false): Promise<WebGpuBackend> {
+  const backend = await setUpWebGpu({
+    worker,
+    ...(memoryBudget !== undefined && { memoryBudget }),
+  });
   registerDevice(backend);
   opened.push(backend);
   return backend;
@@ -64,21 +67,24 @@ test('a perceptron learns on a GPU what it learns on the CPU', { skip }, async (
   }
 });
 
-test('a captured step is few dispatches and reads nothing back', { skip }, async () => {
-  const backend = await open();
-  const { step, x, target } = perceptron('webgpu');
-  for (let k = 0; k < 5; k++) step(x, target);
-  await backend.synchronize();
-  const before = { ...backend.counts };
-  for (let k = 0; k < 10; k++) step(x, target);
-  await backend.synchronize();
-  const { dispatches, submits, reads, bytesWritten } = backend.counts;
-  assert.ok(dispatches - before.dispatches <= 10 * 20);
-  assert.ok(submits - before.submits <= Math.ceil((dispatches - before.dispatches) / 32) + 1);
-  assert.equal(reads - before.reads, 0);
-  // The number of the step and little else.
-  assert.ok(bytesWritten - before.bytesWritten <= 10 * 64);
-});
+for (const worker of [false, true]) {
+  const place = worker ? 'in a worker' : 'in this thread';
+  test(`a captured step is few dispatches and reads nothing back, ${place}`, { skip }, async () => {
+    const backend = await open(undefined, worker);
+    const { step, x, target } = perceptron('webgpu');
+    for (let k = 0; k < 5; k++) step(x, target);
+    await backend.synchronize();
+    const before = { ...backend.counts };
+    for (let k = 0; k < 10; k++) step(x, target);
+    await backend.synchronize();
+    const { dispatches, submits, reads, bytesWritten } = backend.counts;
+    assert.ok(dispatches - before.dispatches <= 10 * 20);
+    assert.ok(submits - before.submits <= Math.ceil((dispatches - before.dispatches) / 32) + 1);
+    assert.equal(reads - before.reads, 0);
+    // The number of the step and little else.
+    assert.ok(bytesWritten - before.bytesWritten <= 10 * 64);
+  });
+}
 
 test(
   'a step of an LSTM is few dispatches an iteration and reads nothing back',

@@ -32,12 +32,12 @@ export function writeControl(
     case 'branch':
       return writeBranches(onnx, call, write, sizes);
     case 'while':
-      return writeWhile(onnx, lowering.loop(call.attributes), call, write);
+      return writeWhile(onnx, lowering.loop(call.attributes), call, write, sizes);
     case 'foreach': {
       const form = lowering.loop(call.attributes);
       const isNeverEmpty = boundsOf(call.inputTypes[0].shape[0]).min > 0;
       const writeLoop = isNeverEmpty && !form.counted ? writeScan : writeRows;
-      return writeLoop(onnx, form, call, write);
+      return writeLoop(onnx, form, call, write, sizes);
     }
   }
 }
@@ -75,7 +75,12 @@ interface Rows {
   readonly scope: Sizes;
 }
 
-function rowsOf(onnx: GraphWriter, { data, states, counted }: ForeachForm, call: OnnxCall): Rows {
+function rowsOf(
+  onnx: GraphWriter,
+  { data, states, counted }: ForeachForm,
+  call: OnnxCall,
+  sizes: readonly Dim[],
+): Rows {
   const end = call.inputs.length - Number(counted);
   const rowTypes = call.inputTypes.slice(0, data).map(withoutFirst);
   const [region] = call.regions;
@@ -87,7 +92,7 @@ function rowsOf(onnx: GraphWriter, { data, states, counted }: ForeachForm, call:
     captures: call.inputs.slice(data + states, end),
     stackTypes: call.outputTypes.slice(0, call.outputTypes.length - states),
     region,
-    scope: scopeOf(onnx, region, [...rowTypes, ...call.inputTypes.slice(data, end)]),
+    scope: scopeOf(onnx, region, [...rowTypes, ...call.inputTypes.slice(data, end)], sizes),
   };
 }
 
@@ -96,8 +101,9 @@ function writeScan(
   form: ForeachForm,
   call: OnnxCall,
   write: WriteRegion,
+  sizes: readonly Dim[],
 ): readonly OnnxValue[] {
-  const { data, rowTypes, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call); // prettier-ignore
+  const { data, rowTypes, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call, sizes); // prettier-ignore
   const body = onnx.subgraph('body', () => {
     const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
     const rows = rowTypes.map(({ dtype }) => onnx.fresh('row', dtype));
@@ -131,8 +137,9 @@ function writeRows(
   form: ForeachForm,
   call: OnnxCall,
   write: WriteRegion,
+  sizes: readonly Dim[],
 ): readonly OnnxValue[] {
-  const { data, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call);
+  const { data, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call, sizes); // prettier-ignore
   const [length] = call.inputTypes[0].shape;
   const count = form.counted ? onnx.cast(call.inputs.at(-1)!, 'int64') : onnx.size(length);
   const last = form.reverse ? onnx.node('Sub', [count, onnx.scalar('int64', 1)]) : null;
@@ -169,6 +176,7 @@ function writeWhile(
   form: WhileForm,
   call: OnnxCall,
   write: WriteRegion,
+  sizes: readonly Dim[],
 ): readonly OnnxValue[] {
   const { states, limit, padded: isPadded } = form;
   const [condition, region] = call.regions;
@@ -180,7 +188,7 @@ function writeWhile(
     const [goesOn] = write(onnx, condition, [...now, ...captures], scope);
     return scalarOf(onnx, goesOn, condition.outputs[0].value.type);
   };
-  const scopes = [condition, condition, region].map((each) => scopeOf(onnx, each, call.inputTypes));
+  const scopes = [condition, condition, region].map((each) => scopeOf(onnx, each, call.inputTypes, sizes)); // prettier-ignore
   const start = goes(first, scopes[0]);
   const body = onnx.subgraph('body', () => {
     const at = onnx.fresh('iteration', 'int64');
@@ -290,7 +298,7 @@ function scopeOf(
   onnx: GraphWriter,
   region: Program,
   operands: readonly TensorType[],
-  sizes: readonly Dim[] = [],
+  sizes: readonly Dim[],
 ): Sizes {
   const scope = new Sizes(onnx.scope);
   const dims = bindProgram<Dim>(region, operands, sizes);

@@ -46,10 +46,8 @@ function labels(node: ImportedNode): Value {
   const known = row(node, keys.numbers, keys.dtype);
   const found = row(node, [...values.numbers, otherwise], values.dtype);
   const column = ops.expandDims(ops.cast(x, keys.dtype), -1);
-  const isNaN =
-    keys.dtype === 'float32' ? ops.logicalAnd(ops.isNaN(column), ops.isNaN(known)) : null;
-  const same = ops.equal(column, known);
-  const matches = isNaN === null ? same : ops.logicalOr(same, isNaN);
+  const areNaN = ops.logicalAnd(ops.isNaN(column), ops.isNaN(known));
+  const matches = ops.logicalOr(ops.equal(column, known), areNaN);
   const last = ops.fullLike(matches, 1, { shape: [...x.type.shape, 1] });
   const place = ops.argmax(ops.cast(ops.concat([matches, last], -1), 'int32'), -1);
   return ops.take(found, place, { axis: 0, mode: 'clip' });

@@ -140,22 +140,15 @@ function integerConvolution(node: ImportedNode, x: Value, w: Value): Value {
   return ops.cast(convolved(node, ops.cast(x, 'float64'), ops.cast(w, 'float64')), 'int32');
 }
 
-function ofFilters(zero: Value, axes: number): Value {
-  return zero.type.shape.length === 1 && zero.type.shape[0] !== 1
-    ? perChannel(zero, axes + 1)
-    : ops.reshape(zero, []);
-}
-
 function quantizedConvolution(node: ImportedNode): TensorOperand {
   const axes = node.rank(0) - 2;
   const x = centered(node.value(0), node.value(2), (zero) => ops.reshape(zero, []));
-  const w = centered(node.value(3), node.value(5), (zero) => ofFilters(zero, axes));
+  const w = centered(node.value(3), node.value(5), (zero) => perChannel(zero, axes + 1));
   const plain = integerConvolution(node, x, w);
   const bias = node.optional(8);
   const result = bias === null ? plain : ops.add(plain, perChannel(bias, axes));
-  const weightScale = node.value(4);
-  const perFilter = weightScale.type.shape[0] === 1 || weightScale.type.shape.length === 0 ? ops.reshape(weightScale, []) : perChannel(weightScale, axes); // prettier-ignore
-  return requantized(node, result, ops.mul(ops.reshape(node.value(1), []), perFilter), 6);
+  const scale = ops.mul(ops.reshape(node.value(1), []), perChannel(node.value(4), axes));
+  return requantized(node, result, scale, 6);
 }
 
 export const quantized: ImportRules = {
@@ -167,7 +160,7 @@ export const quantized: ImportRules = {
   ConvInteger: rule((node) => {
     const axes = node.rank(0) - 2;
     const x = centered(node.value(0), node.optional(2), (zero) => ops.reshape(zero, []));
-    const w = centered(node.value(1), node.optional(3), (zero) => ofFilters(zero, axes));
+    const w = centered(node.value(1), node.optional(3), (zero) => perChannel(zero, axes + 1));
     return integerConvolution(node, x, w);
   }),
   QLinearConv: rule(quantizedConvolution),

@@ -132,7 +132,6 @@ function scattered(
   const batch = dimensionsOf(numbers, 'input_batching_dims');
   const batchInIndices = dimensionsOf(numbers, 'scatter_indices_batching_dims');
   const map = dimensionsOf(numbers, 'scatter_dims_to_operand_dims');
-  const [vector] = dimensionsOf(numbers, 'index_vector_dim');
   const free = upTo(x.shape.length).filter((axis) => !inserted.includes(axis) && !batch.includes(axis)); // prettier-ignore
   const data = x.data.slice();
   const result = { ...x, data };
@@ -141,8 +140,8 @@ function scattered(
     const target = x.shape.map((_, axis) => {
       if (batch.includes(axis)) return outer[batchInIndices[batch.indexOf(axis)]];
       if (free.includes(axis)) return index[windows[free.indexOf(axis)]];
-      const at = vector === indices.shape.length ? outer : [...outer, map.indexOf(axis)];
-      return Number(tensorElement(indices, at));
+      // Index vectors lie along the last axis; without one there is one index for each place.
+      return Number(tensorElement(indices, [...outer, map.indexOf(axis)]));
     });
     if (target.some((i, axis) => i < 0 || i >= x.shape[axis])) return;
     const place = positionOf(x.shape, target);

@@ -1,0 +1,229 @@
+import type { Dim } from '../../base/dim/index.js';
+import { graphDirective } from '../../base/directive.js';
+import { TraceError } from '../../base/errors.js';
+import { array } from '../arrays/creation.js';
+import { whileLoop } from '../control/index.js';
+import type { NDArray } from '../core/ndarray.js';
+import { codeOf, isCapturedTest, predicateOf, returnEntry, truth } from './choose.js';
+import {
+  codesOf,
+  type Completion,
+  completionOf,
+  normal,
+  returnedBy,
+  without,
+} from './completion.js';
+import { EarlierRowStates } from './lists/earlier-rows.js';
+import { addPushed } from './lists/row-list.js';
+import { LoopRows } from './lists/rows.js';
+import { Tracking } from './tracking.js';
+import { decided, isDecided } from './values/path.js';
+import {
+  type PackedLayout,
+  pack,
+  packLike,
+  placeholders,
+  Retrace,
+  unpack,
+  type Wanted,
+} from './values/values.js';
+import { assignVariables, entriesOf, saveVariables, type Variables } from './values/variables.js';
+
+/** The state of a loop after an iteration: its next test, and how the iteration ended. */
+export interface Going {
+  /** A host value, or an array that decides. */
+  readonly test: unknown;
+  readonly completion: Completion;
+  /** True if the iteration may have ended by the loop's own `break`. */
+  readonly mayBreak: boolean;
+}
+
+/** Facts about a loop that tracing its body finds out, for another time. */
+export interface KnownLoop {
+  /** The codes of the ends of iterations that lead out of the loop. */
+  readonly codes: Set<number>;
+  returned: readonly PackedLayout[] | null;
+  /** True if the loop may end by its test or its own `break`. */
+  mayEnd: boolean;
+  /** True where an iteration changes the limit of the loop's counter. */
+  isLimitChanged: boolean;
+}
+
+const knownLoops = new WeakMap<Wanted, KnownLoop>();
+
+/** The facts about a loop; at first the end that led to it, and whether it may end by itself. */
+export function knownLoop(wanted: Wanted, start: Completion, mayEnd: boolean): KnownLoop {
+  const known = knownLoops.get(wanted) ?? {
+    codes: new Set(codesOf(start)),
+    returned: null,
+    mayEnd,
+    isLimitChanged: false,
+  };
+  knownLoops.set(wanted, known);
+  return known;
+}
+
+/** The value of a test as an array. */
+export function asTest(value: unknown): NDArray {
+  if (isCapturedTest(value)) return predicateOf(value).reshape([]);
+  return array(truth(value), { dtype: 'bool' });
+}
+
+/** Iterations up to which the rows of a loop inside of another one are padded. */
+const mostPadded = 4096;
+
+/** The states of a captured loop: the end so far, what that returns, and the variables. */
+export class CapturedLoop {
+  readonly #variables: readonly Variables[];
+  readonly #wanted: Wanted;
+  readonly #known: KnownLoop;
+  readonly #saved: readonly ReturnType<typeof saveVariables>[];
+  readonly #layouts: readonly PackedLayout[];
+  readonly #initial: readonly NDArray[];
+  readonly #rows: LoopRows = new LoopRows();
+  readonly #earlier: EarlierRowStates;
+  readonly #most: number | null;
+  readonly #tracking: Tracking;
+
+  /** @param most Upper bound of the number of iterations; null where nothing tells one. */
+  constructor(
+    changed: readonly Variables[],
+    wanted: Wanted,
+    known: KnownLoop,
+    start: Completion,
+    most: Dim | null,
+  ) {
+    this.#tracking = Tracking.of(wanted);
+    const variables = [...changed, ...this.#tracking.variables];
+    this.#variables = variables;
+    this.#wanted = wanted;
+    this.#known = known;
+    this.#saved = variables.map(saveVariables);
+    const returned = returnedBy(start);
+    let values: readonly NDArray[] = [];
+    if (returned !== null) {
+      const packed = pack([returnEntry(returned.value)], wanted);
+      known.returned = packed.layouts;
+      values = packed.leaves;
+    } else if (known.returned !== null) values = placeholders(known.returned, { mayDiffer: false });
+    const packed = pack(variables.flatMap(entriesOf), wanted);
+    this.#layouts = packed.layouts;
+    for (const { what, structure, value } of packed.layouts) {
+      if (structure === null && value === undefined) throw withoutValue(what);
+    }
+    this.#most = typeof most === 'number' ? most : null;
+    this.#earlier = new EarlierRowStates(wanted, most);
+    this.#initial = [codeOf(start), ...values, ...packed.leaves, ...this.#earlier.initial];
+  }
+
+  get initial(): readonly NDArray[] {
+    return this.#initial;
+  }
+
+  run(test: NDArray, iteration: () => Going): Completion {
+    // Iterations of a loop around have to give as many rows each.
+    const padded = this.#most !== null && this.#most <= mostPadded && isDecided();
+    const [stacked, states, iterations] = whileLoop(
+      (goesOn: NDArray) => goesOn,
+      (_: NDArray, ...before: NDArray[]) => {
+        const going = this.iterate(before, iteration);
+        return [going.rows, [asTest(going.test), ...going.states]];
+      },
+      [test, ...this.#initial] as [NDArray, ...NDArray[]],
+      { maxIterations: this.#most, padded },
+    );
+    return this.leave(states.slice(1), stacked, padded ? iterations : null);
+  }
+
+  /** One iteration on the states of the one before. */
+  iterate(
+    before: readonly NDArray[],
+    iteration: () => Going,
+  ): { readonly test: unknown; readonly states: readonly NDArray[]; readonly rows: NDArray[] } {
+    this.#give(before);
+    const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
+    const objects = this.#tracking.onPath('iteration', this.#saved);
+    const rowStates = before.slice(before.length - this.#earlier.initial.length);
+    const given = this.#earlier.given(rowStates);
+    const { result, traced } = decided(iteration, dead, objects, given);
+    const { test, completion, mayBreak } = result;
+    this.#earlier.learn(traced);
+    const rows = [...this.#rows.outputs(traced.pushed)];
+    if (completion?.kind === 'dead') return { test, states: before, rows };
+    if (mayBreak) this.#known.mayEnd = true;
+    for (const code of codesOf(completion)) this.#known.codes.add(code);
+    const agreement = {
+      path: 'after an iteration of the loop',
+      other: 'before it',
+      mayDiffer: false,
+    };
+    const returned = returnedBy(completion);
+    let values: readonly NDArray[] = [];
+    if (returned !== null && this.#known.returned === null) {
+      this.#known.returned = pack([returnEntry(returned.value)], this.#wanted).layouts;
+      this.#wanted.set('the value that the loop returns', 'bool');
+      throw new Retrace();
+    } else if (returned !== null) {
+      values = packLike(
+        [returnEntry(returned.value)],
+        this.#known.returned!,
+        this.#wanted,
+        agreement,
+      );
+    } else if (this.#known.returned !== null) {
+      values = before.slice(1, 1 + this.#returnCount);
+    }
+    const entries = this.#variables.flatMap(entriesOf);
+    const own = packLike(entries, this.#layouts, this.#wanted, agreement);
+    const rowsAfter = this.#earlier.after(rowStates, traced.pushed);
+    return { test, states: [codeOf(completion), ...values, ...own, ...rowsAfter], rows };
+  }
+
+  get #returnCount(): number {
+    return this.#known.returned?.flatMap(({ types }) => types).length ?? 0;
+  }
+
+  #give(states: readonly NDArray[]): void {
+    const values = unpack(this.#layouts, states.slice(1 + this.#returnCount));
+    let at = 0;
+    this.#variables.forEach((each, i) => {
+      const next = at + each.merged.length;
+      assignVariables(each, this.#saved[i], values.slice(at, next));
+      at = next;
+    });
+  }
+
+  /** Gives the variables their last values, and lists the rows of all iterations. */
+  leave(
+    states: readonly NDArray[],
+    stacked: readonly NDArray[],
+    iterations: NDArray | null = null,
+  ): Completion {
+    this.#give(states);
+    addPushed(this.#rows.pushed(stacked, iterations));
+    const { codes } = this.#known;
+    const value = this.returnedIn(states);
+    // The loop may not run at all, or its last test may not hold: both are normal ends.
+    const ends = this.#known.mayEnd ? new Set([normal, ...codes]) : without(codes, normal);
+    return completionOf(ends.size === 0 ? new Set([normal]) : ends, states[0], value);
+  }
+
+  /** The value that the loop returns if the end among the states says so. */
+  returnedIn(states: readonly NDArray[]): { readonly value: unknown } | null {
+    const { returned } = this.#known;
+    if (returned === null) return null;
+    return { value: unpack(returned, states.slice(1, 1 + this.#returnCount))[0] };
+  }
+}
+
+function withoutValue(what: string): TraceError {
+  return new TraceError(
+    `${what} has no value where the loop does not run, and is used afterwards`,
+    {
+      op: graphDirective,
+      expected: 'a value on every path',
+      actual: 'undefined before the loop',
+      advice: 'give it a value before the loop',
+    },
+  );
+}

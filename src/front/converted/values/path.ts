@@ -1,0 +1,203 @@
+import { graphDirective } from '../../../base/directive.js';
+import { TraceError } from '../../../base/errors.js';
+import type { Capture } from '../../core/capture.js';
+import { mode } from '../../core/mode.js';
+import { guard, undecidable } from './host.js';
+import type { NDArray } from '../../core/ndarray.js';
+import { endsPath, noteThrown } from './throws.js';
+
+/* The path that is traced now: what may be done on it, and how it ends where a statement throws. */
+
+/** The number of branches and loops that arrays decide around the code that runs now. */
+let depth = 0;
+
+/** Rows along a first axis. */
+export interface Rows {
+  readonly rows: NDArray;
+  /** One bool a row: true if it was pushed. Null where all were. */
+  readonly flags: NDArray | null;
+}
+
+/** Rows by the list that they were pushed to. */
+export type PushedRows = ReadonlyMap<object, readonly Rows[]>;
+
+/** A use of a list of rows: of their number, of the last one, or of any. */
+export type RowUse = 'count' | 'last' | 'rows';
+
+/** Rows of a list before an iteration. A member that the loop does not carry yet has the loop traced again. */
+export interface EarlierRows {
+  /** True if there is a row, whatever the data is. */
+  readonly isNeverEmpty: boolean;
+  readonly count: () => NDArray;
+  readonly last: () => NDArray;
+  readonly rows: () => Rows;
+}
+
+/** A path or an iteration that is traced. */
+export interface TracedPath {
+  readonly around: TracedPath | null;
+  /** Rows that it pushes to lists made outside of it. */
+  readonly pushed: Map<object, readonly Rows[]>;
+  /** Uses of such lists. */
+  readonly used: Map<object, ReadonlySet<RowUse>>;
+  /** Rows before an iteration, by lists to which the loop pushes and which its iterations use. */
+  readonly earlier: ReadonlyMap<object, EarlierRows>;
+  /** Objects from outside of it whose members it may change; null for code that no array decides about. */
+  readonly objects: PathObjects | null;
+  /** The capture of the function that is captured for itself. */
+  readonly root: Capture | null;
+}
+
+/** A member that only syntax can name: a private one. */
+export interface SyntacticMember {
+  readonly read: (object: never) => unknown;
+  readonly write: (object: never, value: unknown) => unknown;
+  /** Its name and its class. */
+  readonly slot: string;
+}
+
+export type MemberKey = PropertyKey | SyntacticMember;
+
+/** Objects whose members a path changes. */
+export interface PathObjects {
+  /** True for an object that variables of the construct hold. */
+  readonly isHeld: (object: object) => boolean;
+  /** Sees to a member of another one: false for an object that was made on the path. */
+  readonly track: (object: object, key: MemberKey | null, site: string) => boolean;
+  /**
+   * Ends the path. `isReached`: its end is reached.
+   * @throws Retrace where it has changed members that were not known.
+   */
+  readonly end: (isReached: boolean) => void;
+}
+
+function pathIn(
+  around: TracedPath | null,
+  objects: PathObjects | null,
+  earlier: TracedPath['earlier'] = new Map(),
+): TracedPath {
+  const root = outermost(mode.capture);
+  return { around, pushed: new Map(), used: new Map(), earlier, objects, root };
+}
+
+/** The innermost one around the code that runs now. */
+let path: TracedPath = pathIn(null, null);
+
+export function currentPath(): TracedPath {
+  return path;
+}
+
+/** Objects by the path they were made on. */
+const makers = new WeakMap<object, TracedPath>();
+
+/** Notes that an object is made now. */
+export function noteMaker(object: object): void {
+  makers.set(object, path);
+}
+
+export function makerOf(object: object): TracedPath | undefined {
+  return makers.get(object);
+}
+
+/** Deeper ones are a recursion that only an array would end. */
+const deepest = 200;
+
+/** The capture of the innermost path or iteration. */
+let pathCapture: Capture | null = null;
+
+/**
+ * Runs code that an array decides about. @param dead The result where a statement of the code throws: the program
+ * throws that where it comes there. @param earlier Of an iteration: the rows before it.
+ */
+export function decided<R>(
+  run: () => R,
+  dead: () => R,
+  objects: PathObjects,
+  earlier?: TracedPath['earlier'],
+): { readonly result: R; readonly traced: TracedPath } {
+  if (depth >= deepest) {
+    throw new TraceError('branches that arrays decide are nested without end', {
+      op: graphDirective,
+      expected: `at most ${deepest}, one in the other`,
+      actual: 'a function that calls itself until an array says no',
+      advice: 'write a loop',
+    });
+  }
+  const around = { path, pathCapture };
+  depth++;
+  path = pathIn(path, objects, earlier);
+  pathCapture = mode.capture;
+  try {
+    const result = run();
+    objects.end(true);
+    return { result, traced: path };
+  } catch (error) {
+    objects.end(false);
+    if (!endsPath(error)) throw error;
+    return { result: dead(), traced: pathIn(null, null) };
+  } finally {
+    depth--;
+    ({ path, pathCapture } = around);
+  }
+}
+
+/** True on a path that an array decides; a function that is captured for itself starts anew. */
+export function isDecided(): boolean {
+  return depth > 0 && outermost(mode.capture) === outermost(pathCapture);
+}
+
+/** The capture of the whole function that is captured. */
+export function outermost(capture: Capture | null): Capture | null {
+  let found = capture;
+  while (found !== null && found.parent !== null) found = found.parent;
+  return found;
+}
+
+/** Refuses what an array decides about. */
+export function undecided(construct: string, site: string, advice?: string): void {
+  if (isDecided()) throw undecidable(construct, site, advice);
+}
+
+/** The value that a statement throws. */
+export function thrown(value: unknown, site: string): unknown {
+  return noteThrown(value, site);
+}
+
+/** Record of a call of an async function or generator. */
+interface Suspensions {
+  /** The path on which it began: on another one it would go on from where the first has left it. */
+  readonly home: TracedPath;
+  /** The number of blocks of `try` that it is in. */
+  guards: number;
+  isSuspended: boolean;
+}
+
+export function suspensions(): Suspensions {
+  return { home: path, guards: 0, isSuspended: false };
+}
+
+/** Suspends: the code that runs meanwhile is in none of its blocks of `try`. */
+export function suspended<T>(record: Suspensions, value: T): T {
+  record.isSuspended = true;
+  guard(-record.guards);
+  return value;
+}
+
+/** Goes on with the value that it was resumed with. */
+export function resumed<T>(record: Suspensions, site: string, value: T): T {
+  goOn(record);
+  if (path !== record.home) undecided('yield in a generator that began on another path', site); // prettier-ignore
+  return value;
+}
+
+function goOn(record: Suspensions): void {
+  if (record.isSuspended) guard(record.guards);
+  record.isSuspended = false;
+}
+
+/** Enters the block of a `try`, or leaves it, also where an error or the end of a generator resumes it. */
+export function guardWith(record: Suspensions, by: 1 | -1): void {
+  goOn(record);
+  record.guards += by;
+  guard(by);
+}

@@ -1,0 +1,374 @@
+import { graphDirective } from '../../../base/directive.js';
+import type { DType } from '../../../base/dtype.js';
+import { DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
+import {
+  flattenTree,
+  sameStructure,
+  type TreeStructure,
+  unflattenTree,
+} from '../../../base/attributes/tree.js';
+import { sameShape } from '../../../base/dim/index.js';
+import { typeToString } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import { array } from '../../arrays/creation.js';
+import { absentValues, isKnownSize } from '../../control/tracing.js';
+import type { NDArray } from '../../core/ndarray.js';
+import { isArray } from '../../graphs/signature.js';
+import { isCollecting, isPlainTree, rebuilt, standsFor, withoutProxies } from './containers.js';
+import { asNumber, isInt32, isNumberArray } from './numbers.js';
+
+/*
+ * Values of variables on their way through a branch or loop: their arrays go through the operator, numbers
+ * as arrays of rank 0, and the rest must be the same on every path.
+ */
+
+/** A value with a name for errors. */
+export interface Entry {
+  readonly what: string;
+  readonly value: unknown;
+  /** A counter: every assignment in the source is by integer literals. */
+  readonly isInteger: boolean;
+}
+
+/** The arrangement of arrays in a value. */
+export interface PackedLayout {
+  readonly what: string;
+  /** Null for a value that is kept as it is. */
+  readonly structure: TreeStructure | null;
+  readonly value: unknown;
+  readonly types: readonly TensorType[];
+  /** True if the value is a number of the user's, given or as an array. */
+  readonly isNumber: boolean;
+  /** Leaves of a list or object that stand for numbers of the user's. */
+  readonly numbers: ReadonlySet<number>;
+}
+
+export interface Packed {
+  readonly leaves: readonly NDArray[];
+  readonly layouts: readonly PackedLayout[];
+}
+
+/** Dtypes that numbers have to have, by the names of what they are the values of. */
+export type Wanted = Map<string, DType>;
+
+/** Thrown where a number of the first path has to have another dtype: everything is traced again. */
+export class Retrace extends Error {}
+
+/** Takes values apart. */
+export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
+  const leaves: NDArray[] = [];
+  const layouts = entries.map((entry): PackedLayout => {
+    const { what } = entry;
+    const given = withoutProxies(numberArray(entry, wanted.get(what)));
+    const value = withNumbers(what, given, wanted);
+    const flat = flattened(value);
+    if (flat === null) {
+      return { what, structure: null, value, types: [], isNumber: false, numbers: noNumbers };
+    }
+    leaves.push(...flat.leaves);
+    return {
+      what,
+      structure: flat.structure,
+      // A copy: the other path changes the object.
+      value: unflattenTree(flat.structure, flat.leaves),
+      types: flat.leaves.map(({ type }) => type),
+      isNumber: isNumberArray(value),
+      numbers: new Set(flat.leaves.flatMap((leaf, k) => (isNumberArray(leaf) ? [k] : []))),
+    };
+  });
+  return { leaves, layouts };
+}
+
+export const noNumbers: ReadonlySet<number> = new Set();
+
+/** A host number as an array, and a number that is one in the dtype that is wanted. */
+function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unknown {
+  if (typeof value === 'boolean') return asNumber(array(value, { dtype: dtype ?? 'bool' }));
+  if (typeof value === 'number') {
+    const own = isInteger && isInt32(value) ? 'int32' : 'float32';
+    return asNumber(array(value, { dtype: dtype ?? own }));
+  }
+  if (isNumberArray(value) && dtype !== undefined && value.dtype !== dtype) {
+    return asNumber(value.astype(dtype));
+  }
+  return value;
+}
+
+/** The entries of a list or plain object by how an access to them is written. */
+function placesIn(value: object): readonly (readonly [access: string, key: string])[] {
+  const isList = Array.isArray(value);
+  return Object.keys(value).map((key) => [isList ? `[${key}]` : `.${key}`, key]);
+}
+
+/** A list or object in which numbers that paths assign are arrays, as those of variables are. */
+function withNumbers(what: string, value: unknown, wanted: Wanted): unknown {
+  if (typeof value !== 'object' || value === null || isArray(value) || !isPlainTree(value)) return value; // prettier-ignore
+  if (![...wanted.keys()].some((key) => key.startsWith(what) && /^[.[]/.test(key.slice(what.length)))) return value; // prettier-ignore
+  const entries = placesIn(value).map(([access, key]) => {
+    const entry = (value as Record<string, unknown>)[key];
+    const place = `${what}${access}`;
+    const dtype = wanted.get(place);
+    // A number among booleans makes numbers of them.
+    if (dtype === 'bool' && typeof entry === 'number') want(place, 'float32', wanted);
+    const number = { what: place, value: entry, isInteger: false };
+    const own = dtype === undefined ? entry : numberArray(number, dtype);
+    return [key, withNumbers(place, own, wanted)] as const;
+  });
+  return Array.isArray(value) ? entries.map(([, entry]) => entry) : Object.fromEntries(entries);
+}
+
+function want(place: string, dtype: DType, wanted: Wanted): never {
+  wanted.set(place, dtype);
+  throw new Retrace();
+}
+
+/** Asks for arrays in place of the numbers of a list or object that differ between two paths. */
+function wantNumbers(what: string, first: unknown, second: unknown, wanted: Wanted): void {
+  const dtypes = [first, second].map(dtypeOfNumber);
+  const [a, b] = dtypes;
+  if (a !== null && b !== null) {
+    const isKnown = Object.is(first, second) || (isNumberArray(first) && isNumberArray(second) && a === b); // prettier-ignore
+    if (!isKnown) want(what, commonDType(a, b), wanted);
+    return;
+  }
+  // A number on one path and an array on the other: the number is an array, too.
+  const array = a === null ? first : second;
+  const isScalar = a !== b && (a === null || b === null) && isArray(array) && array.type.shape.length === 0; // prettier-ignore
+  if (isScalar && wanted.get(what) !== array.dtype) want(what, array.dtype, wanted);
+  const areTrees = [first, second].every((value) => typeof value === 'object' && value !== null && !isArray(value) && isPlainTree(value)); // prettier-ignore
+  if (!areTrees) return;
+  for (const [access, key] of placesIn(first as object)) {
+    const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
+    wantNumbers(`${what}${access}`, x, y, wanted);
+  }
+}
+
+/** The dtype of a number of the user's as an array; null for what is none. */
+function dtypeOfNumber(value: unknown): DType | null {
+  if (typeof value === 'number') return 'float32';
+  if (typeof value === 'boolean') return 'bool';
+  return isNumberArray(value) ? value.dtype : null;
+}
+
+/** The number of lists in a tree that collect rows. */
+function standInsIn(structure: TreeStructure): number {
+  if (structure.kind === 'static') {
+    return isCollecting(standsFor(structure.value)) ? 1 : 0;
+  }
+  if (structure.kind === 'leaf') return 0;
+  return structure.entries.reduce((sum, entry) => sum + standInsIn(entry), 0);
+}
+
+/** The arrays of a value; null where it has none, or is no tree. */
+function flattened(
+  value: unknown,
+): { leaves: readonly NDArray[]; structure: TreeStructure } | null {
+  if (typeof value !== 'object' || value === null) return null;
+  try {
+    const flat = flattenTree(value, isArray, graphDirective);
+    return flat.leaves.length === 0 && !isPlainTree(value) ? null : flat;
+  } catch {
+    // An object of a class, a map and the like: it is kept by identity, and compared.
+    return null;
+  }
+}
+
+/** Rules for the comparison of values with those of the first path. */
+export interface Agreement {
+  /** The path of the values, for errors. */
+  readonly path: string;
+  /** The path that they are compared with. */
+  readonly other: string;
+  /** True if sizes may differ; ranks may not. */
+  readonly mayDiffer: boolean;
+}
+
+/**
+ * Takes values apart that must be like others.
+ * @throws TraceError, DTypeError or ShapeError naming the value that is not; Retrace where a number of the
+ * others can follow.
+ */
+export function packLike(
+  entries: readonly Entry[],
+  layouts: readonly PackedLayout[],
+  wanted: Wanted,
+  agreement: Agreement,
+): readonly NDArray[] {
+  return entries.flatMap((entry, i) => leavesLike(entry, layouts[i], wanted, agreement));
+}
+
+function leavesLike(
+  entry: Entry,
+  layout: PackedLayout,
+  wanted: Wanted,
+  { path, other, mayDiffer }: Agreement,
+): readonly NDArray[] {
+  const { what } = entry;
+  const given = layout.isNumber && isHostNumber(entry.value) ? layout.types[0].dtype : undefined;
+  const fits = given === undefined || fitsDType(entry.value, given);
+  const own = withNumbers(
+    what,
+    withoutProxies(numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined)),
+    wanted,
+  );
+  if (layout.structure === null) {
+    if (Object.is(own, layout.value)) return [];
+    throw differing(what, layout.value, own, path, other);
+  }
+  const alone = !layout.isNumber && isHostNumber(entry.value) && layout.types.length === 1;
+  const value = alone ? array(Number(entry.value), { dtype: layout.types[0].dtype }) : own;
+  const flat = flattened(value);
+  if (flat === null || !sameStructure(flat.structure, layout.structure)) {
+    // A list that has begun to collect rows was a tree when the values were first taken apart.
+    if (flat !== null && standInsIn(flat.structure) > standInsIn(layout.structure)) {
+      const name = `lists of ${what} that collect rows, ${standInsIn(flat.structure)}`;
+      if (!wanted.has(name)) want(name, 'bool', wanted);
+    }
+    wantNumbers(what, layout.value, own, wanted);
+    const [place, first, second] = firstDifference(what, layout.value, own);
+    throw differing(place, first, second, path, other);
+  }
+  return flat.leaves.map((leaf, k) => {
+    const [type, expected] = [leaf.type, layout.types[k]];
+    if (type.dtype !== expected.dtype) {
+      if (layout.numbers.has(k)) wantNumbers(what, layout.value, own, wanted);
+      if (layout.isNumber && type.shape.length === 0) {
+        const dtype = isNumberArray(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
+        if (dtype === expected.dtype) return asNumber(leaf.astype(dtype));
+        wanted.set(what, dtype);
+        throw new Retrace();
+      }
+      throw new DTypeError(`${leafPlaces(what, value)[k]} has another dtype ${path}`, {
+        op: graphDirective,
+        expected: `${expected.dtype}, as ${other}`,
+        actual: type.dtype,
+        advice: 'cast one of them',
+      });
+    }
+    const isAlike = mayDiffer
+      ? type.shape.length === expected.shape.length
+      : sameShape(type.shape, expected.shape);
+    if (isAlike) return leaf;
+    throw new ShapeError(`${leafPlaces(what, value)[k]} has another shape ${path}`, {
+      op: graphDirective,
+      expected: `${typeToString(expected)}, as ${other}`,
+      actual: typeToString(type),
+      advice: 'keep its shape: reduce it, or write into an array of fixed size',
+    });
+  });
+}
+
+function isHostNumber(value: unknown): value is number | boolean {
+  return typeof value === 'number' || typeof value === 'boolean';
+}
+
+function fitsDType(value: unknown, dtype: DType): boolean {
+  if (typeof value === 'boolean') return dtype === 'bool';
+  return dtype === 'int32' ? isInt32(value as number) : dtype !== 'bool';
+}
+
+/** The dtype of a number that is one on one path and the other on the other. */
+function commonDType(a: DType, b: DType): DType {
+  if (a === b) return a;
+  if (a === 'bool') return b;
+  return b === 'bool' ? a : 'float32';
+}
+
+/** Places of the arrays of a value, in order. */
+function leafPlaces(what: string, value: unknown): readonly string[] {
+  if (isArray(value)) return [what];
+  if (typeof value !== 'object' || value === null) return [];
+  return placesIn(value).flatMap(([access, key]) =>
+    leafPlaces(`${what}${access}`, (value as Record<string, unknown>)[key]),
+  );
+}
+
+/** The innermost place at which two values differ. */
+function firstDifference(
+  what: string,
+  first: unknown,
+  second: unknown,
+): readonly [place: string, first: unknown, second: unknown] {
+  const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null && !isArray(value); // prettier-ignore
+  const isSameKind = isTree(first) && isTree(second) && Array.isArray(first) === Array.isArray(second); // prettier-ignore
+  if (!isSameKind) return [what, first, second];
+  for (const [access, key] of new Map([...placesIn(first), ...placesIn(second)])) {
+    const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
+    const isSame = Object.is(x, y) || (isArray(x) && isArray(y));
+    if (isSame) continue;
+    const found = firstDifference(`${what}${access}`, x, y);
+    if (!isTree(found[1]) || !isTree(found[2])) return found;
+  }
+  return [what, first, second];
+}
+
+function differing(
+  what: string,
+  first: unknown,
+  second: unknown,
+  path: string,
+  other: string,
+): TraceError {
+  const isMissing = second === undefined || first === undefined;
+  const where = second === undefined ? path : other;
+  return new TraceError(
+    isMissing
+      ? `${what} has no value ${where}, and is used afterwards`
+      : `${what} differs ${path}, and is no array`,
+    {
+      op: graphDirective,
+      expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
+      actual: isMissing ? 'undefined' : shown(second),
+      advice: isMissing
+        ? 'give it a value before'
+        : 'let arrays, numbers and booleans depend on arrays only',
+    },
+  );
+}
+
+function shown(given: unknown): string {
+  const value = standsFor(given);
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return `the function ${value.name}`;
+  if (isCollecting(value)) return 'a list that collects rows';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isArray(value)) return `an array, ${typeToString(value.type)}`;
+  if (typeof value === 'object' && value !== null) {
+    return `an object with ${Object.keys(value).join(', ') || 'no keys'}`;
+  }
+  return String(value);
+}
+
+/** Puts values together again. */
+export function unpack(
+  layouts: readonly PackedLayout[],
+  leaves: readonly NDArray[],
+): readonly unknown[] {
+  let next = 0;
+  return layouts.map(({ structure, value, types, numbers }) => {
+    if (structure === null) return standsFor(value);
+    const own = leaves.slice(next, (next += types.length));
+    for (const k of numbers) asNumber(own[k]);
+    return rebuilt(structure, own);
+  });
+}
+
+/**
+ * Zeros in the place of values that a path does not have and nobody reads. With `mayDiffer` they have no elements
+ * where only the data of another path decides how many.
+ * @throws TraceError otherwise.
+ */
+export function placeholders(
+  layouts: readonly PackedLayout[],
+  { mayDiffer }: Pick<Agreement, 'mayDiffer'>,
+): readonly NDArray[] {
+  return layouts.flatMap(({ what, types }) => {
+    const unknown = types.find(({ shape }) => !shape.every(isKnownSize));
+    if (mayDiffer || unknown === undefined) return absentValues(types);
+    throw new TraceError(`${what} has sizes that only the data decides`, {
+      op: graphDirective,
+      actual: typeToString(unknown),
+      advice: 'give it on every path',
+    });
+  });
+}
