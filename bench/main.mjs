@@ -2,6 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { softwareGpu } from '../scripts/software-gpu.mjs';
+import { adapterName } from './harness/device.mjs';
 import { parseOptions, usage, wanted } from './harness/options.mjs';
 import { runRow } from './harness/run.mjs';
 import { Team } from './harness/team.mjs';
@@ -17,11 +19,21 @@ if (options.dist !== undefined) {
   process.env.KAON_DIST = options.dist;
 }
 if (options.against !== undefined) options.against = resolve(options.against);
+if (options.isGpu) process.env.KAON_BENCH_DEVICE = 'webgpu';
+if (options.device === 'software-gpu') {
+  const driver = softwareGpu();
+  if (driver === null) throw new Error('node scripts/software-gpu.mjs unpacks the software driver');
+  Object.assign(process.env, driver);
+}
 process.env.KAON_BENCH_CLOCK = options.clock; // every process that is started measures by it
-const asked = rows.filter(
-  ({ title, threads }) =>
-    wanted(options.only, title) && (threads === undefined || options.clock === 'wall'),
-);
+/** Rows about tiers, threads or the host are of the CPU. */
+const isOfCpu = ({ kind, tiers, threads }) =>
+  kind === undefined || (tiers ?? threads) !== undefined;
+const asked = rows.filter((row) => {
+  if (!wanted(options.only, row.title)) return false;
+  if (options.isGpu) return !isOfCpu(row);
+  return !row.needsGpu && (row.threads === undefined || options.clock === 'wall');
+});
 
 if (options.help) console.log(usage);
 else if (options.list) console.log(asked.map(({ title }) => title).join('\n'));
@@ -42,6 +54,7 @@ async function measureAll() {
     rounds: options.rounds,
     threads: options.threads,
     clock: options.clock,
+    ...(options.isGpu && { adapter: await adapterName() }),
     versions: team.versions,
     missing: team.missing,
     rows: [],

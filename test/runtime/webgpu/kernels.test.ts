@@ -48,3 +48,51 @@ test('positions that a program only uses are not computed elsewhere', { skip }, 
   assert.deepEqual(await numbersOf(best(x.to('webgpu'))), await numbersOf(best(x)));
   for (const { islands } of best.explain().traces) assert.deepEqual(islands, []);
 }); // prettier-ignore
+
+test('an embedding of many positions learns what it learns on the CPU', { skip }, async () => {
+  kn.random.seed(9);
+  const at = kn.random.uniform([5, 900]).mul(400).floor().astype('int32');
+  const weight = kn.random.normal([400, 8]);
+  const gradients: (readonly number[])[] = [];
+  for (const device of ['webgpu', 'cpu']) {
+    const [table, positions] = [weight.to(device), at.to(device)];
+    table.attachGrad();
+    const loss = kn.autograd.record(() => table.take(positions, { axis: 0 }).square().sum());
+    loss.backward();
+    gradients.push(await numbersOf(table.grad!));
+  }
+  const [found, expected] = gradients;
+  // Terms of one sign: a few roundings each, relative to their sum.
+  found.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= 8 * 2 ** -24 * Math.abs(expected[k])));
+}); // prettier-ignore
+
+test('long running sums and extrema', { skip }, async () => {
+  kn.random.seed(2);
+  const x = kn.random.normal([3000]).mul(4).round();
+  assert.deepEqual(await numbersOf(x.to('webgpu').cumsum(0)), await numbersOf(x.cumsum(0)));
+  const [there, here] = [x.to('webgpu'), x].map((of) => of.reshape([2, 1500]).cummax(1, { reverse: true }));
+  assert.deepEqual(await numbersOf(there), await numbersOf(here));
+}); // prettier-ignore
+
+test('attention and its gradients, with a mask and without', { skip }, async () => {
+  kn.random.seed(6);
+  const [q, k, v] = [[2, 40, 16], [2, 37, 16], [2, 37, 10]].map((shape) => kn.random.normal(shape));
+  const mask = kn.random.uniform([40, 37]).greater(0.4);
+  for (const options of [{ causal: true }, { mask }]) {
+    const gradients: (readonly number[])[][] = [];
+    for (const device of ['webgpu', 'cpu']) {
+      const operands = [q, k, v].map((x) => x.to(device));
+      for (const operand of operands) operand.attachGrad();
+      const given = options.mask === undefined ? options : { mask: options.mask.to(device) };
+      const [a, b, c] = operands;
+      const loss = kn.autograd.record(() => kn.attention(a, b, c, given).square().sum());
+      loss.backward();
+      gradients.push(await Promise.all(operands.map(({ grad }) => numbersOf(grad!))));
+    }
+    const [found, expected] = gradients;
+    found.forEach((gradient, i) => {
+      const most = Math.max(...expected[i].map(Math.abs));
+      gradient.forEach((value, at) => assert.ok(Math.abs(value - expected[i][at]) <= 200 * 2 ** -24 * most));
+    });
+  }
+}); // prettier-ignore

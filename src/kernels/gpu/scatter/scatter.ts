@@ -2,16 +2,15 @@ import { InternalError } from '../../../base/errors.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
 import type { Operator } from '../../../ir/operator.js';
 import * as e from '../../../loop/language/build.js';
-import { addWithError } from '../../../loop/language/compensation.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { type DeviceKernel, kernelFor } from '../../../ops/declare/kernels.js';
 import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
 import type { Scattering } from '../../../ops/declare/scattering.js';
-import { storageOf } from '../../../ops/elements.js';
-import { overAll, wideDType } from '../../../ops/loops.js';
+import { overAll } from '../../../ops/loops.js';
 import { mostPlain } from '../../../ops/scatter.js';
 import { known, product } from '../../contraction/sizes.js';
+import { Contributions } from './contributions.js';
 
 /** Comparisons up to which each element of a result looks for its contributions. */
 const mostComparisons = 2 ** 38;
@@ -57,18 +56,8 @@ function elementOf(
   index: readonly Expr[],
 ): Stmt {
   const [sink] = context.outputs;
-  const scalar = e.loadedScalar(storageOf(wideDType(sink.dtype)));
-  const total = e.variable('total', scalar);
-  const error = e.variable('error', scalar);
   const isFew = most !== undefined && (known(most) ?? Infinity) <= mostPlain;
-  const isCarried = combine === 'add' && (scalar === 'f32' || scalar === 'f64') && !isFew;
-  const arrive = (arriving: Expr): Stmt => {
-    if (combine === 'set') return e.assign(total, arriving);
-    if (sink.dtype === 'bool') return e.assign(total, e.or(total, arriving));
-    return isCarried
-      ? addWithError(total, error, arriving)
-      : e.assign(total, e.add(total, arriving));
-  };
+  const contributions = new Contributions(sink.dtype, combine === 'add' && !isFew);
   const given = from!(index);
   const loops = (axis: number, at: readonly Expr[]): Stmt => {
     if (axis < domain.length) {
@@ -77,7 +66,7 @@ function elementOf(
       return e.forLoop('from', 0, domain[axis], (step) => loops(axis + 1, [...at, step]));
     }
     const isHere = target(at).flatMap((place, k) => (place === index[k] ? [] : [e.eq(place, index[k])])); // prettier-ignore
-    const body = arrive(e.cast(scalar, value(at)));
+    const body = combine === 'set' ? contributions.set(value(at)) : contributions.add(value(at));
     return isHere.length === 0
       ? body
       : e.ifThen(
@@ -88,17 +77,15 @@ function elementOf(
   // The domain may be smaller than the result along the other axes.
   const isThere = given.flatMap((at, axis) => (at === null ? [] : [e.lt(at, domain[axis])]));
   const all = loops(0, []);
-  const start = onto === undefined ? e.constant(scalar, 0) : e.cast(scalar, onto.at(index));
-  const result = isCarried ? e.add(total, error) : total;
+  const start = onto === undefined ? e.constant(computeScalar(sink.dtype), 0) : onto.at(index);
   return e.block(
-    e.declare(total, start),
-    ...(isCarried ? [e.declare(error, e.constant(scalar, -0))] : []),
+    ...contributions.begin(start),
     isThere.length === 0
       ? all
       : e.ifThen(
           isThere.reduce((a, b) => e.and(a, b)),
           all,
         ),
-    sink.store(index, e.cast(computeScalar(sink.dtype), result)),
+    sink.store(index, e.cast(computeScalar(sink.dtype), contributions.result)),
   );
 }

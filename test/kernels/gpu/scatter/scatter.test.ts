@@ -89,3 +89,44 @@ test('many updates of one place carry what they round away', async () => {
   assert.ok(Math.abs(numbersOf(y)[1] - exact) <= 16 * 2 ** -24 * exact);
   assert.equal(numbersOf(y)[0], 0);
 });
+
+test('gradients of many positions are added in order of the sorted positions', async () => {
+  const [rows, width] = [500, 3];
+  for (const [shape, axis, at, mode] of [
+    [[rows, width], 0, positions([60, 50], rows), 'error'],
+    [[2, rows, width], 1, positions([3000], 2 * rows), 'wrap'],
+    [[rows, width], null, positions([3000], rows), 'error'],
+    [[width, rows], 1, positions([3000], 2 * rows), 'clip'],
+  ] as const) {
+    const size = axis === null ? rows * width : rows;
+    const taken = axis === null ? [...at.shape] : shape.toSpliced(axis, 1, ...at.shape);
+    const g = floats(taken, () => Math.floor(random() * 9) - 4);
+    const program = programOf([g, at], (of, indices) => takeAdjoint(of, indices, shape, { axis, mode })); // prettier-ignore
+    // Positions, runs, one merge, and the sums.
+    assert.equal(gpuKernelsOf(program).length, 4);
+    const inner = axis === null ? 1 : sizeOf(shape.slice(axis + 1));
+    const count = sizeOf(at.shape);
+    const expected = Array<number>(sizeOf(shape)).fill(0);
+    numbersOf(g).forEach((value, k) => {
+      const [before, contribution, behind] = [Math.floor(k / inner / count), Math.floor(k / inner) % count, k % inner]; // prettier-ignore
+      const raw = numbersOf(at)[contribution];
+      const counted = mode === 'clip' ? Math.min(Math.max(raw, 0), size - 1) : (raw + 4 * size) % size; // prettier-ignore
+      expected[(before * size + counted) * inner + behind] += value;
+    });
+    const [y] = await new ProgramsOnGrid(inner).run(program, [g, at]);
+    assert.deepEqual(numbersOf(y), expected);
+  }
+});
+
+test('many updates of rank 1 are sorted, and long sums of them carry what they round away', async () => {
+  const [size, count] = [2000, 4000];
+  const [x, updates] = [floats([size], () => 1), floats([count], () => 0.1)];
+  const at = { storage: new Storage('int32', Int32Array.from({ length: count }, (_, k) => (k % 4 === 0 ? k >> 1 : -1))), shape: [count] }; // prettier-ignore
+  const program = programOf([x, at, updates], (a, b, c) => scatterAdd(a, b, c, 0));
+  assert.equal(gpuKernelsOf(program).length, 4);
+  const [y] = await new ProgramsOnGrid().run(program, [x, at, updates]);
+  const exact = 1 + Math.fround(0.1) * 3000;
+  assert.ok(Math.abs(numbersOf(y)[size - 1] - exact) <= 16 * 2 ** -24 * exact);
+  assert.equal(numbersOf(y)[2], Math.fround(1 + Math.fround(0.1)));
+  assert.equal(numbersOf(y)[1], 1);
+});

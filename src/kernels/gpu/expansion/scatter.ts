@@ -1,0 +1,74 @@
+import { type Dim, elementCount, isStatic } from '../../../base/dim/index.js';
+import type { Operator } from '../../../ir/operator.js';
+import type { Value } from '../../../ir/program.js';
+import type { Shape } from '../../../ir/types.js';
+import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
+import { add, reshape, scatterAdd, takeAdjoint } from '../../../ops/index.js';
+import type { IndexMode } from '../../../ops/indexing/position.js';
+import { countedPositions, sumsByPosition } from '../scatter/segments.js';
+import { sortedPositions } from './sort.js';
+
+/*
+ * Scatters of many contributions by a sort of their positions: each element of the result then finds its own in a
+ * binary search, in the order in which they came. Few are compared with all elements in one dispatch (`scatter.ts`).
+ */
+
+/** Contributions, and comparisons, up to which all are compared. */
+const fewContributions = 512;
+const fewComparisons = 2 ** 22;
+
+/** True for so many contributions to so many elements that their positions are worth a sort. */
+function isWorthSorting(contributions: Dim, result: Shape): boolean {
+  const elements = elementCount(result);
+  if (!isStatic(contributions) || contributions < fewContributions) return false;
+  return !isStatic(elements) || contributions * elements > fewComparisons;
+}
+
+/** Sums, along the middle axis of a result of this shape, of the slices of `x` that have one position. */
+function summed(
+  x: Value,
+  positions: Value,
+  shape: readonly [Dim, Dim, Dim],
+  mode: IndexMode,
+): Value {
+  const [before, size, behind] = shape;
+  const count = elementCount(positions.type.shape);
+  const counted = countedPositions(reshape(positions, [count]), size, mode);
+  const order = sortedPositions(counted, 0, false);
+  return sumsByPosition(reshape(x, [before, count, behind]), counted, order, size);
+}
+
+interface AdjointAttributes {
+  readonly shape: Shape;
+  readonly axis: number | null;
+  readonly mode: IndexMode;
+}
+
+/** Gradients of what was taken: of embeddings, above all. */
+const adjointExpansion: DeviceExpansion<AdjointAttributes> = ({
+  attributes: { shape, axis, mode },
+  inputs: [g, indices],
+}) => {
+  if (!isWorthSorting(elementCount(indices.type.shape), shape)) return null;
+  const along = axis === null ? 0 : axis < 0 ? axis + shape.length : axis;
+  const [before, size, behind] =
+    axis === null
+      ? [1, elementCount(shape), 1]
+      : [elementCount(shape.slice(0, along)), shape[along], elementCount(shape.slice(along + 1))];
+  return [reshape(summed(g, indices, [before, size, behind], mode), shape)];
+};
+
+/** Sums of elements of rank 1. */
+const additionExpansion: DeviceExpansion = ({ inputs: [x, indices, updates] }) => {
+  const { shape } = x.type;
+  if (shape.length !== 1 || !isWorthSorting(indices.type.shape[0], shape)) return null;
+  const wide = [1, shape[0], 1] as const;
+  return [reshape(add(reshape(x, wide), summed(updates, indices, wide, 'error')), shape)];
+};
+
+/** The expansions of scatters. */
+export const scatterExpansions: readonly (readonly [Operator, DeviceExpansion])[] = [
+  // An expansion is given the attributes of calls of its operator only.
+  [takeAdjoint.declaration, adjointExpansion as DeviceExpansion<never> as DeviceExpansion],
+  [scatterAdd.declaration, additionExpansion],
+];

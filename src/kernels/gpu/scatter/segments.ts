@@ -1,0 +1,105 @@
+import * as attr from '../../../base/attributes/attribute.js';
+import type { Dim } from '../../../base/dim/index.js';
+import type { Tensor } from '../../../ir/types.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Input, operator, type OperatorFunction } from '../../../ops/declare/declare.js';
+import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import { type IndexMode, indexMode, positionAt } from '../../../ops/indexing/position.js';
+import { overAll } from '../../../ops/loops.js';
+import { Contributions } from './contributions.js';
+
+/*
+ * The steps of a scatter of many contributions beside a sort of their positions. They are calls that only the expansion
+ * of a scatter makes: no operators of the library, so that they have no samples.
+ */
+
+/** Positions along an axis of `size` elements, int32 from 0 on. */
+export const countedPositions: OperatorFunction<
+  <T extends Tensor>(positions: Input<T>, size: Dim, mode: IndexMode) => T
+> = operator({
+  name: 'countedPositions',
+  family: 'indexing',
+  attributes: { size: attr.dim, mode: indexMode },
+  operands: 'keep',
+  call: (positions, size, mode) => ({ inputs: [positions], attributes: { size, mode } }),
+  infer: ({ inputs: [{ shape }] }) => [{ dtype: 'int32', shape }],
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: true,
+    point: ({ inputs: [positions], index, extent, attributes: { size, mode } }) =>
+      positionAt(positions.at(index), extent(size), mode),
+  },
+  samples: [],
+});
+
+/**
+ * Sums of the slices of `x` (rank 3) along its middle axis that have one position: `order` sorts the positions, and
+ * slices of one position are added in its order. The middle axis of the result has `size` elements.
+ */
+export const sumsByPosition: OperatorFunction<
+  <T extends Tensor>(x: Input<T>, positions: Input<T>, order: Input<T>, size: Dim) => T
+> = operator({
+  name: 'sumsByPosition',
+  family: 'indexing',
+  attributes: { size: attr.dim },
+  operands: 'keep',
+  call: (x, positions, order, size) => ({
+    inputs: [x, positions, order],
+    attributes: { size },
+  }),
+  infer: ({ inputs: [{ dtype, shape }], attributes: { size } }) => [
+    { dtype, shape: shape.with(1, size) },
+  ],
+  gradient: 'none',
+  lowering: { kind: 'kernel', kernel: segmentNest },
+  samples: [],
+});
+
+/** An invocation for each element of the result looks for where its position begins among the sorted ones. */
+function segmentNest(context: KernelContext<unknown>): Stmt {
+  const {
+    inputs: [x, positions, order],
+    outputs: [sink],
+  } = context;
+  const count = positions.shape[0];
+  return overAll(
+    sink.shape,
+    ([before, position, behind]) => {
+      const [low, high, middle] = ['low', 'high', 'middle'].map((name) => e.variable(name, 'i32'));
+      const isOpen = e.variable('isOpen', 'bool');
+      const sum = new Contributions(sink.dtype, true);
+      const sourceOf = (at: Expr): Expr => order.at([at]);
+      const isHere = e.eq(positions.at([sourceOf(e.min(low, e.sub(count, 1)))]), position);
+      return e.block(
+        e.declare(low, e.i32(0)),
+        e.declare(high, count),
+        e.whileLoop(
+          e.lt(low, high),
+          e.block(
+            e.declare(middle, e.shr(e.add(low, high), 1)),
+            e.ifThen(
+              e.lt(positions.at([sourceOf(middle)]), position),
+              e.assign(low, e.add(middle, 1)),
+              e.assign(high, middle),
+            ),
+          ),
+        ),
+        ...sum.begin(e.constant(computeScalar(sink.dtype), 0)),
+        e.declare(isOpen, e.and(e.lt(low, count), isHere)),
+        e.whileLoop(
+          isOpen,
+          e.block(
+            sum.add(x.at([before, sourceOf(low), behind])),
+            e.assign(low, e.add(low, 1)),
+            e.assign(isOpen, e.and(e.lt(low, count), isHere)),
+          ),
+        ),
+        sink.store([before, position, behind], e.cast(computeScalar(sink.dtype), sum.result)),
+      );
+    },
+    'serial',
+    context,
+  );
+}
