@@ -13,6 +13,7 @@ const signs = [
   /^(before|after)(Each)?\(/m,
   // Settings that are made while the file loads would hold for all.
   /^(kn\.)?config\b/m,
+  /In a process of its own:/,
   /node:child_process|node:worker_threads|process\.(env|on|once)\b|support\/garbage\.js/,
 ];
 
@@ -44,7 +45,7 @@ export function batches(out, files) {
       return batch;
     });
   });
-  // The longest first: the runner goes by the names of files.
+  // The runner goes by names, so that these, which take longest, come before `test`.
   return [...shared, ...alone];
 }
 

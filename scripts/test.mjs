@@ -1,14 +1,17 @@
-// node scripts/test.mjs [--out DIR] [--lax] [FILTER ...]
+// node scripts/test.mjs [--out DIR] [--lax] [--alone] [--times] [FILTER ...]
 // Compiles into DIR (default dist) and runs the tests whose path holds one of the filters, all without one.
-// With --lax, type errors elsewhere in the tree do not stop the tests.
+// With --lax, type errors elsewhere in the tree do not stop the tests. Files share processes (`batches.mjs`) unless
+// --alone gives each its own. --times prints the processor time of the dearest processes at the end.
 // With KAON_VARIANTS=1, what every tier and number of threads must agree on runs once more on each of them;
 // KAON_VARIANTS=native,threads names the ones that are wanted.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { batches } from './batches.mjs';
 import { compile, root } from './setup.mjs';
 import { softwareGpu } from './software-gpu.mjs';
+import { beginTimes, timesTable } from './times.mjs';
 
 /** Random programs; what else is in that folder makes them smaller, and is the same everywhere. */
 const programs = ['first', 'second', 'third'].map((part) => `test/fuzz/${part}`);
@@ -80,7 +83,12 @@ const strict = `data:text/javascript,process.on('warning', ({ code, message }) =
 })`.replaceAll(/\s+/g, ' ');
 
 const { values, positionals } = parseArgs({
-  options: { out: { type: 'string', default: 'dist' }, lax: { type: 'boolean', default: false } },
+  options: {
+    out: { type: 'string', default: 'dist' },
+    lax: { type: 'boolean', default: false },
+    alone: { type: 'boolean', default: false },
+    times: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 
@@ -100,6 +108,8 @@ function testFiles(filters) {
     .sort();
 }
 
+const list = values.times ? beginTimes(values.out) : null;
+
 function run(files, environment, preload) {
   const { status } = spawnSync(
     process.execPath,
@@ -111,7 +121,8 @@ function run(files, environment, preload) {
       `--test-concurrency=${availableParallelism()}`,
       ...(Object.keys(environment).length === 0 ? [] : ['--import', strict]),
       ...(preload === undefined ? [] : ['--import', `./${values.out}/${preload}`]),
-      ...files.map((file) => `${values.out}/${file}`),
+      ...(list === null ? [] : ['--import', './scripts/times.mjs']),
+      ...(values.alone ? files.map((file) => `${values.out}/${file}`) : batches(values.out, files)),
     ],
     {
       cwd: root,
@@ -120,6 +131,7 @@ function run(files, environment, preload) {
         KAON_TIER: 'wasm',
         KAON_RELAXED: '0',
         KAON_DEBUG: 'verify',
+        ...(list === null ? {} : { KAON_TIMES: list }),
         ...process.env,
         ...environment,
       },
@@ -164,4 +176,5 @@ for (const name of names) {
     failed = run(shared, env, preload) !== 0 || failed;
   }
 }
+if (list !== null) console.log(`\n${timesTable(list)}`);
 process.exit(failed ? 1 : 0);

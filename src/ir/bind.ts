@@ -16,6 +16,7 @@ import {
   sameDim,
   subDim,
   substituteDim,
+  symbol,
   symbolTable,
   symbolsOf,
 } from '../base/dim/index.js';
@@ -138,6 +139,17 @@ export function determinedSymbols(types: readonly TensorType[]): Set<string> {
   );
   solve(equations, bindings, undefined);
   return new Set(bindings.keys());
+}
+
+/** The symbols of types, and of others with their ranges, that arrays of these types do not determine. */
+export function undeterminedSymbols(
+  types: readonly TensorType[],
+  others: ReadonlyMap<string, Bounds>,
+): readonly DimExpr[] {
+  const determined = determinedSymbols(types);
+  return [...new Map([...symbolsOfTypes(types), ...others])]
+    .filter(([name]) => !determined.has(name))
+    .map(([name, bounds]) => symbol(name, bounds));
 }
 
 /** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addDim, type Dim, mulDim, symbol } from '../../src/base/dim/index.js';
+import { addDim, type Dim, mulDim, sameDim, symbol } from '../../src/base/dim/index.js';
 import { GraphError, ShapeError } from '../../src/base/errors.js';
 import { bindProgram } from '../../src/ir/bind.js';
 import { programFromJSON, programToJSON } from '../../src/ir/formats/json.js';
@@ -9,8 +9,13 @@ import { printProgram } from '../../src/ir/formats/text.js';
 import { Program, type Value } from '../../src/ir/program.js';
 import { sameProgram } from '../../src/ir/same-program.js';
 import { verify } from '../../src/ir/verify.js';
+import { add, booleanMask, foreach, less } from '../../src/ops/index.js';
 import { cond } from '../../src/ops/control/cond.js';
 import { broadcastTo } from '../../src/ops/reduction/sum.js';
+import type { TensorType } from '../../src/ir/types.js';
+import { instantiate } from '../../src/passes/rewrite/transform.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import { floats, operand } from '../support/programs.js';
 
 /* Programs with size parameters, and the calls that pass them. */
 
@@ -99,6 +104,44 @@ test('a size parameter is a symbol that comes before all that speaks of it', () 
   assert.deepEqual(program.sizes, [n]);
   assert.ok(program.knowsSize('n'));
   assert.equal(String(program.freshDim('n')), 'n_0');
+});
+
+test('a size that a region decides is none that it is passed, though both have one name', () => {
+  const vector = (size: Dim): TensorType => ({ dtype: 'float32', shape: [size] });
+  /** The negative elements of a vector, whose number the branch calls `count_0`, as often as it is told. */
+  const negative = (more: number): Program => {
+    const made = new Program();
+    made.takeSize(symbol('k'));
+    const v = made.variable('v', vector(symbol('i')));
+    const some = add<Value>(booleanMask<Value>(v, less(v, 0)), more);
+    assert.equal(String(some.type.shape), 'count_0');
+    const rows = broadcastTo<Value>(some, [symbol('k'), some.type.shape[0]]);
+    made.setOutputs([{ name: 'y', value: rows }]);
+    return made;
+  };
+  const program = new Program();
+  const x = program.variable('x', vector(symbol('n')));
+  const some = booleanMask<Value>(x, less(0, x));
+  const [count] = some.type.shape;
+  assert.equal(String(count), 'count_0');
+  const p = program.variable('p', { dtype: 'bool', shape: [] });
+  const [y] = cond<Value>(p, negative(0), negative(1), [x], [count]);
+  assert.ok(sameDim(y.type.shape[0], count));
+  assert.ok(!sameDim(y.type.shape[1], count));
+  const data = program.variable('data', { dtype: 'float32', shape: [3] });
+  const body = Program.from(negative(0), (into) => {
+    into.variable('t', scalar);
+    const v = into.variable('v', vector(symbol('i')));
+    into.setOutputs([{ name: 'y', value: instantiate(negative(0), into, [v])[0] }]);
+  });
+  const [z] = foreach<Value>(body, { data: [data], states: [], captures: [x], sizes: [count] });
+  assert.ok(sameDim(z.type.shape[1], count));
+  assert.ok(!sameDim(z.type.shape[2], count));
+  program.setOutputs([y, z].map((value, k) => ({ name: `y${k}`, value })));
+  verify(program);
+  const run = compile(program);
+  const results = run.run([floats([4], [1, -2, 3, 4]), operand('bool', [], [1]), floats([3], [0, 0, 0])]); // prettier-ignore
+  assert.deepEqual(results.map(({ shape }) => shape), [[3, 1], [3, 3, 1]]); // prettier-ignore
 });
 
 test('operands of a program may have sizes that it is passed', () => {

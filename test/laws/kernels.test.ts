@@ -6,7 +6,8 @@ import { avx2Target, avx512Target, wasmTarget } from '../../src/loop/language/ta
 import { tensor } from '../../src/ops/declare/declare.js';
 import { attention } from '../../src/ops/index.js';
 import { declarationOf } from '../../src/ops/declare/facets.js';
-import { byDefinition, type DeviceTarget } from '../../src/ops/declare/kernels.js';
+import { byDefinition } from '../../src/kernels/definitions.js';
+import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import { separate } from '../../src/passes/fuse/fuse.js';
 import { lowerProgram } from '../../src/passes/lower/main/plan.js';
 import { runnerFor } from '../../src/runtime/execution/entry.js';

@@ -84,7 +84,10 @@ function smallSizes(
   );
 }
 
-/** True for an operator that workgroups compute. Products of so many factors leave the range of float32. */
+/**
+ * True for an operator that workgroups compute. Products of so many factors leave the range of float32; attention has
+ * tests of its own, since its heads are not that wide.
+ */
 function isGrouped({ name, family }: SampleCase['declaration']): boolean {
   if (family === 'contraction') return name === 'matmul' || name.startsWith('conv');
   if (family !== 'reduction' && family !== 'normalization') return false;

@@ -7,7 +7,8 @@ import { wasmTarget } from '../../src/loop/language/target.js';
 import { verifyKernel } from '../../src/loop/language/verify.js';
 import { rangesIn } from '../../src/loop/language/verify-ranges.js';
 import { workgroupsIn } from '../../src/loop/language/verify-workgroups.js';
-import { byDefinition, type DeviceTarget } from '../../src/ops/declare/kernels.js';
+import { byDefinition } from '../../src/kernels/definitions.js';
+import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type {
   Backend,
   Launch,

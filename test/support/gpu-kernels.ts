@@ -6,7 +6,7 @@ import { interpretApart } from '../../src/loop/interpret/interpret.js';
 import { storageBytes } from '../../src/loop/language/build.js';
 import type { Buffer, ElementKind, Kernel } from '../../src/loop/language/nodes.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
-import { byDefinition } from '../../src/ops/declare/kernels.js';
+import { byDefinition } from '../../src/kernels/definitions.js';
 import { WebGpuBackend } from '../../src/runtime/webgpu/backend.js';
 import type { GpuEncoder } from '../../src/runtime/webgpu/encoder.js';
 

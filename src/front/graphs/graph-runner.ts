@@ -13,12 +13,7 @@ import { type ArrayType, arrayTypeLike } from '../core/array-type.js';
 import { hostNumber } from '../core/capture.js';
 import { joinRecording } from '../dispatch/dispatch.js';
 import { ElementChecks } from '../dispatch/element-checks.js';
-import {
-  continueFrom,
-  generatorState,
-  setGeneratorState,
-  takeState,
-} from '../dispatch/generator.js';
+import { continueFrom, generatorMoment, returnTo, takeState } from '../dispatch/generator.js';
 import type { GraphParts, Holder, ExternalRef } from './graph.js';
 import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
@@ -97,12 +92,12 @@ export class GraphRunner {
 
   run(given: readonly NDArray[]): readonly NDArray[] {
     if (this.#draws === 0) return this.#run(given);
-    const before = generatorState();
+    const before = generatorMoment();
     try {
       return this.#run(given);
     } catch (error) {
       // A failed call draws nothing.
-      if (mode.capture === null) setGeneratorState(before);
+      if (mode.capture === null) returnTo(before);
       throw error;
     }
   }

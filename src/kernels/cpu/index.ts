@@ -22,6 +22,7 @@ import { attentionLoops } from './attention/attention.js';
 import { attentionGradientLoops } from './attention/gradient.js';
 import { convLoops, convWeightGradientLoops } from './convolution/convolution.js';
 import { convTransposeLoops } from './convolution/transpose.js';
+import { cpuNests } from './nests.js';
 import { productOf } from '../contraction/matmul.js';
 import { contract } from './product/contract.js';
 import { scanKernel } from './scan/scan.js';
@@ -45,5 +46,5 @@ export const cpuKernels: KernelTable = new Map([
 
 /** A processor with these kernels. */
 export function onCpu(target: Target): DeviceTarget {
-  return { ...target, kernels: cpuKernels };
+  return { ...target, kernels: cpuKernels, nests: cpuNests };
 }

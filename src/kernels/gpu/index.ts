@@ -1,6 +1,7 @@
 import { type DeviceTarget, kernelFor, type KernelTable } from '../../ops/declare/kernels.js';
 import { productNest } from '../../ops/contraction/matmul-nest.js';
 import {
+  attention,
   conv,
   convTranspose,
   convWeightGradient,
@@ -10,20 +11,24 @@ import {
   takeAdjoint,
 } from '../../ops/index.js';
 import { productOf } from '../contraction/matmul.js';
+import { groupedAttention } from './attention/attention.js';
 import {
   groupedConv,
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
+import { attentionExpansions } from './expansion/attention.js';
 import { scanExpansions } from './expansion/scan.js';
 import { scatterExpansions } from './expansion/scatter.js';
 import { sortExpansions } from './expansion/sort.js';
 import { splitExpansions } from './expansion/split.js';
+import { gpuNests } from './nests.js';
 import { groupedProduct } from './product/product.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
 /** The kernels of devices whose threads are many and weak, and share memory in groups. */
 const gpuKernels: KernelTable = new Map([
+  kernelFor(attention, groupedAttention),
   kernelFor(matmul, (context) => groupedProduct(productOf(context)) ?? productNest(context)),
   kernelFor(conv, groupedConv),
   kernelFor(convTranspose, groupedConvTranspose),
@@ -44,10 +49,12 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   addresses: 'i32',
   kernels: gpuKernels,
+  nests: gpuNests,
   expansions: new Map([
     ...splitExpansions,
     ...sortExpansions,
     ...scatterExpansions,
     ...scanExpansions,
+    ...attentionExpansions,
   ]),
 };

@@ -81,6 +81,7 @@ function ownSizes(
 ): ReadonlyMap<string, Dim> {
   const own = new Map<string, Dim>();
   const taken = new Set(symbolsOfTypes(operands).keys());
+  for (const dim of dims.values()) symbolsOf(dim, taken);
   for (const [name, bounds] of symbolsOfTypes(types)) {
     if (dims.has(name)) continue;
     let apart = name;

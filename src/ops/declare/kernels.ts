@@ -3,6 +3,7 @@ import type { Operator } from '../../ir/operator.js';
 import type { Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Value } from '../../ir/program.js';
+import type { NestSchedule } from '../nests/schedule.js';
 import type { DecomposeContext, KernelContext } from './lowering.js';
 
 /** A device kernel: loops for one operator, which compute what the `kernel` of its declaration defines. */
@@ -16,16 +17,12 @@ export type DeviceExpansion<A = Attributes> = (
   context: DecomposeContext<Value, A>,
 ) => readonly Value[] | null;
 
-/** Target of lowering: a processor, and the kernels written for its kind of device. */
+/** Target of lowering: a processor, and the kernels and loops written for its kind of device. */
 export interface DeviceTarget extends Target {
   readonly kernels: KernelTable;
+  readonly nests: NestSchedule;
   /** Expansions of calls before lowering, by declaration. Default: none. */
   readonly expansions?: ReadonlyMap<Operator, DeviceExpansion>;
-}
-
-/** A target on which every operator runs by the loops of its declaration. */
-export function byDefinition(target: Target): DeviceTarget {
-  return { ...target, kernels: new Map() };
 }
 
 /** An entry of a kernel table. */

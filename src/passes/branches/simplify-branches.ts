@@ -1,18 +1,25 @@
 import type { NodeId } from '../../graph/graph.js';
 import { nodesBehind } from '../../ir/behind.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
-import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
+import type { Dim } from '../../base/dim/index.js';
+import { bindProgram } from '../../ir/bind.js';
+import {
+  type CallNode,
+  namedInputs,
+  type Output,
+  type Program,
+  type Value,
+} from '../../ir/program.js';
 import { sameType } from '../../ir/types.js';
 import { logicalNot } from '../../ops/elementwise/logic.js';
-import { declarationOf, isRootCall } from '../../ops/declare/facets.js';
+import { declarationOf, isRootCall, sizesPassedBy } from '../../ops/declare/facets.js';
 import { callOf } from '../../ops/declare/law.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { withOutputs } from '../rewrite/outputs.js';
 import type { PassContext } from '../rewrite/pass.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 import { unread } from '../rewrite/unread.js';
-import { carve } from '../loops/carve.js';
-import { sizeCarriers, valuesBehind } from '../loops/liveness.js';
+import { type CarvedRegions, carveRegions } from '../loops/carve.js';
+import { valuesBehind } from '../loops/liveness.js';
 import { choiceOf, isSame, mayBeOfChoice, throughChoice } from './choices.js';
 
 /**
@@ -110,52 +117,60 @@ function simplified(
   const negated = callOf(predicate, logicalNot)?.inputs[0];
   if (isWhole && negated === undefined) return undefined;
   if (kept.length === 0 && !isRoot) return results.map((result) => (result as () => Value)());
-  const regions = isWhole ? [...node.regions] : node.regions.map((each) => withPart(each, kept, inputs, isRoot)); // prettier-ignore
+  const { regions, sizes } = isWhole
+    ? { regions: node.regions, sizes: sizesPassedBy(node) }
+    : withParts(node, captures, kept, inputs, isRoot);
   const made = into.appendTyped(
     node.op,
     [negated ?? predicate, ...inputs.map((k) => captures[k])],
-    node.attributes,
+    { ...node.attributes, sizes },
     kept.map((k) => node.types[k]),
-    { regions: negated === undefined ? regions : regions.reverse(), source: node.source },
+    { regions: negated === undefined ? regions : regions.toReversed(), source: node.source },
   );
   return results.map((result) => (typeof result === 'number' ? made[result] : result()));
 }
 
-/** A region with some of its outputs and inputs; with all of its inputs and checks if it is a root. */
-function withPart(
-  region: Program,
+/** Regions with some of their outputs and inputs; with all of their inputs and checks if the call is a root. */
+function withParts(
+  node: CallNode,
+  captures: readonly Value[],
   kept: readonly number[],
   inputs: readonly number[],
   isRoot: boolean,
-): Program {
-  const outputs = kept.map((k) => region.outputs[k]);
-  if (isRoot) return withOutputs(region, outputs);
-  const names = namedInputs(region);
-  return carve(region, {
-    inputs: inputs.map((k) => ({
-      name: names[k].name,
-      stands: [region.inputs[k]],
-      outside: names[k].type,
-    })),
-    outputs,
-  });
+): CarvedRegions {
+  const sizes = sizesPassedBy(node);
+  const outputsOf = ({ outputs }: Program): readonly Output[] => kept.map((k) => outputs[k]);
+  if (isRoot) {
+    return { regions: node.regions.map((each) => withOutputs(each, outputsOf(each))), sizes };
+  }
+  const types = captures.map(({ type }) => type);
+  return carveRegions(
+    node.regions.map((from) => {
+      const names = namedInputs(from);
+      return {
+        from,
+        dims: bindProgram<Dim>(from, types, sizes),
+        inputs: inputs.map((k) => ({
+          name: names[k].name,
+          stands: [from.inputs[k]],
+          outside: names[k].type,
+        })),
+        outputs: outputsOf(from),
+        // A size that only a check speaks of is still refused where it does not fit.
+        keepsRequirements: true,
+      };
+    }),
+  );
 }
 
-/** Places of the inputs that regions read for some of their outputs, or that tell sizes. */
+/** Places of the inputs that regions read for some of their outputs. */
 function inputsRead(regions: readonly Program[], kept: readonly number[]): readonly number[] {
   const places = new Set<number>();
   for (const region of regions) {
-    const { inputs, outputs, requirements } = region;
-    const nodes = nodesBehind(region, kept.map((k) => outputs[k].value)); // prettier-ignore
-    const behind = new Set(nodes);
-    const read = inputs.filter(({ node }) => behind.has(node));
-    const others = inputs.filter(({ node }) => !behind.has(node));
-    // A size that only a check speaks of is still refused where it does not fit.
-    const carriers =
-      requirements.length > 0
-        ? others.filter(({ type }) => symbolsOfTypes([type]).size > 0)
-        : sizeCarriers(region, nodes, read, others);
-    for (const value of [...read, ...carriers]) places.add(inputs.indexOf(value));
+    const behind = new Set(nodesBehind(region, kept.map((k) => region.outputs[k].value))); // prettier-ignore
+    region.inputs.forEach(({ node }, k) => {
+      if (behind.has(node)) places.add(k);
+    });
   }
   return [...places].sort((a, b) => a - b);
 }

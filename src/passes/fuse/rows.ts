@@ -4,7 +4,7 @@ import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import type { Draft } from './inline.js';
-import { inOrder } from '../lower/nests/access.js';
+import { inOrder } from '../../ops/nests/access.js';
 import { KernelBuilder } from '../lower/nests/builder.js';
 import { type ValueLocations, KernelScope } from '../lower/nests/scope.js';
 import { isNarrow, isWide, type RowFrame, rowFrame, sameFrame } from '../groups/rows.js';

@@ -1,10 +1,10 @@
-import { symbolsOfShape } from '../../ir/bind.js';
+import { symbolsOfShape, undeterminedSymbols } from '../../ir/bind.js';
 import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
 import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
-import { undeterminedSymbols, partition } from './partition.js';
+import { partition } from './partition.js';
 
 /** A loop for at most so many iterations, compiled as one. */
 export interface Chunk {

@@ -1,12 +1,10 @@
-import { type Bounds, type DimExpr, symbol } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { Requirement } from '../../ir/requirement.js';
-import type { TensorType } from '../../ir/types.js';
 import { isFree } from '../gradient/effort.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { isHostRun } from './host-run.js';
@@ -357,15 +355,4 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
     actual: `the dimension ${symbols.join(', ')}`,
     ...(source !== undefined && { source }),
   });
-}
-
-/** The symbols of types, and of others with their ranges, that arrays of these types do not determine. */
-export function undeterminedSymbols(
-  types: readonly TensorType[],
-  others: ReadonlyMap<string, Bounds>,
-): readonly DimExpr[] {
-  const determined = determinedSymbols(types);
-  return [...new Map([...symbolsOfTypes(types), ...others])]
-    .filter(([name]) => !determined.has(name))
-    .map(([name, bounds]) => symbol(name, bounds));
 }

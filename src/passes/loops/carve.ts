@@ -1,6 +1,11 @@
+import { type Bounds, type Dim, type DimExpr, sameDim, symbolsOf } from '../../base/dim/index.js';
+import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { InternalError } from '../../base/errors.js';
+import type { NodeId } from '../../graph/graph.js';
 import { nodesBehind } from '../../ir/behind.js';
+import { symbolsOfShape, undeterminedSymbols } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
+import { dimsOf, speaksOnlyOf } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { requireKnown } from '../rewrite/transform.js';
 
@@ -22,12 +27,84 @@ export interface Carving {
 
 export type Make = (into: Program) => Value;
 
+/** A region of a call of which a part is carved. */
+export interface RegionCarving extends Carving {
+  readonly from: Program;
+  /** Binding of the region's symbols in the program of the call. */
+  readonly dims: ReadonlyMap<string, Dim>;
+  /** Keep all requirements that speak of these symbols. Default: those whose sizes occur in the part. */
+  readonly keepsRequirements?: boolean;
+}
+
+/** Regions, and the sizes that their call passes them. */
+export interface CarvedRegions {
+  readonly regions: readonly Program[];
+  readonly sizes: readonly Dim[];
+}
+
+/** Carves all regions of a call. They are passed the sizes that the inputs of the parts do not determine. */
+export function carveRegions(parts: readonly RegionCarving[]): CarvedRegions {
+  const passed: { readonly dim: Dim; readonly own: (DimExpr | undefined)[] }[] = [];
+  parts.forEach((part, k) => {
+    for (const size of sizesToPass(part)) {
+      const dim = part.dims.get(size.key);
+      if (dim === undefined) throw new InternalError(`nothing tells the size ${size.key}`);
+      const shared = passed.find((one) => sameDim(one.dim, dim) && one.own[k] === undefined);
+      if (shared !== undefined) shared.own[k] = size;
+      else passed.push({ dim, own: parts.map((_, i) => (i === k ? size : undefined)) });
+    }
+  });
+  return {
+    regions: parts.map((part, k) =>
+      carve(
+        part.from,
+        part,
+        passed.map(({ own }) => own[k]),
+      ),
+    ),
+    sizes: passed.map(({ dim }) => dim),
+  };
+}
+
+/** The sizes of a region that a part of it speaks of, and that neither its inputs nor its calls tell. */
+function sizesToPass(part: RegionCarving): readonly DimExpr[] {
+  const { from, dims, inputs, keepsRequirements = false } = part;
+  const types = inputs.flatMap(({ stands }) => stands.find(({ program }) => program === from)?.type ?? []); // prettier-ignore
+  const spoken = new Map<string, Bounds>();
+  const decided = new Set<string>();
+  for (const id of nodesOfPart(part, from)) {
+    const node = from.node(id);
+    if (node.kind !== 'call') continue;
+    for (const type of node.types) symbolsOfShape(type.shape, spoken);
+    symbolsOfAttributes(node.op.attributes, node.attributes, spoken);
+    for (const { size } of node.decides) symbolsOf(size, decided);
+  }
+  for (const requirement of keepsRequirements ? from.requirements : []) {
+    if (speaksOnlyOf(requirement, dims)) symbolsOfShape(dimsOf(requirement), spoken);
+  }
+  return undeterminedSymbols(types, spoken).filter(({ key }) => dims.has(key) || !decided.has(key));
+}
+
+/** The nodes that a part has copies of. */
+function nodesOfPart({ inputs, outputs, made }: Carving, from: Program): readonly NodeId[] {
+  const given = new Set(inputs.flatMap(({ stands }) => stands));
+  const ends = outputs.map(({ value }) => value);
+  return nodesBehind(from, ends, (value) => given.has(value) || made?.has(value) === true);
+}
+
 /**
  * The part of a program between some of its values and others: the computation of `outputs`, given `inputs`.
- * It keeps the requirements of the whole as far as their sizes occur in it.
+ * It keeps the requirements of the whole as far as their sizes occur in it. Of its size parameters, those that are
+ * undefined are placeholders.
  */
-export function carve(from: Program, { inputs, outputs, made = new Map() }: Carving): Program {
-  return Program.from(from, (into) => {
+export function carve(
+  from: Program,
+  carving: Carving,
+  sizes: readonly (DimExpr | undefined)[] = from.sizes,
+): Program {
+  const { inputs, outputs, made = new Map<Value, Make>() } = carving;
+  const fill = (into: Program): void => {
+    for (const size of sizes) into.takeSize(size ?? into.freshDim('size'));
     const known = new Map<Value, Value>();
     for (const { name, stands, outside } of inputs) {
       const own = stands.filter(({ program }) => program === from);
@@ -35,7 +112,6 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
       const variable = into.variable(into.freshName(name), type);
       for (const value of own) known.set(value, variable);
     }
-    const ends = outputs.map(({ value }) => value);
     const isGiven = (value: Value): boolean => known.has(value) || made.has(value);
     const valueOf = (value: Value): Value => {
       let copy = known.get(value);
@@ -46,7 +122,7 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
       }
       return copy;
     };
-    for (const id of nodesBehind(from, ends, isGiven)) {
+    for (const id of nodesOfPart(carving, from)) {
       const node = from.node(id);
       if (node.kind === 'check') continue;
       if (node.kind === 'variable') throw new InternalError(`input ${node.name} was left out`);
@@ -68,7 +144,8 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
       distinctNames(outputs).map(({ name, value }) => ({ name, value: valueOf(value) })),
     );
     requireKnown(from, into);
-  });
+  };
+  return Program.from(from, fill, []);
 }
 
 function withOwnSymbols(into: Program, { dtype, shape }: TensorType): TensorType {

@@ -1,12 +1,12 @@
-import { sameDim, symbolsOf } from '../../base/dim/index.js';
+import { sameDim } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols } from '../../ir/bind.js';
 import type { Output, Program, Value } from '../../ir/program.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
+import { givesOwnSizes } from '../rewrite/outputs.js';
 import { unread } from '../rewrite/unread.js';
 import { nodesBehind } from '../../ir/behind.js';
 import { build, editLoopSites, type LoopOperand, type Loop, type CarriedValue } from './loop.js';
-import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
+import { liveStates, valuesBehind } from './liveness.js';
 
 /**
  * Dead code elimination through loops, to a fixed point: unread rows, states that only feed themselves and
@@ -38,7 +38,8 @@ function withoutDead(
   const isRead = results.map((value) => read.has(value));
   if (!isRead.includes(true)) return undefined;
   // Sizes that iterations must agree on are checked even if they are not read.
-  const isWanted = loop.rows.map((row, k) => isRead[k] || loop.agreed.has(row.value));
+  const mustAgree = givesOwnSizes(loop.body);
+  const isWanted = loop.rows.map((_, k) => isRead[k] || mustAgree);
   const rows = loop.rows.filter((_, k) => isWanted[k]);
   const isLive = liveStates({ ...loop, data: loop.data.length, states: loop.states.length }, [
     ...isWanted,
@@ -57,7 +58,9 @@ function withoutDead(
   return [
     ...loop.rows.map((row, k) => {
       const place = rows.indexOf(row);
-      return place < 0 ? unread(loop.into, loop.node.types[k]) : made.rows[place];
+      if (place >= 0) return made.rows[place];
+      const { dtype, shape } = loop.node.types[k];
+      return unread(loop.into, { dtype, shape: [made.rows[0]?.type.shape[0] ?? shape[0], ...shape.slice(1)] }); // prettier-ignore
     }),
     ...loop.states.map((state) => {
       const place = states.indexOf(state);
@@ -89,40 +92,19 @@ function keptOperands(
   const isReached = ({ stands }: LoopOperand): boolean =>
     stands.some(({ program, node }) => read.get(program)?.has(node));
   const dead = loop.states.filter((state) => !states.includes(state));
-  let data = loop.data.filter(isReached);
+  const data = loop.data.filter(isReached);
   // A reader of a dead state is dead itself, but removed later: until then any value will do.
-  let captures = [...loop.captures, ...dead].filter(isReached);
-  // Dimensions in the regions must still be determined by their inputs.
-  const dropped = [...loop.data, ...dead, ...loop.captures].filter((entry) => !isReached(entry));
-  for (const [region, nodes] of read) {
-    const inputsOf = (entries: readonly LoopOperand[]): readonly Value[] =>
-      entries.flatMap(({ stands }) => stands.filter(({ program }) => program === region));
-    const kept = inputsOf([...data, ...states, ...captures]);
-    const carriers = sizeCarriers(region, nodes, kept, inputsOf(dropped));
-    const isKept = (entry: LoopOperand): boolean =>
-      data.includes(entry) ||
-      captures.includes(entry) ||
-      entry.stands.some((value) => carriers.includes(value));
-    data = loop.data.filter(isKept);
-    captures = [...loop.captures, ...dead].filter(isKept);
-  }
-  if (data.length === 0 && loop.data.length > 0) data = [shortest(loop)];
-  return { data, captures };
+  const captures = [...loop.captures, ...dead].filter(isReached);
+  return { data: data.length === 0 && loop.data.length > 0 ? [shortest(loop)] : data, captures };
 }
 
-/**
- * Data for the trip count when none is read: a free array, if its length follows from the sizes of inputs;
- * else the first data array.
- */
+/** Data for the trip count when none is read: an array of just its length. */
 function shortest({ data, into }: Loop): LoopOperand {
-  const [first] = data;
-  const length = first.operand.type.shape[0];
-  const known = determinedSymbols(into.inputs.map(({ type }) => type));
-  if (![...symbolsOf(length)].every((name) => known.has(name))) return first;
-  const there = data.find(({ operand }) => {
-    const isNothingButShape = into.operands(operand.node).length === 0;
-    return isNothingButShape && sameDim(operand.type.shape[0], length);
+  const [{ operand, name }] = data;
+  const length = operand.type.shape[0];
+  const there = data.find(({ operand: { node, type } }) => {
+    const isNothingButShape = into.operands(node).length === 0;
+    return isNothingButShape && sameDim(type.shape[0], length);
   });
-  const operand = (): Value => unread(into, { dtype: 'bool', shape: [length] });
-  return there ?? { operand: operand(), name: first.name, stands: [] };
+  return there ?? { operand: unread(into, { dtype: 'bool', shape: [length] }), name, stands: [] };
 }

@@ -1,9 +1,7 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
-import type { TensorType } from '../../ir/types.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import { symbolsOfCall } from '../../ir/size-sources.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
@@ -25,45 +23,20 @@ export function valuesBehind(program: Program, ends: readonly Value[]): Readonly
     const reads = node.kind === 'call' ? operandsRead(node, isRead) : null;
     operands.forEach((value, k) => {
       if (reads === null || reads[k] !== false) needed.add(value);
+      // The call may be passed its sizes instead.
+      else for (const size of sizesDecided(program, value)) needed.add(size);
     });
   }
   return needed;
 }
 
-/** The inputs among `others` without which `kept` would not determine the sizes of themselves and some nodes. */
-export function sizeCarriers(
-  region: Program,
-  nodes: Iterable<NodeId>,
-  kept: readonly Value[],
-  others: readonly Value[],
-): readonly Value[] {
-  const declared = symbolsOfTypes(typesOf(region.inputs));
-  for (const { key } of region.sizes) declared.delete(key);
-  if (declared.size === 0) return [];
-  const mentioned = new Set(symbolsOfTypes(typesOf(kept)).keys());
-  for (const id of nodes) {
-    const node = region.node(id);
-    if (node.kind === 'call') for (const name of symbolsOfCall(node)) mentioned.add(name);
-  }
-  const carriers: Value[] = [];
-  for (const name of mentioned) {
-    if (!declared.has(name)) continue;
-    for (const value of others) {
-      if (determinedSymbols(typesOf([...kept, ...carriers])).has(name)) break;
-      if (symbolsOfTypes([value.type]).has(name)) carriers.push(value);
-    }
-  }
-  return carriers;
+/** Values that reveal the data-decided sizes in the type of a value. */
+function sizesDecided({ decidedSizes }: Program, { type }: Value): readonly Value[] {
+  if (decidedSizes.size === 0) return [];
+  return [...symbolsOfTypes([type]).keys()].flatMap((name) => decidedSizes.get(name) ?? []);
 }
 
-function typesOf(values: readonly Value[]): readonly TensorType[] {
-  return values.map(({ type }) => type);
-}
-
-/**
- * Live states of a loop, given which of its rows and states are read; and live inputs of its regions,
- * including those needed for their sizes only.
- */
+/** Live states of a loop, given which of its rows and states are read; and live inputs of its regions. */
 export function liveStates(
   { body, condition, data, states }: LoopRegions,
   isRead: readonly boolean[],
@@ -89,15 +62,6 @@ export function liveStates(
       live[k] = true;
       grows = true;
       reach(body, [results[rows + k]]);
-    }
-  }
-  // A dead state can determine a size: its initial value replaces it.
-  for (const region of condition === null ? [body] : [condition, body]) {
-    const nodes = [...needed].filter(({ program }) => program === region).map(({ node }) => node);
-    const kept = region.inputs.filter((_, k) => inputs[k]);
-    const others = region.inputs.filter((_, k) => !inputs[k]);
-    for (const carrier of sizeCarriers(region, nodes, kept, others)) {
-      inputs[region.inputs.indexOf(carrier)] = true;
     }
   }
   return { states: live, inputs };

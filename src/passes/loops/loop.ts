@@ -1,10 +1,9 @@
-import { type Dim, symbolsOf } from '../../base/dim/index.js';
+import type { Dim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { bindProgram, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { bindProgram } from '../../ir/bind.js';
 import {
   type CallNode,
-  type DecidedSize,
   namedInputs,
   type Output,
   type Program,
@@ -12,9 +11,8 @@ import {
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
-import { givesOwnSizes } from '../rewrite/outputs.js';
-import { throughRegions, transform } from '../rewrite/transform.js';
-import { carve, type CarvedInput, type Make } from './carve.js';
+import { throughRegions, transform, withInferredTypes } from '../rewrite/transform.js';
+import { type CarvedInput, carveRegions, type Make } from './carve.js';
 
 /** An operand of a loop, and the inputs that stand for it (or for a row of it) inside. */
 export interface LoopOperand {
@@ -54,8 +52,6 @@ export interface Loop {
   readonly dims: ReadonlyMap<string, Dim>;
   /** Binding of the condition's symbols. */
   readonly conditionDims: ReadonlyMap<string, Dim>;
-  /** Types in the enclosing program of rows whose sizes the data of an iteration decides. */
-  readonly agreed: ReadonlyMap<Value, TensorType>;
   /** Values that are constructed inside instead of an input. */
   readonly made: ReadonlyMap<Value, Make>;
 }
@@ -134,11 +130,6 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
     reverse,
     dims: bound(body),
     conditionDims: condition === null ? new Map() : bound(condition),
-    agreed: new Map(
-      givesOwnSizes(body)
-        ? body.outputs.slice(0, rows).map(({ value }, k) => [value, rowOf(node.types[k])])
-        : [],
-    ),
     made: new Map(),
   };
 }
@@ -146,11 +137,6 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
 /** The type of one row. */
 function rowOf({ dtype, shape }: TensorType): TensorType {
   return { dtype, shape: shape.slice(1) };
-}
-
-/** The type of a value of the body in the enclosing program. */
-function typeOutside({ dims, agreed }: Loop, value: Value): TensorType {
-  return agreed.get(value) ?? substituteType(value.type, dims);
 }
 
 /** Results of a rebuilt loop. */
@@ -161,60 +147,39 @@ export interface BuiltLoop {
   readonly rest: readonly Value[];
 }
 
-/** Appends a loop to its enclosing program. */
+/**
+ * Appends a loop to its enclosing program. Its regions are passed the sizes that their inputs do not determine; the
+ * types of its results are inferred.
+ */
 export function build(loop: Loop): BuiltLoop {
-  const { node, into, body, condition, data, states, captures, count, rows } = loop;
-  const inputs = [...data, ...states, ...captures];
-  const lead = leadingDim(loop);
-  const region = (program: Program, outputs: readonly Output[]): Program =>
-    carve(program, {
-      inputs: inputs.map((entry, k) => carvedInput(entry, k < data.length)),
-      outputs,
-      made: loop.made,
-    });
-  const regions = [region(body, [...rows, ...states.map(({ next }) => next)])];
-  if (condition !== null) regions.unshift(region(condition, condition.outputs));
-  const types = [
-    ...rows.map(({ value }) => {
-      const { dtype, shape } = typeOutside(loop, value);
-      return { dtype, shape: [lead, ...shape] };
-    }),
-    ...states.map(({ operand }) => operand.type),
-  ];
-  const old = loop.body.outputs.length;
-  const made = into.appendTyped(
-    node.op,
-    [...inputs.map(({ operand }) => operand), ...(count === null ? [] : [count])],
-    {
-      ...node.attributes,
-      ...(condition === null && { data: data.length }),
-      states: states.length,
-    },
-    [...types, ...node.types.slice(old)],
-    { regions, decides: decidedByRows(node, types.slice(0, rows.length)), source: node.source },
-  );
-  return {
-    rows: made.slice(0, rows.length),
-    states: made.slice(rows.length, types.length),
-    rest: made.slice(types.length),
+  const { node, into, body, condition, data, states, captures, count, rows, made } = loop;
+  const operands = [...data, ...states, ...captures];
+  const inputs = operands.map((entry, k) => carvedInput(entry, k < data.length));
+  const outputs = [...rows, ...states.map(({ next }) => next)];
+  const { regions, sizes } = carveRegions([
+    ...(condition === null
+      ? []
+      : [{ from: condition, dims: loop.conditionDims, inputs, outputs: condition.outputs, made }]),
+    { from: body, dims: loop.dims, inputs, outputs, made },
+  ]);
+  const values = [...operands.map(({ operand }) => operand), ...(count === null ? [] : [count])];
+  const attributes = {
+    ...node.attributes,
+    ...(condition === null && { data: data.length }),
+    states: states.length,
+    sizes,
   };
-}
-
-/** The sizes that a loop still decides when it has only these rows. */
-function decidedByRows({ decides }: CallNode, rows: readonly TensorType[]): readonly DecidedSize[] {
-  if (decides.length === 0 || rows.length === 0) return [];
-  const told = symbolsOfTypes(rows);
-  return decides.filter(({ size }) => [...symbolsOf(size)].every((name) => told.has(name)));
+  const call = withInferredTypes({ ...node, attributes, regions }, values, into);
+  const results = into.appendTyped(node.op, values, attributes, call.types, call);
+  return {
+    rows: results.slice(0, rows.length),
+    states: results.slice(rows.length, outputs.length),
+    rest: results.slice(outputs.length),
+  };
 }
 
 export function carvedInput({ operand, name, stands }: LoopOperand, isData = false): CarvedInput {
   return { name, stands, outside: isData ? rowOf(operand.type) : operand.type };
-}
-
-/** The first extent of the stacked results. */
-function leadingDim({ lead, node, rows }: Loop): Dim {
-  if (lead !== null) return lead;
-  return rows.length > 0 ? node.types[0].shape[0] : 0;
 }
 
 /** The results of a loop in terms of an edited one: an index of its rows or states, or a value. */

@@ -1,3 +1,4 @@
+import { sameDim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
@@ -187,7 +188,9 @@ function join(first: CallNode, second: CallNode): Joined | null {
   const [one, other] = [rowsOf(first), rowsOf(second)];
   if (one > 0 && other > 0 && isPadded(first) !== isPadded(second)) return null;
   const [body, otherBody] = [first.regions.at(-1)!, second.regions.at(-1)!];
-  const areOneKind = body.inputs.every(({ type }, k) => sameType(type, otherBody.inputs[k].type));
+  const areOneKind =
+    body.inputs.every(({ type }, k) => sameType(type, otherBody.inputs[k].type)) &&
+    body.sizes.every((size, k) => sameDim(size, otherBody.sizes[k]));
   if (!areOneKind || !haveSameConditions(first, second)) return null;
   const both = inOne(body, otherBody);
   const values = both.outputs.map(({ value }) => value);

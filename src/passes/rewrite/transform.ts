@@ -9,7 +9,13 @@ import {
 } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { bindShapes, substituteCall, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import {
+  bindShapes,
+  givenSizes,
+  substituteCall,
+  substituteType,
+  symbolsOfTypes,
+} from '../../ir/bind.js';
 import {
   type CallNode,
   type ConstantNode,
@@ -149,16 +155,19 @@ export function throughRegions(program: Program, pass: RegionPass): Program {
 
 /**
  * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and returns
- * the values of its outputs. `dims` binds the dimensions of the inputs in `into`; dimensions that `program`
- * introduces become fresh ones. Without `dims` all keep their names. `retold` gives the checks other errors.
+ * the values of its outputs. `bound` binds the dimensions of the inputs in `into`; sizes that calls of `program` decide
+ * become fresh ones. Without `bound` all keep their names, but for decided ones of which `into` knows another by that
+ * name. `retold` gives the checks other errors.
  */
 export function instantiate(
   program: Program,
   into: Program,
   inputs: readonly Value[],
-  dims?: Map<string, Dim>,
+  bound?: Map<string, Dim>,
   retold: (requirement: Requirement) => Requirement = (requirement) => requirement,
 ): readonly Value[] {
+  const dims = bound ?? new Map<string, Dim>();
+  const settled = new Set((bound ?? givenSizes(program)).keys());
   const results: (readonly Value[])[] = [];
   const moved = (value: Value): Value => results[value.node][value.port];
   let input = 0;
@@ -174,16 +183,19 @@ export function instantiate(
       continue;
     }
     let adapted = node;
-    if (node.kind === 'call' && dims !== undefined) {
+    if (node.kind === 'call') {
       for (const { size } of node.decides) {
         for (const [name, bounds] of symbolTable(size)) {
-          if (!dims.has(name)) dims.set(name, into.freshDim(name, bounds));
+          if (settled.has(name) || dims.has(name)) continue;
+          settled.add(name);
+          if (bound !== undefined || into.knowsSize(name))
+            dims.set(name, into.freshDim(name, bounds));
         }
       }
       adapted = adapt(node, dims);
     }
     const operands = movedAll(program.operands(id), results);
-    if (adapted.kind === 'call' && node.kind === 'call' && dims !== undefined)
+    if (adapted.kind === 'call' && node.kind === 'call')
       adapted = inferredAgain(adapted, node, operands, into, dims);
     results.push(append(adapted, operands, into));
   }
@@ -294,27 +306,41 @@ function inferredAgain(
     ),
   );
   if (isUnchanged && !isMoved) return node;
+  const inferred = withInferredTypes(node, operands, into);
+  const found = new Map<string, Dim>();
+  reconcile(node, inferred.types, found);
+  if (found.size > 0) {
+    for (const [name, dim] of dims) dims.set(name, substituteDim(dim, found));
+    for (const [name, dim] of found) if (!dims.has(name)) dims.set(name, dim);
+  }
+  return inferred;
+}
+
+/**
+ * A call with the types that its operator infers, for programs that have its checks. A size that it decides keeps its
+ * symbol if that has the bounds that inference states and nothing else decides it.
+ */
+export function withInferredTypes(
+  node: CallNode,
+  operands: readonly Value[],
+  into: Program,
+): CallNode {
   const decides: DecidedSize[] = [];
   const types = node.op.infer({
     inputs: operands.map(({ type }) => type),
     attributes: node.attributes,
     regions: node.regions,
     fresh: (hint, { most = null, ...bounds } = {}) => {
-      const known = node.decides[decides.length]?.size;
+      const known = node.decides[decides.length]?.size ?? 0;
+      const name = nameOfSize(known);
       const { min = 0, max = Infinity } = bounds;
-      const isSame = known !== undefined && nameOfSize(known) !== null && haveSameBounds(boundsOf(known), { min, max }); // prettier-ignore
-      decides.push({ size: isSame ? known : into.freshDim(hint, bounds), most });
-      return decides[decides.length - 1].size;
+      const isKept = name !== null && !into.knowsSize(name) && haveSameBounds(boundsOf(known), { min, max }); // prettier-ignore
+      const size = isKept ? known : into.freshDim(hint, bounds);
+      decides.push({ size, most });
+      return size;
     },
-    // The checks of the program are those of the call as it was.
     require: () => {},
   });
-  const found = new Map<string, Dim>();
-  reconcile(node, types, found);
-  if (found.size > 0) {
-    for (const [name, dim] of dims) dims.set(name, substituteDim(dim, found));
-    for (const [name, dim] of found) if (!dims.has(name)) dims.set(name, dim);
-  }
   return { ...node, types, decides };
 }
 

@@ -1,6 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import { wasmTarget } from '../../loop/language/target.js';
-import { byDefinition, type DeviceTarget } from '../../ops/declare/kernels.js';
+import { byDefinition } from '../../kernels/definitions.js';
+import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { Backend } from '../device/backend.js';
 import type { BackendLimits } from '../memory/backend.js';
 

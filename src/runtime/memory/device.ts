@@ -2,7 +2,7 @@ import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { AddressScalar } from '../../loop/language/target.js';
-import type { Division } from '../../passes/lower/nests/cost.js';
+import type { Division } from '../../ops/nests/cost.js';
 import { RegionAllocator } from '../../passes/plan/memory.js';
 import { WorkerPool } from '../threads/pool.js';
 import { exhausted, ExhaustedError } from './exhausted.js';

@@ -10,12 +10,8 @@ import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
 import { errorOfFailure } from './failure.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
-/**
- * Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, which is too slow to be of use.
- * Where elements are read at once, int64 is held; elsewhere counts that the host keeps are read without waiting.
- */
-const usual = (answersAtOnce: boolean): readonly DType[] =>
-  dtypes.filter((dtype) => dtype !== 'float64' && (answersAtOnce || dtype !== 'int64'));
+/** Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, too slowly to be of use. */
+const usual: readonly DType[] = dtypes.filter((dtype) => dtype !== 'float64');
 
 /** Configuration of a GPU as a device. */
 export interface WebGpuOptions {
@@ -23,7 +19,7 @@ export interface WebGpuOptions {
   readonly print: ShaderPrinter;
   /** The most bytes of its memory that arrays may take. Default: no limit but the GPU's own. */
   readonly memoryBudget?: number;
-  /** Dtypes of arrays that it holds. Default: all but float64, and but int64 where elements are not read at once. */
+  /** Dtypes of arrays that it holds. Default: all but float64. */
   readonly dtypes?: readonly DType[];
   /** Finds a GPU again after one was lost. */
   reopen(): Promise<GpuCommands>;
@@ -60,7 +56,7 @@ export class WebGpuBackend implements Backend {
     this.#options = options;
     this.target = options.target;
     const { bufferBytes } = commands.properties;
-    const { memoryBudget: budget, dtypes: held = usual(commands.answersAtOnce) } = options;
+    const { memoryBudget: budget, dtypes: held = usual } = options;
     this.limits = {
       dtypes: new Set(held),
       bufferBytes,

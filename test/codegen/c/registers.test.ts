@@ -11,7 +11,7 @@ import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { optimizeModule } from '../../../src/loop/optimize/module.js';
 import { avx2Target } from '../../../src/loop/language/target.js';
 import { add, attention, gelu, matmul, relu, transpose } from '../../../src/ops/index.js';
-import { undivided } from '../../../src/passes/lower/nests/cost.js';
+import { undivided } from '../../../src/ops/nests/cost.js';
 import { mainName } from '../../../src/passes/lower/main/main.js';
 import { lowerProgram } from '../../../src/passes/lower/main/plan.js';
 import { planParts } from '../../../src/runtime/compile/compile.js';

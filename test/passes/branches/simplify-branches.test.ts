@@ -179,6 +179,58 @@ test('what a branch computes twice is one result; a negated predicate turns the 
   );
 });
 
+test('of operands that only have sizes of the branches, the sizes are passed', () => {
+  turns(
+    simplifyBranches,
+    `program {
+      input p: bool[]
+      input x: float32[]
+      input a: float32[n, m]
+      input b: float32[n]
+      %0 = cond(p, x, a, b) [@0 {
+        input x: float32[]
+        input a: float32[i, j]
+        input b: float32[i]
+        %0 = fill() {shape: ["j"], value: 2, dtype: "float32"}: float32[j]
+        %1 = mul(%0, x): float32[j]
+        require j - 2 >= 0 {"error":"shape","op":"topK","problem":["too few"],"expected":["2"],"actual":["j"]}
+        output y = %1
+      }, @1 {
+        input x: float32[]
+        input a: float32[k, l]
+        input b: float32[k]
+        %0 = broadcastTo(x) {shape: ["l"]}: float32[l]
+        require k - 1 >= 0 {"error":"shape","op":"topK","problem":["too few"],"expected":["1"],"actual":["k"]}
+        output y = %0
+      }]: float32[m]
+      output y = %0
+    }`,
+    `program {
+      input p: bool[]
+      input x: float32[]
+      input a: float32[n, m]
+      input b: float32[n]
+      %0 = cond(p, x) {sizes: ["m", "n"]} [@0 {
+        size j
+        size size_0
+        input x: float32[]
+        %0 = fill() {shape: ["j"], value: 2, dtype: "float32"}: float32[j]
+        %1 = mul(%0, x): float32[j]
+        require j - 2 >= 0 {"error":"shape","op":"topK","problem":["too few"],"expected":["2"],"actual":["j"]}
+        output y = %1
+      }, @1 {
+        size l
+        size k
+        input x: float32[]
+        %0 = broadcastTo(x) {shape: ["l"]}: float32[l]
+        require k - 1 >= 0 {"error":"shape","op":"topK","problem":["too few"],"expected":["1"],"actual":["k"]}
+        output y = %0
+      }]: float32[m]
+      output y = %0
+    }`,
+  );
+});
+
 test('branches in loops become simpler until nothing is left to do', () => {
   // The state s only passes through the branch, so it passes through the loop.
   const text = `program {

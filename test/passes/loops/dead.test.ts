@@ -109,7 +109,7 @@ test('something of the length of the data stays to iterate over', () => {
   );
 });
 
-test('an operand stays from whose shape alone the body knows a dimension', () => {
+test('of an operand that only has a size of the body, the size is passed', () => {
   turns(
     eliminateDeadLoopParts,
     `program {
@@ -132,13 +132,61 @@ test('an operand stays from whose shape alone the body knows a dimension', () =>
       input x: float32[n]
       input w: float32[k, 2]
       input v: float32[k]
-      %0 = foreach(x, w) {data: 1, states: 0, reverse: false, counted: false, save: "auto"} [@0 {
+      %0 = foreach(x) {data: 1, states: 0, reverse: false, counted: false, save: "auto", sizes: ["k"]} [@0 {
+        size j
         input x: float32[]
-        input w: float32[j, 2]
         %0 = fill() {shape: ["j"], value: 2, dtype: "float32"}: float32[j]
         %1 = mul(%0, x): float32[j]
         output y = %1
       }]: float32[n, k]
+      output y = %0
+    }`,
+  );
+});
+
+test('condition and body are passed the same sizes', () => {
+  turns(
+    eliminateDeadLoopParts,
+    `program {
+      input i: int64[]
+      input w: float32[n, m]
+      %0, %1 = whileLoop(i, w) {states: 1, limit: null, padded: false, save: "auto"} [@0 {
+        input i: int64[]
+        input w: float32[a, b]
+        %0 = fill() {shape: ["b"], value: 1, dtype: "int64"}: int64[b]
+        %1 = sum(%0) {axes: null, keepdims: false}: int64[]
+        %2 = less(i, %1): bool[]
+        output go = %2
+      }, @1 {
+        input i: int64[]
+        input w: float32[c, d]
+        %0 = fill() {shape: ["c", "d"], value: 1, dtype: "int64"}: int64[c, d]
+        %1 = sum(%0) {axes: null, keepdims: false}: int64[]
+        %2 = add(i, %1): int64[]
+        output i = %2
+      }]: int64[], int32[]
+      output y = %0
+    }`,
+    `program {
+      input i: int64[]
+      input w: float32[n, m]
+      %0, %1 = whileLoop(i) {states: 1, limit: null, padded: false, save: "auto", sizes: ["m", "n"]} [@0 {
+        size b
+        size size_0
+        input i: int64[]
+        %0 = fill() {shape: ["b"], value: 1, dtype: "int64"}: int64[b]
+        %1 = sum(%0) {axes: null, keepdims: false}: int64[]
+        %2 = less(i, %1): bool[]
+        output go = %2
+      }, @1 {
+        size d
+        size c
+        input i: int64[]
+        %0 = fill() {shape: ["c", "d"], value: 1, dtype: "int64"}: int64[c, d]
+        %1 = sum(%0) {axes: null, keepdims: false}: int64[]
+        %2 = add(i, %1): int64[]
+        output i = %2
+      }]: int64[], int32[]
       output y = %0
     }`,
   );
@@ -254,7 +302,9 @@ test('rows stay where a later loop reads nothing of them but their number', () =
   );
   const after = eliminateDeadLoopParts(program);
   verify(after);
-  const [rows] = after.outputs.map(({ value }) => after.operands(value.node)[1]);
+  const [last] = after.outputs.map(({ value }) => value.node);
+  assert.equal(after.operands(last).length, 1);
+  const [rows] = after.sizeReads(last);
   const maker = after.node(rows.node);
   assert.ok(maker.kind === 'call');
   assert.equal(maker.op.name, 'whileLoop');

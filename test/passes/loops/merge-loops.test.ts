@@ -6,6 +6,7 @@ import { verify } from '../../../src/ir/verify.js';
 import { cond } from '../../../src/ops/control/cond.js';
 import { foreach } from '../../../src/ops/control/foreach.js';
 import { whileLoop } from '../../../src/ops/control/while-loop.js';
+import { booleanMask } from '../../../src/ops/dynamic/boolean-mask.js';
 import { add, mul } from '../../../src/ops/elementwise/arithmetic.js';
 import { less } from '../../../src/ops/elementwise/comparison.js';
 import { exp } from '../../../src/ops/elementwise/exponential.js';
@@ -19,6 +20,7 @@ import { jointProgram } from '../../../src/passes/gradient/joint.js';
 import { mergeLoops } from '../../../src/passes/loops/merge-loops.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
 import { rematerialize } from '../../../src/passes/gradient/rematerialize.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { randomOperand } from '../../support/arrays.js';
 import { programOf } from '../../support/programs.js';
 import { expectSame } from '../control/check.js';
@@ -194,6 +196,32 @@ test('rows that are the same value are stacked once', () => {
   // row, inner, again, and the state
   assert.equal(loop.types.length, 4);
   expectSame(run(merged, operands), run(program, operands), 'merged');
+});
+
+test('sizes that the data decides stay apart, though both bodies call them alike', () => {
+  const rows = (chooses: (x: Value) => Value, of: (x: Value) => Value): Program =>
+    programOf({ x: f64(4), s: f64() }, ({ x, s }) => {
+      const some = booleanMask<Value>(x, chooses(x));
+      return { row: of(some), again: mul(sum<Value>(some), s), s: add(s, sum<Value>(x)) };
+    });
+  const bodies = [
+    rows((x) => less(x, 0.5), (x) => sum<Value>(exp<Value>(x))),
+    rows((x) => less(x, -0.5), (x) => sum<Value>(sin<Value>(x))),
+    rows((x) => less(x, 0.5), (x) => sum<Value>(tanh<Value>(x))),
+  ]; // prettier-ignore
+  const program = programOf({ x: f64(length, 4), s: f64() }, ({ x, s }) => {
+    const results = bodies.flatMap((body) => foreach<Value>(body, { data: [x], states: [s], captures: [] })); // prettier-ignore
+    return Object.fromEntries(results.map((value, k) => [`y${k}`, value]));
+  });
+  const merged = mergeLoops(program);
+  verify(merged);
+  assert.equal(loops(merged), 1);
+  // The first and the last body select alike.
+  assert.equal(named(merged, 'booleanMask'), 2);
+  const inputs = [randomOperand(next, [length, 4]), randomOperand(next, [])];
+  const expected = run(program, inputs);
+  expectSame(run(merged, inputs), expected, 'merged');
+  for (const each of [program, merged]) expectSame(compile(each).run(inputs), expected, 'compiled');
 });
 
 test('loops in loops and branches in loops run once, too', () => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { evaluateDim, substituteDim } from '../../../src/base/dim/index.js';
 import { mapAttributeDims } from '../../../src/base/attributes/schema.js';
-import { bindTypes } from '../../../src/ir/bind.js';
+import { bindProgram } from '../../../src/ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir/program.js';
 import type { Declaration } from '../../../src/ops/declare/declare.js';
+import { sizesPassedBy } from '../../../src/ops/declare/facets.js';
 import { fill, slice, stack } from '../../../src/ops/index.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
@@ -36,12 +37,13 @@ export function generator(seed: number): () => number {
  * Runs a program call by call, its loops by their definition: iterations one after the other, in this
  * language.
  */
-export function run(program: Program, operands: readonly Operand[]): readonly Operand[] {
-  const declared = namedInputs(program);
-  const dims = bindTypes<number>(
-    declared,
-    operands.map(({ storage, shape }) => ({ dtype: storage.dtype, shape })),
-  );
+export function run(
+  program: Program,
+  operands: readonly Operand[],
+  sizes: readonly number[] = [],
+): readonly Operand[] {
+  const types = operands.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
+  const dims = bindProgram<number>(program, types, sizes);
   const results: (readonly Operand[])[] = [];
   let input = 0;
   for (const id of program.graph.nodes()) {
@@ -74,6 +76,7 @@ function runCall(
   dims: ReadonlyMap<string, number>,
 ): readonly Operand[] {
   const { lowering } = node.op as Declaration;
+  const sizes = sizesPassedBy(node).map((dim) => evaluateDim(dim, dims));
   if (lowering.kind === 'foreach') {
     const { data, states, reverse, counted } = lowering.loop(node.attributes);
     const body = node.regions[0];
@@ -85,7 +88,7 @@ function runCall(
     for (let i = 0; i < count; i++) {
       const t = reverse ? count - 1 - i : i;
       const slices = read.slice(0, data).map((array) => direct([array], (x) => slice(x, t)));
-      const made = run(body, [...slices, ...carried, ...read.slice(data + states)]);
+      const made = run(body, [...slices, ...carried, ...read.slice(data + states)], sizes);
       rows[t] = made.slice(0, made.length - states);
       carried = made.slice(made.length - states);
     }
@@ -101,8 +104,8 @@ function runCall(
     let count = 0;
     for (; count < most; count++) {
       const read = [...carried, ...operands.slice(states)];
-      if (numbersOf(run(condition, read)[0])[0] === 0) break;
-      const made = run(body, read);
+      if (numbersOf(run(condition, read, sizes)[0])[0] === 0) break;
+      const made = run(body, read, sizes);
       rows.push(made.slice(0, made.length - states));
       carried = made.slice(made.length - states);
     }

@@ -5,7 +5,7 @@ import type { BindingPattern, Shader } from '../../../src/codegen/wgsl/shader.js
 import * as e from '../../../src/loop/language/build.js';
 import type { Kernel } from '../../../src/loop/language/nodes.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
-import { byDefinition } from '../../../src/ops/declare/kernels.js';
+import { byDefinition } from '../../../src/kernels/definitions.js';
 import { openGpu } from '../../../src/runtime/webgpu/adapter.js';
 import { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
 import type { GpuEncoder } from '../../../src/runtime/webgpu/encoder.js';

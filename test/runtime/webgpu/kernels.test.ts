@@ -73,3 +73,26 @@ test('long running sums and extrema', { skip }, async () => {
   const [there, here] = [x.to('webgpu'), x].map((of) => of.reshape([2, 1500]).cummax(1, { reverse: true }));
   assert.deepEqual(await numbersOf(there), await numbersOf(here));
 }); // prettier-ignore
+
+test('attention and its gradients, with a mask and without', { skip }, async () => {
+  kn.random.seed(6);
+  const [q, k, v] = [[2, 40, 16], [2, 37, 16], [2, 37, 10]].map((shape) => kn.random.normal(shape));
+  const mask = kn.random.uniform([40, 37]).greater(0.4);
+  for (const options of [{ causal: true }, { mask }]) {
+    const gradients: (readonly number[])[][] = [];
+    for (const device of ['webgpu', 'cpu']) {
+      const operands = [q, k, v].map((x) => x.to(device));
+      for (const operand of operands) operand.attachGrad();
+      const given = 'mask' in options ? { mask: options.mask.to(device) } : options;
+      const [a, b, c] = operands;
+      const loss = kn.autograd.record(() => kn.attention(a, b, c, given).square().sum());
+      loss.backward();
+      gradients.push(await Promise.all(operands.map(({ grad }) => numbersOf(grad!))));
+    }
+    const [found, expected] = gradients;
+    found.forEach((gradient, i) => {
+      const most = Math.max(...expected[i].map(Math.abs));
+      gradient.forEach((value, at) => assert.ok(Math.abs(value - expected[i][at]) <= 200 * 2 ** -24 * most));
+    });
+  }
+}); // prettier-ignore

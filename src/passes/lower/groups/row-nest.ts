@@ -1,7 +1,7 @@
 import type { Value } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import type { Target } from '../../../loop/language/target.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { rowFrame } from '../../groups/rows.js';
@@ -13,14 +13,18 @@ import {
   one,
   rowMajorStrides,
   zero,
-} from '../nests/access.js';
+} from '../../../ops/nests/access.js';
 import { loadElement, settle, storeElement } from '../../../ops/elements.js';
-import { sideStore, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
-import { foldRow } from '../reductions/fold-rows.js';
-import { gridNest, loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
-import { bytesOfState, foldInWorkgroups, type GroupWork } from '../reductions/fold-workgroups.js';
-import { groupShape, type GroupShape } from '../reductions/group-shape.js';
-import { lanesOf, partsOf, probeOf, reductionIn } from '../reductions/reduce.js';
+import {
+  bytesOfState,
+  sideStore,
+  type FoldLoops,
+  type FoldStage,
+  place,
+} from '../../../ops/nests/fold.js';
+import { planLoops, type Probe } from '../../../ops/nests/nest.js';
+import type { RowNest, RowWork } from '../../../ops/nests/schedule.js';
+import { lanesOf, partsOf, probeOf, reductionIn } from './reduce.js';
 import { type RowStage, rowStages } from './row-stages.js';
 import type { KernelScope } from '../nests/scope.js';
 
@@ -32,7 +36,7 @@ import type { KernelScope } from '../nests/scope.js';
 export function rowNest(
   scope: KernelScope,
   group: Group,
-  target: Target,
+  target: DeviceTarget,
   isDivided: boolean,
 ): Stmt {
   return new Rows(scope, group, target, isDivided).nest();
@@ -41,24 +45,21 @@ export function rowNest(
 class Rows {
   readonly #scope: KernelScope;
   readonly #group: Group;
-  readonly #target: Target;
-  readonly #isDivided: boolean;
+  readonly #target: DeviceTarget;
   readonly #stages: readonly RowStage[];
   readonly #domain: Value['type']['shape'];
   readonly #folded: ReadonlySet<number>;
   readonly #wide: ReadonlySet<Value>;
   /** The row buffer of each buffered value. */
   readonly #waiting: ReadonlyMap<Value, Waiting>;
-  /** Division of a row among invocations; null where one has all of it. */
-  readonly #shape: GroupShape | null;
+  readonly #rows: RowNest;
   /** Number of elements in a row. */
   readonly #count: Expr;
 
-  constructor(scope: KernelScope, group: Group, target: Target, isDivided: boolean) {
+  constructor(scope: KernelScope, group: Group, target: DeviceTarget, isDivided: boolean) {
     this.#scope = scope;
     this.#group = group;
     this.#target = target;
-    this.#isDivided = isDivided;
     this.#stages = rowStages(scope.program, group);
     const { domain, folded } = rowFrame(scope.program, group.anchors[0])!;
     this.#domain = domain;
@@ -69,10 +70,8 @@ class Rows {
     const row = extents.filter(inRow);
     this.#count = row.reduce((product, extent) => mulIndex(product, extent), one);
     const kept = extents.filter((extent, axis) => !inRow(extent, axis));
-    this.#shape =
-      isDivided && target.isGrid === true
-        ? groupShape({ folded: row, kept, isRow: true }, this.#stateBytes())
-        : null;
+    const shape = { folded: row, kept, isRow: true };
+    this.#rows = target.nests.rows(shape, () => this.#stateBytes(), isDivided);
     const waiting = this.#stages.flatMap(({ keeps }) => keeps);
     this.#waiting = new Map(waiting.map((value) => [value, this.#wait(value)]));
   }
@@ -88,26 +87,16 @@ class Rows {
       inner: loops.filter((loop) => !loop.isIndependent),
       outer: loops.filter((loop) => loop.isIndependent),
     };
-    const shape = this.#shape;
-    if (shape !== null) {
-      return foldInWorkgroups(frame, shape, (work) => this.#row(frame, work.keptAt, work));
-    }
-    if (this.#isDivided && this.#target.isGrid === true) {
-      return gridNest(frame.outer, (keptAt) => this.#row(frame, keptAt));
-    }
-    const shared = this.#isDivided ? loopToShare(frame.outer, () => 1) : null;
-    return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
+    return this.#rows.over(frame, (work) => this.#row(frame, work));
   }
 
-  /** `work`: of one of the invocations that work on the row together. */
-  #row(frame: FoldLoops, keptAt: readonly Expr[], work: GroupWork | null = null): Stmt {
-    const row = this.#kept(place(frame, keptAt, []));
+  #row(frame: FoldLoops, work: RowWork): Stmt {
+    const row = this.#kept(place(frame, work.keptAt, []));
     const given = new Map<Value, Access>();
     const statements: Stmt[] = [];
     for (const stage of this.#stages) {
       const fold = this.#foldOf(frame, stage, given);
-      const last = frame.inner[frame.inner.length - 1];
-      const { total, statements: look } = work?.fold(fold) ?? foldRow(fold, last, keptAt);
+      const { total, statements: look } = work.fold(fold);
       statements.push(...look);
       for (const { lowering, context, outputs, initial, offset } of fold.parts) {
         const elements = lowering.finish(total.slice(offset, offset + initial.length), context);
@@ -116,7 +105,7 @@ class Rows {
       this.#complete(stage, given);
     }
     const results = this.#results(row, given);
-    if (work === null || results.length === 0) return e.block(...statements, ...results);
+    if (work.isFirst === null || results.length === 0) return e.block(...statements, ...results);
     // A result may take the place of what other invocations have read in the last pass.
     const isRead = this.#stages[this.#stages.length - 1].anchors.length === 0;
     const before = isRead ? [e.workgroupBarrier] : [];
@@ -220,9 +209,10 @@ class Rows {
   /** A row buffer, read and written as if it were the whole value. */
   #wait(value: Value): Waiting {
     const { dtype, shape } = value.type;
-    const { partials } = this.#shape ?? { partials: 1 };
-    // Each invocation keeps the elements that it looks at, of which one in `partials` is its own.
-    const length = partials === 1 ? this.#count : e.div(e.add(this.#count, partials - 1), partials);
+    const { invocations } = this.#rows;
+    // Each invocation keeps the elements that it looks at, of which one in `invocations` is its own.
+    const length =
+      invocations === 1 ? this.#count : e.div(e.add(this.#count, invocations - 1), invocations);
     const buffer = this.#scope.builder.scratch(`row${value.node}`, dtype, length);
     const extents = this.#scope.shape(shape);
     const wide = this.#domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
@@ -235,7 +225,7 @@ class Rows {
         parts.filter((_, k) => inRow[k]),
         strides,
       );
-      return partials === 1 ? inAll : e.shr(inAll, Math.log2(partials));
+      return invocations === 1 ? inAll : e.shr(inAll, Math.log2(invocations));
     };
     return {
       dtype,

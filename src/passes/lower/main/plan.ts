@@ -16,7 +16,7 @@ import type { OutputSource, PlannedBuffer, BufferAssignment } from '../../groups
 import { schedule } from '../../plan/schedule.js';
 import { type Arrange, blockOf } from './block.js';
 import type { KernelArgument, LoweredKernel, ScratchArgument } from '../nests/builder.js';
-import { type Division, undivided } from '../nests/cost.js';
+import { type Division, undivided } from '../../../ops/nests/cost.js';
 import { parallelWork } from './gain.js';
 import { lowerGroup } from '../groups/group.js';
 import { type PackedBuffer, PackedBuffers } from './kept.js';

@@ -2,22 +2,13 @@ import { addDim, type Dim } from '../../../base/dim/index.js';
 import type { CallNode, Value } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Target } from '../../../loop/language/target.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { Sink } from '../../../ops/declare/lowering.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
-import { addIndex } from './access.js';
-import {
-  elementsTogether,
-  gridNest,
-  indexOf,
-  type NestLoop,
-  loopToShare,
-  nest,
-  planLoops,
-} from './nest.js';
+import { indexOf, planLoops } from '../../../ops/nests/nest.js';
+import { addIndex } from '../../../ops/nests/access.js';
 import type { KernelScope } from './scope.js';
-import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
 /** A result of a point nest: its elements and their sink. */
 export interface PointResult {
@@ -61,7 +52,7 @@ export function pointNest(
   shape: readonly Dim[],
   results: readonly PointResult[],
   isDivided: boolean,
-  target: Target,
+  target: DeviceTarget,
 ): Stmt {
   if (shape.includes(0)) return e.block();
   const plan = planLoops(extents, shape, (index) => {
@@ -69,19 +60,9 @@ export function pointNest(
     const addresses = results.flatMap(({ sink }, k) => addressesOf(sink.store(index, values[k])));
     return { values, addresses };
   });
-  const { loops } = plan;
-  const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
-  if (isDivided && target.isGrid === true) return gridNest(loops, body);
-  const tiled = loopsToTile(plan);
-  const last = loops[loops.length - 1];
-  const stepOf = (loop: NestLoop): number => {
-    if (tiled?.includes(loop) === true) return tileExtent;
-    return loop === last ? elementsTogether : 1;
-  };
-  const shared = isDivided ? loopToShare(loops, stepOf) : null;
-  return tiled === null
-    ? nest(loops, body, 'vector', shared)
-    : tiledNest(loops, tiled, body, shared);
+  const body = (at: readonly Expr[]): Stmt =>
+    storeAll(results, indexOf(shape.length, plan.loops, at));
+  return target.nests.points(plan, body, isDivided);
 }
 
 function storeAll(results: readonly PointResult[], index: readonly Expr[]): Stmt {

@@ -4,7 +4,13 @@ import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
-import { immediateAccess, computedAccess, memoryAccess, memorySink, viewAccess } from './access.js';
+import {
+  immediateAccess,
+  computedAccess,
+  memoryAccess,
+  memorySink,
+  viewAccess,
+} from '../../../ops/nests/access.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { isImmediate } from '../../groups/places.js';
 import type { KernelBuilder } from './builder.js';

@@ -4,7 +4,7 @@ import { symbol } from '../../../../src/base/dim/index.js';
 import { verifyKernel } from '../../../../src/loop/language/verify.js';
 import { rangesIn } from '../../../../src/loop/language/verify-ranges.js';
 import { wasmTarget } from '../../../../src/loop/language/target.js';
-import { byDefinition } from '../../../../src/ops/declare/kernels.js';
+import { byDefinition } from '../../../../src/kernels/definitions.js';
 import { add, foreach, matmul, mul, sum } from '../../../../src/ops/index.js';
 import type { Value } from '../../../../src/ir/program.js';
 import { planSteps } from '../../../../src/passes/lower/main/stepwise.js';

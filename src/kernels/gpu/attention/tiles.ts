@@ -1,0 +1,320 @@
+import * as e from '../../../loop/language/build.js';
+import { addWithError } from '../../../loop/language/compensation.js';
+import type {
+  Buffer,
+  Expr,
+  Scalar,
+  Stmt,
+  Var,
+  WorkgroupMemory,
+} from '../../../loop/language/nodes.js';
+import { workgroupLimits } from '../../../loop/language/verify-workgroups.js';
+import { unravel } from '../../../ops/contraction/unravel.js';
+import {
+  type Access,
+  computeScalar,
+  type KernelContext,
+  type Sink,
+} from '../../../ops/declare/lowering.js';
+import {
+  type AttentionAttributes,
+  attentionScalar,
+  headIndex,
+  maskedScore,
+  scoreScale,
+} from '../../../ops/normalization/attention-nests.js';
+import { shortTerms } from '../../contraction/long-sums.js';
+import { isWithin, known, product } from '../../contraction/sizes.js';
+
+/*
+ * Attention by workgroups: each holds the rows of a tile in memory, and streams those of the other side through it, so
+ * that scores exist nowhere else (after Dao et al., FlashAttention, 2022). An invocation has one score of each tile of
+ * `side` by `side`, and the results of one row in columns `side` apart.
+ */
+
+/** Rows of a tile: the invocations of a workgroup are as many squared. */
+export type TileSide = 16 | 8;
+
+/** Most results of one invocation: each has locals and code of its own. */
+const mostColumns = 16;
+
+/** Widths of queries and keys, and of values. */
+export interface HeadWidths {
+  readonly size: number;
+  readonly channels: number;
+}
+
+/** Rows of either width in memory of a workgroup, and tables of `side` by `side`. */
+export interface TileMemory {
+  readonly sizes: number;
+  readonly channels: number;
+  readonly tables: number;
+}
+
+/** The widths of heads; null where one is not known. */
+export function widthsOf(q: Access, v: Access): HeadWidths | null {
+  const [size, channels] = [known(q.shape.at(-1)!), known(v.shape.at(-1)!)];
+  return size === null || channels === null ? null : { size, channels };
+}
+
+/** The tile whose rows fit into the memory of a workgroup beside a panel of others; null where none does. */
+export function sideFor(
+  { size, channels }: HeadWidths,
+  memory: TileMemory,
+  scalar: Scalar,
+): TileSide | null {
+  const widest = Math.max(size, channels);
+  const fits = (side: TileSide): boolean => {
+    const rows = memory.sizes * size + memory.channels * channels + widest + 1;
+    const elements = side * (rows + memory.tables * (side + 1));
+    return (
+      elements * e.scalarBytes(scalar) <= workgroupLimits.bytes && widest <= mostColumns * side
+    );
+  };
+  if (size === 0 || channels === 0) return null;
+  return ([16, 8] as const).find(fits) ?? null;
+}
+
+/** Rows in memory of a workgroup. */
+export interface Rows {
+  readonly buffer: Buffer;
+  readonly stride: number;
+}
+
+/** One workgroup: its tile, its memory, and the place of an invocation. */
+export class AttentionTile {
+  readonly side: TileSide;
+  readonly scalar: 'f32' | 'f64';
+  readonly widths: HeadWidths;
+  readonly memory: WorkgroupMemory[] = [];
+  readonly #context: KernelContext<AttentionAttributes>;
+  readonly #mask: Access | undefined;
+  readonly #outer: readonly Expr[];
+  #head: readonly Expr[] = [];
+  #invocation: Expr = e.i32(0);
+
+  /** `like` is the shape of an array with all of the batch. */
+  constructor(
+    context: KernelContext<AttentionAttributes>,
+    like: readonly Expr[],
+    mask: Access | undefined,
+    widths: HeadWidths,
+    side: TileSide,
+  ) {
+    this.#context = context;
+    this.#outer = like.slice(0, -2);
+    this.#mask = mask;
+    this.scalar = attentionScalar(context.inputs[0]);
+    this.widths = widths;
+    this.side = side;
+  }
+
+  /** Row and column of the score of this invocation in each tile. */
+  get row(): Expr {
+    return e.shr(this.#invocation, Math.log2(this.side));
+  }
+
+  get column(): Expr {
+    return e.and(this.#invocation, this.side - 1);
+  }
+
+  /** Memory for `side` rows; rows that neighbors read at one column lie in different banks. */
+  rows(name: string, width: number, isPadded: boolean = false): Rows {
+    const storage = this.scalar;
+    const stride = isPadded ? width + 1 : width;
+    const buffer = e.buffer(name, storage);
+    this.memory.push({ buffer, length: this.side * stride });
+    return { buffer, stride };
+  }
+
+  /** Memory for a table of `side` by `side`. */
+  table(name: string): Rows {
+    return this.rows(name, this.side, true);
+  }
+
+  /** A workgroup for each tile of `extent` rows of each head; `body` gets the first row. */
+  over(extent: Expr, body: (first: Var) => Stmt): Stmt {
+    const { side } = this;
+    const tiles = e.div(e.add(extent, side - 1), side);
+    const groups = product(...this.#outer, tiles);
+    return e.workgroups(groups, side * side, this.memory, (group, invocation) => {
+      const first = e.variable('first', 'i32');
+      this.#head = unravel(e.div(group, e.max(tiles, 1)), this.#outer);
+      this.#invocation = invocation;
+      const inside = body(first);
+      return e.block(e.declare(first, e.mul(e.rem(group, e.max(tiles, 1)), side)), inside);
+    });
+  }
+
+  read(from: Access, row: Expr, column: Expr): Expr {
+    return e.cast(this.scalar, from.at(headIndex(from.shape, this.#head, row, column)));
+  }
+
+  store(to: Sink, row: Expr, column: Expr, value: Expr): Stmt {
+    const element = e.cast(computeScalar(to.dtype), value);
+    return to.store(headIndex(to.shape, this.#head, row, column), element);
+  }
+
+  /** Fills `side` rows of memory with those of an operand from `first` on, and with zeros beyond its end. */
+  fill({ buffer, stride }: Rows, from: Access, first: Expr, width: number): Stmt {
+    const { side } = this;
+    const extent = from.shape.at(-2)!;
+    const count = side * width;
+    const put = (flat: Expr): Stmt => {
+      const [row, column] = unravel(flat, [e.i32(side), e.i32(width)]);
+      const at = e.add(first, row);
+      const value = this.read(from, e.min(at, e.sub(extent, 1)), column);
+      const inside = e.select(e.lt(at, extent), value, e.constant(this.scalar, 0));
+      return e.store(buffer, e.add(e.mul(row, stride), column), inside);
+    };
+    const each = side * side;
+    return e.forLoop('part', 0, Math.ceil(count / each), (part) => {
+      const flat = e.variable('flat', 'i32');
+      const guarded = count % each === 0 ? put(flat) : e.ifThen(e.lt(flat, count), put(flat));
+      return e.block(e.declare(flat, e.add(this.#invocation, e.mul(part, each))), guarded);
+    });
+  }
+
+  /** Declares the product of the own row of `left` and the row of `right` at the own column. */
+  dot(
+    name: string,
+    left: Rows,
+    right: Rows,
+    width: number,
+  ): { readonly value: Var; readonly statements: readonly Stmt[] } {
+    // prettier-ignore
+    const value = e.variable(name, this.scalar);
+    const at = ({ buffer, stride }: Rows, row: Expr, d: Expr): Expr =>
+      e.load(buffer, e.add(e.mul(row, stride), d));
+    const loop = e.forLoop('d', 0, width, (d) =>
+      e.assign(value, e.add(value, e.mul(at(left, this.row, d), at(right, this.column, d)))),
+    );
+    return { value, statements: [e.declare(value, e.constant(this.scalar, 0)), loop] };
+  }
+
+  /** The factor of the scores. */
+  get scale(): Expr {
+    return scoreScale(this.scalar, this.#context.attributes.scale, e.i32(this.widths.size));
+  }
+
+  /** A product of query and key as a score: scaled, and -Infinity where the query does not see the key. */
+  score(value: Expr, query: Expr, key: Expr): Expr {
+    const { attributes, inputs } = this.#context;
+    const [, k] = inputs;
+    const keys = k.shape.at(-2)!;
+    const isThere = e.lt(key, keys);
+    const mask = this.#mask;
+    return maskedScore(
+      e.mul(value, this.scale),
+      mask,
+      () => mask!.at(headIndex(mask!.shape, this.#head, query, e.min(key, e.sub(keys, 1)))),
+      attributes.causal ? e.and(isThere, e.le(key, query)) : isThere,
+    );
+  }
+
+  /** Stores a value into the own place of a table. */
+  put({ buffer, stride }: Rows, value: Expr): Stmt {
+    return e.store(buffer, e.add(e.mul(this.row, stride), this.column), value);
+  }
+
+  /** Sums for the own row in columns `side` apart. `terms`: of which each is the sum. */
+  sums(name: string, width: number, terms: Expr): ColumnSums {
+    return new ColumnSums(this, name, width, terms);
+  }
+}
+
+/** A sum that may be scaled on the way, and carries what it rounds away where it has many terms (decision 46). */
+export class RunningSum {
+  readonly #sum: Var;
+  readonly #error: Var | null;
+
+  constructor(name: string, scalar: Scalar, terms: Expr) {
+    this.#sum = e.variable(name, scalar);
+    this.#error = isWithin(terms, shortTerms) ? null : e.variable(`${name}Error`, scalar);
+  }
+
+  get locals(): readonly Var[] {
+    return this.#error === null ? [this.#sum] : [this.#sum, this.#error];
+  }
+
+  get result(): Expr {
+    return this.#error === null ? this.#sum : e.add(this.#sum, this.#error);
+  }
+
+  get begin(): readonly Stmt[] {
+    return this.locals.map((local) => e.declare(local, e.constant(local.type.scalar, 0)));
+  }
+
+  scale(factor: Expr): readonly Stmt[] {
+    return this.locals.map((local) => e.assign(local, e.mul(local, factor)));
+  }
+
+  add(term: Expr): Stmt {
+    return this.#error === null
+      ? e.assign(this.#sum, e.add(this.#sum, term))
+      : addWithError(this.#sum, this.#error, term);
+  }
+}
+
+/** The results of an invocation: sums over the rows of panels. */
+export class ColumnSums {
+  readonly #tile: AttentionTile;
+  readonly #width: number;
+  readonly #sums: readonly RunningSum[];
+
+  constructor(tile: AttentionTile, name: string, width: number, terms: Expr) {
+    this.#tile = tile;
+    this.#width = width;
+    const count = Math.ceil(width / tile.side);
+    this.#sums = Array.from(
+      { length: count },
+      (_, k) => new RunningSum(`${name}${k}`, tile.scalar, terms),
+    );
+  }
+
+  get begin(): readonly Stmt[] {
+    return this.#sums.flatMap(({ begin }) => begin);
+  }
+
+  scale(factor: Expr): readonly Stmt[] {
+    return this.#sums.flatMap((sum) => sum.scale(factor));
+  }
+
+  /** Adds the product of the own row of a table and a panel; `beside` gets each factor of the row. */
+  addProduct(table: Rows, panel: Rows, beside?: (factor: Expr) => Stmt): Stmt {
+    const { side, scalar, row } = this.#tile;
+    const parts = this.#sums.map((_, k) => e.variable(`part${k}`, scalar));
+    const factor = e.variable('factor', scalar);
+    const loop = e.forLoop('other', 0, side, (other) =>
+      e.block(
+        e.declare(factor, e.load(table.buffer, e.add(e.mul(row, table.stride), other))),
+        ...(beside === undefined ? [] : [beside(factor)]),
+        ...parts.map((part, k) => {
+          const column = e.min(this.#column(k), this.#width - 1);
+          const element = e.load(panel.buffer, e.add(e.mul(other, panel.stride), column));
+          return e.assign(part, e.add(part, e.mul(factor, element)));
+        }),
+      ),
+    );
+    return e.block(
+      ...parts.map((part) => e.declare(part, e.constant(scalar, 0))),
+      loop,
+      ...this.#sums.map((sum, k) => sum.add(parts[k])),
+    );
+  }
+
+  /** Stores the results of the own row, if it is one of `extent`. */
+  store(to: Sink, at: Expr, extent: Expr, finish: (sum: Expr) => Expr): Stmt {
+    const isWhole = this.#width % this.#tile.side === 0;
+    const stores = this.#sums.map((sum, k) => {
+      const column = this.#column(k);
+      const store = this.#tile.store(to, at, column, finish(sum.result));
+      return isWhole ? store : e.ifThen(e.lt(column, this.#width), store);
+    });
+    return e.ifThen(e.lt(at, extent), e.block(...stores));
+  }
+
+  #column(k: number): Expr {
+    return e.add(this.#tile.column, k * this.#tile.side);
+  }
+}

@@ -1,0 +1,195 @@
+import type { FoldedState, RowWork } from '../../../ops/nests/schedule.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt, Var, WorkgroupMemory } from '../../../loop/language/nodes.js';
+import { indexAt } from '../../../loop/language/team.js';
+import { mulIndex, one } from '../../../ops/nests/access.js';
+import {
+  combine,
+  declareState,
+  type FoldLoops,
+  type FoldStage,
+  step,
+} from '../../../ops/nests/fold.js';
+import type { GroupShape } from './group-shape.js';
+import { mostStepsOfPartials, sumsIn } from '../../folds/long-sums.js';
+import { loopInBlocks } from '../../folds/stages.js';
+import { declareTotals } from '../../folds/sum-totals.js';
+
+/** The work of an invocation of a workgroup for one result. */
+export interface GroupWork extends RowWork {
+  readonly isFirst: Expr;
+}
+
+/**
+ * Workgroups that fold: the invocations of a result take its elements in turn, so that neighbors read neighbors, and
+ * join their states pairwise in memory of the group. The order depends on the shape of the group alone.
+ */
+export function foldInWorkgroups(
+  frame: FoldLoops,
+  shape: GroupShape,
+  body: (work: GroupWork) => Stmt,
+): Stmt {
+  const extents = frame.outer.map(({ extent }) => extent);
+  const results = extents.reduce((product, extent) => mulIndex(product, extent), one);
+  const groups = e.div(e.add(results, shape.results - 1), shape.results);
+  const memory: WorkgroupMemory[] = [];
+  const size = shape.results * shape.partials;
+  return e.workgroups(groups, size, memory, (group, invocation) => {
+    const place = placeIn(shape, invocation);
+    const result = e.variable('result', 'i32');
+    const work = new Work(frame, shape, place, { result, results, extents }, memory);
+    const first = e.mul(group, shape.results);
+    return e.block(
+      e.declare(result, shape.results === 1 ? first : e.add(first, place.result)),
+      body(work),
+    );
+  });
+}
+
+/** The part of a result that an invocation folds, and where its state lies in memory. */
+interface Place {
+  readonly invocation: Expr;
+  readonly result: Expr;
+  readonly partial: Expr;
+  /** The place of the first state of the result. */
+  readonly first: Expr;
+  /** The distance of the states of a result. */
+  readonly stride: number;
+}
+
+function placeIn({ results, partials, isRow }: GroupShape, invocation: Expr): Place {
+  const inner = isRow ? partials : results;
+  const [low, high] = [e.and(invocation, inner - 1), e.shr(invocation, Math.log2(inner))];
+  return isRow
+    ? { invocation, result: high, partial: low, first: e.sub(invocation, low), stride: 1 }
+    : { invocation, result: low, partial: high, first: low, stride: results };
+}
+
+class Work implements GroupWork {
+  readonly keptAt: readonly Expr[];
+  readonly isFirst: Expr;
+  /** True where there is such a result. */
+  readonly #isLive: Expr;
+  readonly #shape: GroupShape;
+  readonly #place: Place;
+  readonly #memory: WorkgroupMemory[];
+  /** A pass of which only the places in `frame` count. */
+  readonly #frame: FoldLoops;
+  readonly #count: Expr;
+  #folds = 0;
+
+  constructor(
+    frame: FoldLoops,
+    shape: GroupShape,
+    place: Place,
+    { result, results, extents }: { readonly result: Expr; readonly results: Expr; readonly extents: readonly Expr[] }, // prettier-ignore
+    memory: WorkgroupMemory[],
+  ) {
+    this.#frame = frame;
+    this.#shape = shape;
+    this.#place = place;
+    this.#memory = memory;
+    this.keptAt = indexAt(result, extents);
+    this.#isLive = e.lt(result, results);
+    this.isFirst = e.and(this.#isLive, e.eq(place.partial, 0));
+    this.#count = this.#frame.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
+  }
+
+  fold(stage: FoldStage): FoldedState {
+    const { state, declarations } = declareState('state', stage.initial, 1);
+    const own = e.ifThen(this.#isLive, this.#foldPart(stage, state));
+    if (state.length === 0) return { total: [], statements: [own] };
+    const buffers = this.#buffersFor(state);
+    const total = state.map(({ name, type }) => e.variable(`total_${name}`, type.scalar));
+    // What the invocations have read in the pass before is overwritten.
+    const before = this.#folds++ === 0 ? [] : [e.workgroupBarrier];
+    return {
+      total,
+      statements: [
+        ...declarations,
+        own,
+        ...before,
+        ...buffers.map((buffer, k) => put(buffer, this.#place.invocation, state[k])),
+        e.workgroupBarrier,
+        this.#tree(stage, buffers, state),
+        ...total.map((local, k) => e.declare(local, get(buffers[k], this.#place.first, local))),
+      ],
+    };
+  }
+
+  /** The elements of this invocation: every one that is `partials` behind the one before. */
+  #foldPart(stage: FoldStage, state: readonly Var[]): Stmt {
+    const { partials } = this.#shape;
+    const { partial } = this.#place;
+    const sums = sumsIn(stage.parts);
+    const steps = mostStepsOfPartials(partials);
+    const extents = this.#frame.inner.map(({ extent }) => extent);
+    const part = {
+      position: (at: Expr): Expr => at,
+      foldedAt: (at: Expr): readonly Expr[] => indexAt(at, extents),
+    };
+    const each = (at: Expr): Stmt => step({ ...stage, part }, this.keptAt, [at], state);
+    const range = { begin: partial, end: this.#count, step: partials };
+    const most = this.#count.kind === 'const' ? Math.ceil(Number(this.#count.value) / partials) : Infinity; // prettier-ignore
+    if (sums.length === 0 || most <= steps) {
+      return e.forLoop('i', range.begin, range.end, each, { step: partials });
+    }
+    const additions = Math.ceil(most / steps);
+    const blocks = { within: [], around: null, additions };
+    const totals = declareTotals('part', stage, sums, 1, blocks);
+    return e.block(
+      ...totals.declarations,
+      loopInBlocks('i', range, { steps, isLast: false }, each, () => totals.add(state)),
+      totals.complete(state),
+    );
+  }
+
+  /** Joins the states of a result pairwise, into the place of the first. */
+  #tree(stage: FoldStage, buffers: readonly Buffer[], state: readonly Var[]): Stmt {
+    const { partials } = this.#shape;
+    const { invocation, partial, stride } = this.#place;
+    return e.forLoop('level', 0, Math.log2(partials), (level) => {
+      const half = e.shr(e.i32(partials / 2), level);
+      const [own, other] = ['own', 'other'].map((name) =>
+        state.map(({ type }, k) => e.variable(`${name}_${k}`, type.scalar)),
+      );
+      const behind = e.add(invocation, e.mul(half, stride));
+      const joined = combine(stage, own, other);
+      const next = joined.map(({ type }, k) => e.variable(`joined_${k}`, type.scalar));
+      return e.block(
+        e.ifThen(
+          e.lt(partial, half),
+          e.block(
+            ...own.map((local, k) => e.declare(local, get(buffers[k], invocation, local))),
+            ...other.map((local, k) => e.declare(local, get(buffers[k], behind, local))),
+            ...next.map((local, k) => e.declare(local, joined[k])),
+            ...next.map((local, k) => put(buffers[k], invocation, local)),
+          ),
+        ),
+        e.workgroupBarrier,
+      );
+    });
+  }
+
+  /** Memory for the states of all invocations, which the passes share. */
+  #buffersFor(state: readonly Var[]): readonly Buffer[] {
+    const free = [...this.#memory];
+    return state.map(({ type: { scalar } }) => {
+      const storage = scalar === 'bool' ? 'i32' : scalar;
+      const found = free.findIndex(({ buffer }) => buffer.storage === storage);
+      if (found >= 0) return free.splice(found, 1)[0].buffer;
+      const buffer = e.buffer(`partial${this.#memory.length}`, storage);
+      this.#memory.push({ buffer, length: this.#shape.results * this.#shape.partials });
+      return buffer;
+    });
+  }
+}
+
+function put(buffer: Buffer, at: Expr, value: Expr): Stmt {
+  return e.store(buffer, at, value.type.scalar === 'bool' ? e.cast('i32', value) : value);
+}
+
+/** An element as the type of a local. */
+function get(buffer: Buffer, at: Expr, { type }: Var): Expr {
+  return e.cast(type.scalar, e.load(buffer, at));
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Program, type Value } from '../../../../src/ir/program.js';
+import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
+import { attention } from '../../../../src/ops/index.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
+import { numbersOf } from '../../../support/arrays.js';
+import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
+import { floats } from '../../../support/programs.js';
+import { type AttentionCase, operandsOf, weightsOf } from './cases.js';
+
+/* Attention by tiles against the formula in double precision. */
+
+function programOf(given: AttentionCase, operands: readonly Operand[]): Program {
+  const program = new Program();
+  const [q, k, v, mask]: readonly Value[] = operands.map(({ storage: { dtype }, shape }, i) => program.variable(`x${i}`, { dtype, shape })); // prettier-ignore
+  const options = { causal: given.causal ?? false, ...(mask !== undefined && { mask }) };
+  program.setOutputs([{ name: 'y', value: attention(q, k, v, options) }]);
+  return program;
+}
+
+for (const given of [
+  { heads: 2, queries: 20, keys: 37, size: 8, channels: 5 },
+  { heads: 1, queries: 35, keys: 35, size: 16, channels: 16, causal: true },
+  { heads: 2, queries: 17, keys: 16, size: 4, channels: 20, mask: 'bool' },
+  { heads: 1, queries: 9, keys: 33, size: 3, channels: 64, mask: 'float32', causal: true },
+  { heads: 1, queries: 5, keys: 20, size: 128, channels: 128 },
+  { heads: 1, queries: 2, keys: 1100, size: 4, channels: 3 },
+  { heads: 3, queries: 1, keys: 1, size: 1, channels: 1 },
+] satisfies readonly AttentionCase[] as readonly AttentionCase[]) {
+  test(`attention of ${JSON.stringify(given)}`, async () => {
+    const operands = operandsOf(given);
+    const program = programOf(given, operands);
+    const [{ body }, ...others] = gpuKernelsOf(program);
+    assert.equal(others.length, 0);
+    assert.equal(workgroupsIn(body).length, 1);
+    const { heads, queries, keys, channels } = given;
+    const numbers = operands.map(numbersOf);
+    const [y] = await new ProgramsOnGrid(queries).run(program, operands);
+    const found = numbersOf(y);
+    for (let head = 0; head < heads; head++) {
+      for (let query = 0; query < queries; query++) {
+        const weights = weightsOf(given, numbers, head, query);
+        for (let channel = 0; channel < channels; channel++) {
+          const terms = weights.map((weight, key) => weight * numbers[2][(head * keys + key) * channels + channel]); // prettier-ignore
+          const exact = terms.reduce((a, b) => a + b, 0);
+          // Scores are rounded a few times, relative to their greatest terms; sums some 40 times.
+          const margin = terms.reduce((total, term) => total + Math.abs(term), 0) * 200 * 2 ** -24;
+          const at = (head * queries + query) * channels + channel;
+          assert.ok(Math.abs(found[at] - exact) <= margin, `${found[at]}, not ${exact}`);
+        }
+      }
+    }
+  });
+}
+
+test('attention to what is not a number is not a number, and beside no keys nothing', async () => {
+  const given = { heads: 1, queries: 3, keys: 18, size: 2, channels: 2 };
+  const [q, k, v] = operandsOf(given);
+  const [, ...rest] = numbersOf(q);
+  const spoiled = floats(q.shape, [NaN, ...rest]);
+  const [y] = await new ProgramsOnGrid().run(programOf(given, [q, k, v]), [spoiled, k, v]);
+  assert.deepEqual(numbersOf(y).map(Number.isNaN), [true, true, false, false, false, false]);
+  const none = { ...given, keys: 0 };
+  const operands = operandsOf(none);
+  const [zeros] = await new ProgramsOnGrid().run(programOf(none, operands), operands);
+  assert.deepEqual(numbersOf(zeros), Array(6).fill(0));
+});
