@@ -3,7 +3,7 @@ import { add } from '../../ops/index.js';
 import { type ArrayType, arrayType } from '../core/array-type.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { followsOthers, otherBackends } from '../../runtime/execution/backends.js';
+import { detours, followsOthers } from '../../runtime/execution/backends.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 /*
@@ -113,7 +113,7 @@ function stateArray(): NDArray {
   settle();
   if (awaited !== null) return advanced(awaited.state, awaited.count);
   const array = arrayOf(stateType, BigInt64Array.of(seed, counter));
-  if (otherBackends.exist) followsOthers(array.storage);
+  if (detours.devices) followsOthers(array.storage);
   return array;
 }
 

@@ -3,7 +3,7 @@ import type { Program } from '../../ir/program.js';
 import { zerosLike } from '../../ops/index.js';
 import { rematerialize, type SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { compile } from '../../runtime/compile/compile.js';
-import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, type PartReport, divisionsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
+import { type IslandPolicy, type IslandReport, islandsOf, detours, type PartReport, divisionsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import { engineNamed } from '../../runtime/engine/engine.js';
 import { useEngine } from '../../runtime/engine/use.js';
 import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
@@ -258,7 +258,7 @@ export class GraphRunner {
   /** True where the operands are not on the CPU, or an engine has a part in it. */
   #areElsewhere(operands: readonly NDArray[]): boolean {
     if (this.#divide !== null) return true;
-    return otherBackends.exist && operands.some(({ storage }) => storage.backend !== null);
+    return detours.devices && operands.some(({ storage }) => storage.backend !== null);
   }
 
   #markGradients(holder: HolderLookup): void {

@@ -5,9 +5,11 @@ import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { Backend, Launch, LaunchCondition } from '../device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import type { DeviceTimer } from '../profile/recorder.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
 import { errorOfFailure } from './failure.js';
+import { DispatchTiming } from './timing.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
 /** Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, too slowly to be of use. */
@@ -50,6 +52,8 @@ export class WebGpuBackend implements Backend {
   /** Why the device cannot be used, while it is set up again and when that fails. */
   #absence: DeviceError | null = null;
   #recovery: Promise<void> = Promise.resolve();
+  /** Names of kernels while they are timed. */
+  #timed: string[] | null = null;
 
   constructor(commands: GpuCommands, options: WebGpuOptions) {
     this.#commands = commands;
@@ -136,6 +140,23 @@ export class WebGpuBackend implements Backend {
     await this.#commands.synchronize();
   }
 
+  startTimer(): DeviceTimer {
+    const commands = this.#commands;
+    const names: string[] = [];
+    this.#timed = names;
+    commands.startTiming((device, most) => new DispatchTiming(device, most));
+    return {
+      get launched() {
+        return names.length;
+      },
+      stop: async () => {
+        this.#timed = null;
+        const times = await commands.stopTiming();
+        return times.map(([begin, end], k) => ({ name: names[k], begin, end }));
+      },
+    };
+  }
+
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, PreparedShader>();
     return (args, condition) => {
@@ -184,6 +205,7 @@ export class WebGpuBackend implements Backend {
       const indirect = { id, base: base + condition.offset + conditionOffset };
       this.#commands.dispatch({ ...dispatch, indirect });
     }
+    this.#timed?.push(label);
     for (const memory of lent) this.#pool.free(memory);
   }
 

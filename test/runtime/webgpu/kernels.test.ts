@@ -83,7 +83,7 @@ test('attention and its gradients, with a mask and without', { skip }, async () 
     for (const device of ['webgpu', 'cpu']) {
       const operands = [q, k, v].map((x) => x.to(device));
       for (const operand of operands) operand.attachGrad();
-      const given = 'mask' in options ? { mask: options.mask.to(device) } : options;
+      const given = options.mask === undefined ? options : { mask: options.mask.to(device) };
       const [a, b, c] = operands;
       const loss = kn.autograd.record(() => kn.attention(a, b, c, given).square().sum());
       loss.backward();

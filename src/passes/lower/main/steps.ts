@@ -6,6 +6,8 @@ import {
   symbolTable,
 } from '../../../base/dim/index.js';
 import type { ElementKind, Var } from '../../../loop/language/nodes.js';
+import type { Program } from '../../../ir/program.js';
+import type { Group } from '../../groups/group.js';
 import type { StepRange } from '../../groups/places.js';
 import type { LoweredKernel } from '../nests/builder.js';
 
@@ -15,6 +17,8 @@ export type MainStep = KernelStep | BindStep | ForeachStep | WhileStep | BranchS
 export interface KernelStep {
   readonly kind: 'kernel';
   readonly kernel: LoweredKernel;
+  /** Origin of the kernel. Absent where it is no group of a program. */
+  readonly origin?: { readonly program: Program; readonly group: Group };
   /** The number of the step in the whole. */
   readonly step: number;
 }
