@@ -13,14 +13,14 @@ function nodeContestant(name, technology, script, environment = {}) {
   return { name, technology, commands, environment, fresh: true };
 }
 
-/** Kaon on a tier. */
+/** Kaon on a tier, or on a GPU. */
 export function kaon(tier, { threads, dist, name = `kaon ${tier}` }) {
   const environment = {
-    KAON_TIER: tier,
+    KAON_TIER: tier === 'webgpu' ? 'auto' : tier,
     KAON_THREADS: String(threads),
     ...(dist === undefined ? {} : { KAON_DIST: dist }),
   };
-  const technology = tier === 'wasm' ? 'wasm' : 'native';
+  const technology = tier === 'wasm' || tier === 'webgpu' ? tier : 'native';
   return nodeContestant(name, technology, 'kaon/main.mjs', environment);
 }
 
@@ -45,8 +45,15 @@ function pythonContestant(name, module, threads) {
   return { name, technology: 'native', commands, environment, fresh: false };
 }
 
+/** Those that compute on a GPU in this run, by the same driver. */
+const gpuPeers = [
+  nodeContestant('TF.js', 'webgpu', 'tfjs/main.mjs'),
+  nodeContestant('jax-js', 'webgpu', 'jaxjs/main.mjs'),
+];
+
 /** Everybody but Kaon. */
-export const peers = (threads) => {
+export const peers = ({ threads, isGpu }) => {
+  if (isGpu) return gpuPeers;
   const environment = { KAON_BENCH_THREADS: String(threads) };
   return [
     nodeContestant('TF.js', 'wasm', 'tfjs/main.mjs', environment),

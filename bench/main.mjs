@@ -1,7 +1,10 @@
 // Every row of the benchmark with its peers in the same run; `--help` lists the options.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { softwareGpu } from '../scripts/software-gpu.mjs';
 import { parseOptions, usage, wanted } from './harness/options.mjs';
 import { runRow } from './harness/run.mjs';
 import { Team } from './harness/team.mjs';
@@ -17,16 +20,32 @@ if (options.dist !== undefined) {
   process.env.KAON_DIST = options.dist;
 }
 if (options.against !== undefined) options.against = resolve(options.against);
+if (options.isGpu) process.env.KAON_BENCH_DEVICE = 'webgpu';
+if (options.device === 'software-gpu') {
+  const driver = softwareGpu();
+  if (driver === null) throw new Error('node scripts/software-gpu.mjs unpacks the software driver');
+  Object.assign(process.env, driver);
+}
 process.env.KAON_BENCH_CLOCK = options.clock; // every process that is started measures by it
-const asked = rows.filter(
-  ({ title, threads }) =>
-    wanted(options.only, title) && (threads === undefined || options.clock === 'wall'),
-);
+/** Rows about tiers, threads or the host are of the CPU. */
+const isOfCpu = ({ kind, tiers, threads }) =>
+  kind === undefined || (tiers ?? threads) !== undefined;
+const asked = rows.filter((row) => {
+  if (!wanted(options.only, row.title)) return false;
+  if (options.isGpu) return !isOfCpu(row);
+  return !row.needsGpu && (row.threads === undefined || options.clock === 'wall');
+});
 
 if (options.help) console.log(usage);
 else if (options.list) console.log(asked.map(({ title }) => title).join('\n'));
 else if (options.from !== undefined) show(JSON.parse(readFileSync(options.from, 'utf8')));
 else show(await measureAll());
+
+/** The GPU of this run. */
+function adapterName() {
+  const script = fileURLToPath(new URL('harness/adapter.mjs', import.meta.url));
+  return execFileSync(process.execPath, [script], { encoding: 'utf8' });
+}
 
 async function measureAll() {
   const folder = mkdtempSync(join(tmpdir(), 'kaon-bench-'));
@@ -42,6 +61,7 @@ async function measureAll() {
     rounds: options.rounds,
     threads: options.threads,
     clock: options.clock,
+    ...(options.isGpu && { adapter: adapterName() }),
     versions: team.versions,
     missing: team.missing,
     rows: [],

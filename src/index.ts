@@ -67,6 +67,8 @@ export {
 } from './front/control/index.js';
 export { exportGraph, type ExportRequest } from './front/graphs/export-graph.js';
 export { config, type Config } from './front/arrays/config.js';
+export { profile, type Profile } from './front/profile/profile.js';
+export type { ProfiledKernel, ProfiledOperator } from './front/profile/totals.js';
 export {
   deviceInfo,
   type DeviceInfo,

@@ -4,6 +4,7 @@ export const usage = `node bench/main.mjs [OPTION ...]
   --only WORDS     rows whose title holds the words; may be given several times
   --peers WORDS    contestants whose name holds the words, beside Kaon; 'none' for Kaon alone
   --tier TIER      wasm, native or auto; default: wasm and native side by side
+  --device DEVICE  cpu, webgpu (a GPU), or software-gpu: the software driver, which shows that rows run; default cpu
   --threads N      threads for everybody; default 1
   --rounds N       alternating rounds; default 7
   --clock CLOCK    wall, or cpu where others use the machine: the processor's time, one thread only
@@ -18,6 +19,7 @@ export const usage = `node bench/main.mjs [OPTION ...]
 
 const clocks = ['wall', 'cpu'];
 const tiers = ['wasm', 'native', 'auto'];
+const devices = ['cpu', 'webgpu', 'software-gpu'];
 
 function wholeNumber(name, text) {
   const value = Number(text);
@@ -35,6 +37,7 @@ export function parseOptions(words) {
       only: { type: 'string', multiple: true, default: [] },
       peers: { type: 'string', multiple: true, default: [] },
       tier: { type: 'string' },
+      device: { type: 'string', default: 'cpu' },
       threads: { type: 'string', default: '1' },
       rounds: { type: 'string' },
       clock: { type: 'string', default: 'wall' },
@@ -55,6 +58,14 @@ export function parseOptions(words) {
   if (!clocks.includes(values.clock)) {
     throw new RangeError(`--clock is one of ${clocks.join(', ')}, not ${values.clock}`);
   }
+  const { device } = values;
+  if (!devices.includes(device)) {
+    throw new RangeError(`--device is one of ${devices.join(', ')}, not ${device}`);
+  }
+  const isGpu = device !== 'cpu';
+  if (isGpu && (values.tier !== undefined || values.threads !== '1' || values.clock !== 'wall')) {
+    throw new RangeError('--tier, --threads and --clock are for the CPU');
+  }
   const threads = wholeNumber('threads', values.threads);
   if (values.clock === 'cpu' && threads > 1) {
     throw new RangeError("the processor's time says nothing about several threads");
@@ -63,7 +74,8 @@ export function parseOptions(words) {
   return {
     ...values,
     threads,
-    tiers: values.tier === undefined ? ['wasm', 'native'] : [values.tier],
+    isGpu,
+    tiers: isGpu ? ['webgpu'] : values.tier === undefined ? ['wasm', 'native'] : [values.tier],
     rounds: wholeNumber('rounds', values.rounds ?? (quick ? '3' : '7')),
     roundMilliseconds: quick ? 20 : 120,
     warmupMilliseconds: quick ? 50 : 400,

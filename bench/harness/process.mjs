@@ -21,7 +21,9 @@ export class ContestantProcess {
     this.#child.on('error', (error) => this.#fail(error.message));
     this.#child.on('exit', (code, signal) => this.#fail(`ended with ${signal ?? code}`));
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
-      this.#waiting.shift()?.resolve(JSON.parse(line));
+      // Drivers print what they refuse.
+      if (line.startsWith('{')) this.#waiting.shift()?.resolve(JSON.parse(line));
+      else this.#fail(line);
     });
   }
 

@@ -40,7 +40,7 @@ function ownContestants(row, options) {
 
 function otherContestants(row, options) {
   if (row.threads !== undefined || row.kaonOnly) return [];
-  return peers(options.threads).filter(({ name }) => wanted(options.peers, name));
+  return peers(options).filter(({ name }) => wanted(options.peers, name));
 }
 
 /** The share of the limit that applies to it that each contestant has reached. */

@@ -9,12 +9,13 @@
 //
 // Anything that goes wrong is answered with {"error": text}. Inputs of a case are files of float32 or
 // int32 with a shape. peers.py speaks the same language.
+import { Console } from 'node:console';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { timeRound } from './timing.mjs';
 
 // Libraries greet on standard output, which belongs to the answers.
-console.log = console.error;
+globalThis.console = new Console(process.stderr);
 
 const arrays = { float32: Float32Array, int32: Int32Array };
 

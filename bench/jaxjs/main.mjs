@@ -27,6 +27,18 @@ function kindsOf(jax) {
     };
   };
 
+  const half = (f) => (inputs) => {
+    const jitted = jax.jit(f);
+    const arrays = Object.values(inputs).map((input) => array(input).astype(np.float16));
+    const call = () => jitted(...arrays.map((x) => x.ref));
+    return {
+      run: async () => (await jax.blockUntilReady(call())).dispose(),
+      result: async () => call().astype(np.float32).data(),
+    };
+  };
+
+  const chain = (u, v) => np.tanh(u.ref.mul(v.ref).add(v.ref)).mul(u).sub(v);
+
   const perceptron = (parameters, x) => {
     let value = x;
     for (let i = 0; i < 3; i++) {
@@ -88,7 +100,10 @@ function kindsOf(jax) {
 
   return {
     matmul: { '': compiled((a, b) => np.matmul(a, b)) },
-    chain: { '': compiled((u, v) => np.tanh(u.ref.mul(v.ref).add(v.ref)).mul(u).sub(v)) },
+    chain: { '': compiled(chain) },
+    matmulHalf: { '': half((a, b) => np.matmul(a, b)) },
+    chainHalf: { '': half(chain) },
+    softmaxHalf: { '': half((x) => nn.softmax(x, -1)) },
     softmax: { '': compiled((x) => nn.softmax(x, -1)) },
     layerNorm: {
       '': compiled((x, gamma, beta) =>

@@ -15,6 +15,19 @@ const eager = (f) => (inputs) => {
 const captured = (f) => (inputs) => eager(hybridize(f))(inputs);
 const both = (f) => ({ eager: eager(f), captured: captured(f) });
 
+/** Elements of 16 bits. */
+const half = (f) => (inputs) => {
+  const arrays = Object.values(inputs).map((input) => array(input).cast('float16'));
+  const run = hybridize(f);
+  return {
+    run: () => run(...arrays),
+    result: () =>
+      run(...arrays)
+        .cast('float32')
+        .dataSync(),
+  };
+};
+
 /** The loss and the gradient by the scores, times the number of rows, as one program. */
 function crossEntropy({ x, labels }) {
   const step = hybridize((scores, target) =>
@@ -33,6 +46,9 @@ function crossEntropy({ x, labels }) {
 
 export const kinds = {
   matmul: both(product),
+  matmulHalf: { captured: half(product) },
+  chainHalf: { captured: half(chain) },
+  softmaxHalf: { captured: half((x) => kn.softmax(x, -1)) },
   chain: both(chain),
   eagerAdd: { '': eager(sum) },
   smallCall: both(sum),

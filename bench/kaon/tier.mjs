@@ -1,8 +1,30 @@
 // The tier and the threads of this process, as the variables KAON_TIER and KAON_THREADS ask for them.
+import { load } from '../dist.mjs';
+import { device } from '../harness/device.mjs';
 import { kn } from '../kaon.mjs';
 
 export const tier = process.env.KAON_TIER ?? 'auto';
 const threads = Number(process.env.KAON_THREADS ?? 1);
+
+/** Has the GPU finished what it was given. */
+let finish;
+
+// In a worker it holds the labels, too, which are int64.
+if (device === 'webgpu') {
+  await kn.initDevice(device, { worker: true });
+  kn.config.device = device;
+  const { backendNamed } = await load('src/runtime/execution/backends.js');
+  finish = () => backendNamed(device, 'benchmark').synchronize();
+}
+
+/** A run that has ended when the GPU has computed. */
+function untilComputed(run) {
+  if (run === undefined || finish === undefined) return run;
+  return async () => {
+    await run();
+    await finish();
+  };
+}
 
 /** What has been captured for the contestant at hand. */
 let captured = [];
@@ -31,9 +53,10 @@ function notesOn(list) {
 export const telling = (make) => async (inputs, work) => {
   const own = (captured = []);
   const contestant = await make(inputs, work);
-  const { result } = contestant;
+  const { run, result } = contestant;
   return {
     ...contestant,
+    run: untilComputed(run),
     result: result && (() => ((captured = own), result())),
     note: () => notesOn(own),
   };

@@ -39,10 +39,14 @@ export class Limits {
     return limits;
   }
 
-  /** What bounds so many operations and bytes, for `wasm`, `native`, or one of them `withThreads`. */
+  /**
+   * What bounds so many operations and bytes, for `wasm`, `native`, or one of them `withThreads`; nothing for
+   * `webgpu`, since the limits of a GPU are not measured.
+   */
   async metersFor(work, technologies) {
     const meters = [];
     for (const label of technologies) {
+      if (label === 'webgpu') continue;
       const [technology, count] = label.split(', ');
       const threads = count === undefined ? this.#threads : Number.parseInt(count);
       const found =

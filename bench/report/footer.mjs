@@ -1,5 +1,18 @@
 /** Where the figures come from, in a line. */
-export function machine({ processor, cores, node, date, rounds, threads, compiler, clock }) {
+export function machine({
+  adapter,
+  processor,
+  cores,
+  node,
+  date,
+  rounds,
+  threads,
+  compiler,
+  clock,
+}) {
+  if (adapter !== undefined) {
+    return `${adapter}, by WebGPU; ${processor}, ${cores} cores, Node ${node}, ${date}; ${rounds} alternating rounds.`;
+  }
   const share = threads === 1 ? 'one thread' : `${threads} threads`;
   return `${processor}, ${cores} cores, ${share} (but for the rows about threads), Node ${node}, C compiler for the native limits: ${compiler}, ${date}; ${rounds} alternating rounds${clock === 'cpu' ? ", the processor's time" : ''}.`;
 }

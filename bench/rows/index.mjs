@@ -7,6 +7,7 @@ const modules = [
   'lstm',
   'convolution',
   'memory',
+  'half',
   'reductions',
   'loops',
   'threads',

@@ -24,9 +24,9 @@ export function networkKinds(tf) {
     const optimizer = tf.train.sgd(rate);
     const [x, target] = [tensor(inputs.x), tensor(inputs.hot)];
     const loss = () => tf.losses.softmaxCrossEntropy(target, perceptron(weights, biases, x));
-    return () => {
+    return async () => {
       const value = optimizer.minimize(loss, true);
-      const [number] = value.dataSync();
+      const [number] = await value.data();
       value.dispose();
       return number;
     };
@@ -34,7 +34,12 @@ export function networkKinds(tf) {
 
   const mlpStep = (inputs, { rate, checked }) => ({
     run: trainer(inputs, rate),
-    result: () => Array.from({ length: checked }, trainer(inputs, rate)),
+    result: async () => {
+      const step = trainer(inputs, rate);
+      const losses = [];
+      for (let i = 0; i < checked; i++) losses.push(await step());
+      return losses;
+    },
   });
 
   /** Channels last, as TF.js keeps them. */
@@ -51,7 +56,7 @@ export function networkKinds(tf) {
     const block = () => stage(stage(x, stages[0]).relu(), stages[1]).add(x).relu();
     return {
       run: () => tf.tidy(block).dispose(),
-      result: () => tf.tidy(() => block().transpose([0, 3, 1, 2]).dataSync()),
+      result: () => tf.tidy(() => block().transpose([0, 3, 1, 2])).data(),
     };
   };
 

@@ -13,7 +13,7 @@ export function operatorKinds(tf) {
     const tensors = Object.values(inputs).map(tensor);
     return {
       run: () => f(...tensors).dispose(),
-      result: () => f(...tensors).dataSync(),
+      result: () => f(...tensors).data(),
     };
   };
 
@@ -37,9 +37,9 @@ export function operatorKinds(tf) {
         const { value, grad } = tf.tidy(() => both(x));
         tf.dispose([value, grad]);
       },
-      result: () => {
+      result: async () => {
         const { value, grad } = both(x);
-        return [...value.dataSync(), ...grad.dataSync().map((entry) => entry * rows)];
+        return [...(await value.data()), ...(await grad.data()).map((entry) => entry * rows)];
       },
     };
   };
@@ -51,7 +51,7 @@ export function operatorKinds(tf) {
     const convolve = () => tf.conv2d(x, w, 1, 'same');
     return {
       run: () => convolve().dispose(),
-      result: () => tf.tidy(() => convolve().transpose([0, 3, 1, 2]).dataSync()),
+      result: () => tf.tidy(() => convolve().transpose([0, 3, 1, 2])).data(),
     };
   };
 

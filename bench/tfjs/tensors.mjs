@@ -7,5 +7,5 @@ export const tensorWith =
 /** A contestant that computes one tensor; the wasm backend has computed before it returns. */
 export const computed = (tf, compute) => ({
   run: () => tf.tidy(compute).dispose(),
-  result: () => tf.tidy(compute).dataSync(),
+  result: () => tf.tidy(compute).data(),
 });

@@ -1,6 +1,7 @@
 """Jobs that are wrong: refused before the first step, by a message that says where and what."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import change_job, write_small_job
+from conftest import change_job, start, write_small_job
 from safetensors.numpy import save_file
+from test_parity import free_port
 
 from kaon_player.cli import main
 from kaon_player.errors import CheckpointError, DataError, JobError
@@ -110,6 +112,11 @@ def test_text_that_is_not_that_of_the_job_is_an_error(tmp_path: Path) -> None:
     folder = write_small_job(tmp_path / "job", set_at(*INPUTS, 3, "dtype", to="float64"))
     with pytest.raises(JobError, match=r"the argument rate of step is float32\[\] in the text, float64\[\] in the job"):
         check(folder)
+    job = json.loads((folder / "job.json").read_text())
+    job["programs"]["step"]["meta"]["inputs"].pop()
+    (folder / "job.json").write_text(json.dumps(job))
+    with pytest.raises(JobError, match=r"the text of step has 4 arguments, the job describes 3"):
+        check(folder)
     (folder / "step.mlir").write_text("module {")
     with pytest.raises(JobError, match="the text of step cannot be read"):
         check(folder)
@@ -118,6 +125,19 @@ def test_text_that_is_not_that_of_the_job_is_an_error(tmp_path: Path) -> None:
 def test_command_prints_the_message_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path)]) == 1
     assert "there is no such file, so its folder is no job" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_process_whose_peers_never_come_says_so(tmp_path: Path, number: int) -> None:
+    folder = write_small_job(tmp_path / "job")
+    address = f"localhost:{free_port()}"
+    alone = ("--processes", "2", "--process", str(number), "--timeout", "2")
+    process = start("run", str(folder), "--coordinator", address, *alone)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    # Releases of JAX differ: some raise an error, others end the process.
+    assert re.search(r"error: the process.*(do not find each other|before it had met the others)", errors), errors
+    assert not (folder / "metrics.jsonl").exists()
 
 
 def damage_state(folder: Path, values: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -176,7 +196,22 @@ def test_checkpoint_of_another_program_is_refused(stopped: Path) -> None:
         check(stopped)
 
 
-@pytest.mark.parametrize("way", ["truncated", "missing", "no list", "changed", "no checkpoint.json", "gone"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "truncated",
+        "missing",
+        "no list",
+        "changed",
+        "no checkpoint.json",
+        "gone",
+        "shard of another step",
+        "shard and list of another step",
+        "list without pieces",
+        "checkpoint.json without a step",
+        "checkpoint.json is a list",
+    ],
+)
 def test_shard_that_is_damaged_is_an_error_before_anything_runs(stopped: Path, way: str) -> None:
     newest = stopped / "checkpoints/7"
     shard = newest / "process-0.safetensors"
@@ -191,6 +226,16 @@ def test_shard_that_is_damaged_is_an_error_before_anything_runs(stopped: Path, w
         shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     elif way == "gone":
         shutil.rmtree(newest)
+    elif way.endswith("of another step"):
+        names = ["process-0.safetensors", "process-0.json"][: 2 if "list" in way else 1]
+        for name in names:
+            shutil.copy(stopped / "checkpoints/6" / name, newest / name)
+    elif way == "list without pieces":
+        (newest / "process-0.json").write_text('{"step": 7}')
+    elif way == "checkpoint.json without a step":
+        (newest / "checkpoint.json").write_text("{}")
+    elif way == "checkpoint.json is a list":
+        (newest / "checkpoint.json").write_text("[]")
     else:
         (newest / "checkpoint.json").unlink()
     before = (stopped / "metrics.jsonl").read_bytes()

@@ -7,7 +7,12 @@ import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { toOnnx } from '../onnx/to-onnx.js';
 import { namedInputs } from '../ir/program.js';
 import type { EngineArray, EngineRun } from '../runtime/engine/engine.js';
-import { type OnnxRuntime, platformRuntime, runtimeIn } from './runtime.js';
+import {
+  type OnnxRuntime,
+  type OnnxRuntimeSession,
+  platformRuntime,
+  runtimeIn,
+} from './runtime.js';
 
 /** Options of onnxruntime as a backend. */
 export interface OnnxruntimeOptions {
@@ -80,9 +85,24 @@ export function registerOnnxruntime(options: OnnxruntimeOptions = {}): void {
     compile: async (graph) => {
       const model = toOnnx(graph, { opset });
       const ort = await (loaded ??= platformRuntime());
-      return sessionRun(graph, ort, await ort.InferenceSession.create(model, session));
+      return sessionRun(graph, ort, await newSession(ort, model, session));
     },
   });
+}
+
+/** Settled when the sessions that are being made are there. */
+let making: Promise<unknown> = Promise.resolve();
+
+/** A session. They are made one after the other: on WebGPU onnxruntime refuses to make two at a time. */
+function newSession(
+  { InferenceSession }: OnnxRuntime,
+  model: Uint8Array,
+  options: Readonly<Record<string, unknown>> | undefined,
+): Promise<OnnxRuntimeSession> {
+  const make = (): Promise<OnnxRuntimeSession> => InferenceSession.create(model, options);
+  const made = making.then(make);
+  making = made.catch(() => {}); // whoever asked for it is told
+  return made;
 }
 
 function isOfFloats({ inputs, outputs }: EngineCall): boolean {
@@ -106,7 +126,7 @@ function isWritten(call: EngineCall, opset: number): boolean {
 function sessionRun(
   { program }: StaticGraph,
   { Tensor }: OnnxRuntime,
-  session: Awaited<ReturnType<OnnxRuntime['InferenceSession']['create']>>,
+  session: OnnxRuntimeSession,
 ): EngineRun {
   const names = namedInputs(program).map(({ name }) => name);
   return async (inputs) => {

@@ -114,6 +114,7 @@ const functions: Readonly<Record<string, Maker>> = {
   check: ({ x }) => [x.greater(-100), 'no element is so small'],
   initDevice: () => ['cpu', { memoryBudget: 1000, worker: false }],
   registerBackend: () => [nothing],
+  profile: ({ x }) => [() => x.add(1)],
   deferredCompute: ({ x }) => [() => x.add(1)],
   isDeferred: unary,
   sizeOf: ({ x }) => [x, 1],

@@ -25,6 +25,16 @@ describe('options of the benchmark', () => {
     assert.deepEqual([options.rounds, options.threads, options.json], [9, 2, true]);
   });
 
+  it('puts Kaon on a GPU in the place of its tiers', () => {
+    const { tiers, isGpu } = parseOptions(['--device', 'webgpu']);
+    assert.deepEqual([tiers, isGpu], [['webgpu'], true]);
+    assert.equal(parseOptions([]).isGpu, false);
+    assert.throws(() => parseOptions(['--device', 'tpu']), /cpu, webgpu, software-gpu/);
+    for (const words of ['--tier wasm', '--threads 2', '--clock cpu']) {
+      assert.throws(() => parseOptions(['--device', 'webgpu', ...words.split(' ')]), /for the CPU/);
+    }
+  });
+
   it('makes fewer rounds when it is to be quick, unless told how many', () => {
     assert.equal(parseOptions(['--quick']).rounds, 3);
     assert.equal(parseOptions(['--quick', '--rounds', '5']).rounds, 5);

@@ -17,6 +17,18 @@ interface Run {
 /** The compiled project. */
 const dist = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
+test('rows about tiers, threads and the host are of the CPU, and those in float16 of a GPU', () => {
+  const titlesOn = (device: string): readonly string[] =>
+    execFileSync(process.execPath, [join(checkout, 'bench/main.mjs'), '--list', '--device', device], { encoding: 'utf8' }).trim().split('\n'); // prettier-ignore
+  const [cpu, gpu] = ['cpu', 'webgpu'].map(titlesOn);
+  assert.ok(cpu.includes('sgemm 1024') && gpu.includes('sgemm 1024'));
+  assert.ok(gpu.includes('hgemm 1024') && !cpu.includes('hgemm 1024'));
+  assert.ok(
+    cpu.includes('threads: sgemm 1024') && !gpu.some((title) => title.startsWith('threads')),
+  );
+  assert.ok(cpu.includes('import') && !gpu.includes('import'));
+});
+
 test('a row runs, with its limits, beside another build', () => {
   const options = ['--quick', '--peers', 'none', '--tier', 'wasm', '--only', 'sgemm 16', '--json'];
   const program = [join(checkout, 'bench/main.mjs'), '--dist', dist, '--against', dist];

@@ -46,7 +46,11 @@ test('growth beyond the capacity loses nothing', () => {
 test('an index type that is full is an error, and changes nothing', () => {
   const graph = new Graph<number, number, Uint8Array>(Uint8Array);
   for (let i = 0; i < 255; i++) graph.addNode(i);
-  assert.throws(() => graph.addNode(255), GraphError);
+  assert.throws(() => graph.addNode(255), {
+    name: GraphError.name,
+    op: 'Graph',
+    message: /holds 255 nodes\n[^]*a wider index type/,
+  });
   assert.equal(graph.nodeCount, 255);
   for (let i = 0; i < 255; i++) graph.addEdge(254 as NodeId, 253 as NodeId, i);
   assert.throws(() => graph.addEdge(0 as NodeId, 0 as NodeId, 0), GraphError);

@@ -171,6 +171,26 @@ for (const { name, runtime, skip } of runtimes) {
   );
 }
 
+test('sessions are made one after the other, after a failure, too', async () => {
+  let open = 0;
+  const most: number[] = [];
+  const create = async (): Promise<never> => {
+    most.push(++open);
+    await new Promise((resolve) => setImmediate(resolve));
+    open--;
+    throw new Error('no session');
+  };
+  const runtime = { InferenceSession: { create }, Tensor: Array } as unknown as OnnxRuntime;
+  registerOnnxruntime({ name: 'one-by-one', runtime });
+  const w = kn.ones([4, 4]);
+  const step = (x: kn.NDArray): kn.NDArray =>
+    x.matmul(w).astype('float64').add(1).astype('float32').matmul(w);
+  const captured = kn.hybridize(step, { backend: 'one-by-one', fallback: true });
+  const x = kn.full([2, 4], 0.5);
+  close(await captured(x).cpu(), step(x));
+  assert.deepEqual(most, [1, 1]);
+});
+
 test('a module that is not onnxruntime is refused', () => {
   assert.throws(
     () => registerOnnxruntime({ name: 'wrong', runtime: { Tensor: Array } as unknown as OnnxRuntime }), // prettier-ignore

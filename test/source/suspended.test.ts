@@ -55,6 +55,39 @@ test('generators, too', () => {
   assert.deepEqual(run.next(6), { done: true, value: 6 });
 });
 
+const waiting = `async function main(x, log) { 'use graph';
+  const wait = async (name, value) => { log.push(name); return value; };
+  let a = x, b = x, c = x, d = x;
+  a ||= await wait('a', 1);
+  b &&= await wait('b', 2);
+  const taken = [(c ||= await wait('c', 3)), (d &&= await wait('d', 4))];
+  const e = a && await wait('e', 5), f = b || await wait('f', 6);
+  x && log.push(await wait('g', 7));
+  x || log.push(await wait('h', 8));
+  const both = async (y) => y && await wait('i', 9), either = async (y) => y || await wait('j', 10);
+  const given = async (y) => (y ||= await wait('k', 11)), kept = async (y) => (y &&= await wait('l', 12), y);
+  const later = async (y) => [typeof (y || await wait('m', 13)), (await y) && await wait('n', 14) && await wait('o', 15)];
+  const nested = async (y) => (y && (y || await wait('p', 16))) || (await wait('q', 17) && await wait('r', 18));
+  const promised = async () => typeof (wait('s', 19) || await wait('t', 20)).then;
+  return [a, b, c, d, ...taken, e, f, await both(x), await either(x), await given(x), await kept(x),
+    ...(await later(x)), await nested(x), await promised()];
+}`;
+
+test('variables and choices that wait: host values are those of the code as it is, arrays decide by value', async () => {
+  type Main = (first: unknown, log: unknown[]) => Promise<unknown[]>;
+  const [f, g] = [original(waiting), converted(waiting)] as unknown as [Main, Main];
+  const run = async (h: Main, first: unknown): Promise<unknown> => {
+    const log: unknown[] = [];
+    const results = await h(first, log);
+    return { results: results.map((each) => (each === first ? 'first' : each)), log };
+  };
+  for (const first of [0, 1, '', 'a', null, {}]) {
+    assert.deepEqual(await run(g, first), await run(f, first));
+  }
+  assert.deepEqual(await run(g, kn.array(false)), await run(f, 0));
+  assert.deepEqual(await run(g, kn.array(true)), await run(f, {}));
+});
+
 test('members in types of TypeScript are converted', () => {
   const text = transform(`function f(o: any) { 'use graph'; (o.x as unknown) ||= 1; o.y! &&= 2; }`, { filename: 'f.ts' })!.code; // prettier-ignore
   assert.doesNotMatch(text, /\|\|=|&&=/);

@@ -1,7 +1,7 @@
 """Checkpoints: each process writes what its devices hold, and the folder gets its name when all of it is there.
 
-checkpoints/STEP/checkpoint.json        step, program, types of all tensors
-checkpoints/STEP/process-P.json         pieces that the process P wrote, with their places and checksums
+checkpoints/STEP/checkpoint.json        step, program, run, types of all tensors
+checkpoints/STEP/process-P.json         pieces that the process P wrote in that step and run, with places and checksums
 checkpoints/STEP/process-P.safetensors  the pieces
 checkpoints/latest                      the newest STEP
 """
@@ -124,7 +124,8 @@ class Writer:
                     }
                 )
         write_tensors(partial / f"{name}.safetensors", stored, values)
-        replace_file(partial / f"{name}.json", json.dumps({"pieces": listed}))
+        written = {"step": step, "run": self._process.run, "pieces": listed}
+        replace_file(partial / f"{name}.json", json.dumps(written))
         if self._process.index == 0:
             self._complete(step, partial, types)
 
@@ -138,6 +139,7 @@ class Writer:
             "version": 1,
             "step": step,
             "program": self._hash,
+            "run": self._process.run,
             "processes": self._process.count,
             "tensors": {name: {"dtype": dtype, "shape": list(shape)} for name, (dtype, shape) in types.items()},
         }
@@ -184,18 +186,24 @@ class Checkpoint:
     def __init__(self, job: Job, folder: Path) -> None:
         self.folder = folder
         described = self._json("checkpoint.json")
-        self.step = int(described["step"])
-        if described["program"] != program_hash(job):
+        try:
+            self.step = int(described["step"])
+            self._run = str(described["run"])
+            processes = int(described["processes"])
+            program = described["program"]
+            self.types = {name: (each["dtype"], tuple(each["shape"])) for name, each in described["tensors"].items()}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._damaged("checkpoint.json", error) from None
+        if program != program_hash(job):
             raise CheckpointError(
                 f"{folder}: is a checkpoint of another program, seed or batch size; "
                 f"to begin anew, remove {folder.parent}"
             )
-        self.types = {name: (each["dtype"], tuple(each["shape"])) for name, each in described["tensors"].items()}
         wanted = {each.name: (each.dtype, each.shape) for each in job.state}
         if self.types != wanted:
             raise CheckpointError(f"{folder}: has other state than the job; to begin anew, remove {folder.parent}")
         self._pieces: dict[str, list[Piece]] = {name: [] for name in self.types}
-        for process in range(int(described["processes"])):
+        for process in range(processes):
             self._open(f"process-{process}")
         for name, (_, shape) in self.types.items():
             there = sum(each.values.size for each in self._pieces[name])
@@ -207,7 +215,10 @@ class Checkpoint:
             found: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
             return found
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{self.folder / name}: is missing or damaged: {error}; {self._advice()}") from None
+            raise self._damaged(name, error) from None
+
+    def _damaged(self, name: str, error: Exception) -> CheckpointError:
+        return CheckpointError(f"{self.folder / name}: is missing or damaged: {error!r}; {self._advice()}")
 
     def _advice(self) -> str:
         others = [str(each) for each in sorted(steps_of(self.folder.parent)) if each != int(self.folder.name)]
@@ -217,18 +228,27 @@ class Checkpoint:
         return f"to go on from an older checkpoint ({', '.join(others)}), write its step into {latest}"
 
     def _open(self, name: str) -> None:
-        listed = self._json(f"{name}.json")["pieces"]
+        listed = self._json(f"{name}.json")
+        try:
+            origin, pieces = (int(listed["step"]), str(listed["run"])), list(listed["pieces"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(f"{name}.json", error) from None
+        if origin != (self.step, self._run):
+            raise CheckpointError(
+                f"{self.folder / name}.json: is of step {origin[0]} of the run {origin[1]}, "
+                f"not of step {self.step} of the run {self._run}; {self._advice()}"
+            )
         file = self.folder / f"{name}.safetensors"
         try:
             tensors = open_tensors(file)
-            for each in listed:
+            for each in pieces:
                 values = tensors[each["key"]]
                 piece = Piece(tuple(each["start"]), tuple(each["stop"]), int(each["crc32"]), values)
                 extents = tuple(stop - start for start, stop in zip(piece.start, piece.stop, strict=True))
                 if extents != values.shape or values.dtype != DTYPES[self.types[each["tensor"]][0]]:
                     raise DataError(f"{file}: {each['key']} is {values.shape}, not {extents}")
                 self._pieces[each["tensor"]].append(piece)
-        except (DataError, KeyError, ValueError) as error:
+        except (DataError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"a shard is missing or truncated: {error}; {self._advice()}") from None
 
     def read(self, name: str, index: Index | None = None) -> Array:

@@ -1,7 +1,7 @@
 import type { Kernel, Module } from '../../loop/language/nodes.js';
 import { type Dialect, gnu } from './dialect.js';
 import { Helpers } from './helpers.js';
-import { kernelToC } from './kernel.js';
+import { kernelToC, pointerName } from './kernel.js';
 
 export type { Dialect } from './dialect.js';
 export { c99, gnu } from './dialect.js';
@@ -12,6 +12,8 @@ export interface CModule {
   readonly source: string;
   /** The name of a kernel's function, which takes the memory and then the kernel's parameters. */
   nameOf(kernel: Kernel): string;
+  /** The name of the pointer to the function that an external kernel runs. */
+  pointerOf(kernel: Kernel): string;
 }
 
 /**
@@ -30,5 +32,5 @@ export function moduleToC(module: Module, dialect: Dialect = gnu): CModule {
     helpers.text,
     functions.join('\n'),
   ].join('\n\n');
-  return { source, nameOf };
+  return { source, nameOf, pointerOf: (kernel) => pointerName(nameOf(kernel)) };
 }

@@ -1,3 +1,4 @@
+import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type {
@@ -7,6 +8,7 @@ import { children, refuseRange, visitExprs } from '../../loop/language/visit.js'
 import type { Helpers } from './helpers.js';
 import { usedVariables } from './read.js';
 import { constantText } from './scalar.js';
+import { scalarTypes } from './types.js';
 
 /** Function name of a kernel in C. */
 export type NameOf = (kernel: Kernel) => string;
@@ -16,7 +18,30 @@ export type NameOf = (kernel: Kernel) => string;
  * memory, as in the loop IR, so that a kernel calls others with computed addresses.
  */
 export function kernelToC(kernel: Kernel, helpers: Helpers, nameOf: NameOf): string {
+  if (kernel.isExternal) return externalToC(kernel, nameOf(kernel));
   return new KernelPrinter(kernel, helpers, nameOf).print();
+}
+
+/** Name of the pointer to the function that an external kernel runs, by the name of the kernel's own function. */
+export function pointerName(name: string): string {
+  return `${name}_given`;
+}
+
+/** An external kernel, whose parameters are numbers: it runs the function that a pointer has been set to. */
+function externalToC({ params }: Kernel, name: string): string {
+  const types = params.map((param) => {
+    if (param.kind === 'buffer') throw new InternalError(`${name}: external kernels take numbers`);
+    return scalarTypes[param.type.scalar];
+  });
+  const args = types.map((_, k) => `a${k}`);
+  const list = types.map((type, k) => `${type} ${args[k]}`);
+  return [
+    `static void (*${pointerName(name)})(${types.join(', ')});`,
+    `static void ${name}(${['uint8_t *memory', ...list].join(', ')}) {`,
+    '  (void)memory;',
+    `  ${pointerName(name)}(${args.join(', ')});`,
+    '}\n',
+  ].join('\n');
 }
 
 class KernelPrinter {

@@ -31,13 +31,15 @@ const mostPages: Readonly<Record<AddressScalar, number>> = { i32: 2 ** 16, i64: 
 const limits = { none: 0, sharedWithMaximum: 3, wide: 4 } as const;
 
 /**
- * A loop IR module as a WebAssembly module. It imports `env.memory` and exports every kernel under its
- * name. Buffer parameters are byte addresses of at least `reservedBytes`, bool ones are i32.
+ * A loop IR module as a WebAssembly module. It imports `env.memory` and external kernels from `env`, and exports every
+ * other kernel under its name. Buffer parameters are byte addresses of at least `reservedBytes`, bool ones are i32.
  */
 export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Array<ArrayBuffer> {
-  const { kernels } = module;
+  const imported = module.kernels.filter(({ isExternal }) => isExternal);
+  const kernels = module.kernels.filter(({ isExternal }) => !isExternal);
   const { relaxed = false, shared = false, addresses = 'i32' } = options;
-  const functions = new Map<Kernel, number>(kernels.map((kernel, i) => [kernel, i]));
+  const functions = new Map<Kernel, number>();
+  for (const kernel of [...imported, ...kernels]) functions.set(kernel, functions.size);
   const functionOf = (kernel: Kernel): number => {
     const index = functions.get(kernel);
     if (index === undefined)
@@ -45,13 +47,15 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
     return index;
   };
   const signatures = new Map<string, { readonly index: number; readonly types: Types }>();
-  const signatureOf = kernels.map((kernel) => {
+  const signatureOf = (kernel: Kernel): number => {
     const types = parameterTypes(kernel, addresses);
     const key = types.join();
     const signature = signatures.get(key) ?? { index: signatures.size, types };
     signatures.set(key, signature);
     return signature.index;
-  });
+  };
+  const importedSignatures = imported.map(signatureOf);
+  const ownSignatures = kernels.map(signatureOf);
 
   const out = new ByteWriter(4096);
   out.append(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)); // '\0asm', version 1
@@ -60,16 +64,21 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
     entry.sized(Uint8Array.from(types, (type) => typeCodes[type]));
     entry.u8(0);
   });
-  writeList(out, section.import, ['memory'], (name, entry) => {
+  writeList(out, section.import, [null, ...imported], (kernel, entry) => {
     entry.name('env');
-    entry.name(name);
+    entry.name(kernel?.name ?? 'memory');
+    if (kernel !== null) {
+      entry.u8(0);
+      entry.u32(importedSignatures[imported.indexOf(kernel)]);
+      return;
+    }
     entry.u8(2);
     const wide = addresses === 'i64' ? limits.wide : 0;
     entry.u8((shared ? limits.sharedWithMaximum : limits.none) | wide);
     entry.u32(0);
     if (shared) entry.u32(mostPages[addresses]);
   });
-  writeList(out, section.function, signatureOf, (signature, entry) => entry.u32(signature));
+  writeList(out, section.function, ownSignatures, (signature, entry) => entry.u32(signature));
   writeList(out, section.export, kernels, (kernel, entry) => {
     entry.name(kernel.name);
     entry.u8(0);

@@ -32,6 +32,7 @@ import { array } from './creation.js';
 import {
   type GeneratorState,
   generatorState,
+  refuseAwaited,
   setGeneratorState,
   takeState,
   untakeState,
@@ -109,6 +110,8 @@ export function setState(state: GeneratorState): void {
 
 /** Draws once. A call that is refused leaves the generator where it was. */
 function draw(make: (state: NDArray) => NDArray): NDArray {
+  // Numbers for the host are not drawn from a state that only a device knows.
+  refuseAwaited();
   const state = takeState();
   try {
     return onDefaultDevice(make(state));

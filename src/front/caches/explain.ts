@@ -2,7 +2,7 @@ import { BoundedCache } from '../../base/bounded-cache.js';
 import type { IslandReport, PartReport } from '../../runtime/execution/backends.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { adviceFor, type Guard } from './guards.js';
-import { type Column, table } from './text-table.js';
+import { type Column, table } from '../../base/text-table.js';
 
 /** Report on one trace of a hybridized function. */
 export interface TraceReport {

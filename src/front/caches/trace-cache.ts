@@ -62,7 +62,8 @@ interface ReadyRun {
 export class TraceCache {
   readonly #op: string;
   readonly #options: HybridizeOptions;
-  readonly #name: string;
+  /** Name of the captured function. */
+  readonly name: string;
   readonly #specializer: Specializer;
   readonly #entries: BoundedCache<number, CachedTrace> = new BoundedCache({
     capacity: capturedPolicy.variants,
@@ -100,7 +101,7 @@ export class TraceCache {
     this.#op = op;
     this.#mayRunCode = mayRunCode;
     this.#options = options;
-    this.#name = options.name ?? (fn.name || 'function');
+    this.name = options.name ?? (fn.name || 'function');
     this.#fn = fn;
     this.#specializer = new Specializer(fn, options, mayRunCode);
   }
@@ -245,7 +246,7 @@ export class TraceCache {
 
   explain(): Explanation {
     return explanation({
-      name: this.#name,
+      name: this.name,
       traces: this.entries.map(reportOf),
       evicted: this.#evicted,
       hits: this.#hits,

@@ -1,6 +1,6 @@
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { choose, isCapturedTest, predicateOf, trackedChanges, truth } from './choose.js';
+import { asTest, choose, isCapturedTest, predicateOf, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -91,20 +91,25 @@ function meeting(
   return apart({ run, changes: next.changes });
 }
 
-/** `test ? a : b`, as a value. `isInteger`: both are integer literals, or such choices. */
+/**
+ * `test ? a : b`, as a value. `kind`: `integer` where both are integer literals, or such choices; `test` where only
+ * the truth of the value matters.
+ */
 export function pick(
   site: string,
   test: unknown,
   consequent: () => unknown,
   alternate: () => unknown,
   variables?: Variables,
-  isInteger: boolean = false,
+  kind?: 'integer' | 'test',
 ): unknown {
   if (!isCapturedTest(test)) return truth(test) ? consequent() : alternate();
-  const valueOfArm = (value: unknown): unknown =>
-    isInteger && typeof value === 'number' && isInt32(value)
+  const valueOfArm = (value: unknown): unknown => {
+    if (kind === 'test') return asTest(value);
+    return kind === 'integer' && typeof value === 'number' && isInt32(value)
       ? asNumber(array(value, { dtype: 'int32' }))
       : value;
+  };
   const given = (value: () => unknown) => (): Completion => ({
     kind: 'return',
     value: valueOfArm(value()),
@@ -118,25 +123,27 @@ function valueOf(completion: Completion): unknown {
   return completion?.kind === 'return' ? completion.value : undefined;
 }
 
-/** `a && b`: where `a` is an array, `b` runs where it holds. */
+/** `a && b`: where `a` is an array, `b` runs where it holds. `kind`: see `pick`. */
 export function and(
   site: string,
   left: unknown,
   right: () => unknown,
   variables?: Variables,
+  kind?: 'test',
 ): unknown {
-  if (isCapturedTest(left)) return pick(site, left, right, () => left, variables);
+  if (isCapturedTest(left)) return pick(site, left, right, () => left, variables, kind);
   return truth(left) ? right() : left;
 }
 
-/** `a || b`: where `a` is an array, `b` runs where it does not hold. */
+/** `a || b`: where `a` is an array, `b` runs where it does not hold. `kind`: see `pick`. */
 export function or(
   site: string,
   left: unknown,
   right: () => unknown,
   variables?: Variables,
+  kind?: 'test',
 ): unknown {
-  if (isCapturedTest(left)) return pick(site, left, () => left, right, variables);
+  if (isCapturedTest(left)) return pick(site, left, () => left, right, variables, kind);
   return truth(left) ? left : right();
 }
 

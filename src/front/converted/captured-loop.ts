@@ -1,10 +1,9 @@
 import type { Dim } from '../../base/dim/index.js';
 import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
-import { array } from '../arrays/creation.js';
 import { whileLoop } from '../control/index.js';
 import type { NDArray } from '../core/ndarray.js';
-import { codeOf, isCapturedTest, predicateOf, returnEntry, truth } from './choose.js';
+import { asTest, codeOf, returnEntry } from './choose.js';
 import {
   codesOf,
   type Completion,
@@ -61,12 +60,6 @@ export function knownLoop(wanted: Wanted, start: Completion, mayEnd: boolean): K
   };
   knownLoops.set(wanted, known);
   return known;
-}
-
-/** The value of a test as an array. */
-export function asTest(value: unknown): NDArray {
-  if (isCapturedTest(value)) return predicateOf(value).reshape([]);
-  return array(truth(value), { dtype: 'bool' });
 }
 
 /** Iterations up to which the rows of a loop inside of another one are padded. */

@@ -233,3 +233,9 @@ export function truth(value: unknown): boolean {
   checkPredicate(graphDirective, 'the test', value.type);
   return value.item() === true;
 }
+
+/** The value of a test as an array. */
+export function asTest(value: unknown): NDArray {
+  if (isCapturedTest(value)) return predicateOf(value).reshape([]);
+  return array(truth(value), { dtype: 'bool' });
+}

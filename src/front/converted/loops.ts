@@ -4,8 +4,8 @@ import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach } from '../control/index.js';
 import { NDArray } from '../core/ndarray.js';
 import { after, proceed } from './branch.js';
-import { asTest, CapturedLoop, type Going, knownLoop } from './captured-loop.js';
-import { choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
+import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
+import { asTest, choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,

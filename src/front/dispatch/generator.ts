@@ -1,8 +1,9 @@
+import type { HostArray } from '../../base/dtype.js';
 import { add } from '../../ops/index.js';
 import { type ArrayType, arrayType } from '../core/array-type.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { followsOthers, otherBackends } from '../../runtime/execution/backends.js';
+import { detours, followsOthers } from '../../runtime/execution/backends.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 /*
@@ -17,13 +18,19 @@ export interface GeneratorState {
   readonly counter: bigint;
 }
 
+/** State that code has left, and the number of draws since. */
+interface LeftState {
+  readonly state: NDArray;
+  count: number;
+}
+
 /** The draws of a capture, from the initial state of its graph. */
 export interface CapturedDraws {
   readonly base: NDArray;
   /** Number of draws before `tail`. */
   count: number;
   /** The state left by an operator that draws by itself, a loop or a branch, and the number of draws since. */
-  tail: { readonly state: NDArray; count: number } | null;
+  tail: LeftState | null;
 }
 
 /** The type of the state that random operators take: `[seed, counter]`. */
@@ -32,26 +39,60 @@ export const stateType: ArrayType = arrayType('int64', [2]);
 let seed = BigInt(Math.floor(Math.random() * 2 ** 52));
 let counter = 0n;
 /** A lazy array of the state, while the number of draws of deferred loops is unknown. */
-let unknown: { readonly state: NDArray; count: number } | null = null;
+let unknown: LeftState | null = null;
+/** State on a device that answers later. */
+let awaited: LeftState | null = null;
 /** State that draws start from instead, and their number; see `drawingFrom`. */
-let given: { readonly state: NDArray; count: number } | null = null;
+let given: LeftState | null = null;
 const draws = new WeakMap<Capture, CapturedDraws>();
 const drawsByBase = new WeakMap<NDArray, CapturedDraws>();
 
-/** The current state. Runs deferred loops when it depends on their draws. */
+/**
+ * The current state. Runs deferred loops when it depends on their draws.
+ * @throws DeviceError while it has to be waited for: a loop on a device has drawn.
+ */
 export function generatorState(): GeneratorState {
-  if (unknown !== null) {
-    const { state, count } = unknown;
-    unknown = null;
-    takeOver(state, count);
-  }
+  settle();
+  if (awaited !== null) adopt(awaited.state.storage.host, awaited.count);
   return { seed, counter };
+}
+
+/** @throws DeviceError while the state of draws that no code captures has to be waited for. */
+export function refuseAwaited(): void {
+  if (mode.capture === null && awaited !== null) generatorState();
 }
 
 export function setGeneratorState(state: GeneratorState): void {
   seed = BigInt.asIntN(64, state.seed);
   counter = BigInt.asIntN(64, state.counter);
   unknown = null;
+  awaited = null;
+  forgetDraws();
+}
+
+/** The generator at a moment, to go back to. */
+export type GeneratorMoment = GeneratorState & { readonly awaited: LeftState | null };
+
+/** The present moment. Runs deferred loops when it depends on their draws. */
+export function generatorMoment(): GeneratorMoment {
+  settle();
+  return { seed, counter, awaited: awaited === null ? null : { ...awaited } };
+}
+
+export function returnTo(moment: GeneratorMoment): void {
+  setGeneratorState(moment);
+  awaited = moment.awaited;
+}
+
+/** Runs deferred loops on whose draws the state depends. */
+function settle(): void {
+  if (unknown === null) return;
+  const { state, count } = unknown;
+  unknown = null;
+  takeOver(state, count);
+}
+
+function forgetDraws(): void {
   // Later captures start from the new state.
   if (mode.capture !== null) draws.delete(mode.capture);
 }
@@ -69,9 +110,10 @@ export function drawingFrom<R>(state: NDArray, draw: () => R): R {
 
 /** The state as an array. */
 function stateArray(): NDArray {
-  const state = generatorState();
-  const array = arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
-  if (otherBackends.exist) followsOthers(array.storage);
+  settle();
+  if (awaited !== null) return advanced(awaited.state, awaited.count);
+  const array = arrayOf(stateType, BigInt64Array.of(seed, counter));
+  if (detours.devices) followsOthers(array.storage);
   return array;
 }
 
@@ -85,7 +127,7 @@ export function takeState(count: number = 1): NDArray {
   const { capture } = mode;
   if (capture === null) {
     const state = stateArray();
-    counter += BigInt(count);
+    moveOn(count);
     return state;
   }
   const own = drawsOf(capture);
@@ -98,7 +140,7 @@ export function takeState(count: number = 1): NDArray {
 /** Takes back draws that were refused. */
 export function untakeState(count: number = 1): void {
   if (given !== null) given.count -= count;
-  else if (mode.capture === null) counter -= BigInt(count);
+  else if (mode.capture === null) moveOn(-count);
   else note(drawsOf(mode.capture), mode.capture, -count);
 }
 
@@ -118,8 +160,13 @@ function note(own: CapturedDraws, capture: Capture, count: number): void {
   else own.tail.count += count;
   // A trace draws nothing: its replays do.
   if (capture.kind === 'trace') return;
-  if (unknown === null) counter += BigInt(count);
-  else unknown.count += count;
+  moveOn(count);
+}
+
+function moveOn(count: number): void {
+  const pending = unknown ?? awaited;
+  if (pending === null) counter += BigInt(count);
+  else pending.count += count;
 }
 
 /** Continues from a state that an operator or a graph has left. */
@@ -135,9 +182,30 @@ export function continueFrom(state: NDArray): void {
 }
 
 function takeOver(state: NDArray, count: number): void {
-  const [left, right] = state.storage.host as BigInt64Array;
+  const { storage } = state;
+  if (storage.isKnown) return adopt(storage.host, count);
+  const isAsked = awaited !== null;
+  awaited = { state, count };
+  // One question at a time: captured steps may leave one state after another.
+  if (!isAsked) void ask(awaited);
+}
+
+/** Asks a device for a state that it has left, and for the one after, until it is known. */
+async function ask(asked: LeftState): Promise<void> {
+  try {
+    const elements = await asked.state.storage.read();
+    if (awaited === asked) adopt(elements, asked.count);
+    else if (awaited !== null) await ask(awaited);
+  } catch {
+    // Whoever draws from the state is told why it could not be computed.
+  }
+}
+
+function adopt(elements: HostArray, count: number): void {
+  const [left, right] = elements as BigInt64Array;
   seed = left;
   counter = right + BigInt(count);
+  awaited = null;
 }
 
 /** Ends the draws of a capture so far: the next ones start from a state of their own. */

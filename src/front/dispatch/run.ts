@@ -5,12 +5,15 @@ import { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
 import type { Operation } from '../core/operation.js';
+import { profiling, type Recorder } from '../../runtime/profile/recorder.js';
 import { planFor } from './plan.js';
 
 /** Runs an operator now. Lazy operands are computed first. */
 export function runNow(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   try {
-    return run(operation, operands);
+    return profiling.recorder === null
+      ? run(operation, operands)
+      : runRecorded(profiling.recorder, operation, operands);
   } catch (error) {
     throw named(error, operation.declaration.name);
   }
@@ -42,6 +45,18 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
     arrays.push(new NDArray(type, storage));
   }
   return arrays;
+}
+
+function runRecorded(
+  recorder: Recorder,
+  operation: Operation,
+  operands: readonly NDArray[],
+): readonly NDArray[] {
+  const begin = recorder.now;
+  const results = run(operation, operands);
+  const { name, lowering } = operation.declaration;
+  recorder.host('operator', lowering.kind === 'inline' ? 'captured code' : name, begin);
+  return results;
 }
 
 function noteState(log: StateLog, operands: readonly NDArray[]): void {

@@ -3,7 +3,7 @@ import type { Program } from '../../ir/program.js';
 import { zerosLike } from '../../ops/index.js';
 import { rematerialize, type SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { compile } from '../../runtime/compile/compile.js';
-import { type IslandPolicy, type IslandReport, islandsOf, otherBackends, type PartReport, divisionsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
+import { type IslandPolicy, type IslandReport, islandsOf, detours, type PartReport, divisionsOf, runElsewhere, wantIslands } from '../../runtime/execution/backends.js'; // prettier-ignore
 import { engineNamed } from '../../runtime/engine/engine.js';
 import { useEngine } from '../../runtime/engine/use.js';
 import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
@@ -13,12 +13,7 @@ import { type ArrayType, arrayTypeLike } from '../core/array-type.js';
 import { hostNumber } from '../core/capture.js';
 import { joinRecording } from '../dispatch/dispatch.js';
 import { ElementChecks } from '../dispatch/element-checks.js';
-import {
-  continueFrom,
-  generatorState,
-  setGeneratorState,
-  takeState,
-} from '../dispatch/generator.js';
+import { continueFrom, generatorMoment, returnTo, takeState } from '../dispatch/generator.js';
 import type { GraphParts, Holder, ExternalRef } from './graph.js';
 import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
@@ -97,12 +92,12 @@ export class GraphRunner {
 
   run(given: readonly NDArray[]): readonly NDArray[] {
     if (this.#draws === 0) return this.#run(given);
-    const before = generatorState();
+    const before = generatorMoment();
     try {
       return this.#run(given);
     } catch (error) {
       // A failed call draws nothing.
-      if (mode.capture === null) setGeneratorState(before);
+      if (mode.capture === null) returnTo(before);
       throw error;
     }
   }
@@ -263,7 +258,7 @@ export class GraphRunner {
   /** True where the operands are not on the CPU, or an engine has a part in it. */
   #areElsewhere(operands: readonly NDArray[]): boolean {
     if (this.#divide !== null) return true;
-    return otherBackends.exist && operands.some(({ storage }) => storage.backend !== null);
+    return detours.devices && operands.some(({ storage }) => storage.backend !== null);
   }
 
   #markGradients(holder: HolderLookup): void {

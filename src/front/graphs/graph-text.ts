@@ -6,7 +6,7 @@ import { printProgram } from '../../ir/formats/text.js';
 import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import { throughRegions, transform } from '../../passes/rewrite/transform.js';
 import { planParts, type PlannedPart } from '../../runtime/compile/compile.js';
-import { trafficOf } from '../../runtime/execution/explain.js';
+import { trafficOf } from '../../passes/groups/traffic.js';
 
 /**
  * A program as text that `parseProgram` reads back, with a comment on every operator that names its fused

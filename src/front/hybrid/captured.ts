@@ -9,6 +9,7 @@ import { Schedule } from './schedule.js';
 import { signatureOf } from '../graphs/signature.js';
 import { StaticGraph } from '../graphs/static-graph.js';
 import { distinctPositions } from '../tracing/trace.js';
+import { profiling } from '../../runtime/profile/recorder.js';
 import { TraceCache } from '../caches/trace-cache.js';
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -31,6 +32,13 @@ export class Captured {
   call(args: readonly unknown[]): unknown {
     refuseAsync(this.#fn, this.#op);
     if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
+    const begin = profiling.recorder?.now ?? 0;
+    const results = this.#run(args);
+    profiling.recorder?.host('operator', this.#traces.name, begin);
+    return results;
+  }
+
+  #run(args: readonly unknown[]): unknown {
     return this.#named(() => {
       const again = this.#traces.again(args);
       if (again !== null) {

@@ -4,7 +4,7 @@ import { bindShapes, bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program, type Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { perform } from '../dispatch/dispatch.js';
-import { generatorState, setGeneratorState } from '../dispatch/generator.js';
+import { generatorMoment, returnTo } from '../dispatch/generator.js';
 import { holderAmong } from '../graphs/graph-runner.js';
 import { withMode } from '../core/mode.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
@@ -33,11 +33,11 @@ export function* stepThrough(runner: TraceRunner): Generator<Step, void> {
   for (const [k, { takes, gives, code, parts }] of trace.segments.entries()) {
     const given = takes.map((local) => locals[local]);
     const holder = holderAmong(given);
-    const before = generatorState();
+    const before = generatorMoment();
     const found = withMode({ capture: null, session: null }, 'step', () =>
       graphs[k].operands(given),
     );
-    setGeneratorState(before);
+    returnTo(before);
     const operands = found.map((operand, i) => {
       if (i < given.length) return written.array.get(operand) ?? operand;
       const read = parts.reads[i - given.length];

@@ -3,7 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument } from '../../base/attributes/options.js';
 import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import { joinRecording } from '../dispatch/dispatch.js';
-import { type GeneratorState, generatorState, setGeneratorState } from '../dispatch/generator.js';
+import { type GeneratorMoment, generatorMoment, returnTo } from '../dispatch/generator.js';
 import { collectOrigins, Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -92,7 +92,7 @@ function madeInside(result: unknown): unknown {
 
 /** Context of a run besides its arguments: random and other state. */
 interface Moment {
-  readonly generator: GeneratorState;
+  readonly generator: GeneratorMoment;
   readonly state: StateLog;
 }
 
@@ -110,7 +110,7 @@ interface FirstRun {
 /** Runs the function for its results, and records its context. */
 function firstRun(fn: () => unknown): FirstRun {
   const session = new Session();
-  const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
+  const moment = { generator: generatorMoment(), state: new StateLog(mode.stateLog) };
   const result = withMode({ session, stateLog: moment.state }, op, fn);
   const { leaves: results, structure: outputs } = flattenTree(result, isArray, op);
   const outside = new Set<NDArray>();
@@ -135,15 +135,15 @@ function firstRun(fn: () => unknown): FirstRun {
 
 /** Runs `fn` with the random numbers and the state of another time, and then restores the present ones. */
 function backAt<R>({ generator, state }: Moment, fn: () => R): R {
-  const now = { generator: generatorState(), state: new StateLog(mode.stateLog) };
-  setGeneratorState(generator);
+  const now = { generator: generatorMoment(), state: new StateLog(mode.stateLog) };
+  returnTo(generator);
   try {
     return withMode({ stateLog: now.state }, op, () => {
       putBack(state);
       return fn();
     });
   } finally {
-    setGeneratorState(now.generator);
+    returnTo(now.generator);
     putBack(now.state);
   }
 }

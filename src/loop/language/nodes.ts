@@ -265,6 +265,8 @@ export interface Kernel {
   readonly name: string;
   readonly params: readonly (Buffer | Var)[];
   readonly body: Stmt;
+  /** True for a kernel that whoever runs the module provides; the interpreter runs its body. Default false. */
+  readonly isExternal?: true;
 }
 
 /** Kernels in an order in which each calls only earlier ones. All are exported by name. */

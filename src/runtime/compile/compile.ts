@@ -1,5 +1,6 @@
 import { onCpu } from '../../kernels/cpu/index.js';
 import { type CallNode, Program } from '../../ir/program.js';
+import type { Kernel } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { Evaluate } from '../../passes/rewrite/pass.js';
@@ -17,11 +18,12 @@ import { routineOf } from '../../passes/host/routine.js';
 import { routineLines } from '../../passes/host/text.js';
 import { type ModuleRunner, runnerFor } from '../execution/entry.js';
 import type { CompileOptions, Executable, Inspectable } from '../execution/executable.js';
-import { Executor } from '../execution/executor.js';
+import { Executor, type PlannedCode } from '../execution/executor.js';
 import { CompilationLog, counted } from './log.js';
 import { nativeTier } from '../native/current.js';
 import { installReferenceCompiler } from '../native/trial/reference.js';
 import { Storage } from '../memory/storage.js';
+import { profiling } from '../profile/recorder.js';
 import { Tiered } from './tiered.js';
 import { defaultTier } from '../execution/tiers.js';
 
@@ -31,7 +33,10 @@ import { defaultTier } from '../execution/tiers.js';
  * @throws UnsupportedError when a size is known to nobody.
  */
 export function compile(program: Program, options: CompileOptions = {}): Executable {
-  return build(program, options, { evaluate: evaluateConstant }, 'compile');
+  const begin = profiling.recorder?.now ?? 0;
+  const executable = build(program, options, { evaluate: evaluateConstant }, 'compile');
+  profiling.recorder?.host('compile', 'compile', begin);
+  return executable;
 }
 
 /** One of the programs that a compiled program consists of. */
@@ -111,13 +116,14 @@ function executor(
     () => 'code that can be called',
   );
   const { program: prepared, groups } = planned;
-  const planFor = (other: Target): ProgramPlan =>
-    lowerProgram(prepared, groups, onCpu(other), replaced, device.division, 'many runs');
-  const made = new Executor(program, planned, device, entry, () => {
-    const again = planFor({ ...runner.target, addresses: device.addresses });
-    return { plan: again, entry: runner.entry(again.module, device, again.threads) };
-  });
-  return target === 'wasm' ? new Tiered(made, device, tier, planFor) : made;
+  const lowerFor = (other: Target, mark: Kernel | null): ProgramPlan =>
+    lowerProgram(prepared, groups, onCpu(other), replaced, device.division, 'many runs', mark);
+  const again = (mark: Kernel | null): PlannedCode => {
+    const next = lowerFor({ ...runner.target, addresses: device.addresses }, mark);
+    return { plan: next, entry: runner.entry(next.module, device, next.threads) };
+  };
+  const made = new Executor(program, planned, device, entry, () => again(null));
+  return target === 'wasm' ? new Tiered(made, device, tier, lowerFor, again) : made;
 }
 
 function plan(

@@ -1,20 +1,19 @@
-import { KernelCache } from '../../loop/optimize/cache.js';
-import { optimizeModule } from '../../loop/optimize/module.js';
 import type { Program } from '../../ir/program.js';
-import type { Target } from '../../loop/language/target.js';
-import type { ProgramPlan } from '../../passes/lower/main/plan.js';
+import type { Kernel } from '../../loop/language/nodes.js';
 import type { Device } from '../memory/device.js';
-import type { EntryPoint } from '../execution/entry.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
-import { otherBackends, runElsewhere } from '../execution/backends.js';
-import { Executor } from '../execution/executor.js';
-import { loaderBase } from '../native/library.js';
+import { detours, runElsewhere } from '../execution/backends.js';
+import { Executor, type PlannedCode } from '../execution/executor.js';
 import { nativeTier } from '../native/current.js';
 import { Stopwatch } from '../native/stopwatch.js';
-import type { NativeCode, NativeRequest } from '../native/tier.js';
+import type { NativeCode } from '../native/tier.js';
 import { timeBoth, type TrialOptions, tryBeside } from '../native/trial/trial.js';
 import { ExhaustedError } from '../memory/exhausted.js';
 import type { Storage } from '../memory/storage.js';
+import { programLabel } from '../profile/label.js';
+import { profiling, type Recorder } from '../profile/recorder.js';
+import { MarkedCode, markedNative, markKernel } from './marked.js';
+import { type ProgramLowering, NativeAttempt } from './native-attempt.js';
 import type { Tier } from '../execution/tiers.js';
 
 /** Runs between two looks at nothing. */
@@ -31,18 +30,12 @@ const shortest = 0.0005;
 /** State of a program that is on its way to native code. */
 interface TierUp {
   readonly tier: Exclude<Tier, 'wasm'>;
-  readonly lower: (target: Target) => ProgramPlan;
   readonly watch: Stopwatch;
   /** Null until it has run for long enough. */
-  request: NativeRequest | null;
-  /** Plan from which native code is made; null until the processor is known. */
-  plan: ProgramPlan | null;
+  request: NativeAttempt | null;
   /** When to ask what has become of the request. */
   nextPoll: number;
 }
-
-/** Shared by all programs: what one has optimized, no other does again. */
-const optimizedKernels = new KernelCache();
 
 /**
  * A program that starts on WebAssembly and, once it has run for long enough, goes on as native code: when
@@ -61,18 +54,24 @@ export class Tiered implements Inspectable {
   #since: number | null = null;
   #reason: string | null = null;
   readonly #tier: Tier;
-  readonly #lower: (target: Target) => ProgramPlan;
+  readonly #lower: ProgramLowering;
+  readonly #onWasm: (mark: Kernel | null) => PlannedCode;
+  /** Code with marks, while a profile is recorded; null where there is none. */
+  #marked: MarkedCode | null = null;
 
   /**
    * @param executor On WebAssembly.
    * @param lower Plans the same program for another target.
+   * @param onWasm Makes the code of the executor once more.
    */
   constructor(
     executor: Executor,
     device: Device,
     tier: Tier,
-    lower: (target: Target) => ProgramPlan,
+    lower: ProgramLowering,
+    onWasm: (mark: Kernel | null) => PlannedCode,
   ) {
+    this.#onWasm = onWasm;
     this.program = executor.program;
     this.#executor = executor;
     this.#device = device;
@@ -88,10 +87,20 @@ export class Tiered implements Inspectable {
     into?: readonly (Storage | null)[],
     sizes: readonly number[] = none,
   ): readonly Operand[] {
-    if (otherBackends.exist) {
+    if (detours.exist) {
       const results = runElsewhere(this.program, inputs, into, sizes);
       if (results !== null) return results;
+      const { recorder } = profiling;
+      if (recorder !== null) return this.#recorded(recorder, inputs, into, sizes);
     }
+    return this.#run(inputs, into, sizes);
+  }
+
+  #run(
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
+  ): readonly Operand[] {
     try {
       if (--this.#runsUntilLook > 0) return this.#executor.run(inputs, into, sizes);
       if (this.#ascent !== null) return this.#look(this.#ascent, inputs, into, sizes);
@@ -142,7 +151,7 @@ export class Tiered implements Inspectable {
     const { watch } = ascent;
     this.#skipped = watch.add(performance.now() - begin, this.#skipped);
     this.#runsUntilLook = this.#skipped + 1;
-    if (isWorthIt(watch)) ascent.request ??= this.#request(ascent);
+    if (isWorthIt(watch)) ascent.request ??= new NativeAttempt(this.#lower);
     return results;
   }
 
@@ -151,8 +160,7 @@ export class Tiered implements Inspectable {
   }
 
   #start(tier: Exclude<Tier, 'wasm'>): TierUp {
-    const [watch, lower] = [new Stopwatch(), this.#lower];
-    return { tier, lower, watch, request: null, plan: null, nextPoll: 0 };
+    return { tier, watch: new Stopwatch(), request: null, nextPoll: 0 };
   }
 
   /**
@@ -166,11 +174,11 @@ export class Tiered implements Inspectable {
     sizes: readonly number[],
   ): readonly Operand[] {
     const ascent = this.#ascent ?? this.#start('native');
-    ascent.request ??= this.#request(ascent);
+    ascent.request ??= new NativeAttempt(this.#lower);
     const code = ascent.request.wait();
     if (code === null || typeof code === 'string') throw error;
-    const plan = ascent.plan!;
-    const native = new Executor(this.program, plan, this.#device, entryOf(code, plan, this.#device)); // prettier-ignore
+    const { plan, entry } = ascent.request.planned(code, this.#device);
+    const native = new Executor(this.program, plan, this.#device, entry);
     let results: readonly Operand[];
     try {
       results = native.run(inputs, into, sizes);
@@ -189,17 +197,53 @@ export class Tiered implements Inspectable {
     this.#settle(null);
   }
 
-  #request(ascent: TierUp): NativeRequest {
-    return nativeTier().request((target) => {
-      ascent.plan = ascent.lower({ ...target, addresses: 'i64' });
-      return optimizeModule(ascent.plan.module, target, optimizedKernels);
+  /**
+   * A run that tells the times of its kernels. Which code runs is decided by other runs; where there are no marks for
+   * it, the program counts as one kernel.
+   */
+  #recorded(
+    recorder: Recorder,
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] | undefined,
+    sizes: readonly number[],
+  ): readonly Operand[] {
+    const isOpen = this.#ascent !== null && this.#tier === 'native';
+    const marked = isOpen ? null : this.#markedFor(recorder);
+    if (marked !== null) {
+      try {
+        return marked.run(recorder, inputs, into, sizes);
+      } catch (error) {
+        if (!(error instanceof ExhaustedError)) throw error;
+      }
+    }
+    const begin = recorder.now;
+    const results = this.#run(inputs, into, sizes);
+    recorder.kernel(programLabel(this.program), 'cpu', null, begin);
+    return results;
+  }
+
+  /** The current code with marks; null where it cannot be made. */
+  #markedFor(recorder: Recorder): MarkedCode | null {
+    if (this.#marked?.isNative === this.#isNative) return this.#marked;
+    const { program } = this;
+    const device = this.#device;
+    return recorder.prepare(() => {
+      const remake = (): PlannedCode => this.#onWasm(markKernel);
+      const code = this.#isNative ? markedNative(this.#lower, device) : remake();
+      if (code === null) return null;
+      const made = new MarkedCode(program, code, device, this.#isNative, this.#isNative ? null : remake); // prettier-ignore
+      recorder.atEnd(() => {
+        made.release();
+        this.#marked = null;
+      });
+      return (this.#marked = made);
     });
   }
 
   /** The native code, if it is there now. */
   #ask(ascent: TierUp, now: number): NativeCode | null {
     const isAwaited = ascent.tier === 'native';
-    if (isAwaited) ascent.request ??= this.#request(ascent);
+    if (isAwaited) ascent.request ??= new NativeAttempt(this.#lower);
     if (ascent.request === null || now < ascent.nextPoll) return null;
     ascent.nextPoll = now + pollMilliseconds;
     const code = isAwaited ? ascent.request.wait() : ascent.request.poll();
@@ -216,11 +260,12 @@ export class Tiered implements Inspectable {
     into: readonly (Storage | null)[] | undefined,
     sizes: readonly number[],
   ): readonly Operand[] {
-    const { watch, tier, plan } = ascent;
+    const { watch, tier, request } = ascent;
     const device = this.#device;
     let native: Executor;
     try {
-      native = new Executor(this.program, plan!, device, entryOf(code, plan!, device));
+      const { plan, entry } = request!.planned(code, device);
+      native = new Executor(this.program, plan, device, entry);
     } catch (error) {
       this.#settle(`it has no place beside the code on wasm: ${(error as Error).message}`);
       return this.#executor.run(inputs, into, sizes);
@@ -274,28 +319,6 @@ function progress({ watch, request }: TierUp): string {
   const time = `it has run for ${watch.total.toFixed(0)} ms`;
   if (watch.total < hotMilliseconds) return `${time} of ${hotMilliseconds}`;
   return `${time}, each time too shortly to gain anything`;
-}
-
-function entryOf(
-  { run, file, name }: NativeCode,
-  { threads }: ProgramPlan,
-  device: Device,
-): EntryPoint {
-  // Of the buffer its first byte is enough: native code gets its address.
-  let known: Uint8Array = new Uint8Array(0);
-  const bytes = (): Uint8Array => {
-    const { buffer } = device;
-    return known.buffer === buffer ? known : (known = new Uint8Array(buffer, 0, 1));
-  };
-  if (threads === 1) return (table) => run(bytes(), table);
-  const { pool } = device;
-  const own = (table: number, thread: number, count: number): void =>
-    run(bytes(), table, pool.meetingAddress, thread, count);
-  return pool.entry(
-    { kind: 'native', library: file, symbol: name, from: loaderBase },
-    own,
-    threads,
-  );
 }
 
 /** Why native code would be no gain; null where it is one. */

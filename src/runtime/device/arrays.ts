@@ -1,7 +1,7 @@
 import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { type BufferSlot, copyBetween } from './memory.js';
-import { type DeviceQueue, fetched, type Waiting } from './queue.js';
+import { type DeviceQueue, fetched, mostRemembered, type Waiting } from './queue.js';
 
 /**
  * An array of a run: on the device, on the host, or, where it has been copied, on both. Those of dtypes that the device
@@ -35,7 +35,7 @@ export class RunArray {
   /** An operand's buffer, which stays the operand's. */
   static given(queue: DeviceQueue, buffer: DeviceBuffer): RunArray {
     const { dtype, length } = buffer;
-    const own = queue.has(dtype) ? buffer : null;
+    const own = queue.isWritten(buffer) ? buffer : null;
     return new RunArray(queue, dtype, length, own, queue.kept(buffer), false);
   }
 
@@ -136,16 +136,23 @@ export class RunArray {
   /** Puts the elements into a buffer of a result, or of a target of the run. */
   moveInto(buffer: DeviceBuffer): void {
     const { backend } = this.#queue;
-    if (!this.#queue.has(this.dtype)) return this.#queue.keep(buffer, this.#host!);
+    if (this.#isForHost) return this.#queue.keep(buffer, this.#host!);
     if (this.#buffer !== null) backend.copy(this.#buffer, buffer);
     else backend.write(buffer, this.#host!);
     this.#queue.remember(buffer, this.#host);
   }
 
+  /** True for elements that are not written to the device until it reads them, as counts, which go on on the host. */
+  get #isForHost(): boolean {
+    const { dtype, length } = this;
+    if (!this.#queue.has(dtype)) return true;
+    return this.#buffer === null && dtype === 'int64' && bytesOf(dtype) * length <= mostRemembered;
+  }
+
   /** A buffer with the elements that is nobody else's; the array must not be used any more. */
   handOver(): DeviceBuffer {
     const { dtype, length } = this;
-    if (!this.#queue.has(dtype)) {
+    if (this.#isForHost) {
       const kept = this.#queue.allocateResult(dtype, length);
       this.#queue.keep(kept, this.#host!.slice());
       return kept;

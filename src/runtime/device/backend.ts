@@ -3,6 +3,7 @@ import type { TensorType } from '../../ir/types.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { BufferBackend, DeviceBuffer } from '../memory/backend.js';
+import type { TimedDevice } from '../profile/recorder.js';
 
 /** Argument of a kernel: a number or elements, for each parameter in order. */
 export type LaunchArgument =
@@ -26,7 +27,7 @@ export type Launch = (args: readonly LaunchArgument[], condition?: LaunchConditi
  * A device: its memory, and kernels that run on it. Everything it is asked for happens in order. Programs, control
  * flow, checks and what the device lacks are not its business: it is told step by step what to run.
  */
-export interface Backend extends BufferBackend {
+export interface Backend extends BufferBackend, TimedDevice {
   /** Target of lowering, with the kernels that are written for this kind of device. */
   readonly target: DeviceTarget;
   /** Number of times that the device was lost: buffers from before have no elements. Default: never. */

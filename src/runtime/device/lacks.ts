@@ -53,16 +53,26 @@ export function placementOn(program: Program, backend: Backend): CallPlacement {
 }
 
 /**
- * Calls that compute a few integers of the host for calls that a device lacks, as the count of an optimizer's steps
- * for a correction of float64: the host has counted before, so that nothing has to be read.
+ * Calls that go on counting what the host has counted before, so that nothing has to be read: single integers that
+ * follow from operands of the program, as the number of an optimizer's steps, and few integers for calls that a device
+ * lacks, as those for corrections in float64.
  */
 function countersOf(program: Program, backend: Backend): ReadonlySet<NodeId> {
   const found = new Set<NodeId>();
+  for (const id of program.graph.nodes()) {
+    const call = program.node(id);
+    if (call.kind !== 'call' || !isOfFewIntegers(program, call, id, 1)) continue;
+    const operands = program.operands(id).map(({ node }) => node);
+    if (operands.every((node) => program.node(node).kind !== 'call' || found.has(node)))
+      found.add(id);
+  }
   const needed = new Set<NodeId>();
   for (const id of [...program.graph.nodes()].toReversed()) {
     const call = program.node(id);
     if (call.kind !== 'call') continue;
-    const isCounter = needed.has(id) && isOfFewIntegers(program, call, id);
+    const isCounter =
+      found.has(id) ||
+      (needed.has(id) && isOfFewIntegers(program, call, id, mostRemembered / bytesOf('int64')));
     if (isCounter) found.add(id);
     else if (lack(program, call, id, backend) === null) continue;
     for (const { node } of program.operands(id)) needed.add(node);
@@ -70,13 +80,12 @@ function countersOf(program: Program, backend: Backend): ReadonlySet<NodeId> {
   return found;
 }
 
-function isOfFewIntegers(program: Program, call: CallNode, id: NodeId): boolean {
+/** True for a call that reads and makes int64 only, `most` of them in each array. */
+function isOfFewIntegers(program: Program, call: CallNode, id: NodeId, most: number): boolean {
   const types = [...program.operands(id).map(({ type }) => type), ...call.types];
   return types.every(({ dtype, shape }) => {
     const length = elementCount(shape);
-    return (
-      dtype === 'int64' && typeof length === 'number' && bytesOf(dtype) * length <= mostRemembered
-    );
+    return dtype === 'int64' && typeof length === 'number' && length <= most;
   });
 }
 

@@ -122,7 +122,9 @@ export function devicePlaces(queue: DeviceQueue): PartPlaces {
         return new StepsCode(new StepRunner(planSteps(lowered(program), backend.target), queue), queue, program); // prettier-ignore
       }
       const calls = [...new Set(lackedCalls(program, backend).map(lackedText))];
-      return new HostPartCode(compile(program), queue, (bytes) => ({ device: name, calls, bytes }));
+      return new HostPartCode(compile(program), queue, (bytes) =>
+        calls.length === 0 ? null : { device: name, calls, bytes },
+      );
     },
   };
 }

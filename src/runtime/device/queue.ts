@@ -1,4 +1,4 @@
-import { type DType, type HostArray } from '../../base/dtype.js';
+import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { BackendLimits, BufferBackend, BufferPart, DeviceBuffer } from '../memory/backend.js';
@@ -43,6 +43,8 @@ export class DeviceQueue implements BufferBackend {
   readonly #untold: Set<unknown> = new Set();
   /** Few elements that the host has given: an optimizer's counts go to and fro, and need not be asked for. */
   readonly #remembered: WeakMap<DeviceBuffer, HostArray> = new WeakMap();
+  /** Buffers of whose elements only the host knows: they go to the device when it reads them. */
+  readonly #unwritten: WeakSet<DeviceBuffer> = new WeakSet();
   readonly #launches: WeakMap<Kernel, Launch> = new WeakMap();
   #arena: DeviceBuffer | null = null;
   /** Single elements that the host has given, by dtype and bits: the same ones come again and again. */
@@ -112,7 +114,7 @@ export class DeviceQueue implements BufferBackend {
   copy(from: DeviceBuffer, to: DeviceBuffer): void {
     this.#change(to, () => {
       this.refuseFailed(from);
-      if (from instanceof HostBuffer) (to as HostBuffer).elements = computed(from).slice();
+      if (!this.isWritten(from)) this.keep(to, this.kept(from)!.slice());
       else {
         this.backend.copy(from, to);
         this.remember(to, this.kept(from));
@@ -123,9 +125,8 @@ export class DeviceQueue implements BufferBackend {
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
     const answer = (): HostArray | Promise<HostArray> => {
       this.refuseFailed(buffer);
-      return buffer instanceof HostBuffer
-        ? computed(buffer).slice()
-        : this.backend.read(buffer, part);
+      if (this.isWritten(buffer)) return this.backend.read(buffer, part);
+      return partOf(this.kept(buffer)!, part);
     };
     if (this.#tail !== null) return this.#tail.then(answer);
     if (this.answersAtOnce) return answer();
@@ -134,9 +135,12 @@ export class DeviceQueue implements BufferBackend {
   }
 
   readNow(buffer: DeviceBuffer): HostArray | null {
-    if (this.#tail !== null || !(buffer instanceof HostBuffer)) return null;
+    if (this.#tail !== null) return null;
+    // Counts and states of generators are asked for as if they had never left the host.
+    const isAsked = buffer instanceof HostBuffer || buffer.dtype === 'int64';
+    if (!isAsked) return null;
     this.refuseFailed(buffer);
-    return computed(buffer).slice();
+    return this.kept(buffer)?.slice() ?? null;
   }
 
   /** Elements that the host has, alone or beside the device, and that must not be written to; null for others. */
@@ -145,16 +149,27 @@ export class DeviceQueue implements BufferBackend {
     return this.#remembered.get(buffer) ?? null;
   }
 
+  /** True where the device has the elements, perhaps not alone. */
+  isWritten(buffer: DeviceBuffer): boolean {
+    return !(buffer instanceof HostBuffer) && !this.#unwritten.has(buffer);
+  }
+
   /** Says what is in a buffer of the device from now on: null where the host does not know. */
   remember(buffer: DeviceBuffer, elements: HostArray | null): void {
+    this.#unwritten.delete(buffer);
     if (elements !== null && elements.byteLength <= mostRemembered)
       this.#remembered.set(buffer, elements);
     else this.#remembered.delete(buffer);
   }
 
-  /** Has the host keep elements in a buffer that `allocateResult` gave. */
+  /** Has the host keep elements for a buffer: of a dtype that the device lacks, or few. */
   keep(buffer: DeviceBuffer, elements: HostArray): void {
-    (buffer as HostBuffer).elements = elements; // of a dtype that the device lacks
+    if (buffer instanceof HostBuffer) {
+      buffer.elements = elements;
+      return;
+    }
+    this.remember(buffer, elements);
+    this.#unwritten.add(buffer);
   }
 
   async synchronize(): Promise<void> {
@@ -315,6 +330,12 @@ async function finish<T>(
     step = 'error' in answer ? work.throw(answer.error) : work.next(answer.elements);
   }
   return step.value;
+}
+
+function partOf(elements: HostArray, part: BufferPart | undefined): HostArray {
+  if (part === undefined) return elements.slice();
+  const { dtype, length, offset } = part;
+  return viewOf(dtype, elements.slice().buffer, offset, length);
 }
 
 function computed({ elements }: HostBuffer): HostArray {

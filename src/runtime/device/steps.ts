@@ -16,6 +16,8 @@ import type {
 } from '../../passes/lower/main/steps.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { conditionalSteps, launchesAhead, mostAhead } from './ahead.js';
+import { labelOfStep } from '../profile/label.js';
+import { profiling } from '../profile/recorder.js';
 import type { LaunchArgument } from './backend.js';
 import { type ConditionBlock, Conditions, conditionsLength } from './conditions.js';
 import { type BufferSlot, clearElements, copyBetween, storeInteger } from './memory.js';
@@ -100,10 +102,12 @@ export class StepRunner {
       switch (step.kind) {
         case 'kernel': {
           const { kernel, args } = step.kernel;
-          this.#queue.launch(kernel)(
-            args.map((arg) => this.#argument(arg, run)),
-            run.condition,
-          );
+          const given = args.map((arg) => this.#argument(arg, run));
+          const prepared = this.#queue.launch(kernel);
+          const launch = (): void => prepared(given, run.condition);
+          const { recorder } = profiling;
+          if (recorder === null) launch();
+          else recorder.launch(this.#queue.backend, labelOfStep(step, this.plan.program), run.names, launch); // prettier-ignore
           break;
         }
         case 'bind':
@@ -156,9 +160,10 @@ export class StepRunner {
 
   /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
   *#bind({ from, isWide, sizes }: BindStep, run: StepRun): Waiting<void> {
-    for (const [k, { name, bounds }] of sizes.entries()) {
+    for (const [k, { name, bounds, most }] of sizes.entries()) {
+      const room = most === null ? bounds.max : evaluateDim(most, run.names);
       const size = yield* this.#integer(isWide ? 'int64' : 'int32', from, k, run);
-      run.names.set(name, Math.max(Math.min(size, bounds.max), bounds.min));
+      run.names.set(name, Math.min(Math.max(size, bounds.min), room));
     }
   }
 

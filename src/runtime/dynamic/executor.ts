@@ -7,7 +7,7 @@ import type { Handle, HostCallee, HostPart, HostRoutine, HostStatementOf } from 
 import { routineLines } from '../../passes/host/text.js';
 import { forEachStatement, programNames, replacedIn } from '../../passes/host/walk.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
-import { otherBackends, runElsewhere } from '../execution/backends.js';
+import { detours, runElsewhere } from '../execution/backends.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 import { type RunFrame, prepare, prepareRun, type PreparedStep, storageAt } from './interpreter.js';
@@ -74,7 +74,7 @@ export class DynamicExecutor implements Inspectable {
     into?: readonly (Storage | null)[],
     sizes: readonly number[] = [],
   ): readonly Operand[] {
-    if (otherBackends.exist) {
+    if (detours.exist) {
       const results = runElsewhere(this.program, inputs, into, sizes);
       if (results !== null) return results;
     }

@@ -11,6 +11,8 @@ import type { PartCode } from '../device/program.js';
 import { type DeviceQueue, type Waiting, waited } from '../device/queue.js';
 import type { RunOperand } from '../device/routine.js';
 import type { PartReport } from '../execution/backends.js';
+import { programLabel } from '../profile/label.js';
+import { profiling } from '../profile/recorder.js';
 import type { EngineArray, EngineRun, ExternalEngine } from './engine.js';
 
 /** Name of this library among the backends of a divided program. */
@@ -69,6 +71,7 @@ export class EnginePart implements PartCode {
     if (sizes.length > 0)
       inputs.push({ dtype: 'bool', shape: [0, ...sizes], data: allocate('bool', 0) });
     const start = performance.now();
+    const begin = profiling.recorder?.now ?? 0;
     let results: readonly EngineArray[];
     try {
       const answer = (code as EngineRun)(inputs);
@@ -78,6 +81,8 @@ export class EnginePart implements PartCode {
     }
     this.#check(inputs, results);
     this.#clock.ran(start, [...inputs, ...results]);
+    const bytes = bytesIn([...inputs, ...results]);
+    profiling.recorder?.kernel(programLabel(this.#program), this.#engine.name, bytes, begin);
     // Its own: an engine may use its memory again.
     return results.map(({ dtype, data }) => RunArray.ofHost(this.#queue, dtype, data.slice()));
   }
@@ -155,6 +160,10 @@ function timed(program: Program, queue: DeviceQueue, clock: PartClock): PartCode
   };
 }
 
+function bytesIn(arrays: readonly EngineArray[]): number {
+  return arrays.reduce((sum, { dtype, data }) => sum + bytesOf(dtype) * data.length, 0);
+}
+
 /** Counts the runs of a part, and measures them. */
 class PartClock {
   #backend: string;
@@ -184,8 +193,7 @@ class PartClock {
   ran(start: number, moved: readonly EngineArray[] | null): void {
     this.#runs++;
     this.#milliseconds += performance.now() - start;
-    const bytes = moved?.map(({ dtype, data }) => bytesOf(dtype) * data.length);
-    this.#bytes = bytes?.reduce((sum, each) => sum + each, 0) ?? null;
+    this.#bytes = moved === null ? null : bytesIn(moved);
   }
 
   falls(problem: string): void {

@@ -3,6 +3,7 @@ import { ArgumentError, DeviceError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
 import type { BufferBackend } from '../memory/backend.js';
 import type { Storage } from '../memory/storage.js';
+import { clearMarks, profiling, type Recorder } from '../profile/recorder.js';
 import type { Executable, Operand } from './executable.js';
 
 /** A device that is in use. */
@@ -62,8 +63,20 @@ const registered = new Map<string, DeviceInUse>();
 /** Devices by their memory, those without a name any more included: there may be arrays on them. */
 const inUse = new WeakMap<BufferBackend, DeviceInUse>();
 
-/** True once there is a device but the CPU: until then nobody has to look at operands. */
-export const otherBackends: { exist: boolean } = { exist: false };
+/** Reasons for which a run may be another than that of code for the CPU. */
+export const detours: {
+  /** True while there is any: until then nobody has to look for one. */
+  exist: boolean;
+  /** True once there is a device but the CPU. */
+  devices: boolean;
+} = { exist: false, devices: false };
+
+/** Begins to record what runs; null ends it. */
+export function recordRuns(recorder: Recorder | null): void {
+  clearMarks();
+  profiling.recorder = recorder;
+  detours.exist = detours.devices || recorder !== null;
+}
 
 /** Makes a device known by its name, in the place of the one that had the name before. */
 export function useDevice(device: DeviceInUse): void {
@@ -78,7 +91,7 @@ export function useDevice(device: DeviceInUse): void {
 /** Makes the memory of a device known that arrays can come from, but not be moved to by name. */
 export function useMemory(device: DeviceInUse): void {
   inUse.set(device.memory, device);
-  otherBackends.exist = true;
+  detours.devices = detours.exist = true;
 }
 
 export function isInUse(name: string): boolean {

@@ -9,6 +9,7 @@ import { mainName } from '../../passes/lower/main/main.js';
 import type { Device } from '../memory/device.js';
 import type { CompileOptions } from './executable.js';
 import type { TeamEntry } from '../threads/recipe.js';
+import { mark } from '../profile/recorder.js';
 
 /**
  * Runs `main` of a module on the table at an address of device memory. `gain` is the work that several
@@ -54,7 +55,7 @@ function wasm(target: Target): ModuleRunner {
       const optimized = optimizeModule(module, target, optimizedKernels);
       const { memory, isShared, addresses } = device;
       const compiled = compileModule(optimized, { shared: isShared, relaxed, addresses });
-      const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+      const { exports } = new WebAssembly.Instance(compiled, { env: { memory, mark } });
       const main = exports[mainName] as WasmKernel;
       // With 64 bits, the table is passed twice: as words and as addresses.
       if (threads === 1) {

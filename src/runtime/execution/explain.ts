@@ -1,8 +1,6 @@
-import { addDim, type Dim, mulDim, elementCount } from '../../base/dim/index.js';
-import { bytesOf } from '../../base/dtype.js';
 import { typeToString, type Value } from '../../ir/program.js';
 import { moduleText } from '../../loop/language/text.js';
-import type { Group } from '../../passes/groups/group.js';
+import { trafficOf } from '../../passes/groups/traffic.js';
 import { type ProgramPlan, placeBytes } from '../../passes/lower/main/plan.js';
 import { planMemory } from '../../passes/plan/memory.js';
 import type { PlannedBuffer } from '../../passes/groups/places.js';
@@ -34,14 +32,6 @@ export function groupLines({ program, groups }: ProgramPlan): readonly string[] 
 
 function nameOfNode(node: ReturnType<ProgramPlan['program']['node']>, id: number): string {
   return node.kind === 'call' ? `${node.op.name}#${id}` : `${node.kind}#${id}`;
-}
-
-/** The bytes that a group moves when each value that it reads or writes goes through memory once. */
-export function trafficOf(group: Group): Dim {
-  return [...group.reads, ...group.writes].reduce<Dim>(
-    (total, { type }) => addDim(total, mulDim(bytesOf(type.dtype), elementCount(type.shape))),
-    0,
-  );
 }
 
 /**

@@ -149,6 +149,13 @@ export class Storage {
     return Storage.ofBuffer(backend, buffer);
   }
 
+  /** True where the elements can be read at once. */
+  get isKnown(): boolean {
+    if (this.#elsewhere === null) return true;
+    const { backend, buffer } = this.#elsewhere;
+    return backend.answersAtOnce || (backend.readNow?.(buffer) ?? null) !== null;
+  }
+
   /** A copy of the elements for the host, from wherever they are. The one way that may have to be waited for. */
   read(): HostArray | Promise<HostArray> {
     if (this.#elsewhere !== null) return this.#elsewhere.backend.read(this.#elsewhere.buffer);

@@ -7,7 +7,18 @@ import type { NodeModules } from '../../base/node.js';
 export type NativeFunction = (memory: Uint8Array, table: number, ...team: number[]) => void;
 
 interface Library {
-  func(name: string, result: string, parameters: readonly string[]): NativeFunction;
+  func(
+    name: string,
+    result: string,
+    parameters: readonly unknown[],
+  ): (...args: readonly unknown[]) => void;
+}
+
+/** A function of this process that native code can call. */
+export interface Callback {
+  /** Its type, as a parameter. */
+  readonly type: unknown;
+  readonly pointer: unknown;
 }
 
 /** Interface of `koffi`, an optional dependency, as far as it is used. */
@@ -15,6 +26,15 @@ export interface LibraryLoader {
   load(file: string): Library;
   /** The address of the first byte of a view. */
   address?(view: Uint8Array): bigint;
+  /** Makes a function of one int32 callable by native code, for as long as the process lives. */
+  callback?(run: (value: number) => void): Callback;
+}
+
+/** Interface of `koffi` for callbacks, as far as it is used. */
+interface CallbackMaker {
+  proto(result: string, parameters: readonly string[]): unknown;
+  pointer(type: unknown): unknown;
+  register(run: (value: number) => void, type: unknown): unknown;
 }
 
 /** `koffi`, or what is missing. It is loaded when there is something to load with it. */
@@ -25,8 +45,17 @@ export function findLoader({ module }: NodeModules): LibraryLoader | string {
   } catch {
     return 'koffi is not installed: npm install koffi';
   }
-  const koffi = (): Required<LibraryLoader> => require('koffi') as Required<LibraryLoader>;
-  return { load: (file) => koffi().load(file), address: (view) => koffi().address(view) };
+  type Koffi = CallbackMaker & Required<Pick<LibraryLoader, 'load' | 'address'>>;
+  const koffi = (): Koffi => require('koffi') as Koffi;
+  return {
+    load: (file) => koffi().load(file),
+    address: (view) => koffi().address(view),
+    callback: (run) => {
+      const { proto, pointer, register } = koffi();
+      const type = pointer(proto('void', ['int32_t']));
+      return { type, pointer: register(run, type) };
+    },
+  };
 }
 
 /** The libraries that this process has loaded. They stay, since nobody knows who still calls them. */
@@ -40,9 +69,18 @@ export class Libraries {
 
   /** @throws Error of the loader for what is no library or has no such function. */
   function(file: string, name: string, hasTeam: boolean): NativeFunction {
+    return this.#at(file).func(name, 'void', [...forOne, ...(hasTeam ? forTeam : [])]);
+  }
+
+  /** Passes a callback to a function of a library. */
+  give(file: string, name: string, { type, pointer }: Callback): void {
+    this.#at(file).func(name, 'void', [type])(pointer);
+  }
+
+  #at(file: string): Library {
     let library = this.#loaded.get(file);
     if (library === undefined) this.#loaded.set(file, (library = this.#loader.load(file)));
-    return library.func(name, 'void', [...forOne, ...(hasTeam ? forTeam : [])]);
+    return library;
   }
 }
 

@@ -24,13 +24,18 @@ const callingConvention = 2;
  */
 const teamParameters = 7;
 
-/** The C of an optimized module. */
+/** The function of a marked program that takes what its marks call, by the name of the program's own. */
+export function markSetter(name: string): string {
+  return `${name}_mark`;
+}
+
+/** The C of an optimized module. Its external kernel, if it has one, takes the number of a step. */
 export function nativeSource(
   { crypto }: NodeModules,
   { command, processorFlags, macros }: Compiler,
   module: Module,
 ): NativeSource {
-  const { source, nameOf } = moduleToC(module);
+  const { source, nameOf, pointerOf } = moduleToC(module);
   const main = module.kernels.find(({ name }) => name === mainName)!;
   const facts = [
     callingConvention, process.platform, process.arch,
@@ -44,10 +49,16 @@ export function nativeSource(
   const whole = main.params.slice(2, main.params.length - team.length).map(() => '0');
   const parameters = ['uint8_t *memory', 'int64_t table'];
   if (hasTeam) parameters.push('int64_t team', 'int32_t thread', 'int32_t threads');
+  const visible = '__attribute__((visibility("default"))) void';
   const entry = [
-    `__attribute__((visibility("default"))) void ${functionName(key)}(${parameters.join(', ')}) {`,
+    `${visible} ${functionName(key)}(${parameters.join(', ')}) {`,
     `  ${nameOf(main)}(${['memory', 'table', 'table', ...whole, ...team].join(', ')});`,
     '}',
   ];
+  const mark = module.kernels.find(({ isExternal }) => isExternal);
+  if (mark !== undefined) {
+    const given = `${visible} ${markSetter(functionName(key))}(void (*mark)(int32_t))`;
+    entry.push(`${given} { ${pointerOf(mark)} = mark; }`);
+  }
   return { key, text: `${source}\n${entry.join('\n')}\n`, hasTeam };
 }

@@ -4,7 +4,7 @@ import { type Building, Builds } from './builds.js';
 import { type CachedFunction, DiskCache } from './cache.js';
 import { type Compiler, CompilerSearch } from './compiler.js';
 import { sleep } from './job.js';
-import { findLoader, Libraries, type LibraryLoader, type NativeFunction } from './library.js';
+import { type Callback, findLoader, Libraries, type LibraryLoader, type NativeFunction } from './library.js'; // prettier-ignore
 import {
   type Environment,
   isNodeLoading,
@@ -14,7 +14,7 @@ import {
   processBytes,
 } from '../../base/node.js';
 import type { ProcessMemory } from '../memory/far.js';
-import { nativeSource } from './source.js';
+import { markSetter, nativeSource } from './source.js';
 
 /** A function that does what a program's `main` does, and where it is. */
 export interface NativeCode extends CachedFunction {
@@ -72,6 +72,7 @@ export class NativeTier {
   readonly #settings: NativeSettings;
   #setup: Setup | string | null = null;
   #workshop: Workshop | string | null = null;
+  #marking: Callback | null = null;
 
   constructor(settings: NativeSettings = {}) {
     this.#settings = settings;
@@ -132,6 +133,20 @@ export class NativeTier {
       pointer: (buffer) => Number(address(new Uint8Array(buffer, 0, 1))),
       bytes: processBytes(),
     };
+  }
+
+  /**
+   * Has the marks of a program call a function, the same one for all programs.
+   * @returns The reason why they cannot; null where they do.
+   */
+  mark({ file, name }: NativeCode, run: (step: number) => void): string | null {
+    const workshop = this.#opened();
+    if (workshop === null || typeof workshop === 'string') return 'there is no native code';
+    const { loader, libraries } = workshop;
+    if (loader.callback === undefined) return 'this version of koffi makes no callbacks';
+    this.#marking ??= loader.callback(run);
+    libraries.give(file, markSetter(name), this.#marking);
+    return null;
   }
 
   #opened(): Workshop | string | null {

@@ -30,10 +30,13 @@ export function work(): void {
   let newest = 0;
   let seen = 0;
 
+  /** Marks are made by the first thread of a team, which is no worker. */
+  const mark = (): void => {};
+
   const entryOf = (recipe: EntryRecipe): TeamEntry => {
     const { memory, base, layout } = ground!;
     if (recipe.kind === 'wasm') {
-      const { exports } = new WebAssembly.Instance(recipe.module, { env: { memory } });
+      const { exports } = new WebAssembly.Instance(recipe.module, { env: { memory, mark } });
       const main = exports[layout.mainName] as (...args: (number | bigint)[]) => void;
       if (recipe.addresses === 'i32')
         return (table, thread, count) => main(table, 0, 0, base, thread, count);

@@ -108,7 +108,7 @@ export async function openDevice(gpu: GPU, given?: GPUAdapter): Promise<GPUDevic
   if (adapter === null) return null;
   const { limits, features } = adapter;
   return adapter.requestDevice({
-    requiredFeatures: features.has('shader-f16') ? ['shader-f16'] : [],
+    requiredFeatures: (['shader-f16', 'timestamp-query'] as const).filter((name) => features.has(name)), // prettier-ignore
     requiredLimits: {
       maxBufferSize: limits.maxBufferSize,
       maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize,

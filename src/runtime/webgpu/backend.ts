@@ -5,17 +5,15 @@ import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { Backend, Launch, LaunchCondition } from '../device/backend.js';
 import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import type { DeviceTimer } from '../profile/recorder.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
 import { errorOfFailure } from './failure.js';
+import { DispatchTiming } from './timing.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
-/**
- * Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, which is too slow to be of use.
- * Where elements are read at once, int64 is held; elsewhere counts that the host keeps are read without waiting.
- */
-const usual = (answersAtOnce: boolean): readonly DType[] =>
-  dtypes.filter((dtype) => dtype !== 'float64' && (answersAtOnce || dtype !== 'int64'));
+/** Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, too slowly to be of use. */
+const usual: readonly DType[] = dtypes.filter((dtype) => dtype !== 'float64');
 
 /** Configuration of a GPU as a device. */
 export interface WebGpuOptions {
@@ -23,7 +21,7 @@ export interface WebGpuOptions {
   readonly print: ShaderPrinter;
   /** The most bytes of its memory that arrays may take. Default: no limit but the GPU's own. */
   readonly memoryBudget?: number;
-  /** Dtypes of arrays that it holds. Default: all but float64, and but int64 where elements are not read at once. */
+  /** Dtypes of arrays that it holds. Default: all but float64. */
   readonly dtypes?: readonly DType[];
   /** Finds a GPU again after one was lost. */
   reopen(): Promise<GpuCommands>;
@@ -54,13 +52,15 @@ export class WebGpuBackend implements Backend {
   /** Why the device cannot be used, while it is set up again and when that fails. */
   #absence: DeviceError | null = null;
   #recovery: Promise<void> = Promise.resolve();
+  /** Names of kernels while they are timed. */
+  #timed: string[] | null = null;
 
   constructor(commands: GpuCommands, options: WebGpuOptions) {
     this.#commands = commands;
     this.#options = options;
     this.target = options.target;
     const { bufferBytes } = commands.properties;
-    const { memoryBudget: budget, dtypes: held = usual(commands.answersAtOnce) } = options;
+    const { memoryBudget: budget, dtypes: held = usual } = options;
     this.limits = {
       dtypes: new Set(held),
       bufferBytes,
@@ -140,6 +140,23 @@ export class WebGpuBackend implements Backend {
     await this.#commands.synchronize();
   }
 
+  startTimer(): DeviceTimer {
+    const commands = this.#commands;
+    const names: string[] = [];
+    this.#timed = names;
+    commands.startTiming((device, most) => new DispatchTiming(device, most));
+    return {
+      get launched() {
+        return names.length;
+      },
+      stop: async () => {
+        this.#timed = null;
+        const times = await commands.stopTiming();
+        return times.map(([begin, end], k) => ({ name: names[k], begin, end }));
+      },
+    };
+  }
+
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, PreparedShader>();
     return (args, condition) => {
@@ -188,6 +205,7 @@ export class WebGpuBackend implements Backend {
       const indirect = { id, base: base + condition.offset + conditionOffset };
       this.#commands.dispatch({ ...dispatch, indirect });
     }
+    this.#timed?.push(label);
     for (const memory of lent) this.#pool.free(memory);
   }
 

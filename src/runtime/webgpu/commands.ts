@@ -1,3 +1,4 @@
+import type { DispatchTimes, DispatchTiming } from './timing.js';
 import type { ShaderBinding, ShaderFeatures } from '../../codegen/wgsl/shader.js';
 
 /** Reason why commands have failed. Plain data: errors lose their classes between threads. */
@@ -69,6 +70,16 @@ export interface GpuCommands {
   copy(from: BufferPosition, to: BufferPosition, bytes: number): void;
   /** A copy of whole words. */
   read(buffer: number, offset: number, bytes: number): Uint8Array | Promise<Uint8Array>;
+  /**
+   * Times each dispatch from now on, which keeps them from overlapping.
+   * @param make Makes what measures, where the GPU is in this thread.
+   */
+  startTiming(make: (device: GPUDevice, mostDispatches: number) => DispatchTiming): void;
+  /**
+   * Ends it.
+   * @returns The times of all dispatches since then.
+   */
+  stopTiming(): Promise<DispatchTimes>;
   /** Settled when everything so far is done. */
   synchronize(): Promise<void>;
   /** Calls back with the reason when the GPU is gone. It is not called for `close`. */

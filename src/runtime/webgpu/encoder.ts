@@ -1,3 +1,4 @@
+import type { DispatchTimes, DispatchTiming } from './timing.js';
 import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
 
 interface Pipeline {
@@ -30,14 +31,7 @@ export class GpuEncoder implements GpuCommands {
   /** Bytes of the buffer that has the uniforms of all dispatches of a submit. */
   readonly #uniformBytes = 2 ** 16;
   /** Flags of WebGPU: not all runtimes have the objects with their names. */
-  readonly #usages = {
-    mapRead: 1,
-    copySource: 4,
-    copyTarget: 8,
-    uniform: 64,
-    storage: 128,
-    indirect: 256,
-  };
+  readonly #usages = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128, indirect: 256 }; // prettier-ignore
   readonly #mapRead = 1;
   readonly #computeStage = 4;
   /** Bind groups that are kept. */
@@ -68,6 +62,8 @@ export class GpuEncoder implements GpuCommands {
   #failure: GpuFailure | null = null;
   readonly #errorOf: (failure: GpuFailure) => Error;
   #isClosed = false;
+  /** Null while dispatches are not timed. */
+  #timing: DispatchTiming | null = null;
   /** Answers of error scopes that are still to come. */
   readonly #pending: Set<Promise<void>> = new Set();
 
@@ -103,6 +99,7 @@ export class GpuEncoder implements GpuCommands {
   createBuffer(buffer: number, bytes: number): void {
     this.#device.pushErrorScope('out-of-memory');
     const made = this.#device.createBuffer({
+      label: `buffer ${buffer}`,
       size: bytes,
       usage:
         this.#usages.storage |
@@ -144,6 +141,12 @@ export class GpuEncoder implements GpuCommands {
     const aligned = Math.ceil(own.uniformBytes / this.#uniformAlignment) * this.#uniformAlignment;
     this.#uniformEnd += aligned / 4;
     const group = this.#group(pipeline, own, buffers);
+    const timing = this.#timing;
+    if (timing !== null) {
+      this.#endPass();
+      const timed = timing.pass(this.#dispatches, own.pipeline.label);
+      this.#pass = this.#commands.beginComputePass(timed);
+    }
     const pass = (this.#pass ??= this.#commands.beginComputePass());
     pass.setPipeline(own.pipeline);
     pass.setBindGroup(0, group, [offset * 4]);
@@ -151,7 +154,21 @@ export class GpuEncoder implements GpuCommands {
     else pass.dispatchWorkgroupsIndirect(this.#used(indirect.id), indirect.base);
     for (const buffer of buffers) this.#used(buffer);
     this.counts.dispatches++;
-    if (++this.#dispatches >= this.#mostDispatches) this.#submit();
+    if (++this.#dispatches >= this.#mostDispatches || timing?.isBySubmit) this.#submit();
+  }
+
+  startTiming(make: (device: GPUDevice, mostDispatches: number) => DispatchTiming): void {
+    this.#submit();
+    this.#timing = make(this.#device, this.#mostDispatches);
+  }
+
+  async stopTiming(): Promise<DispatchTimes> {
+    this.#submit();
+    const times = this.#timing!.end();
+    this.#timing = null;
+    await this.#answered(times);
+    this.#refuse();
+    return times;
   }
 
   write(buffer: number, offset: number, bytes: Uint8Array): void {
@@ -285,7 +302,9 @@ export class GpuEncoder implements GpuCommands {
       queue.writeBuffer(this.#uploadBuffer, 0, this.#uploads, 0, this.#uploadEnd);
       this.#uploadEnd = 0;
     }
+    const fetched = this.#dispatches > 0 ? this.#timing?.fetch(this.#encoder, this.#dispatches) : undefined; // prettier-ignore
     queue.submit([this.#encoder.finish()]);
+    fetched?.();
     this.#encoder = null;
     this.#uniformEnd = 0;
     this.#dispatches = 0;

@@ -13,6 +13,7 @@ import type {
 import { GpuEncoder } from './encoder.js';
 import { errorOfFailure } from './failure.js';
 import { type Attachment, type GpuMessage, commandCodes, sharedWords } from './messages.js';
+import type { DispatchTimes } from './timing.js';
 import { type WatchMessage, watchWorker } from './watcher.js';
 import { serveGpu } from './worker.js';
 
@@ -67,6 +68,8 @@ export class GpuWorker implements GpuCommands {
   #questions = 0;
   #answer: SharedArrayBuffer = new SharedArrayBuffer(2 ** 12);
   #lost: ((reason: GpuFailure) => void) | null = null;
+  /** Begin and end of dispatches; null while they are not timed. */
+  #times: [number, number][] | null = null;
   /** Why there is nobody any more to give commands to. */
   #gone: GpuFailure | null = null;
   readonly #counts: { dispatches: number; reads: number; bytesWritten: number; bytesRead: number } = { dispatches: 0, reads: 0, bytesWritten: 0, bytesRead: 0 }; // prettier-ignore
@@ -150,6 +153,24 @@ export class GpuWorker implements GpuCommands {
     this.#putAll(uniforms);
     this.#counts.dispatches++;
     if (++this.#dispatches >= mostDispatches) this.#send();
+    if (this.#times === null) return;
+    const begin = performance.now();
+    this.#put(commandCodes.synchronize);
+    this.#wait();
+    this.#times.push([begin, performance.now()]);
+  }
+
+  /** Waits for each dispatch on this thread. */
+  startTiming(): void {
+    this.#put(commandCodes.synchronize);
+    this.#wait();
+    this.#times = [];
+  }
+
+  async stopTiming(): Promise<DispatchTimes> {
+    const times = this.#times!;
+    this.#times = null;
+    return times;
   }
 
   write(buffer: number, offset: number, bytes: Uint8Array): void {

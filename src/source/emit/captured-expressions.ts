@@ -6,7 +6,7 @@ import { CapturedMembers } from './captured-members.js';
 import type { FileContext, Use } from './form.js';
 import { type FunctionFacts, isIntegerLiteral } from './function-facts.js';
 import { environmentOf, presentEnvironment } from './environments.js';
-import { bitwiseOperators, convertedOperators, isPlainKind } from './kinds.js';
+import { convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
 import { has, mayPart } from './shape.js';
 
@@ -86,24 +86,22 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (isFunction(node)) return this.file.renderFunction(node, this);
     switch (node.type) {
       case 'ConditionalExpression':
+        if (use === 'none') return this.#asIf(node, node.test, node.consequent, node.alternate);
         return this.call(
           'pick',
           node,
           this.site(node),
-          this.argument(node.test),
-          this.thunk(node.consequent),
-          this.thunk(node.alternate),
+          this.argument(node.test, 'test'),
+          this.thunk(node.consequent, use),
+          this.thunk(node.alternate, use),
           this.#changedBy(node, [node.consequent, node.alternate]),
-          ...(isIntegerLiteral(node) ? ['true'] : []),
+          ...(use === 'test' ? ["'test'"] : isIntegerLiteral(node) ? ["'integer'"] : []),
         );
       case 'LogicalExpression':
         return this.#logical(node, use);
       case 'UnaryExpression':
         return this.#unary(node);
       case 'BinaryExpression':
-        if (bitwiseOperators.has(node.operator)) {
-          return this.copy(node, (child) => this.hostOnly(child, `an operand of ${node.operator}`));
-        }
         if (!convertedOperators.has(node.operator)) return this.copy(node);
         if (isPlainKind(node.left, 'captured') && isPlainKind(node.right, 'captured')) {
           return this.copy(node);
@@ -114,6 +112,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
           `'${node.operator}'`,
           this.argument(node.left),
           this.argument(node.right),
+          ...this.siteOfBits(node.operator, node),
         );
       case 'AssignmentExpression':
         return this.#noticed(node.left, this.#assignment(node));
@@ -204,23 +203,33 @@ export abstract class CapturedExpressions extends CapturedMembers {
     return this.variables(parts, this.facts.scopeAround(node), [this.facts.flow.after.get(node)]);
   }
 
+  /** An expression without use of its value: an `if`, whose paths give no values that would have to agree. */
+  #asIf(node: t.Node, test: t.Node, first: t.Node | null, second?: t.Node): readonly Piece[] {
+    const arm = (part: t.Node | null | undefined): string | readonly Piece[] =>
+      part ? [added('() => { '), ...this.expression(part, 'none'), added('; }')] : '() => {}';
+    const parts = [first, second].flatMap((part) => part ?? []);
+    const arms = [arm(first), second === undefined ? 'undefined' : arm(second)];
+    return this.call('branch', node, this.site(node), this.argument(test, 'test'), ...arms, this.#changedBy(node, parts)); // prettier-ignore
+  }
+
   #logical(node: t.LogicalExpression, use: Use): readonly Piece[] {
     const { operator, left, right } = node;
-    if (operator === '??') return this.copy(node);
+    if (operator === '??') {
+      return this.copy(node, (child) => this.expression(child, child === right ? use : 'value'));
+    }
     if (use === 'none') {
-      // Without its value it is an `if`, whose paths give no values that would have to agree.
-      const arm = [added('() => { '), ...this.expression(right, 'none'), added('; }')];
-      const arms = operator === '&&' ? [arm, 'undefined'] : ['() => {}', arm];
-      const changes = this.#changedBy(node, [right]);
-      return this.call('branch', node, this.site(node), this.argument(left), ...arms, changes);
+      return operator === '&&'
+        ? this.#asIf(node, left, right)
+        : this.#asIf(node, left, null, right);
     }
     return this.call(
       operator === '&&' ? 'and' : 'or',
       node,
       this.site(node),
-      this.argument(left),
-      this.thunk(right),
+      this.argument(left, use),
+      this.thunk(right, use),
       this.#changedBy(node, [right]),
+      ...(use === 'test' ? ["'test'"] : []),
     );
   }
 
@@ -229,17 +238,16 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (operator === '!') {
       return isPlainKind(argument, 'captured')
         ? this.copy(node)
-        : this.call('not', node, this.argument(argument));
+        : this.call('not', node, this.argument(argument, 'test'));
     }
+    if (operator === 'void') return this.copy(node, (child) => this.expression(child, 'none'));
     if (operator === 'delete') {
       const member = unwrapped(argument);
       if (member.type !== 'MemberExpression' || member.object.type === 'Super')
         return this.copy(node);
       return this.copy(node, (child) => this.member(child, true));
     }
-    if (operator === '~')
-      return this.copy(node, (child) => this.hostOnly(child, 'an operand of ~'));
-    if (operator !== '-' && operator !== '+') return this.copy(node);
+    if (operator !== '-' && operator !== '+' && operator !== '~') return this.copy(node);
     return isPlainKind(argument, 'captured')
       ? this.copy(node)
       : this.call('unary', node, `'${operator}'`, this.argument(argument));
@@ -280,14 +288,17 @@ export abstract class CapturedExpressions extends CapturedMembers {
           this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]),
         );
       }
-      if (bitwiseOperators.has(plain)) {
-        const operands = [this.hostOnly(target, `an operand of ${plain}`), this.hostOnly(right, `an operand of ${plain}`)]; // prettier-ignore
-        return [added(`(${name} = `, node.start!), ...operands[0], added(` ${plain} `), ...operands[1], added(')')]; // prettier-ignore
-      }
       if (!convertedOperators.has(plain)) return this.copy(node);
       return [
         added(`(${name} = `, node.start!),
-        ...this.call('op', node, `'${plain}'`, name, this.argument(right)),
+        ...this.call(
+          'op',
+          node,
+          `'${plain}'`,
+          name,
+          this.argument(right),
+          ...this.siteOfBits(plain, node),
+        ),
         added(')'),
       ];
     }

@@ -48,8 +48,8 @@ export abstract class CapturedMembers extends Form {
   }
 
   /** A function without parameters that gives the value of an expression. */
-  protected thunk(node: t.Node): readonly Piece[] {
-    return [added('() => ('), ...this.expression(node), added(')')];
+  protected thunk(node: t.Node, use: Use = 'value'): readonly Piece[] {
+    return [added('() => ('), ...this.expression(node, use), added(')')];
   }
 
   /** A number that may not be an array: an index, a part of a text, or another use. */
@@ -85,11 +85,13 @@ export abstract class CapturedMembers extends Form {
     const { object, property } = callee;
     if (object.type !== 'Identifier' || object.name !== 'Math' || property.type !== 'Identifier') return null; // prettier-ignore
     if (this.file.scopes.references.get(object)?.binding.kind !== 'free') return null;
-    return this.copy(node, (child) =>
-      child === callee || child.type === 'SpreadElement'
-        ? this.expression(child)
-        : this.hostOnly(child, `an argument of Math.${property.name}`),
-    );
+    if (node.arguments.every((each) => isPlainKind(each, 'captured'))) return null;
+    return this.call('math', node, `'${property.name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
+  }
+
+  /** The place of an operator that only some numbers have. */
+  protected siteOfBits(operator: string, node: t.Node): readonly string[] {
+    return operator === '>>>' ? [this.site(node)] : [];
   }
 
   /** The object and accessors of a member that only syntax can name, as arguments; null for all others. */

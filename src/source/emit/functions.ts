@@ -35,10 +35,18 @@ function isDeclaration(node: t.Function): boolean {
 
 function withBody(node: t.Function, form: Form, body: readonly Piece[]): readonly Piece[] {
   const head = new HostForm(form.file, form.isCompact, false, 'the default of a parameter');
-  return form.copy(node, (child) => {
-    if (child === node.body) return body;
+  const inside: readonly Piece[] = [added('')];
+  const pieces = form.copy(node, (child) => {
+    if (child === node.body) return inside;
     return 'key' in node && child === node.key ? form.expression(child) : head.expression(child);
   });
+  const at = pieces.indexOf(inside[0]);
+  const isBlock = node.body.type !== 'BlockStatement' && 'text' in body[0] && body[0].text.startsWith('{ '); // prettier-ignore
+  if (!isBlock) return [...pieces.slice(0, at), ...body, ...pieces.slice(at + 1)];
+  // Without the parentheses around the expression that a block replaces.
+  const { code } = form.file.parsed;
+  const arrow = pieces.findLastIndex((piece, i) => i < at && 'start' in piece && code.slice(piece.start, piece.end) === '=>'); // prettier-ignore
+  return [...pieces.slice(0, arrow + 1), ...body];
 }
 
 function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly Piece[] {
@@ -112,11 +120,10 @@ function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
   if (!isDifferent) return null;
   const names = parameterNames(node);
   if (node.body.type !== 'BlockStatement') {
-    const start = `(${node.async ? 'async ' : ''}(${names.join(', ')}) => (`;
     return [
-      added(start),
-      ...withEnvironments(node, file, inside),
-      added(`))(${names.join(', ')})`),
+      added(`(${node.async ? 'async ' : ''}(${names.join(', ')}) => `),
+      ...expressionBody(node, file, inside, true),
+      added(`)(${names.join(', ')})`),
     ];
   }
   const declared = form.declarations() + declaredVars(node, file, names);
@@ -142,7 +149,7 @@ function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
 function capturedBody(node: t.Function, file: FileContext): readonly Piece[] {
   const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
   const inside = form.statements();
-  if (node.body.type !== 'BlockStatement') return withEnvironments(node, file, inside);
+  if (node.body.type !== 'BlockStatement') return expressionBody(node, file, inside, false);
   const declared = form.declarations() + declaredVars(node, file, parameterNames(node));
   if (!form.isReturnTold) return [added(`{ ${declared}`), ...inside, added(' }')];
   return [
@@ -179,16 +186,29 @@ function environmentsOf(node: t.Function, scopes: Scopes, runtime: string): read
     .flatMap((binding) => environmentOf(binding, runtime) ?? []);
 }
 
-/** The expression that is the body of an arrow, where these objects are declared. */
-function withEnvironments(
+/** Declarations of these objects. */
+function declaredEnvironments(node: t.Function, scopes: Scopes, runtime: string): string {
+  return environmentsOf(node, scopes, runtime).map((name) => `const ${name} = ${runtime}.environment(); `).join(''); // prettier-ignore
+}
+
+/**
+ * The body of an arrow that is an expression, where these objects are declared: a block, which may wait as the
+ * expression does. `isApart`: no parentheses are around it yet.
+ */
+function expressionBody(
   node: t.Function,
   { scopes, runtime }: FileContext,
   inside: readonly Piece[],
+  isApart: boolean,
 ): readonly Piece[] {
-  const names = environmentsOf(node, scopes, runtime);
-  if (names.length === 0 || node.async) return inside;
-  const made = names.map(() => `${runtime}.environment()`);
-  return [added(`((${names.join(', ')}) => (`), ...inside, added(`))(${made.join(', ')})`)];
+  if (environmentsOf(node, scopes, runtime).length > 0) {
+    return [
+      added(`{ ${declaredEnvironments(node, scopes, runtime)}return (`),
+      ...inside,
+      added('); }'),
+    ];
+  }
+  return isApart ? [added('('), ...inside, added(')')] : inside;
 }
 
 /** A declaration of the `var`s of a function: those in closures belong to it. */
@@ -201,6 +221,5 @@ function declaredVars(
   const names = [...scope.bindings.values()]
     .filter(({ kind, name }) => kind === 'var' && !parameters.includes(name))
     .map(({ name }) => name);
-  const environments = environmentsOf(node, scopes, runtime).map((name) => `const ${name} = ${runtime}.environment(); `); // prettier-ignore
-  return `${names.length === 0 ? '' : `let ${names.join(', ')}; `}${environments.join('')}`;
+  return `${names.length === 0 ? '' : `let ${names.join(', ')}; `}${declaredEnvironments(node, scopes, runtime)}`;
 }

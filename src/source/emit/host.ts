@@ -161,6 +161,22 @@ export class HostForm extends Form {
     const between = this.#around(left.end!, right.start!, operator);
     const before = [...this.gap(node.start!, left.start!), ...this.argument(left), ...between[0]];
     const after = [...between[1], ...this.argument(right), ...this.gap(right.end!, node.end!)];
+    if (this.#temporaries === null && has(right, suspending)) {
+      if (has(right, ({ type }) => type === 'YieldExpression')) throw this.#withoutVariable(node, operator); // prettier-ignore
+      const name = `${this.file.runtime}0`;
+      const test = `${this.file.runtime}.test(${name}, ${this.site(node)})`;
+      const [first, second] = operator === '&&' ? [after, [added(name)]] : [[added(name)], after];
+      // In a list, since a promise that is a result itself would be waited for.
+      return [
+        added(`(await (async (${name}) => [${test} ? (`, node.start!),
+        ...first,
+        added(') : ('),
+        ...second,
+        added(')])('),
+        ...before,
+        added('))[0]'),
+      ];
+    }
     if (this.#temporaries === null) {
       return this.call(operator === '&&' ? 'and' : 'or', node, this.site(node), before, [
         added('() => ('),
@@ -237,23 +253,22 @@ export class HostForm extends Form {
     return this.copy(node);
   }
 
+  #withoutVariable(node: t.Node, what: string): UnsupportedError {
+    return new UnsupportedError(`${what} waits where no variable can be declared`, {
+      op: 'transform',
+      expected: 'a body in braces around it',
+      actual: `an expression in line ${this.file.places.of(node.start!).line + 1}`,
+      advice: 'write an if statement',
+    });
+  }
+
   /** `a.b ||= await c`: the function suspends between the read and the write, so no closure can hold the value. */
   #suspendedAssignment(
     node: t.AssignmentExpression,
     { object, property, computed }: t.MemberExpression,
     use: Use,
   ): readonly Piece[] {
-    if (this.#temporaries === null) {
-      throw new UnsupportedError(
-        `${node.operator} of a member waits where no variable can be declared`,
-        {
-          op: 'transform',
-          expected: 'a body in braces around it',
-          actual: `an expression in line ${this.file.places.of(node.start!).line + 1}`,
-          advice: 'write an if statement',
-        },
-      );
-    }
+    if (this.#temporaries === null) throw this.#withoutVariable(node, `${node.operator} of a member`); // prettier-ignore
     const declared = (
       value: readonly Piece[],
     ): { readonly name: string; readonly set: readonly Piece[] } => {

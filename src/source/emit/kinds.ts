@@ -23,11 +23,8 @@ const primitive: ReadonlySet<string> = new Set(
 
 /** Operators that the captured form converts. */
 export const convertedOperators: ReadonlySet<string> = new Set(
-  '+ - * / % ** < <= > >= == != === !=='.split(' '),
+  '+ - * / % ** | & ^ << >> >>> < <= > >= == != === !=='.split(' '),
 );
-
-/** Operators on the bits of integers, which arrays do not have. */
-export const bitwiseOperators: ReadonlySet<string> = new Set('| & ^ << >> >>>'.split(' '));
 
 /**
  * True if an expression is no array, by its syntax alone. On the host arithmetic and comparison give

@@ -104,7 +104,8 @@ export abstract class SuspendingExpressions extends CapturedExpressions {
     const name = this.newName();
     if (this.#temporaries === null) {
       // Only arrows have an expression as their body, and those that suspend are async.
-      return [added(`(await (async (${name}) => (`), ...choice(name), added('))('), ...value, added('))')]; // prettier-ignore
+      // In a list, since a promise that is a result itself would be waited for.
+      return [added(`(await (async (${name}) => [`), ...choice(name), added('])('), ...value, added('))[0]')]; // prettier-ignore
     }
     this.#temporaries.push(name);
     return [added(`((${name} = (`), ...value, added(')), '), ...choice(name), added(')')];

@@ -83,11 +83,10 @@ class FlowGraphBuilder {
 
   #statements(nodes: readonly t.Node[]): void {
     // Functions are there before the first statement runs.
-    const isDeclaration = (node: t.Node): boolean => node.type === 'FunctionDeclaration';
     for (const node of nodes) {
       if (node.type === 'FunctionDeclaration' && node.id) this.#writer.write(node.id, node);
     }
-    for (const node of nodes) if (!isDeclaration(node)) this.#statement(node);
+    for (const node of nodes) this.#statement(node);
   }
 
   #statement(node: t.Node): void {

@@ -21,6 +21,27 @@ test('one kernel is part of several modules, at other places in each', () => {
   } // prettier-ignore
 });
 
+test('an external kernel is a function that whoever runs the module provides', () => {
+  const [o, value] = [e.buffer('o', 'i32'), e.variable('value', 'i32')];
+  const told = { ...e.kernel('tell', [value], e.block()), isExternal: true } as const;
+  const store = e.kernel('store', [o, value], e.store(o, 0, value));
+  const stored = e.call(store, [e.i32(reservedBytes), value]);
+  const steps = [e.call(told, [e.i32(7)]), stored, e.call(told, [value])];
+  const main = e.kernel('main', [value], e.block(...steps));
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const heard: (readonly [number, number])[] = [];
+  const at = reservedBytes / 4;
+  const tell = (given: number): void => void heard.push([given, new Int32Array(memory.buffer)[at]]);
+  const compiled = new WebAssembly.Module(encodeModule(e.moduleOf([told, store, main])));
+  assert.deepEqual(
+    WebAssembly.Module.exports(compiled).map(({ name }) => name),
+    ['store', 'main'],
+  );
+  const { exports } = new WebAssembly.Instance(compiled, { env: { memory, tell } });
+  (exports['main'] as (...args: number[]) => void)(5);
+  assert.deepEqual(heard, [[7, 0], [5, 5]]); // prettier-ignore
+});
+
 test('a module is encoded to the same bytes each time, with and without relaxed instructions', () => {
   const [x, y] = [e.buffer('x', 'f32'), e.buffer('y', 'f32')];
   const at = e.ramp(0, 1, 4);

@@ -100,11 +100,10 @@ const refusals: Readonly<Record<string, Refusal>> = {
     eager: 192,
   },
   'a function of JavaScript on a number that is an array': {
-    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul(Math.max(n, 3));`,
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul(Math.clz32(n));`,
     error: 'KAON_TRACE',
-    problem: /is an argument of Math\.max$/,
-    advice: /kn\.maximum/,
-    eager: 2.25,
+    problem: /is an argument of Math\.clz32$/,
+    eager: 22.5,
   },
   'an index that is an array': {
     code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul([1, 2, 3][n]);`,
@@ -156,17 +155,17 @@ const refusals: Readonly<Record<string, Refusal>> = {
     eager: 6,
   },
   'bits of a number that is an array': {
-    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n += 2; } return a.mul((n / 2) | 0);`,
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n += 2; } return a.mul(n >>> 1);`,
     error: 'KAON_TRACE',
-    problem: /is an operand of \|$/,
-    advice: /kn\.floor or kn\.trunc/,
+    problem: /is an operand of >>>$/,
+    advice: /by powers of 2 in place of shifts/,
     eager: 1.5,
   },
   'an assignment of bits': {
-    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } n <<= 1; return a.mul(~n);`,
+    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } n >>>= 1; return a.mul(n);`,
     error: 'KAON_TRACE',
-    problem: /is an operand of <<$/,
-    eager: -3.75,
+    problem: /is an operand of >>>$/,
+    eager: 0.75,
   },
   'a member of an object from outside that a path makes a text': {
     code: `class C { name = 'a'; } const c = new C(); const f = (t) => { t.name = 'bc'; }; if (a.greater(1)) f(c); return a.mul(c.name.length);`,

@@ -126,6 +126,36 @@ test('counts that the host has given are not read back for what it computes of t
   );
 });
 
+test('a loop that draws leaves a state from which the next draws go on, without waiting', async () => {
+  const holding = new FakeBackend('draws', { dtypes: dtypes.filter((each) => each !== 'float64') });
+  const draws = registerDevice(holding);
+  const walk = (x: kn.NDArray): kn.NDArray =>
+    kn.whileLoop(
+      (sum) => sum.less(3),
+      (sum) => [[], [sum.add(kn.random.uniform([]))]],
+      [x],
+      { maxIterations: 20 },
+    )[1][0] as kn.NDArray;
+  const drawn = async (device: string): Promise<number[]> => {
+    kn.random.seed(11);
+    const run = kn.hybridize(walk);
+    const made = [0, 1, 2, 2.5].map((start) => run(kn.array(start).to(device)));
+    return Promise.all(made.map(async (each) => Number((await each.data())[0])));
+  };
+  const expected = await drawn('cpu');
+  const next = kn.random.getState();
+  kn.random.seed(11);
+  const run = kn.hybridize(walk);
+  const made = [0, 1, 2, 2.5].map((start) => run(kn.array(start).to('draws')));
+  // How many there were only the device knows.
+  assert.throws(() => kn.random.uniform([2]), kn.DeviceError);
+  assert.throws(() => kn.random.getState(), kn.DeviceError);
+  const found = await Promise.all(made.map(async (each) => Number((await each.data())[0])));
+  found.forEach((x, k) => assert.ok(Math.abs(x - expected[k]) < 1e-5, `${x}, not ${expected[k]}`));
+  await draws.synchronize();
+  assert.deepEqual(kn.random.getState(), next);
+});
+
 test('loops with a part that the device lacks run it on the CPU, and the rest on the device', async () => {
   const sums = (x: kn.NDArray): kn.NDArray =>
     kn.foreach(

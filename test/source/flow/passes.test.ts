@@ -94,6 +94,7 @@ const liveFacts: readonly (readonly [string, string, Facts])[] = [
   ['logical assignment may keep', 'let x = 1; at1; x ||= p; at2; return x;', { at1: 'p x', at2: 'x' }],
   ['inner names hide enclosing ones', 'let x = 1; { let x = 2; at1; f(x); } at2; return x;', { at1: 'x x', at2: 'x' }],
   ['for of binds each time', 'let r = 0; at1; for (const v of p) { at2; r = v; } at3; return r;', { at1: 'p r', at2: 'v', at3: 'r' }],
+  ['a function declaration gives its name a value before the first statement only', 'at1; function g() {} at2; return g;', { at1: 'g', at2: 'g' }],
   ['assignment by destructuring', 'let a = 1, b = 2; at1; [a, b] = [b, a]; at2; return a;', { at1: 'a b', at2: 'a' }],
 ]; // prettier-ignore
 

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
+import { compilers } from '../../codegen/c/compiler.js';
 import { settings } from '../../support/settings.js';
 import { converted, original } from '../convert.js';
 import { ArrayProgramWriter } from './array-programs.js';
-import { formsOf, scalar } from './forms.js';
+import { CompiledGraphs, formsOf, scalar } from './forms.js';
 import { type PlainRun, runPlainly } from './plain-number.js';
 
 /*
- * First and second derivatives of random programs: eager, of captured code, captured as a whole and exported,
- * against finite differences of the same program on plain numbers.
+ * First and second derivatives of random programs: eager, of captured code, captured as a whole and exported, as C
+ * too, against finite differences of the same program on plain numbers.
  */
 
 type OnArrays = (a: kn.NDArray, b: kn.NDArray) => kn.NDArray;
@@ -30,6 +31,8 @@ const inputs: readonly (readonly [number, number])[] = [[0.3, -1.2], [2.5, 0.7],
 const count = Math.ceil((settings.programs ?? 6) / 2);
 /** The first programs are the longest of many. */
 const first = settings.seed ?? 5;
+/** One program of so many is compiled as C, which takes longer than all the rest. */
+const perCompiled = settings.isLong ? 1 : 3;
 
 /** Value, gradient and matrix of second derivatives of a function, row by row. */
 function derivatives(f: OnArrays, a: kn.NDArray, b: kn.NDArray): readonly kn.NDArray[] {
@@ -86,7 +89,8 @@ function differences(
 
 for (const pushes of [false, true]) {
   test(`derivatives of random programs${pushes ? ' that push rows and change objects' : ''}`, async (context) => {
-    let [compared, kinks, rough] = [0, 0, 0];
+    let [compared, kinks, rough, unbounded] = [0, 0, 0, 0];
+    const compiled = new CompiledGraphs();
     for (let seed = first; seed < first + count; seed++) {
       const code = new ArrayProgramWriter(seed, { curves: true, pushes, objects: pushes }).write();
       const plain = original(code);
@@ -100,7 +104,9 @@ for (const pushes of [false, true]) {
       };
       const hybrid = kn.hybridize(g);
       const whole = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => derivatives(g, a, b));
-      const forms = await formsOf(whole.graphFor(scalar(0), scalar(0)));
+      const graph = whole.graphFor(scalar(0), scalar(0));
+      const forms = await formsOf(graph);
+      const points: (readonly [number, number])[] = [];
       for (const [a, b] of inputs) {
         const where = `program ${seed} on ${a}, ${b}:\n${code}\n`;
         const expected = differences(run, a, b);
@@ -132,9 +138,15 @@ for (const pushes of [false, true]) {
         agree('of captured code', () => numbers(derivatives(hybrid, scalar(a), scalar(b))));
         agree('captured', () => numbers(whole(scalar(a), scalar(b))));
         for (const [form, results] of Object.entries(forms)) agree(form, () => results(a, b));
+        points.push([a, b]);
       }
+      // C writes the bits of the graph, which have been compared.
+      if (compilers.length === 0 || seed % perCompiled > 0 || points.length === 0) continue;
+      if (!compiled.addBounded(graph, points, [], `program ${seed}:\n${code}`)) unbounded++;
     }
-    context.diagnostic(`${compared} compared, ${kinks} near kinks, ${rough} too rough`);
+    for (const compiler of compilers) await compiled.check(compiler);
+    context.diagnostic(`${compared} compared, ${compiled.count} as C, ${unbounded} without bound, ${kinks} near kinks, ${rough} too rough`); // prettier-ignore
+    assert.ok(compilers.length === 0 || pushes || compiled.count > 0, 'none as C');
     assert.ok(compared > count, String(compared));
   });
 }

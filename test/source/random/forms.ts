@@ -68,6 +68,18 @@ export class CompiledGraphs {
     this.#trials.push({ trial, where });
   }
 
+  /** Adds a graph; false for one of which nothing bounds the memory, as lists that loops of any length fill. */
+  addBounded(...graph: Parameters<CompiledGraphs['add']>): boolean {
+    try {
+      this.add(...graph);
+      return true;
+    } catch (error) {
+      const isUnbounded = error instanceof kn.UnsupportedError && error.message.startsWith('toC: nothing bounds'); // prettier-ignore
+      if (!isUnbounded) throw error;
+      return false;
+    }
+  }
+
   /** Compiles and runs all; asserts that they write the bits that the graphs compute, and refuse what these do. */
   async check(compiler: string): Promise<void> {
     const program = new Program();

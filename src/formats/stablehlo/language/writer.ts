@@ -1,5 +1,6 @@
 import {
   addDim,
+  boundsOf,
   ceilDivDim,
   type Dim,
   elementCount,
@@ -17,6 +18,16 @@ import type { Shape } from '../../../ir/types.js';
 import { type HloAttributes, HloSizes, integerList } from './sizes.js';
 import { numberText } from './literals.js';
 import { type HloOrigin, type HloValue, isEmpty, mergedAxes, typeText } from './types.js';
+
+/** True for a size that may turn out to be 0. */
+function mayBeEmpty(extent: Dim): boolean {
+  return !isStatic(extent) && boundsOf(extent).min < 1;
+}
+
+/** A size, or 1 where it may turn out to be 0. */
+export function atLeastOne(extent: Dim): Dim {
+  return mayBeEmpty(extent) ? maxDim(extent, 1) : extent;
+}
 
 /** The extent of an axis whose elements are moved to be `step` apart; none stay none. */
 export function spreadSize(extent: Dim, step: number): Dim {
@@ -200,6 +211,19 @@ export class HloWriter extends HloSizes {
     return this.op('stablehlo.reverse', [x], x, { dimensions: integerList(axes) });
   }
 
+  /**
+   * `x` with a zero along each of some axes that turns out to be empty: XLA refuses to read an element from an axis
+   * that has none, also where nothing is read.
+   */
+  withoutEmptyAxes(x: HloValue, axes: readonly number[]): HloValue {
+    const high = x.shape.map((extent, axis) =>
+      axes.includes(axis) && mayBeEmpty(extent) ? maxDim(subDim(1, extent), 0) : 0,
+    );
+    if (high.every((width) => width === 0)) return x;
+    const padded = this.pad(x, this.splat(x.dtype, 0), x.shape.map(() => 0), high); // prettier-ignore
+    return { ...padded, shape: x.shape.map((extent, axis) => (high[axis] === 0 ? extent : atLeastOne(extent))) }; // prettier-ignore
+  }
+
   /** Sub-arrays of given sizes at indices; `attributes` say what the axes of the indices mean. */
   gather(
     x: HloValue,
@@ -238,7 +262,7 @@ export class HloWriter extends HloSizes {
     return this.op('stablehlo.dynamic_update_slice', [x, update, ...start], x);
   }
 
-  /** A row of `x` along its first axis, without that axis. */
+  /** A row of `x` along its first axis, which is not empty, without that axis. */
   row(x: HloValue, at: HloValue): HloValue {
     const [, ...rest] = x.shape;
     const zeros = rest.map(() => this.splat(at.dtype, 0));

@@ -3,7 +3,7 @@ import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/decla
 import type { TensorType } from '../../../ir/types.js';
 import type { HloCall, WriteProgram } from './call.js';
 import type { HloType, HloValue } from '../language/types.js';
-import type { HloWriter } from '../language/writer.js';
+import { atLeastOne, type HloWriter } from '../language/writer.js';
 
 /** Writes branches as `if` and loops as `while`. Regions read the values that they capture by name. */
 export function writeHloControl(
@@ -61,7 +61,8 @@ export interface HloLoopResults {
 /** Writes a loop that carries its states, its stacked results and the number of iterations. */
 export function writeLoop(hlo: HloWriter, loop: HloLoop): HloLoopResults {
   const { first, stackTypes } = loop;
-  const zeros = stackTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape));
+  // A row that no iteration writes must have a place, too.
+  const zeros = stackTypes.map(({ dtype, shape: [rows, ...row] }) => hlo.splat(dtype, 0, [atLeastOne(rows), ...row])); // prettier-ignore
   const given = [hlo.splat('int32', 0), ...first, ...zeros];
   const types = given.map(({ dtype, shape }): HloType => ({ dtype, shape }));
   const end = 1 + first.length;
@@ -75,14 +76,15 @@ export function writeLoop(hlo: HloWriter, loop: HloLoop): HloLoopResults {
     return [hlo.map('add', [at, hlo.splat('int32', 1)]), ...states, ...stacks];
   });
   const made = hlo.ops('stablehlo.while', given, types, {}, [condition, body]);
-  return { iterations: made[0], states: made.slice(1, end), stacks: made.slice(end) };
+  const stacks = made.slice(end).map((stack, k) => hlo.slice(stack, stack.shape.map(() => 0), stackTypes[k].shape)); // prettier-ignore
+  return { iterations: made[0], states: made.slice(1, end), stacks };
 }
 
 function writeForeach(form: ForeachForm, call: HloCall, write: WriteProgram): readonly HloValue[] {
   const { hlo, inputs, inputTypes, outputTypes, regions } = call;
   const { data, states, reverse, counted } = form;
   const end = inputs.length - Number(counted);
-  const rows = inputs.slice(0, data);
+  const rows = inputs.slice(0, data).map((x) => hlo.withoutEmptyAxes(x, [0]));
   const first = inputs.slice(data, data + states);
   const captures = inputs.slice(data + states, end);
   const stackTypes = outputTypes.slice(0, outputTypes.length - states);

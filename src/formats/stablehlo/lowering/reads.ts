@@ -4,7 +4,7 @@ import type { Expr } from '../../../loop/language/nodes.js';
 import type { HloExpressions, HloSpread } from './expressions.js';
 import type { SizeVariables } from './size-variables.js';
 import { type HloValue, upTo } from '../language/types.js';
-import type { HloWriter } from '../language/writer.js';
+import { atLeastOne, type HloWriter } from '../language/writer.js';
 
 /** `offset + scale * index` along an axis of the result; a constant has scale 0. */
 interface Affine {
@@ -103,17 +103,53 @@ function gathered(
   const batchInIndices = batch.map((k) => along.indexOf(Number(places[k].target)));
   const sizes = operand.shape.map((extent, k) => (k < order.length - free.length ? 1 : extent));
   const shape = axes.map((axis) => space[axis]);
+  const indexed = hlo.concat(columns, along.length);
+  const axesOf = { offsets, searched, batch, batchInIndices };
+  return { value: gatheredFrom(hlo, operand, indexed, sizes, shape, axesOf), axes };
+}
+
+/** Meaning of the axes of a gather, whose indices have their coordinates along the last axis. */
+export interface GatherAxes {
+  /** Axes of the result that are axes of the operand. */
+  readonly offsets: readonly number[];
+  /** Axes of the operand along which elements are found by index. */
+  readonly searched: readonly number[];
+  /** Axes of the operand that go along with axes of the indices. */
+  readonly batch: readonly number[];
+  readonly batchInIndices: readonly number[];
+}
+
+/**
+ * Blocks of given sizes at indices. Axes along which single elements are read may turn out to be empty: nothing is read
+ * then.
+ */
+export function gatheredFrom(
+  hlo: HloWriter,
+  x: HloValue,
+  indices: HloValue,
+  sizes: Shape,
+  shape: Shape,
+  { offsets, searched, batch, batchInIndices }: GatherAxes,
+): HloValue {
   const numbers = dimensionNumbers('gather', {
     offset_dims: offsets,
     collapsed_slice_dims: searched,
     operand_batching_dims: batch,
     start_indices_batching_dims: batchInIndices,
     start_index_map: searched,
-    index_vector_dim: along.length,
+    index_vector_dim: indices.shape.length - 1,
   });
-  const indexed = hlo.concat(columns, along.length);
-  const value = hlo.gather(operand, indexed, sizes, shape, { dimension_numbers: numbers });
-  return { value, axes };
+  const outer = upTo(shape.length).filter((axis) => !offsets.includes(axis));
+  const paired = batchInIndices.map((axis) => outer[axis]);
+  const widened = shape.map((extent, axis) => (paired.includes(axis) ? atLeastOne(extent) : extent)); // prettier-ignore
+  const made = hlo.gather(
+    hlo.withoutEmptyAxes(x, [...searched, ...batch]),
+    hlo.withoutEmptyAxes(indices, batchInIndices),
+    sizes,
+    widened,
+    { dimension_numbers: numbers },
+  );
+  return hlo.slice(made, shape.map(() => 0), shape); // prettier-ignore
 }
 
 /** The attribute that says what the axes of an operation mean; empty lists are left out. */

@@ -9,7 +9,7 @@ import { type HloValue, isEmpty, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { HloExpressions } from '../lowering/expressions.js';
 import { SizeVariables } from '../lowering/size-variables.js';
-import { dimensionNumbers } from '../lowering/reads.js';
+import { gatheredFrom } from '../lowering/reads.js';
 import { hloRule, type RuleEntry } from './rule.js';
 
 interface Placed {
@@ -101,16 +101,11 @@ function starts(
 /** The elements of `x` along an axis at the indices of a vector. */
 function taken(hlo: HloWriter, x: HloValue, axis: number, at: HloValue): HloValue {
   const offsets = upTo(x.shape.length).filter((k) => k !== axis);
-  const numbers = dimensionNumbers('gather', {
-    offset_dims: offsets,
-    collapsed_slice_dims: [axis],
-    start_index_map: [axis],
-    index_vector_dim: 1,
-  });
   const [count] = at.shape;
   const indices = hlo.reshape(at, [count, 1]);
   const [sizes, shape] = [x.shape.with(axis, 1), x.shape.with(axis, count)];
-  return hlo.gather(x, indices, sizes, shape, { dimension_numbers: numbers });
+  const axes = { offsets, searched: [axis], batch: [], batchInIndices: [] };
+  return gatheredFrom(hlo, x, indices, sizes, shape, axes);
 }
 
 /** The index in an axis of each element of the padded axis. */

@@ -199,6 +199,7 @@ function writeRecurrence(call: HloCall<Running>): HloValue {
   const order = [axis, ...upTo(shape.length).filter((k) => k !== axis)];
   const [a, b] = inputs.map((x) => hlo.convert(hlo.transpose(x, order), wide));
   const [length, ...rest] = b.shape;
+  const rows = [a, b].map((x) => hlo.withoutEmptyAxes(x, [0]));
   const [product, sum] = dtype === 'bool' ? ['and', 'or'] : ['multiply', 'add'];
   const { stacks } = writeLoop(hlo, {
     first: [hlo.splat(wide, 0, rest), hlo.splat('bool', 1)],
@@ -206,7 +207,7 @@ function writeRecurrence(call: HloCall<Running>): HloValue {
     goesOn: (at) => hlo.compare('LT', at, hlo.sizeSplat('int32', length)),
     place: (at) => attributes.reverse ? hlo.map('subtract', [hlo.sizeSplat('int32', subDim(length, 1)), at]) : at, // prettier-ignore
     iterate: (place, [before, isFirst]) => {
-      const [factor, term] = [a, b].map((x) => hlo.row(x, place));
+      const [factor, term] = rows.map((x) => hlo.row(x, place));
       const next = hlo.map(sum, [hlo.map(product, [factor, before]), term]);
       const state = isEmpty({ shape: rest }) ? next : hlo.map('select', [hlo.broadcast(isFirst, rest, []), term, next], wide); // prettier-ignore
       return { states: [state, hlo.splat('bool', 0)], rows: [state] };

@@ -4,7 +4,7 @@ import { normalizeAxis } from '../../../ops/declare/infer.js';
 import { scatter, scatterAdd } from '../../../ops/index.js';
 import { isNarrowFloat } from '../../../base/dtype.js';
 import type { HloCall } from '../lowering/call.js';
-import { dimensionNumbers } from '../lowering/reads.js';
+import { dimensionNumbers, gatheredFrom } from '../lowering/reads.js';
 import { type HloValue, isEmpty, upTo } from '../language/types.js';
 import type { HloWriter } from '../language/writer.js';
 import { hloRule, type RuleEntry } from './rule.js';
@@ -122,13 +122,7 @@ function scattered(
 /** The elements of `x` at the places. */
 function gatheredBack(hlo: HloWriter, x: HloValue, places: Places, shape: Shape): HloValue {
   const { batch, searched, indices } = pairing(hlo, x, places);
-  const numbers = dimensionNumbers('gather', {
-    collapsed_slice_dims: searched,
-    operand_batching_dims: batch,
-    start_indices_batching_dims: batch,
-    start_index_map: searched,
-    index_vector_dim: places.at.shape.length,
-  });
   const ones = x.shape.map(() => 1);
-  return hlo.gather(x, indices, ones, shape, { dimension_numbers: numbers });
+  const axes = { offsets: [], searched, batch, batchInIndices: batch };
+  return gatheredFrom(hlo, x, indices, ones, shape, axes);
 }

@@ -1,13 +1,13 @@
 import { graphDirective } from '../../../base/directive.js';
 import { InternalError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
-import * as operators from '../../../ops/index.js';
 import { array } from '../../arrays/creation.js';
 import { NDArray } from '../../core/ndarray.js';
+import { arithmetic, mathFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
 
 /*
- * Numbers and booleans of the user's that captured branches and loops assignVariables are arrays of rank 0. To
+ * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
  * TypeScript they are still numbers, so JavaScript's operators work on them.
  */
 
@@ -24,41 +24,13 @@ export function isNumberArray(value: unknown): value is NDArray {
   return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
 }
 
-type Arithmetic = (a: NDArray, b: NDArray) => NDArray;
-
-/** JavaScript's remainder has the sign of the dividend. */
-const remainder: Arithmetic = (a, b) => {
-  const floored = operators.mod(a, b);
-  const isOther = operators.notEqual(operators.less(a, 0), operators.less(b, 0));
-  const isRest = operators.notEqual(floored, 0);
-  return operators.where(operators.logicalAnd(isOther, isRest), operators.sub(floored, b), floored);
-};
-
-const arithmetic: Readonly<Record<string, Arithmetic>> = {
-  '+': (a, b) => operators.add(a, b),
-  '-': (a, b) => operators.sub(a, b),
-  '*': (a, b) => operators.mul(a, b),
-  '/': (a, b) => operators.div(a, b),
-  '%': remainder,
-  '**': (a, b) => operators.pow(a, b),
-  '<': (a, b) => operators.less(a, b),
-  '<=': (a, b) => operators.lessEqual(a, b),
-  '>': (a, b) => operators.greater(a, b),
-  '>=': (a, b) => operators.greaterEqual(a, b),
-  '==': (a, b) => operators.equal(a, b),
-  '===': (a, b) => operators.equal(a, b),
-  '!=': (a, b) => operators.notEqual(a, b),
-  '!==': (a, b) => operators.notEqual(a, b),
-};
-
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
-export function op(operator: string, a: unknown, b: unknown): unknown {
+export function op(operator: string, a: unknown, b: unknown, site: string = ''): unknown {
   if (isNumberArray(a) || isNumberArray(b)) {
     const [x, y] = [operand(a), operand(b)];
     if (x !== null && y !== null) {
-      // A whole number to a negative power is a fraction.
-      const isFraction = operator === '**' && x.dtype !== 'float32' && !(Number.isInteger(b) && (b as number) >= 0); // prettier-ignore
-      return asNumber(arithmetic[operator](isFraction ? x.astype('float32') : x, y));
+      if (operator in arithmetic) return asNumber(arithmetic[operator](x, y));
+      throw unserved(`an operand of ${operator}`, site, (isNumberArray(a) ? a : x).type);
     }
   }
   return native(operator, a, b);
@@ -93,6 +65,18 @@ function native(operator: string, left: unknown, right: unknown): unknown {
       return a % b;
     case '**':
       return a ** b;
+    case '|':
+      return a | b;
+    case '&':
+      return a & b;
+    case '^':
+      return a ^ b;
+    case '<<':
+      return a << b;
+    case '>>':
+      return a >> b;
+    case '>>>':
+      return a >>> b;
     case '<':
       return a < b;
     case '<=':
@@ -123,33 +107,43 @@ export function hostOnly(
   use: string = 'an index or a part of a text',
 ): unknown {
   if (!isNumberArray(value)) return value;
-  throw new TraceError(`a number that a captured array decides is ${use}`, {
+  throw unserved(use, site, value.type);
+}
+
+function unserved(use: string, site: string, type: NDArray['type']): TraceError {
+  return new TraceError(`a number that a captured array decides is ${use}`, {
     op: graphDirective,
     expected: 'a number that is known while the code is captured',
-    actual: typeToString(value.type),
-    advice: adviceFor(use),
+    actual: typeToString(type),
+    advice: use.startsWith('an operand of')
+      ? 'use arithmetic: *, / and % by powers of 2 in place of shifts'
+      : 'index an array with it, by take or slice, or compute with it',
     ...placeOf(site),
   });
 }
 
-/** Functions of `Math` whose operators have other names. */
-const operatorNames: Readonly<Record<string, string>> = { max: 'maximum', min: 'minimum' };
-
-function adviceFor(use: string): string {
-  const name = /^an argument of Math\.(.*)$/.exec(use)?.[1];
-  if (name !== undefined) {
-    const operator = operatorNames[name] ?? name;
-    if (operator in operators) return `use the operator: kn.${operator}`;
+/** A call of a function of `Math`. */
+export function math(name: string, site: string, ...values: readonly unknown[]): unknown {
+  const { [name]: served } = mathFunctions;
+  const number = values.find(isNumberArray);
+  if (number !== undefined) {
+    const operands = values.map(operand);
+    const arity = served?.length ?? 0;
+    const isServed = served !== undefined && operands.length >= arity && !operands.includes(null);
+    if (!isServed) throw unserved(`an argument of Math.${name}`, site, number.type);
+    // A function of a number of arguments ignores further ones.
+    const taken = (arity === 0 ? operands : operands.slice(0, arity)) as readonly NDArray[];
+    return asNumber(served(...taken));
   }
-  if (use.startsWith('an operand of')) {
-    return 'use arithmetic: kn.floor or kn.trunc in place of | 0, *, / and % by powers of 2 in place of shifts and masks';
-  }
-  return 'index an array with it, by take or slice, or compute with it';
+  return (Math as unknown as Record<string, (...all: readonly unknown[]) => number>)[name](
+    ...values,
+  );
 }
 
-/** `-value` and `+value`. */
-export function unary(operator: '-' | '+', value: unknown): unknown {
-  if (isNumberArray(value)) return operator === '-' ? asNumber(operators.neg(value)) : value;
+/** `-value`, `+value` and `~value`. */
+export function unary(operator: '-' | '+' | '~', value: unknown): unknown {
+  if (isNumberArray(value)) return asNumber(unaryArithmetic[operator](value));
+  if (operator === '~') return ~(value as number);
   return operator === '-' ? -(value as number) : +(value as number);
 }
 

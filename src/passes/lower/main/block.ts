@@ -10,7 +10,7 @@ import { instantiate } from '../../rewrite/transform.js';
 import { controlOf } from './control.js';
 
 /** Partition of a program into groups, in execution order. */
-export type Arrange = (program: Program) => readonly Group[];
+type Arrange = (program: Program) => readonly Group[];
 
 /** A scheduled program with its nested programs, in one sequence of steps. */
 export interface ScheduledBlock {

@@ -23,6 +23,9 @@ import { isDivided, kernelTouches, touchesInside, touchesOf } from './touches.js
 /** The name of the kernel that runs a whole program. */
 export const mainName = 'main';
 
+/** The mark of a program that is done. */
+export const endMark = -1;
+
 /**
  * The kernel `main`: reads addresses and sizes from a table of i32 and runs the kernels in order, in
  * loops and branches where the program has them. With these, `words` and `bytes` are all of the memory,
@@ -32,13 +35,17 @@ export const mainName = 'main';
  * are called by all, everything else is done by the first; what decides about loops, branches and sizes
  * all read. The threads meet only where one touches what another may have touched, and once in each trip
  * of a loop.
+ *
+ * Where there is a kernel `mark`, the first thread calls it with the number of each kernel's step before the kernel, and
+ * with `endMark` when everything is done.
  */
 export function mainKernel(
   steps: readonly MainStep[],
   table: TableLayout,
   threads: number = 1,
+  mark: Kernel | null = null,
 ): readonly Kernel[] {
-  const printer = new MainPrinter(table, threads);
+  const printer = new MainPrinter(table, threads, mark);
   const body = printer.whole(steps);
   return [
     ...printer.helpers(),
@@ -54,8 +61,10 @@ class MainPrinter {
   readonly #team: (MainTeam & { readonly index: Var; readonly count: Var }) | null;
   #hazards: Hazards;
   readonly #kept: PackedStates;
+  readonly #mark: Kernel | null;
 
-  constructor(table: TableLayout, threads: number) {
+  constructor(table: TableLayout, threads: number, mark: Kernel | null) {
+    this.#mark = mark;
     this.#table = table;
     this.#reader = new TableReader(table);
     this.#kept = new PackedStates(table, this.#reader);
@@ -85,6 +94,10 @@ class MainPrinter {
   whole(steps: readonly MainStep[]): readonly Stmt[] {
     const into = new Sequence(this.#team);
     this.#all(steps, into);
+    if (this.#mark !== null) {
+      this.#meet(into);
+      into.first(e.call(this.#mark, [e.i32(endMark)]));
+    }
     return into.statements;
   }
 
@@ -196,6 +209,7 @@ class MainPrinter {
         into,
       );
     }
+    if (this.#mark !== null) into.first(e.call(this.#mark, [e.i32(step)]));
     if (team === null || grains === null) {
       into.first(e.call(kernel, args.map((arg) => this.#argument(arg, step, null))), ...this.#kept.filled(step)); // prettier-ignore
       return;
@@ -241,13 +255,11 @@ class MainPrinter {
   /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
   #bind({ from, isWide, sizes, step }: BindStep, into: Sequence): void {
     this.#readByAll(from, step, into);
-    sizes.forEach(({ name, bounds }, k) => {
+    sizes.forEach(({ name, bounds, most }, k) => {
+      const room = most === null ? bounds.max : this.#reader.size(most);
       const local = this.#reader.bind(name);
-      const size = this.#reader.word(from, isWide ? 2 * k : k);
-      const isBounded = bounds.max !== Infinity;
-      into.everyone(
-        e.declare(local, e.max(isBounded ? e.min(size, bounds.max) : size, bounds.min)),
-      );
+      const size = e.max(this.#reader.word(from, isWide ? 2 * k : k), bounds.min);
+      into.everyone(e.declare(local, room === Infinity ? size : e.min(size, room)));
     });
   }
 

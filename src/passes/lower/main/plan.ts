@@ -6,7 +6,7 @@ import { CallLabels } from '../../../ir/call-labels.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
-import type { Module, Var } from '../../../loop/language/nodes.js';
+import type { Kernel, Module, Var } from '../../../loop/language/nodes.js';
 import type { AddressScalar } from '../../../loop/language/target.js';
 import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import { bytesOf } from '../../../base/dtype.js';
@@ -14,7 +14,7 @@ import type { Group } from '../../groups/group.js';
 import { fuse } from '../../fuse/fuse.js';
 import type { OutputSource, PlannedBuffer, BufferAssignment } from '../../groups/places.js';
 import { schedule } from '../../plan/schedule.js';
-import { type Arrange, blockOf } from './block.js';
+import { blockOf } from './block.js';
 import type { KernelArgument, LoweredKernel, ScratchArgument } from '../nests/builder.js';
 import { type Division, undivided } from '../../../ops/nests/cost.js';
 import { parallelWork } from './gain.js';
@@ -38,6 +38,8 @@ import { isDivided } from './touches.js';
 export interface ProgramPlan {
   readonly program: Program;
   readonly groups: readonly Group[];
+  /** The steps that `main` marks; none where it marks nothing. */
+  readonly marked: readonly MainStep[];
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
   readonly sizes: readonly DimExpr[];
@@ -95,9 +97,8 @@ export function lowerSteps(
   replaced: readonly (number | null)[],
   division: Division,
   lifetime: ProgramLifetime,
-  arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
 ): LoweredSteps {
-  const { block, spanOf } = blockOf(program, groups, arrange);
+  const { block, spanOf } = blockOf(program, groups, (inner) => schedule(inner, fuse(inner)));
   const kernels = new Kernels(target, division, lifetime);
   const lowering = new RegionLowering(
     spanOf,
@@ -108,10 +109,9 @@ export function lowerSteps(
 }
 
 /**
- * Lowers the groups of a program for a target, in the order in which they are to run; `arrange` divides and
- * orders the programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an
+ * Lowers the groups of a program for a target, in the order in which they are to run. `replaced` gives, for outputs that are to overwrite an
  * input, the index of that input. `division` says for how many threads, `lifetime` whether the program runs again
- * in the same memory.
+ * in the same memory. `mark` as for `mainKernel`.
  */
 export function lowerProgram(
   program: Program,
@@ -120,19 +120,21 @@ export function lowerProgram(
   replaced: readonly (number | null)[] = [],
   division: Division = undivided,
   lifetime: ProgramLifetime = 'once',
-  arrange?: Arrange,
+  mark: Kernel | null = null,
 ): ProgramPlan {
-  const { places, steps, kernels } = lowerSteps(program, groups, target, replaced, division, lifetime, arrange); // prettier-ignore
+  const { places, steps, kernels } = lowerSteps(program, groups, target, replaced, division, lifetime); // prettier-ignore
   const threads = steps.some(isDivided) ? division.threads : 1;
   const kept = new PackedBuffers(steps, places, threads);
   const table = new PlanTable(places, kept, target.addresses);
   for (const size of mainSizes(steps)) table.addSize(size);
-  const main = mainKernel(steps, table, threads);
+  const main = mainKernel(steps, table, threads, mark);
+  const marks = mark === null ? [] : [mark];
   refuseUnknown(program, [...table.sizes, ...places.all.map(({ length }) => length)]);
   return {
     program,
     groups,
-    module: liftConstants(moduleOf([...kernels.map(({ kernel }) => kernel), ...main])),
+    marked: mark === null ? [] : steps,
+    module: liftConstants(moduleOf([...marks, ...kernels.map(({ kernel }) => kernel), ...main])),
     sizes: table.sizes,
     addresses: target.addresses,
     places: places.all,

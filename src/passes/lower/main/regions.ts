@@ -111,7 +111,8 @@ export class RegionLowering {
       const control = controls.get(group);
       if (control !== undefined) return control;
       const kernel = this.#lowerGroup(block.program, group, places, around);
-      return { kind: 'kernel', kernel, step: this.#spanOf(group).first };
+      const origin = { program: block.program, group };
+      return { kind: 'kernel', kernel, origin, step: this.#spanOf(group).first };
     });
   }
 

@@ -6,6 +6,8 @@ import {
   symbolTable,
 } from '../../../base/dim/index.js';
 import type { ElementKind, Var } from '../../../loop/language/nodes.js';
+import type { Program } from '../../../ir/program.js';
+import type { Group } from '../../groups/group.js';
 import type { StepRange } from '../../groups/places.js';
 import type { LoweredKernel } from '../nests/builder.js';
 
@@ -15,6 +17,8 @@ export type MainStep = KernelStep | BindStep | ForeachStep | WhileStep | BranchS
 export interface KernelStep {
   readonly kind: 'kernel';
   readonly kernel: LoweredKernel;
+  /** Origin of the kernel. Absent where it is no group of a program. */
+  readonly origin?: { readonly program: Program; readonly group: Group };
   /** The number of the step in the whole. */
   readonly step: number;
 }
@@ -26,7 +30,12 @@ export interface BindStep {
   readonly from: number;
   readonly isWide: boolean;
   /** In the order of the data. */
-  readonly sizes: readonly { readonly name: string; readonly bounds: Bounds }[];
+  readonly sizes: readonly {
+    readonly name: string;
+    readonly bounds: Bounds;
+    /** Upper bound in sizes that are known before the program runs; null for that of the bounds. */
+    readonly most: Dim | null;
+  }[];
   /** The number of the step in the whole. */
   readonly step: number;
 }
@@ -120,7 +129,7 @@ function dimsOf(steps: readonly MainStep[], bound: Set<string>): readonly Dim[] 
         ];
       case 'bind':
         for (const { name } of step.sizes) bound.add(name);
-        return [];
+        return step.sizes.flatMap(({ most }) => most ?? []);
       case 'branch':
         return [...dimsOf(step.consequent, bound), ...dimsOf(step.alternate, bound)];
       case 'foreach':

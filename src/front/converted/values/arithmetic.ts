@@ -1,0 +1,159 @@
+import * as operators from '../../../ops/index.js';
+import { array } from '../../arrays/creation.js';
+import type { NDArray } from '../../core/ndarray.js';
+
+/*
+ * JavaScript's operators and functions of `Math` on numbers that are arrays of rank 0, of int32, float32 or bool.
+ * Their results are those of JavaScript, up to the rounding of float32 and the range of int32.
+ */
+
+type Arithmetic = (a: NDArray, b: NDArray) => NDArray;
+
+/** In arithmetic a boolean is 0 or 1. */
+const numeric =
+  (operation: Arithmetic): Arithmetic =>
+  (a, b) =>
+    operation(unsigned(a), unsigned(b));
+
+function unsigned(value: NDArray): NDArray {
+  return value.dtype === 'bool' ? value.astype('int32') : value;
+}
+
+function isInteger({ dtype }: NDArray): boolean {
+  return dtype === 'int32' || dtype === 'bool';
+}
+
+/** The value of an array that is known while code is captured; NaN where it is not. */
+function knownValue(value: NDArray): number {
+  return value.elements === null ? NaN : Number(value.item());
+}
+
+/** The remainder has the sign of the dividend, and is NaN where the divisor is 0, which no integer is. */
+const remainder: Arithmetic = (a, b) => {
+  const rest = operators.fmod(a, b);
+  const divisor = knownValue(b);
+  if (!isInteger(rest) || (divisor !== 0 && !Number.isNaN(divisor))) return rest;
+  return operators.where(operators.equal(b, 0), NaN, rest.astype('float32'));
+};
+
+/** Powers of integers are integers where the exponent is known to be none below 0. */
+const power: Arithmetic = (a, b) => {
+  const exponent = knownValue(b);
+  if (isInteger(a) && isInteger(b)) {
+    if (exponent >= 0) return operators.pow(a, b);
+    return operators.pow(a.astype('float32'), b.astype('float32'));
+  }
+  const result: NDArray = operators.pow(a, b);
+  if (Number.isFinite(exponent)) return result;
+  // Other libraries take any power of 1 for 1.
+  const isOne = operators.equal(operators.abs(a), 1);
+  const isUnbounded = operators.notEqual(operators.sub(b, b), 0);
+  return operators.where(operators.logicalAnd(isOne, isUnbounded), NaN, result);
+};
+
+const bits =
+  (operation: Arithmetic): Arithmetic =>
+  (a, b) =>
+    operation(toInt32(a), toInt32(b));
+
+/** The number as 32 bits: without its fraction, modulo a power of two, and 0 for NaN and infinities. */
+export function toInt32(value: NDArray): NDArray {
+  if (isInteger(value)) return value.astype('int32');
+  const isFinite = operators.equal(operators.sub(value, value), 0);
+  const whole = operators.trunc(operators.where(isFinite, value, 0));
+  // Exact for numbers beyond 32 bits: these are multiples of 256, and the divisor is a power of two.
+  const rest = operators.mod(whole, 2 ** 32);
+  const isHigh = operators.greaterEqual(rest, 2 ** 31);
+  const reduced = operators.where(isHigh, operators.sub(rest, 2 ** 32), rest);
+  const isShort = operators.less(operators.abs(whole), 2 ** 31);
+  return operators.where(isShort, whole, reduced).astype('int32');
+}
+
+const equal: Arithmetic = (a, b) => operators.equal(a, b);
+
+/** A boolean and a number are never the same. */
+const same: Arithmetic = (a, b) =>
+  (a.dtype === 'bool') === (b.dtype === 'bool') ? equal(a, b) : array(false, { dtype: 'bool' });
+
+/** Binary operators. */
+export const arithmetic: Readonly<Record<string, Arithmetic>> = {
+  '+': numeric((a, b) => operators.add(a, b)),
+  '-': numeric((a, b) => operators.sub(a, b)),
+  '*': numeric((a, b) => operators.mul(a, b)),
+  '/': numeric((a, b) => operators.div(a, b)),
+  '%': numeric(remainder),
+  '**': numeric(power),
+  '<': (a, b) => operators.less(a, b),
+  '<=': (a, b) => operators.lessEqual(a, b),
+  '>': (a, b) => operators.greater(a, b),
+  '>=': (a, b) => operators.greaterEqual(a, b),
+  '==': equal,
+  '===': same,
+  '!=': (a, b) => equal(a, b).logicalNot(),
+  '!==': (a, b) => same(a, b).logicalNot(),
+  '|': bits((a, b) => operators.bitwiseOr(a, b)),
+  '&': bits((a, b) => operators.bitwiseAnd(a, b)),
+  '^': bits((a, b) => operators.bitwiseXor(a, b)),
+  '<<': bits((a, b) => operators.leftShift(a, operators.bitwiseAnd(b, 31))),
+  '>>': bits((a, b) => operators.rightShift(a, operators.bitwiseAnd(b, 31))),
+};
+
+/** Unary operators. */
+export const unaryArithmetic: Readonly<Record<string, (value: NDArray) => NDArray>> = {
+  '-': (value) => operators.neg(unsigned(value)),
+  '+': unsigned,
+  '~': (value) => operators.bitwiseNot(toInt32(value)),
+};
+
+/** A function that takes integers as they are. */
+const whole =
+  (operation: (value: NDArray) => NDArray) =>
+  (value: NDArray): NDArray =>
+    isInteger(value) ? unsigned(value) : operation(value);
+
+/** Halves are rounded up, and what rounds to 0 keeps its sign. */
+function round(value: NDArray): NDArray {
+  const below = operators.floor<NDArray>(value);
+  const isUp = operators.greaterEqual(operators.sub(value, below), 0.5);
+  const result = operators.add<NDArray>(below, isUp.astype('float32'));
+  return operators.where(operators.equal(result, 0), operators.mul(value, 0), result);
+}
+
+const floats = (operation: (value: NDArray) => NDArray) => (value: NDArray) =>
+  operation(value.astype('float32'));
+
+/** Functions of `Math`. */
+export const mathFunctions: Readonly<Record<string, (...values: NDArray[]) => NDArray>> = {
+  max: (...values) => values.map(unsigned).reduce((a, b) => operators.maximum(a, b)),
+  min: (...values) => values.map(unsigned).reduce((a, b) => operators.minimum(a, b)),
+  pow: (a, b) => arithmetic['**'](a, b),
+  abs: (value) => operators.abs(unsigned(value)),
+  floor: whole((value) => operators.floor(value)),
+  ceil: whole((value) => operators.ceil(value)),
+  trunc: whole((value) => operators.trunc(value)),
+  round: whole(round),
+  sign: (value) => operators.where(operators.equal(value, 0), unsigned(value), operators.sign(unsigned(value))), // prettier-ignore
+  fround: floats((value) => value),
+  sqrt: floats((value) => operators.sqrt(value)),
+  cbrt: floats((value) => operators.cbrt(value)),
+  exp: floats((value) => operators.exp(value)),
+  expm1: floats((value) => operators.expm1(value)),
+  log: floats((value) => operators.log(value)),
+  log1p: floats((value) => operators.log1p(value)),
+  log2: floats((value) => operators.log2(value)),
+  log10: floats((value) => operators.log10(value)),
+  sin: floats((value) => operators.sin(value)),
+  cos: floats((value) => operators.cos(value)),
+  tan: floats((value) => operators.tan(value)),
+  asin: floats((value) => operators.asin(value)),
+  acos: floats((value) => operators.acos(value)),
+  atan: floats((value) => operators.atan(value)),
+  sinh: floats((value) => operators.sinh(value)),
+  cosh: floats((value) => operators.cosh(value)),
+  tanh: floats((value) => operators.tanh(value)),
+  asinh: floats((value) => operators.asinh(value)),
+  acosh: floats((value) => operators.acosh(value)),
+  atanh: floats((value) => operators.atanh(value)),
+  atan2: (a, b) => operators.atan2(a.astype('float32'), b.astype('float32')),
+  hypot: (...values) => values.map((value) => operators.abs<NDArray>(value.astype('float32'))).reduce((a, b) => operators.hypot(a, b)), // prettier-ignore
+};
