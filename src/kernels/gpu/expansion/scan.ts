@@ -6,16 +6,13 @@ import {
   add,
   cummax,
   cummin,
-  cumprod,
   cumsum,
   flatten,
   max,
   maximum,
   min,
   minimum,
-  mul,
   pad,
-  prod,
   reshape,
   slice,
   sum,
@@ -24,7 +21,8 @@ import {
 /*
  * Scans of few long rows by blocks: a scan of each block, a scan of the totals of blocks, which is divided in turn where
  * it is long, and the totals of all blocks before added to each element. What is added to what follows from the length
- * alone. Rows whose length is not known stay as they are, as do many rows, which are an invocation each.
+ * alone. Rows whose length is not known stay as they are, as do many rows, which are an invocation each. So do running
+ * products: those of a block may leave the range of floats where those of the row do not.
  */
 
 /** Elements of a block, each of which an invocation scans. */
@@ -59,14 +57,6 @@ const scans: readonly Scanned[] = [
     fold: (x, axis) => sum(x, axis),
     combine: add,
     neutral: 0,
-    hasExclusive: true,
-  },
-  {
-    operator: cumprod,
-    scan: cumprod,
-    fold: (x, axis) => prod(x, axis),
-    combine: mul,
-    neutral: 1,
     hasExclusive: true,
   },
   ...(
