@@ -1,9 +1,10 @@
 // Every row of the benchmark with its peers in the same run; `--help` lists the options.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { softwareGpu } from '../scripts/software-gpu.mjs';
-import { adapterName } from './harness/device.mjs';
 import { parseOptions, usage, wanted } from './harness/options.mjs';
 import { runRow } from './harness/run.mjs';
 import { Team } from './harness/team.mjs';
@@ -40,6 +41,12 @@ else if (options.list) console.log(asked.map(({ title }) => title).join('\n'));
 else if (options.from !== undefined) show(JSON.parse(readFileSync(options.from, 'utf8')));
 else show(await measureAll());
 
+/** The GPU of this run. */
+function adapterName() {
+  const script = fileURLToPath(new URL('harness/adapter.mjs', import.meta.url));
+  return execFileSync(process.execPath, [script], { encoding: 'utf8' });
+}
+
 async function measureAll() {
   const folder = mkdtempSync(join(tmpdir(), 'kaon-bench-'));
   const team = new Team();
@@ -54,7 +61,7 @@ async function measureAll() {
     rounds: options.rounds,
     threads: options.threads,
     clock: options.clock,
-    ...(options.isGpu && { adapter: await adapterName() }),
+    ...(options.isGpu && { adapter: adapterName() }),
     versions: team.versions,
     missing: team.missing,
     rows: [],

@@ -5,7 +5,7 @@ import { root } from './setup.mjs';
 
 /** Folders whose tests leave nothing behind that others would see. */
 const sharing =
-  /^test\/(base|codegen|contract|formats|front|graph|ir|kernels|laws|loop|nn|ops|passes|repository|runtime\/(compile|device|dynamic|execution|memory)|source)\//;
+  /^test\/(base|codegen|contract|formats|front|graph|ir|kernels|laws|loop|nn|ops|passes|repository|runtime\/(compile|device|dynamic|execution|memory))\//;
 
 /** Signs of a file that needs a process of its own: it changes what belongs to the process, or looks at it. */
 const signs = [

@@ -1,7 +1,7 @@
 import { clock } from '../harness/clock.mjs';
 import { load } from '../dist.mjs';
 import { kn } from '../kaon.mjs';
-import { array, computed, hybridize, unlessNative } from './tier.mjs';
+import { array, computed, hybridize, unlessCompiled } from './tier.mjs';
 
 const { compile } = await load('src/runtime/compile/compile.js');
 
@@ -67,7 +67,7 @@ export const kinds = {
   whileLoop: { '': whileLoop },
   recurrence: {
     foreach: recurrence(looped),
-    ...unlessNative({ unrolled: recurrence(unrolled) }),
+    ...unlessCompiled({ unrolled: recurrence(unrolled) }),
   },
   recurrenceCompile: {
     'foreach 10 steps': compiling(looped, 10),

@@ -1,6 +1,6 @@
 // An LSTM written as a loop over time: `foreach` against the same loop unrolled by hand.
 import { kn } from '../kaon.mjs';
-import { array, computed, hybridize, joined, unlessNative } from './tier.mjs';
+import { array, computed, hybridize, joined, unlessCompiled } from './tier.mjs';
 
 function cell(xt, h, c, w, u, b) {
   const gates = xt.matmul(w).add(h.matmul(u)).add(b);
@@ -55,7 +55,7 @@ const backward = (lstm, wrap) => (inputs) => {
 
 const forms = (direction) => ({
   foreach: direction(looped, hybridize),
-  ...unlessNative({ unrolled: direction(unrolled, hybridize) }),
+  ...unlessCompiled({ unrolled: direction(unrolled, hybridize) }),
   eager: direction(looped, (f) => f),
 });
 

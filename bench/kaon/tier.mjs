@@ -70,8 +70,8 @@ export function requireTier() {
   if (found !== 3) throw new Error(`2 * 1 + 1 gives ${found}`);
 }
 
-/** Forms that no C compiler is to wait for: loops unrolled by hand are minutes of its work. */
-export const unlessNative = (forms) => (tier === 'native' ? {} : forms);
+/** Forms that no compiler of C or shaders is to wait for: loops unrolled by hand are minutes of its work. */
+export const unlessCompiled = (forms) => (tier === 'native' || device === 'webgpu' ? {} : forms);
 
 /** A case's input as an array of Kaon. */
 export const array = ({ data, shape }) =>

@@ -99,12 +99,18 @@ export class JobFolder {
       });
     }
     const job = (await this.readJson(jobFiles.job)) as Partial<JobFile> | null;
-    if (job?.version === 1 && Array.isArray(job.programs?.step?.meta?.inputs))
-      return job as JobFile;
-    throw new FormatError('the job is of another version', {
+    if (job?.version !== 1) {
+      throw new FormatError('the job is of another version', {
+        op: this.#op,
+        expected: '1',
+        actual: String(job?.version),
+      });
+    }
+    if (Array.isArray(job.programs?.step?.meta?.inputs)) return job as JobFile;
+    throw new FormatError(`${jobFiles.job} does not describe a step`, {
       op: this.#op,
-      expected: '1',
-      actual: String(job?.version),
+      expected: 'the programs of the job, as writeJob tells them',
+      actual: `an object with ${Object.keys(job).join(', ')}`,
     });
   }
 

@@ -85,6 +85,30 @@ test('generation by a transformer', () => {
   }
 });
 
+/** The number of calls of an operator in a graph, those in bodies included. */
+const calls = (graph: kn.StaticGraph, operator: string): number =>
+  String(graph).split(` = ${operator}(`).length - 1;
+
+test('the body of a loop that a break leaves is in the graph once', () => {
+  const speller = new Speller({ alphabet: 3, languages: 4, size: 5 }).initialize();
+  speller.beginState(ints(0));
+  const options = { width: 4, longest: 6 };
+  const [beam, plain] = [searchBeam, plainBeam.searchBeamPlainly].map((search) =>
+    kn.hybridize((language: kn.NDArray) => search(speller, language, options)).graphFor(ints(0)),
+  );
+  for (const operator of ['topK', 'matmul']) assert.equal(calls(plain, operator), calls(beam, operator)); // prettier-ignore
+
+  const model = new Transformer({ size: 8, heads: 2, layers: 2, capacity: 8 }).initialize();
+  model.call(kn.zeros([1, 1], { dtype: 'int32' }));
+  const prompts = tokens([[3, 1, 4], [1]], model.capacity);
+  const graphs = [generate, plainGenerate.generatePlainly].map(
+    (answer) =>
+    kn.hybridize((x: kn.NDArray, lengths: kn.NDArray) => answer(model, x, lengths)).graphFor(prompts, ints([3, 1])), // prettier-ignore
+  );
+  for (const operator of ['argmax', 'attention', 'matmul']) assert.equal(calls(graphs[1], operator), calls(graphs[0], operator)); // prettier-ignore
+  assert.ok(calls(graphs[0], 'argmax') === 1 && calls(beam, 'topK') === 2);
+});
+
 test('trees, with the gradients of their parameters', () => {
   const expressions = drawExpressions(4, { depth: 3, longest: 3 });
   const batch = batchTrees(expressions);

@@ -64,3 +64,45 @@ test('what does not fit is an error, after which nothing has changed', async (t)
   await readCheckpoint(folder, { net });
   assert.ok([...net.parameters().values()].every(({ value }) => value.dataSync().every((x) => x === 1))); // prettier-ignore
 });
+
+test('an optimizer that counts no updates gets the steps of the job', async (t) => {
+  const folder = join(folderFor(t), 'job');
+  const net = new kn.nn.Sequential(new kn.nn.Dense(2)).initialize();
+  const optimizer = new kn.optim.SGD(net.parameters(), { learningRate: 0.1, momentum: 0.9 });
+  const data = { x: kn.ones([4, 3]) };
+  const step = kn.hybridize(({ x }: { x: kn.NDArray }) => {
+    const loss = kn.autograd.record(() => kn.square(net.call(x)).mean());
+    loss.backward();
+    optimizer.step();
+    return { loss };
+  });
+  net.call(data.x);
+  await writeJob(folder, { step: step.graphFor(data), data, batch: 4, steps: 1 });
+  const { tensors } = decodeSafetensors(readFileSync(join(folder, 'state.safetensors')));
+  assert.equal(tensors.has('updates'), false);
+  const steps: FileTensor = { dtype: 'int64', shape: [], data: BigInt64Array.of(7n) };
+  const final = new Map(tensors).set('steps', steps);
+  writeFileSync(join(folder, 'final.safetensors'), encodeSafetensors({ tensors: final, metadata: new Map() })); // prettier-ignore
+  await readCheckpoint(folder, { net, optimizer });
+  assert.equal(optimizer.steps, 7);
+});
+
+test('a description without programs, or of another version, is no job', async (t) => {
+  const folder = folderFor(t);
+  const { net } = training(0.1);
+  for (const [text, message] of [
+    ['{"version": 1}', /does not describe a step.*an object with version/s],
+    ['{"version": 1, "programs": {}}', /does not describe a step/],
+    ['{"version": 1, "programs": {"step": {"meta": {"inputs": 1}}}}', /does not describe a step/],
+    ['{"version": 2}', /another version.*actual: {3}2/s],
+    ['null', /another version/],
+    ['{', /job\.json/],
+  ] as const) {
+    writeFileSync(join(folder, 'job.json'), text);
+    await assert.rejects(readCheckpoint(folder, { net }), (error) => {
+      assert.ok(error instanceof kn.FormatError, String(error));
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+});

@@ -157,3 +157,15 @@ test('data that lie elsewhere are named', async (t) => {
     feeds: { x: 'x', y: 'label' },
   });
 });
+
+test('the rules of a job are those that were given, whatever partition they name', async (t) => {
+  const folder = join(folderFor(t), 'job');
+  const rules = [
+    ['layers\\.2\\.weight', 'replicated'],
+    ['weight', 'fsdp'],
+    ['layers\\.2\\.bias', []],
+    ['bias', ['model']],
+  ] as const;
+  await writeJob(folder, { ...good, rules, mesh: { data: 2, model: 2 } });
+  assert.deepEqual(readJob(folder).rules, rules);
+});

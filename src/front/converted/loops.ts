@@ -2,6 +2,7 @@ import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach } from '../control/index.js';
+import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { after, proceed } from './branch.js';
 import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
@@ -17,6 +18,7 @@ import {
   without,
   withoutBreak,
 } from './completion.js';
+import { FirstIteration } from './first-iteration.js';
 import { rowsOfList } from './lists/list-proxy.js';
 import { placeOf } from './values/host.js';
 import { Retrace } from './values/values.js';
@@ -67,14 +69,25 @@ export function loop(
     counting,
   };
   const first = isTestFirst && test !== undefined ? test() : true;
-  let left = iterationsLeft(counting, 0);
-  for (let going: Going = { test: first, completion: undefined, mayBreak: false }; ;) {
+  let left = iterationsLeft(counting);
+  const starting: Going = { test: true, completion: undefined, mayBreak: false };
+  for (let going: Going = { ...starting, test: first }; ;) {
     if (isCapturedTest(going.test)) return after(capturedLoop(parts, going, left), next, site);
     if (!truth(going.test)) return after(going.completion, next, site);
-    left = iterationsLeft(counting, 1);
+    const before = iterationsLeft(counting);
     const limit = counting?.now()[1];
-    going = iterate(parts);
-    if (counting?.now()[1] !== limit) left = null;
+    const { capture } = mode;
+    const run = (): Going => iterate(parts);
+    const iteration = capture === null ? null : new FirstIteration(capture, parts.variables, run);
+    going = iteration === null ? run() : iteration.result;
+    if (iteration !== null && isCapturedTest(going.test)) {
+      // The host knows that there is an iteration, so this is a start as any other.
+      const whole = iteration.replacedBy(() => ({
+        completion: capturedLoop(parts, starting, before),
+      }));
+      if (whole !== null) return after(whole.completion, next, site);
+    }
+    left = counting?.now()[1] === limit && before !== null ? before - 1 : null;
   }
 }
 
@@ -128,11 +141,8 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Comp
   });
 }
 
-/**
- * Upper bound of the number of iterations after so many from now on; null where the counter or the limit is an
- * array.
- */
-function iterationsLeft(counting: Counting | undefined, done: number): number | null {
+/** Upper bound of the number of iterations from now on; null where the counter or the limit is an array. */
+function iterationsLeft(counting: Counting | undefined): number | null {
   if (counting === undefined) return null;
   const { now, step, isInclusive } = counting;
   const [counter, limit] = now();
@@ -141,7 +151,7 @@ function iterationsLeft(counting: Counting | undefined, done: number): number | 
   const isExact = Number.isInteger(counter) && Math.abs(counter) + Math.abs(limit) < 2 ** 24;
   const steps = (limit - counter) / step;
   const count = isInclusive ? Math.floor(steps) + 1 : Math.ceil(steps);
-  return isExact ? Math.max(0, count - done) : null;
+  return isExact ? Math.max(0, count) : null;
 }
 
 /** A `for...of` loop: over host iterables JavaScript's own, over the rows of a captured array one operator. */

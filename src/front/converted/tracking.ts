@@ -5,6 +5,7 @@ import { before, op, step } from './values/numbers.js';
 import {
   currentPath,
   isDecided,
+  logChange,
   makerOf,
   type MemberKey,
   outermost,
@@ -125,7 +126,8 @@ function undoing(object: object, key: MemberKey): () => void {
   return () => set([value]);
 }
 
-function objectsIn(members: Saved['members'][number]): readonly object[] {
+/** The objects that the members of variables are in. */
+export function objectsIn(members: Saved['members'][number]): readonly object[] {
   if (members === null) return [];
   return [members.object, ...members.entries.flatMap(([, , inner]) => objectsIn(inner))];
 }
@@ -206,8 +208,10 @@ export function writing(
 
 /** An object of which a member is about to change. `key`: null where only syntax knows it. */
 export function changing<T>(given: T, key: MemberKey | null, site: string): T {
-  if (mode.capture === null || !isDecided()) return given;
+  if (mode.capture === null) return given;
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
+  if (isObject) logChange(containerOf(given) ?? given);
+  if (!isDecided()) return given;
   // A member of super: its object is not told.
   if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
   if (!isObject) return given;
@@ -224,6 +228,7 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
 
 /** An object of which a member is about to be removed. */
 export function target(object: unknown, site: string): unknown {
+  if (typeof object === 'object' && object !== null) logChange(object);
   undecided('a change of an object', site, stateAdvice);
   return object;
 }
@@ -272,7 +277,10 @@ export function beforeMember(object: unknown, key: unknown, site: string, by: 1 
 
 /** `Object.assign(object, ...sources)`. */
 export function assignAll(site: string, object: object, ...sources: readonly unknown[]): object {
-  if (!isDecided()) return Object.assign(object, ...sources) as object;
+  if (!isDecided()) {
+    logChange(object);
+    return Object.assign(object, ...sources) as object;
+  }
   for (const source of sources) {
     const members = Object(source ?? {}) as Members;
     const keys = Reflect.ownKeys(members).filter((key) => Object.prototype.propertyIsEnumerable.call(members, key)); // prettier-ignore

@@ -208,6 +208,13 @@ function adopt(elements: HostArray, count: number): void {
   awaited = null;
 }
 
+/** The number of draws of a capture so far; null once it has gone on from a state that others have left. */
+export function drawsSoFar(capture: Capture): number | null {
+  const own = draws.get(capture);
+  if (own === undefined) return 0;
+  return own.tail === null ? own.count : null;
+}
+
 /** Ends the draws of a capture so far: the next ones start from a state of their own. */
 export function endDraws(capture: Capture): CapturedDraws | undefined {
   const own = draws.get(capture);

@@ -48,7 +48,8 @@ interface Address {
 export class ProgramMemory {
   readonly places: PlannedBuffer[] = [];
   readonly #addresses: Address[] = [];
-  readonly #bound: Set<string> = new Set();
+  /** Upper bounds, in sizes that are known before the program runs, of those that it determines; null for none. */
+  readonly #bound: Map<string, Dim | null> = new Map();
 
   place(role: BufferRole, dtype: DType, length: Dim, first: number, last: number = first): number {
     const most = this.roomFor(length);
@@ -56,14 +57,20 @@ export class ProgramMemory {
     return this.places.push({ role, dtype, length: most, first, last, taken: null }) - 1;
   }
 
-  /** Records that the program determines the size of a symbol at run time. */
-  bind(symbol: string): void {
-    this.#bound.add(symbol);
+  /** Records that the program determines the size of a symbol at run time, and returns its symbolic upper bound. */
+  bind(symbol: string, most: Dim | null): Dim | null {
+    const bound = most === null ? null : this.roomFor(most);
+    this.#bound.set(symbol, bound);
+    return bound;
   }
 
   /** Upper bound of a length, in sizes that are known before the program runs; null for none. */
   roomFor(length: Dim): Dim | null {
-    return this.#bound.size === 0 ? length : symbolicUpperBound(length, this.#bound);
+    if (this.#bound.size === 0) return length;
+    return symbolicUpperBound(length, {
+      has: (name) => this.#bound.has(name),
+      most: (name) => this.#bound.get(name) ?? null,
+    });
   }
 
   /** A location inside of others, at the address in a variable of `main`. */

@@ -160,9 +160,10 @@ export class StepRunner {
 
   /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
   *#bind({ from, isWide, sizes }: BindStep, run: StepRun): Waiting<void> {
-    for (const [k, { name, bounds }] of sizes.entries()) {
+    for (const [k, { name, bounds, most }] of sizes.entries()) {
+      const room = most === null ? bounds.max : evaluateDim(most, run.names);
       const size = yield* this.#integer(isWide ? 'int64' : 'int32', from, k, run);
-      run.names.set(name, Math.max(Math.min(size, bounds.max), bounds.min));
+      run.names.set(name, Math.min(Math.max(size, bounds.min), room));
     }
   }
 

@@ -206,6 +206,36 @@ test('a body whose data decides sizes', () => {
   }
 });
 
+test('sizes that the data decides, bounded by sizes of the operands: one compiled loop', () => {
+  // The bound of the second size is the first one, which is itself bounded by the length of a row.
+  const body = program([float(m), float()], (row, state) => {
+    const some = booleanMask<Value>(row, greater(row, state));
+    const few = booleanMask<Value>(some, greater(some, 2));
+    return [add(sum<Value>(mul(some, some)), sum<Value>(few)), add(state, sum<Value>(few))];
+  });
+  const loop = program([float(n, m), float()], (rows, state) =>
+    foreach<Value>(body, { data: [rows], states: [state], captures: [] }),
+  );
+  const compiled = compile(loop);
+  assert.ok(!compiled.toString().includes('call region'));
+  for (const [length, width] of [[3, 5], [1, 1], [4, 0], [0, 3], [2, 40]]) {
+    const rows = Array.from({ length }, (_, t) => Array.from({ length: width }, (_, i) => ((i * 7 + t * 3) % 9) - 3)); // prettier-ignore
+    let state = -1;
+    const expected = rows.map((row) => {
+      const some = row.filter((x) => x > state);
+      const few = total(some.filter((x) => x > 2));
+      state += few;
+      return total(some.map((x) => x * x)) + few;
+    });
+    const operands = [floats([length, width], rows.flat()), floats([], [-1])];
+    for (const results of [compiled.run(operands), hosted(loop)(operands)]) {
+      assert.deepEqual(results.map(elementsOf), [expected, [state]]);
+    }
+  }
+}); // prettier-ignore
+
+const total = (list: readonly number[]): number => list.reduce((sum, each) => sum + each, 0);
+
 test('an iteration that fails is told, with operator and line', () => {
   const body = program([{ dtype: 'int32', shape: [1] }], (size) => [sum(extents<Value>(size))]);
   const executable = compile(

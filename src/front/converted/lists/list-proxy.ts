@@ -11,6 +11,8 @@ import { asNumber, hostOnly, isNumberArray } from '../values/numbers.js';
 import {
   currentPath,
   isDecided,
+  logChange,
+  logPush,
   makerOf,
   noteMaker,
   outermost,
@@ -60,6 +62,7 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     object instanceof Map ||
     object instanceof Set ||
     ArrayBuffer.isView(object);
+  if (isCollection) logChange(object);
   if (isCollection && makerOf(object) !== currentPath())
     undecided(
       'a change of a list, map or set',
@@ -128,6 +131,7 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
   const proxy: unknown[] = new Proxy(entries, {
     get: (target, key, receiver) => {
       if (key === 'push') return pushTo(list, proxy);
+      if (isMutator(key)) logChange(list);
       if (isMutator(key) && isForeign(list)) {
         noteUse(list, 'rows');
         throw undecidable('a change of a list, map or set', list.site ?? '');
@@ -241,6 +245,7 @@ function pushTo(list: RowList, proxy: object): (...values: readonly unknown[]) =
     if (isDecided() && outermost(mode.capture) !== list.capture) {
       throw undecidable('a change of a list, map or set', list.site ?? '');
     }
+    logPush(list);
     const isPlain = !isForeign(list) && list.rows.length === 0;
     if (isPlain) return list.entries.push(...values);
     collectRows(proxy);

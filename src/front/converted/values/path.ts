@@ -87,12 +87,53 @@ export function currentPath(): TracedPath {
   return path;
 }
 
+/** Changes that code makes from a point on. */
+export interface ChangeLog {
+  readonly changed: Set<object>;
+  /** Objects that are made meanwhile. */
+  readonly made: Set<object>;
+  /** The entries and rows of lists before they were pushed to. */
+  readonly lists: Map<PushedList, readonly [entries: readonly unknown[], rows: readonly Rows[]]>;
+}
+
+/** The parts of a list that pushes change. */
+interface PushedList {
+  readonly entries: unknown[];
+  readonly rows: Rows[];
+}
+
+/** The logs that are kept now, the innermost last. */
+const logs: ChangeLog[] = [];
+
+/** Runs code and logs the changes that it makes. */
+export function logging<R>(run: () => R): { readonly result: R; readonly log: ChangeLog } {
+  const log: ChangeLog = { changed: new Set(), made: new Set(), lists: new Map() };
+  logs.push(log);
+  try {
+    return { result: run(), log };
+  } finally {
+    logs.pop();
+  }
+}
+
+/** Logs that an object is about to change. */
+export function logChange(object: object): void {
+  for (const { changed } of logs) changed.add(object);
+}
+
+/** Logs that a list is about to be pushed to. */
+export function logPush(list: PushedList): void {
+  for (const { lists } of logs)
+    if (!lists.has(list)) lists.set(list, [[...list.entries], [...list.rows]]);
+}
+
 /** Objects by the path they were made on. */
 const makers = new WeakMap<object, TracedPath>();
 
 /** Notes that an object is made now. */
 export function noteMaker(object: object): void {
   makers.set(object, path);
+  for (const { made } of logs) made.add(object);
 }
 
 export function makerOf(object: object): TracedPath | undefined {

@@ -15,7 +15,14 @@ const manyShares = 8;
  * steps. The operand of the other one is then read, and packed, by every thread.
  */
 export function dividedOf(
-  { context: { isDivided }, batch, m, n }: Contraction,
+  {
+    context: { isDivided },
+    batch,
+    m,
+    n,
+  }: Pick<Contraction, 'batch' | 'm' | 'n'> & {
+    readonly context: Pick<Contraction['context'], 'isDivided'>;
+  },
   rowStep: number,
   columnStep: number,
 ): Divided {

@@ -6,7 +6,7 @@ import type { AttentionAttributes } from '../../../ops/normalization/attention-n
 import {
   AttentionTile,
   type HeadWidths,
-  type Rows,
+  type TileRows,
   RunningSum,
   type TileMemory,
   type TileSide,
@@ -18,7 +18,7 @@ import {
  * keys. The weights are computed again in each.
  */
 
-/** What the largest of the three kernels holds. */
+/** Memory of the largest of the three kernels. */
 export const gradientMemory: TileMemory = { sizes: 1, channels: 1, tables: 2 };
 
 /** Numbers of a query: what is subtracted from its scores, the sum of their powers, and the mean of the slopes. */
@@ -41,7 +41,7 @@ export function statisticsNest(context: Context, widths: HeadWidths, side: TileS
     const [top, next, offset, factor, power, score] = ['top', 'next', 'offset', 'factor', 'power', 'score'].map((name) => e.variable(name, scalar)); // prettier-ignore
     const [total, slope] = ['total', 'slope'].map((name) => new RunningSum(name, scalar, keys));
     const zeroed = (x: Expr): Expr => e.select(e.eq(x, -Infinity), e.constant(scalar, 0), x);
-    const read = (table: Rows, other: Expr): Expr =>
+    const read = (table: TileRows, other: Expr): Expr =>
       e.load(table.buffer, e.add(e.mul(row, table.stride), other));
     /** The sum over the invocations of the row of what they have summed, in order. */
     const joined = (
@@ -211,12 +211,12 @@ function lastOf(row: Expr, extent: Expr): Expr {
 
 /** A tile of queries and of the gradients of their results, and a panel for keys and values. */
 class QueryRows {
-  readonly panel: Rows;
+  readonly panel: TileRows;
   readonly #tile: AttentionTile;
   readonly #q: Access;
   readonly #g: Access;
-  readonly #queries: Rows;
-  readonly #gradients: Rows;
+  readonly #queries: TileRows;
+  readonly #gradients: TileRows;
 
   constructor(tile: AttentionTile, q: Access, g: Access) {
     const { size, channels } = tile.widths;

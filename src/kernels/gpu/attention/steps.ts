@@ -69,7 +69,7 @@ function step<R extends 'one' | 'list'>(
 
 const leading = ({ shape }: TensorType): Shape => shape.slice(0, -2);
 
-/** What the weights of each query are made of. */
+/** The numbers from which each query knows its weights, see `statisticsOfQuery`. */
 export const attentionStatistics: OperatorFunction<GradientStep<'one'>> = step(
   'attentionStatistics',
   'one',

@@ -76,7 +76,7 @@ export function sideFor(
 }
 
 /** Rows in memory of a workgroup. */
-export interface Rows {
+export interface TileRows {
   readonly buffer: Buffer;
   readonly stride: number;
 }
@@ -119,7 +119,7 @@ export class AttentionTile {
   }
 
   /** Memory for `side` rows; rows that neighbors read at one column lie in different banks. */
-  rows(name: string, width: number, isPadded: boolean = false): Rows {
+  rows(name: string, width: number, isPadded: boolean = false): TileRows {
     const storage = this.scalar;
     const stride = isPadded ? width + 1 : width;
     const buffer = e.buffer(name, storage);
@@ -128,7 +128,7 @@ export class AttentionTile {
   }
 
   /** Memory for a table of `side` by `side`. */
-  table(name: string): Rows {
+  table(name: string): TileRows {
     return this.rows(name, this.side, true);
   }
 
@@ -156,7 +156,7 @@ export class AttentionTile {
   }
 
   /** Fills `side` rows of memory with those of an operand from `first` on, and with zeros beyond its end. */
-  fill({ buffer, stride }: Rows, from: Access, first: Expr, width: number): Stmt {
+  fill({ buffer, stride }: TileRows, from: Access, first: Expr, width: number): Stmt {
     const { side } = this;
     const extent = from.shape.at(-2)!;
     const count = side * width;
@@ -178,13 +178,13 @@ export class AttentionTile {
   /** Declares the product of the own row of `left` and the row of `right` at the own column. */
   dot(
     name: string,
-    left: Rows,
-    right: Rows,
+    left: TileRows,
+    right: TileRows,
     width: number,
   ): { readonly value: Var; readonly statements: readonly Stmt[] } {
     // prettier-ignore
     const value = e.variable(name, this.scalar);
-    const at = ({ buffer, stride }: Rows, row: Expr, d: Expr): Expr =>
+    const at = ({ buffer, stride }: TileRows, row: Expr, d: Expr): Expr =>
       e.load(buffer, e.add(e.mul(row, stride), d));
     const loop = e.forLoop('d', 0, width, (d) =>
       e.assign(value, e.add(value, e.mul(at(left, this.row, d), at(right, this.column, d)))),
@@ -213,7 +213,7 @@ export class AttentionTile {
   }
 
   /** Stores a value into the own place of a table. */
-  put({ buffer, stride }: Rows, value: Expr): Stmt {
+  put({ buffer, stride }: TileRows, value: Expr): Stmt {
     return e.store(buffer, e.add(e.mul(this.row, stride), this.column), value);
   }
 
@@ -281,7 +281,7 @@ export class ColumnSums {
   }
 
   /** Adds the product of the own row of a table and a panel; `beside` gets each factor of the row. */
-  addProduct(table: Rows, panel: Rows, beside?: (factor: Expr) => Stmt): Stmt {
+  addProduct(table: TileRows, panel: TileRows, beside?: (factor: Expr) => Stmt): Stmt {
     const { side, scalar, row } = this.#tile;
     const parts = this.#sums.map((_, k) => e.variable(`part${k}`, scalar));
     const factor = e.variable('factor', scalar);

@@ -5,7 +5,7 @@ import type { Shape } from '../../../ir/types.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { add, reshape, scatterAdd, takeAdjoint } from '../../../ops/index.js';
 import type { IndexMode } from '../../../ops/indexing/position.js';
-import { countedPositions, sumsByPosition } from '../scatter/segments.js';
+import { normalizedPositions, sumsByPosition } from '../scatter/segments.js';
 import { sortedPositions } from './sort.js';
 
 /*
@@ -33,7 +33,7 @@ function summed(
 ): Value {
   const [before, size, behind] = shape;
   const count = elementCount(positions.type.shape);
-  const counted = countedPositions(reshape(positions, [count]), size, mode);
+  const counted = normalizedPositions(reshape(positions, [count]), size, mode);
   const order = sortedPositions(counted, 0, false);
   return sumsByPosition(reshape(x, [before, count, behind]), counted, order, size);
 }

@@ -15,10 +15,10 @@ import { Contributions } from './contributions.js';
  */
 
 /** Positions along an axis of `size` elements, int32 from 0 on. */
-export const countedPositions: OperatorFunction<
+export const normalizedPositions: OperatorFunction<
   <T extends Tensor>(positions: Input<T>, size: Dim, mode: IndexMode) => T
 > = operator({
-  name: 'countedPositions',
+  name: 'normalizedPositions',
   family: 'indexing',
   attributes: { size: attr.dim, mode: indexMode },
   operands: 'keep',

@@ -6,7 +6,8 @@ import { dimsOf } from '../../../ir/requirement.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { isExtents } from '../../rewrite/measure.js';
 import { givesOwnSizes } from '../../rewrite/outputs.js';
-import { symbolicUpperBound } from '../../groups/room.js';
+import { nameOfSize } from '../../../ir/size-sources.js';
+import { symbolicUpperBound, type UnknownSymbols } from '../../groups/room.js';
 
 /** Control form of a call; null for a call without control flow. */
 export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null {
@@ -44,7 +45,7 @@ function mayBranchRefuse(call: CallNode): boolean {
   );
 }
 
-/** True when all sizes of a program follow from those of its inputs, or have a static bound. */
+/** True when all sizes of a program follow from those of its inputs, or are bounded by these. */
 function isBounded(program: Program): boolean {
   if (program.decidedSizes.size > 0 && !boundsItself(program)) return false;
   for (const id of program.graph.nodes()) {
@@ -59,8 +60,16 @@ function isBounded(program: Program): boolean {
 function boundsItself(program: Program): boolean {
   const own = program.decidedSizes;
   const isOwn = (dim: Dim): boolean => [...symbolsOf(dim)].some((name) => own.has(name));
-  for (const { node } of own.values()) {
-    if (!isExtents(program.node(node) as CallNode)) return false;
+  const bounds = new Map<string, Dim | null>();
+  const unknown: UnknownSymbols = {
+    has: (name) => own.has(name),
+    most: (name) => bounds.get(name) ?? null,
+  };
+  for (const [name, { node }] of own) {
+    const call = program.node(node) as CallNode;
+    if (!isExtents(call)) return false;
+    const most = call.decides.find(({ size }) => nameOfSize(size) === name)?.most ?? null;
+    bounds.set(name, most === null ? null : symbolicUpperBound(most, unknown));
   }
   // A kernel cannot refuse sizes, and must not run on wrong ones.
   if (program.requirements.some((requirement) => dimsOf(requirement).some(isOwn))) return false;
@@ -68,7 +77,8 @@ function boundsItself(program: Program): boolean {
     const node = program.node(id);
     if (node.kind !== 'call' || isExtents(node)) continue;
     for (const { shape } of node.types) {
-      if (shape.some(isOwn) && symbolicUpperBound(elementCount(shape), own) === null) return false;
+      if (shape.some(isOwn) && symbolicUpperBound(elementCount(shape), unknown) === null)
+        return false;
     }
   }
   return true;

@@ -255,13 +255,11 @@ class MainPrinter {
   /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
   #bind({ from, isWide, sizes, step }: BindStep, into: Sequence): void {
     this.#readByAll(from, step, into);
-    sizes.forEach(({ name, bounds }, k) => {
+    sizes.forEach(({ name, bounds, most }, k) => {
+      const room = most === null ? bounds.max : this.#reader.size(most);
       const local = this.#reader.bind(name);
-      const size = this.#reader.word(from, isWide ? 2 * k : k);
-      const isBounded = bounds.max !== Infinity;
-      into.everyone(
-        e.declare(local, e.max(isBounded ? e.min(size, bounds.max) : size, bounds.min)),
-      );
+      const size = e.max(this.#reader.word(from, isWide ? 2 * k : k), bounds.min);
+      into.everyone(e.declare(local, room === Infinity ? size : e.min(size, room)));
     });
   }
 

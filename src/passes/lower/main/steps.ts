@@ -30,7 +30,12 @@ export interface BindStep {
   readonly from: number;
   readonly isWide: boolean;
   /** In the order of the data. */
-  readonly sizes: readonly { readonly name: string; readonly bounds: Bounds }[];
+  readonly sizes: readonly {
+    readonly name: string;
+    readonly bounds: Bounds;
+    /** Upper bound in sizes that are known before the program runs; null for that of the bounds. */
+    readonly most: Dim | null;
+  }[];
   /** The number of the step in the whole. */
   readonly step: number;
 }
@@ -124,7 +129,7 @@ function dimsOf(steps: readonly MainStep[], bound: Set<string>): readonly Dim[] 
         ];
       case 'bind':
         for (const { name } of step.sizes) bound.add(name);
-        return [];
+        return step.sizes.flatMap(({ most }) => most ?? []);
       case 'branch':
         return [...dimsOf(step.consequent, bound), ...dimsOf(step.alternate, bound)];
       case 'foreach':

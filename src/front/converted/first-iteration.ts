@@ -1,0 +1,106 @@
+import type { Capture } from '../core/capture.js';
+import { drawsSoFar } from '../dispatch/generator.js';
+import { objectsIn } from './tracking.js';
+import { type ChangeLog, currentPath, logging, type Rows } from './values/path.js';
+import { isGuarded } from './values/host.js';
+import { Retrace } from './values/values.js';
+import { restore, saveVariables, type Variables } from './values/variables.js';
+
+/*
+ * The first iteration of a loop whose test the host decides runs by value. Where it turns out that a captured array
+ * decides how the loop goes on, the loop begins again, as one operator: otherwise the graph would hold a copy of the
+ * body. That is possible where nothing is left of the iteration but calls that nobody reads.
+ */
+
+/** Effects of captured code other than its results. */
+function effectsOf({ state, gradients, calls }: Capture): readonly unknown[] {
+  const { assigned, reads, attached, marks, modes } = gradients;
+  return [
+    ...[...state.updates].flat(),
+    ...[...state.reads].flat(),
+    ...[assigned, reads, attached, modes].flatMap((each) => [each.size, ...[...each].flat()]),
+    ...[...marks].flat(),
+    calls.all?.length,
+  ];
+}
+
+/** True if the same effects are there. */
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((each, i) => Object.is(each, b[i]));
+}
+
+/** A run of the first iteration that can be taken back. */
+export class FirstIteration<R> {
+  readonly result: R;
+  readonly #capture: Capture;
+  readonly #variables: readonly Variables[];
+  readonly #saved: readonly ReturnType<typeof saveVariables>[];
+  readonly #log: ChangeLog;
+  readonly #pushed: ReadonlyMap<object, readonly Rows[]>;
+  readonly #calls: readonly [requirements: number, checked: number];
+  readonly #hasEffects: boolean;
+
+  constructor(capture: Capture, variables: readonly Variables[], run: () => R) {
+    this.#capture = capture;
+    this.#variables = variables;
+    this.#saved = variables.map(saveVariables);
+    this.#pushed = new Map(currentPath().pushed);
+    this.#calls = [capture.calls.requirements.length, capture.calls.checked.length];
+    const draws = drawsSoFar(capture);
+    const effects = effectsOf(capture);
+    const { result, log } = logging(run);
+    this.result = result;
+    this.#log = log;
+    this.#hasEffects =
+      capture.kind !== 'trace' || isGuarded() || draws !== drawsSoFar(capture) || !isSame(effects, effectsOf(capture)); // prettier-ignore
+  }
+
+  /**
+   * Runs the whole loop in place of the iteration; null where that cannot be, and then the iteration has run. An error
+   * of `again` is none of the user's: with the first iteration by value the loop is traced in another way.
+   */
+  replacedBy<T extends object>(again: () => T): T | null {
+    if (this.#hasEffects || !this.#isTracked()) return null;
+    const { requirements, checked } = this.#capture.calls;
+    const after = this.#variables.map(saveVariables);
+    const pushed = new Map(currentPath().pushed);
+    const lists = [...this.#log.lists.keys()].map((list) => [list, [[...list.entries], [...list.rows]]] as const); // prettier-ignore
+    const taken = [requirements.splice(this.#calls[0]), checked.splice(this.#calls[1])] as const;
+    this.#return(this.#saved, this.#log.lists, this.#pushed);
+    try {
+      return again();
+    } catch (error) {
+      // A construct around is traced again.
+      if (error instanceof Retrace) throw error;
+      this.#return(after, lists, pushed);
+      requirements.splice(this.#calls[0], Infinity, ...taken[0]);
+      checked.splice(this.#calls[1], Infinity, ...taken[1]);
+      return null;
+    }
+  }
+
+  /** True if all that has changed is variables, what they hold, new objects and lists. */
+  #isTracked(): boolean {
+    const held = new Set<object | null>(this.#saved.flatMap(({ members }) => members).flatMap(objectsIn)); // prettier-ignore
+    for (const each of this.#saved.flatMap(({ environments }) => environments)) held.add(each);
+    const { changed, made } = this.#log;
+    return [...changed].every((object) => held.has(object) || made.has(object));
+  }
+
+  #return(
+    saved: readonly ReturnType<typeof saveVariables>[],
+    lists: Iterable<readonly [ListParts, readonly [entries: readonly unknown[], rows: readonly Rows[]]]>, // prettier-ignore
+    pushed: ReadonlyMap<object, readonly Rows[]>,
+  ): void {
+    this.#variables.forEach((each, i) => restore(each, saved[i]));
+    for (const [list, [entries, rows]] of lists) {
+      list.entries.splice(0, Infinity, ...entries);
+      list.rows.splice(0, Infinity, ...rows);
+    }
+    const path = currentPath();
+    path.pushed.clear();
+    for (const [list, rows] of pushed) path.pushed.set(list, rows);
+  }
+}
+
+type ListParts = Parameters<ChangeLog['lists']['get']>[0];
