@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Transformer } from '../../../examples/attention/model.js';
+import * as kn from '../../../src/index.js';
+import { registerDevice } from '../../../src/runtime/device/register.js';
+import type { CommandCounts } from '../../../src/runtime/webgpu/commands.js';
+import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
+import { gpuForTests } from '../../support/webgpu.js';
+
+/* Commands that a transformer gives a GPU, beside the least that there could be. */
+
+const gpu = await gpuForTests();
+const skip = typeof gpu === 'string' ? gpu : false;
+const backend = skip === false ? await setUpWebGpu() : null;
+const queue = backend === null ? null : registerDevice(backend);
+
+after(() => {
+  backend?.close();
+  if (typeof gpu !== 'string') gpu.close();
+});
+
+const layers = 1;
+
+/** Submits of 32 dispatches are the least; reads end some of them before, and so do writes, of half of them at most. */
+const mostSubmits = (dispatches: number, reads: number): number => dispatches / 16 + reads + 2;
+const rows = [[1, 2, 3, 4, 5, 6, 7, 8], [3, 1, 4, 1, 5, 9, 2, 6]]; // prettier-ignore
+
+function model(): Transformer {
+  kn.random.seed(3);
+  const made = new Transformer({ size: 16, heads: 2, layers, capacity: 8, vocabulary: 11 });
+  made.initialize();
+  made.call(kn.array(rows, { dtype: 'int32' }));
+  return made;
+}
+
+/** Commands of one call, once it has been compiled. */
+async function counted(call: () => unknown): Promise<CommandCounts> {
+  for (let k = 0; k < 3; k++) call();
+  await queue!.synchronize();
+  const before = { ...backend!.counts };
+  call();
+  await queue!.synchronize();
+  const { counts } = backend!;
+  const names = Object.keys(before) as (keyof CommandCounts)[];
+  const differences = names.map((name) => [name, counts[name] - before[name]]);
+  return Object.fromEntries(differences) as unknown as CommandCounts; // one for each name
+}
+
+test('a training step of a transformer', { skip }, async () => {
+  const net = model();
+  net.to('webgpu');
+  const tokens = kn.array(rows, { dtype: 'int32' }).to('webgpu');
+  const optimizer = new kn.optim.Adam(net.parameters(), { learningRate: 0.01 });
+  const step = kn.hybridize((x: kn.NDArray) => {
+    const loss = kn.autograd.record(() => kn.nn.loss.softmaxCrossEntropy(net.call(x), x));
+    loss.backward();
+    optimizer.step();
+    return loss;
+  });
+  const { dispatches, submits, reads, bytesRead, bytesWritten } = await counted(() => step(tokens));
+  // A layer has four products and an attention; with a gradient for either operand of each, and the loss, this is the
+  // least: 15 for a layer, 3 for the last product. Norms, sums of biases and updates of weights come on top.
+  const least = 15 * layers + 3;
+  assert.ok(dispatches <= 4 * least, `${dispatches} dispatches`);
+  assert.ok(submits <= mostSubmits(dispatches, reads), `${submits} submits`);
+  // An int32 for each of the operators whose elements are checked: embeddings, the loss, and their gradients.
+  assert.ok(reads <= 6 && bytesRead === 4 * reads, `${reads} reads`);
+  // Two corrections of Adam for each parameter.
+  assert.ok(bytesWritten <= 2 * 4 * net.parameters().size, `${bytesWritten} bytes`);
+});
+
+/** Continues sequences by their most probable tokens: as many, or until a token comes. */
+function decoding(net: Transformer, time: number, ends: boolean): (x: kn.NDArray) => kn.NDArray {
+  const next = (logits: kn.NDArray): kn.NDArray => logits.argmax(-1).astype('int32');
+  return kn.hybridize((prompts: kn.NDArray): kn.NDArray => {
+    const token = prompts.slice(':', 0);
+    const caches = net.emptyCaches(token);
+    if (!ends) {
+      return kn.foreach(
+        (position, state) => {
+          const [logits, kept] = net.step(state.token, position, state.caches);
+          const following = next(logits);
+          return [following, { token: following, caches: kept }];
+        },
+        kn.arange(time, { dtype: 'int32' }),
+        { token, caches },
+      )[0];
+    }
+    const position = kn.array(0, { dtype: 'int32' });
+    return kn.whileLoop(
+      (state) => state.isDone.logicalNot().any(),
+      (state) => {
+        const [logits, kept] = net.step(state.token, state.position, state.caches);
+        const following = next(logits);
+        const isDone = state.isDone.logicalOr(following.equal(9));
+        return [
+          following,
+          { position: state.position.add(1), token: following, caches: kept, isDone },
+        ];
+      },
+      { position, token, caches, isDone: kn.zerosLike(token, { dtype: 'bool' }) },
+      { maxIterations: time, padded: true },
+    )[0];
+  });
+}
+
+for (const ends of [false, true]) {
+  test(`decoding a sequence, ${ends ? 'until it ends' : 'of a length'}`, { skip }, async () => {
+    const net = model();
+    const given = kn.array(rows, { dtype: 'int32' });
+    const expected = decoding(net, 8, ends)(given).tolist();
+    net.to('webgpu');
+    const there = given.to('webgpu');
+    const made = await decoding(net, 8, ends)(there).cpu();
+    assert.deepEqual(made.tolist(), expected);
+    const [short, long] = [4, 8].map((time) => decoding(net, time, ends));
+    const [few, many] = [await counted(() => short(there)), await counted(() => long(there))];
+    // A token is five kernels in each layer at least, one for its logits and one for the best of them.
+    const least = 5 * layers + 2;
+    assert.ok(many.dispatches - few.dispatches <= 4 * 3 * least, `${many.dispatches}`);
+    assert.ok(many.submits <= mostSubmits(many.dispatches, many.reads), `${many.submits} submits`);
+    // Whether tokens are in the vocabulary and positions in the table, once for all iterations; no condition is read.
+    assert.ok(many.reads <= 2 && many.bytesRead <= 8, `${many.reads} reads`);
+    assert.ok(many.bytesWritten <= 64, `${many.bytesWritten} bytes`);
+  });
+}
