@@ -100,7 +100,6 @@ export function errorOf(
 ): number {
   const exact = reference.value(operands, form.attributes, format);
   if (typeof exact === 'number') {
-    if (process.env.DBG && !Object.is(exact, result)) console.log(operands, exact, result);
     return Object.is(exact, result) ? 0 : Infinity;
   }
   const magnitude = Math.max(magnitudeOf(exact), magnitudeOf(scaleOf(reference, operands, form)));

@@ -18,6 +18,7 @@ import {
   type Value,
 } from '../../ir/program.js';
 import type { Operator } from '../../ir/operator.js';
+import { nameOfSize } from '../../ir/size-sources.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import {
@@ -157,11 +158,21 @@ export class ProgramComparison {
     if (!this.#sameAttributes(a.op, a.attributes, b.attributes)) {
       return 'an operator with other attributes';
     }
+    this.#matchDecided(a, b);
     const isTyped =
       a.types.length === b.types.length &&
       a.types.every((type, i) => this.#sameType(type, b.types[i], mayRename));
     if (!isTyped) return 'an operator with another result';
     return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
+  }
+
+  /** Matches the sizes that two calls decide: traces may name them differently. */
+  #matchDecided({ decides }: CallNode, { decides: others }: CallNode): void {
+    if (decides.length !== others.length) return;
+    decides.forEach(({ size }, i) => {
+      const [name, other] = [size, others[i].size].map(nameOfSize);
+      if (name !== null && other !== null && !this.#names.has(name)) this.#names.set(name, other);
+    });
   }
 
   /** True for a call that only returns a size, which is a number in the second program. */

@@ -11,7 +11,8 @@ import {
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
-import { throughRegions, transform, withInferredTypes } from '../rewrite/transform.js';
+import { withInferredTypes } from '../rewrite/decided-sizes.js';
+import { throughRegions, transform } from '../rewrite/transform.js';
 import { type CarvedInput, carveRegions, type Make } from './carve.js';
 
 /** An operand of a loop, and the inputs that stand for it (or for a row of it) inside. */

@@ -1,5 +1,5 @@
 import { type Dim, symbol } from '../../base/dim/index.js';
-import { substituteType } from '../../ir/bind.js';
+import { givenSizes, substituteType } from '../../ir/bind.js';
 import { namedInputs, Program } from '../../ir/program.js';
 import { programRanges } from '../../ir/formats/text.js';
 import { instantiate } from '../rewrite/transform.js';
@@ -21,7 +21,7 @@ export function specialized(region: Program, dims: ReadonlyMap<string, Dim>): Pr
     }
   }
   if (changed.size === 0) return region;
-  for (const [name, bounds] of ranges) {
+  for (const [name, bounds] of givenSizes(region)) {
     if (!changed.has(name)) changed.set(name, symbol(name, bounds));
   }
   return Program.from(region, (into) => {

@@ -1,5 +1,4 @@
 import {
-  type Bounds,
   boundsOf,
   type Dim,
   substituteDim,
@@ -19,15 +18,14 @@ import {
 import {
   type CallNode,
   type ConstantNode,
-  type DecidedSize,
   Program,
   typeToString,
   type Value,
 } from '../../ir/program.js';
 import { requireAt, type Requirement, requireOrKeep, speaksOnlyOf } from '../../ir/requirement.js';
-import { nameOfSize } from '../../ir/size-sources.js';
 import { programRanges } from '../../ir/formats/text.js';
 import { sameType, type TensorType } from '../../ir/types.js';
+import { boundsIn, haveSameBounds, withInferredTypes } from './decided-sizes.js';
 
 /** A node of the old program while it is rebuilt. */
 export interface Site {
@@ -184,12 +182,12 @@ export function instantiate(
     }
     let adapted = node;
     if (node.kind === 'call') {
-      for (const { size } of node.decides) {
-        for (const [name, bounds] of symbolTable(size)) {
+      for (const decided of node.decides) {
+        for (const [name, bounds] of symbolTable(decided.size)) {
           if (settled.has(name) || dims.has(name)) continue;
           settled.add(name);
           if (bound !== undefined || into.knowsSize(name))
-            dims.set(name, into.freshDim(name, bounds));
+            dims.set(name, into.freshDim(name, boundsIn(dims, decided, bounds)));
         }
       }
       adapted = adapt(node, dims);
@@ -316,44 +314,12 @@ function inferredAgain(
   return inferred;
 }
 
-/**
- * A call with the types that its operator infers, for programs that have its checks. A size that it decides keeps its
- * symbol if that has the bounds that inference states and nothing else decides it.
- */
-export function withInferredTypes(
-  node: CallNode,
-  operands: readonly Value[],
-  into: Program,
-): CallNode {
-  const decides: DecidedSize[] = [];
-  const types = node.op.infer({
-    inputs: operands.map(({ type }) => type),
-    attributes: node.attributes,
-    regions: node.regions,
-    fresh: (hint, { most = null, ...bounds } = {}) => {
-      const known = node.decides[decides.length]?.size ?? 0;
-      const name = nameOfSize(known);
-      const { min = 0, max = Infinity } = bounds;
-      const isKept = name !== null && !into.knowsSize(name) && haveSameBounds(boundsOf(known), { min, max }); // prettier-ignore
-      const size = isKept ? known : into.freshDim(hint, bounds);
-      decides.push({ size, most });
-      return size;
-    },
-    require: () => {},
-  });
-  return { ...node, types, decides };
-}
-
 /** True for equal types whose symbols have equal bounds. */
 function isKnownAlike(a: TensorType, b: TensorType): boolean {
   return (
     sameType(a, b) &&
     a.shape.every((dim, axis) => haveSameBounds(boundsOf(dim), boundsOf(b.shape[axis])))
   );
-}
-
-function haveSameBounds(a: Bounds, b: Bounds): boolean {
-  return a.min === b.min && a.max === b.max;
 }
 
 /** Checks the types of a replacement and binds the dimensions that the node introduced. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 
 test('what is required of sizes speaks of the same sizes once dead ones have left their names to others', () => {
-  // Alone in its process: the sizes of the first capture are counted from 0, like those of a program.
+  // In a process of its own: the sizes of the first capture are counted from 0, like those of a program.
   const f = (mask: kn.NDArray, n: kn.NDArray): kn.NDArray[] => {
     const count = kn.countNonzero(mask);
     kn.zeros(count.reshape([1])); // nothing reads it, so that later sizes get other names
@@ -17,5 +17,26 @@ test('what is required of sizes speaks of the same sizes once dead ones have lef
     const given = kn.array(n, { dtype: 'int32' });
     const [turned, first, second] = captured(mask, given);
     assert.deepEqual([turned.shape, first.shape, second.shape], [[2, 2], [n], [n + 1]]);
+  }
+});
+
+test('two captures that name sizes of inner loops differently are the same code', () => {
+  const f = (x: kn.NDArray, mask: kn.NDArray, rounds: kn.NDArray, row: kn.NDArray): kn.NDArray => {
+    const chosen = kn.booleanMask(x, mask);
+    const each = (): [kn.NDArray, []] => {
+      const { values } = kn.unique(chosen, { axis: 0, returnIndex: true });
+      return [kn.foreach((_, state) => [[], row.add(state.mul(0))], chosen, values)[1], []];
+    };
+    return kn.foreach(each, rounds, [])[0];
+  };
+  const args = [
+    kn.array([[1, 2, 3], [4, 5, 6]]), // prettier-ignore
+    kn.array([true, false]),
+    kn.array([1, 2]),
+    kn.array([[1, 1, 1]]),
+  ] as const;
+  const captured = kn.hybridize(f, { verify: 'always' });
+  for (let call = 0; call < 3; call++) {
+    assert.deepEqual(captured(...args).tolist(), [[[1, 1, 1]], [[1, 1, 1]]]);
   }
 });
