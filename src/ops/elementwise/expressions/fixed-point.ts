@@ -6,16 +6,15 @@ import type { Expr } from '../../../loop/language/nodes.js';
  * sums of floats. Integers are exact everywhere. All of them are i32 expressions, read as unsigned.
  */
 
-/** The positive number `significand * 2^-scale`; normalized: the highest bit of the significand is set. */
-export interface Magnitude {
-  readonly significand: Expr;
-  readonly scale: Expr;
-}
-
-/** A number of 64 bits. */
+/** An unsigned integer of 64 bits. */
 interface Wide {
   readonly high: Expr;
   readonly low: Expr;
+}
+
+/** The positive number `high`:`low` times 2^-(scale + 32). The highest bit is set. */
+export interface Magnitude extends Wide {
+  readonly scale: Expr;
 }
 
 /** The product of two unsigned integers. */
@@ -34,8 +33,8 @@ export function fractionProduct(a: Expr, b: Expr): Expr {
   return e.add(high, e.shrU(low, 31));
 }
 
-/** 1 if `a < b` as unsigned integers, else 0. */
-export function isBelow(a: Expr, b: Expr): Expr {
+/** 1 if `a < b` as unsigned integers, else 0: what their difference borrows. */
+export function borrowOf(a: Expr, b: Expr): Expr {
   const least = e.i32(-(2 ** 31));
   return e.select(e.lt(e.xor(a, least), e.xor(b, least)), e.i32(1), e.i32(0));
 }
@@ -52,43 +51,42 @@ export function leadingZeros(x: Expr): Expr {
   return e.sub(158, e.shrU(e.bitcast('i32', float), 23));
 }
 
-/** `high`:`low` times 2^-(scale + 32), rounded; at most the highest bit of `high` is zero. */
+/** The magnitude of a number of whose bits at most the highest one is zero. */
 export function normalized({ high, low }: Wide, scale: Expr): Magnitude {
   const isNormal = e.lt(high, 0);
-  const significand = e.select(isNormal, high, e.or(e.shl(high, 1), e.shrU(low, 31)));
-  const next = e.shrU(e.select(isNormal, low, e.shl(low, 1)), 31);
   return {
-    // The greatest one would be rounded to 0.
-    significand: e.select(e.eq(significand, -1), significand, e.add(significand, next)),
+    high: e.select(isNormal, high, e.or(e.shl(high, 1), e.shrU(low, 31))),
+    low: e.select(isNormal, low, e.shl(low, 1)),
     scale: e.select(isNormal, scale, e.add(scale, 1)),
   };
 }
 
-/** The quotient of normalized numbers. */
-export function quotient(a: Magnitude, b: Magnitude): Magnitude {
+/** The upper half, rounded, but for the greatest one, which would become 0. */
+function rounded({ high, low }: Magnitude): Expr {
+  return e.select(e.eq(high, -1), high, e.add(high, e.shrU(low, 31)));
+}
+
+/** The quotient of two numbers, each rounded to 32 digits. */
+export function quotient(dividend: Magnitude, divisor: Magnitude): Magnitude {
+  const [a, b] = [rounded(dividend), rounded(divisor)];
   // 2^62 / b by floats, a little less than it is, so that no difference is negative.
-  const float = e.cast('f32', e.shrU(b.significand, 8));
+  const float = e.cast('f32', e.shrU(b, 8));
   const inverse = e.cast('i32', e.mul(e.div(2 ** 30, float), 2 ** 24 * (1 - 2 ** -20)));
-  const first = wideProduct(a.significand, inverse).high;
-  const taken = wideProduct(first, b.significand);
-  const left = e.sub(
-    e.sub(e.shrU(a.significand, 2), taken.high),
-    isBelow(e.shl(a.significand, 30), taken.low),
-  );
-  const low = e.sub(e.shl(a.significand, 30), taken.low);
-  const rest = e.or(e.shl(left, 18), e.shrU(low, 14));
+  const first = wideProduct(a, inverse).high;
+  const taken = wideProduct(first, b);
+  const low = e.shl(a, 30);
+  const left = e.sub(e.sub(e.shrU(a, 2), taken.high), borrowOf(low, taken.low));
+  const rest = e.or(e.shl(left, 18), e.shrU(e.sub(low, taken.low), 14));
   const second = wideProduct(rest, inverse).high;
-  const significand = e.add(e.shl(first, 1), e.shrU(e.add(second, 2 ** 14), 15));
   return normalized(
-    { high: significand, low: e.i32(0) },
-    e.sub(e.add(a.scale, 31), b.scale),
+    { high: e.add(e.shl(first, 1), e.shrU(second, 15)), low: e.shl(second, 17) },
+    e.sub(e.add(dividend.scale, 31), divisor.scale),
   );
 }
 
-/** A normalized number of the normal range as f32; `sign` has a bit at 31 only. */
-export function floatOf({ significand, scale }: Magnitude, sign: Expr): Expr {
-  const rounded = e.add(e.shrU(significand, 8), e.and(e.shrU(significand, 7), 1));
+/** A number of the normal range as f32; `sign` has a bit at 31 only. */
+export function floatOf({ high, scale }: Magnitude, sign: Expr): Expr {
+  const significand = e.add(e.shrU(high, 8), e.and(e.shrU(high, 7), 1));
   // The leading bit of the significand adds 1 to the exponent.
-  const bits = e.add(e.shl(e.sub(157, scale), 23), rounded);
-  return e.bitcast('f32', e.or(bits, sign));
+  return e.bitcast('f32', e.or(e.add(e.shl(e.sub(157, scale), 23), significand), sign));
 }

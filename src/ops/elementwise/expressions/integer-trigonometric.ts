@@ -1,9 +1,9 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import {
+  borrowOf,
   floatOf,
   fractionProduct,
-  isBelow,
   leadingZeros,
   type Magnitude,
   normalized,
@@ -103,7 +103,7 @@ function splitRadians(bits: Expr): IntegerAngle {
   const [w0, w1, w2] = inverseFrom(e.add(exponent, 7));
   const [middle, last] = [wideProduct(significand, w1), wideProduct(significand, w2)];
   const second = e.add(middle.low, last.high);
-  const first = e.add(e.add(e.mul(significand, w0), middle.high), isBelow(second, middle.low));
+  const first = e.add(e.add(e.mul(significand, w0), middle.high), borrowOf(second, middle.low));
   const quarter = e.shrU(e.add(first, 2 ** 29), 30);
   const signed = e.sub(first, e.shl(quarter, 30));
   const isNegative = e.shr(signed, 31);
@@ -157,10 +157,7 @@ function inverseFrom(start: Expr): readonly Expr[] {
 function halfTurns(bits: Expr): Magnitude {
   const high = e.shl(significandOf(bits), 8);
   const product = wideProduct(high, quarterTurn.high);
-  const low = e.add(
-    e.shrU(product.low, 8),
-    e.shrU(wideProduct(high, quarterTurn.low).high, 8),
-  );
+  const low = e.add(e.shrU(product.low, 8), e.shrU(wideProduct(high, quarterTurn.low).high, 8));
   return normalized(
     { high: e.add(product.high, e.shrU(low, 24)), low: e.shl(low, 8) },
     e.sub(29, exponentOf(bits)),
@@ -176,17 +173,22 @@ const cosineTerms = [0x80000000, 0xaaaaaab, 0x5b05af, 0x1a013, 0x492];
 /** The magnitude of the sine of a remainder and quarter turns; the rest must not be 0 where they are even. */
 function sineMagnitude({ rest }: IntegerAngle, quarter: Expr): Magnitude {
   const isOdd = e.ne(e.and(quarter, 1), 0);
-  const { significand, scale } = rest;
-  const fraction = e.shrU(significand, e.min(e.sub(scale, 32), 31));
+  const { high, low, scale } = rest;
+  const fraction = e.shrU(high, e.min(e.sub(scale, 32), 31));
   const square = fractionProduct(fraction, fraction);
   const terms = sineTerms.map((term, i) => e.select(isOdd, e.i32(cosineTerms[i]), e.i32(term)));
   const [last, ...others] = terms.toReversed();
   const sum = others.reduce((value, term) => e.sub(term, fractionProduct(value, square)), last);
-  const loss = fractionProduct(sum, square);
-  const sine = e.sub(significand, e.shrU(e.add(fractionProduct(significand, loss), 2), 2));
-  const cosine = e.neg(e.max(loss, 1)); // from 2^32
+  const loss = wideProduct(sum, square);
+  const lost = wideProduct(high, loss.high); // times 4
+  const lostLow = shiftedUp(lost, e.i32(30));
+  const sine = e.sub(e.sub(high, e.shrU(lost.high, 2)), borrowOf(low, lostLow));
   return normalized(
-    { high: e.select(isOdd, cosine, sine), low: e.i32(0) },
+    {
+      // The cosine is 2^64 less the loss, and a little less than 1 for no loss.
+      high: e.select(isOdd, e.not(loss.high), sine),
+      low: e.select(isOdd, e.neg(loss.low), e.sub(low, lostLow)),
+    },
     e.select(isOdd, 32, scale),
   );
 }
