@@ -16,6 +16,9 @@ import { elements, vector } from './support.js';
 /* Trigonometric functions of float32 on devices that emulate float64. */
 
 const functions = { sin, cos, tan, sinc };
+
+/** Bounds that are narrower than those of all devices: half an ulp and one unit of 32 digits, of which an ulp has 256. */
+const narrower: Readonly<Record<string, number>> = { sin: 0.506, cos: 0.506 };
 const [float32] = formats;
 
 function programOf(name: keyof typeof functions, length: number): Program {
@@ -57,7 +60,8 @@ for (const name of ['sin', 'cos', 'tan', 'sinc'] as const) {
     const [result] = await new ProgramsOnGrid().run(program, [vector('float32', xs)]);
     elements(result).forEach((y, k) => {
       const error = errorOf(form, float32, reference, [xs[k]], Number(y));
-      assert.ok(error <= boundOf(form, float32), `${name}(${xs[k]}) is ${error} ulp off`);
+      const bound = Math.min(boundOf(form, float32), narrower[name] ?? Infinity);
+      assert.ok(error <= bound, `${name}(${xs[k]}) is ${error} ulp off`);
     });
   });
 

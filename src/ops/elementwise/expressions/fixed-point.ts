@@ -33,7 +33,7 @@ export function fractionProduct(a: Expr, b: Expr): Expr {
   return e.add(high, e.shrU(low, 31));
 }
 
-/** 1 if `a < b` as unsigned integers, else 0: what their difference borrows. */
+/** 1 if `a < b` as unsigned integers, else 0: what `a - b` borrows, and the carry of a sum `a` that has the term `b`. */
 export function borrowOf(a: Expr, b: Expr): Expr {
   const least = e.i32(-(2 ** 31));
   return e.select(e.lt(e.xor(a, least), e.xor(b, least)), e.i32(1), e.i32(0));

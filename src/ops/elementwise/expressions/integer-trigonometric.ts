@@ -23,8 +23,8 @@ const inverseQuarter = [
   0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
 ].map(e.i32); // prettier-ignore
 
-/** 2^63 times pi / 2. */
-const quarterTurn = { high: e.i32(0xc90fdaa2), low: e.i32(0x2168c234) };
+/** 2^31 times pi / 2; what is behind it is a seventh of a unit of 32 digits. */
+const quarterTurn = e.i32(0xc90fdaa2);
 
 const signBit = e.i32(-(2 ** 31));
 
@@ -113,18 +113,14 @@ function splitRadians(bits: Expr): IntegerAngle {
   const zeros = leadingZeros(e.max(a, 1));
   const high = shiftedUp({ high: a, low: b }, zeros);
   const low = shiftedUp({ high: b, low: c }, zeros);
-  const product = wideProduct(high, quarterTurn.high);
-  const parts = [
-    product.low,
-    wideProduct(low, quarterTurn.high).high,
-    wideProduct(high, quarterTurn.low).high,
-  ];
-  const below = parts.map((part) => e.shrU(part, 8)).reduce((x, y) => e.add(x, y));
+  const product = wideProduct(high, quarterTurn);
+  const carried = wideProduct(low, quarterTurn).high;
+  const below = e.add(product.low, carried);
   const isSmall = e.lt(bits, e.i32(0x3f490fdb)); // pi / 4
   const rest = normalized(
     {
-      high: e.select(isSmall, e.shl(significand, 8), e.add(product.high, e.shrU(below, 24))),
-      low: e.select(isSmall, 0, e.shl(below, 8)),
+      high: e.select(isSmall, e.shl(significand, 8), e.add(product.high, borrowOf(below, carried))),
+      low: e.select(isSmall, 0, below),
     },
     e.select(isSmall, e.sub(31, exponent), e.add(zeros, 29)),
   );
@@ -155,13 +151,8 @@ function inverseFrom(start: Expr): readonly Expr[] {
 
 /** The radians of half turns, a normal f32 given by its bits. */
 function halfTurns(bits: Expr): Magnitude {
-  const high = e.shl(significandOf(bits), 8);
-  const product = wideProduct(high, quarterTurn.high);
-  const low = e.add(e.shrU(product.low, 8), e.shrU(wideProduct(high, quarterTurn.low).high, 8));
-  return normalized(
-    { high: e.add(product.high, e.shrU(low, 24)), low: e.shl(low, 8) },
-    e.sub(29, exponentOf(bits)),
-  );
+  const significand = e.shl(significandOf(bits), 8);
+  return normalized(wideProduct(significand, quarterTurn), e.sub(29, exponentOf(bits)));
 }
 
 /** (1 - sin r / r) / r^2 in r^2, terms with alternating signs, times 2^34. */
