@@ -1,8 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { isStatic, minDim, sameDim, sameShape, elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
-import { ShapeError } from '../../base/errors.js';
-import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
+import { atLeast, equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -17,7 +16,7 @@ import { equal, less } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
 import { clip } from '../elementwise/extremum.js';
 import { where } from '../elementwise/selection.js';
-import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import { normalizeAxis } from '../declare/infer.js';
 import type { KernelContext } from '../declare/lowering.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import type { Scattering } from '../declare/scattering.js';
@@ -111,6 +110,11 @@ function placed<T extends Tensor>(x: T, indices: T, g: T, axis: number): T {
   return where(moveaxis(oneHot(rows, extent, { dtype: 'bool' }), -1, axis), g, 0);
 }
 
+/** `x` in a shape of which it is known that all sizes are equal. */
+function ofShape<T extends Tensor>(x: T, shape: Shape): T {
+  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
+}
+
 /** `f(x, indices, updates, axis = -1)`; `updates` has the shape of `indices`. */
 export type Scatter = <T extends Tensor = DefaultTensor>(
   x: Input<T>,
@@ -123,7 +127,7 @@ function scatterLike(
   name: string,
   combine: 'add' | 'set',
   gradientOfX: <T extends Tensor>(g: T, indices: T, updates: T, axis: number) => T,
-  gradientOfUpdates: <T extends Tensor>(g: T, indices: T, updates: T, axis: number) => T,
+  gradientOfUpdates: <T extends Tensor>(g: T, indices: T, axis: number) => T,
 ): OperatorFunction<Scatter> {
   return operator({
     name,
@@ -141,20 +145,22 @@ function scatterLike(
     infer: ({ inputs: [x, indices, updates], attributes: { axis }, require }) => {
       checkIndexDType(name, indices.dtype);
       checkAligned(name, x.shape, indices.shape, axis, require);
-      if (!sameShape(updates.shape, indices.shape)) {
-        throw new ShapeError('there must be one update for each index', {
-          op: name,
-          expected: `updates of shape ${shapeToString(indices.shape)}`,
-          actual: shapeToString(updates.shape),
-        });
-      }
+      const refusal = (): Refusal => ({
+        error: 'shape',
+        op: name,
+        problem: words`there must be one update for each index`,
+        expected: words`updates of shape ${indices.shape}`,
+        actual: words`${updates.shape}`,
+      });
+      require(updates.shape.length === indices.shape.length, refusal);
+      updates.shape.forEach((dim, k) => require(equalSizes(dim, indices.shape[k]), refusal));
       return [x];
     },
     check: positionsAlong(name),
     gradient: ({ inputs: [_x, indices, updates], grads: [g], needs, attributes: { axis } }) => [
       needs[0] ? gradientOfX(g!, indices, updates, axis) : null,
       null,
-      needs[2] ? gradientOfUpdates(g!, indices, updates, axis) : null,
+      needs[2] ? ofShape(gradientOfUpdates(g!, indices, axis), updates.type.shape) : null,
     ],
     lowering: {
       ...scatterLowering<{ readonly axis: number }>((context) => scatteringOf(context, combine)),
@@ -217,7 +223,7 @@ export const scatterAdd: OperatorFunction<Scatter> = scatterLike(
   'scatterAdd',
   'add',
   (g) => g,
-  (g, indices, _updates, axis) => gather(g, indices, axis),
+  (g, indices, axis) => gather(g, indices, axis),
 );
 
 /**
@@ -228,10 +234,10 @@ export const scatter: OperatorFunction<Scatter> = scatterLike(
   'scatter',
   'set',
   (g, indices, updates, axis) => scatter(g, indices, zerosLike(updates), axis),
-  (g, indices, updates, axis) => {
+  (g, indices, axis) => {
     // Only the winning update gets a gradient: number them, and see whose number remains.
-    const ones = flatten(onesLike(updates, { dtype: 'int64' }));
-    const numbers = reshape(cumsum(ones, 0), updates.type.shape);
+    const ones = flatten(onesLike(indices, { dtype: 'int64' }));
+    const numbers = reshape(cumsum(ones, 0), indices.type.shape);
     const stayed = scatter(fullLike(g, 0, { dtype: 'int64' }), indices, numbers, axis);
     return where(equal(gather(stayed, indices, axis), numbers), gather(g, indices, axis), 0);
   },
