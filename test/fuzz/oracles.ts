@@ -12,6 +12,7 @@ import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';
 import { assertReached } from '../support/tiers.js';
 import { outcomeOf } from './compare.js';
+import { compareWith } from './facts.js';
 import { Choices } from './pool.js';
 import { type FuzzProgram, withoutAssignments } from './program.js';
 import { type Arrays, attach, type Body, forward, inMode, Reference, unrolled, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
@@ -346,6 +347,7 @@ let device: string | null = null;
 /** Has programs that run elsewhere run on a device. */
 export function fuzzOn(backend: Backend): void {
   registerDevice(backend);
+  compareWith(backend.target);
   device = backend.name;
 }
 

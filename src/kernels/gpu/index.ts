@@ -47,6 +47,7 @@ export const gpuTarget: DeviceTarget = {
   secondCache: 2 ** 20,
   inPlace: 2 ** 30,
   isGrid: true,
+  emulatesFloat64: true,
   addresses: 'i32',
   kernels: gpuKernels,
   nests: gpuNests,

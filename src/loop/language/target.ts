@@ -23,6 +23,8 @@ export interface Target {
    * steps that are worth a thread.
    */
   readonly isGrid?: boolean;
+  /** True where each operation of f64 is many of 32 bits. Default false. */
+  readonly emulatesFloat64?: boolean;
   /** Type of byte addresses in `main`: unsigned 32 bits, for memory of at most 4 GiB, or 64. */
   readonly addresses: AddressScalar;
 }

@@ -53,6 +53,8 @@ export interface PointContext<A> {
   readonly index: readonly Expr[];
   /** The value of a dimension of an attribute, i32. */
   extent(dim: Dim): Expr;
+  /** Target of the code; absent where none is made, in exports and estimates. */
+  readonly target?: Target;
 }
 
 /** Every element of the single result is an expression of its index. Fuses with everything. */

@@ -1,7 +1,9 @@
+import type { Attributes } from '../../base/attributes/schema.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, tensor } from '../declare/declare.js';
+import type { PointContext } from '../declare/lowering.js';
 import { fullLike } from '../movement/fill.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
@@ -13,6 +15,12 @@ import {
   sineRatio,
   tangentExpr,
 } from './expressions/trigonometric.js';
+import {
+  cosineInIntegers,
+  sincInIntegers,
+  sineInIntegers,
+  tangentInIntegers,
+} from './expressions/integer-trigonometric.js';
 import { exactProduct } from './format.js';
 import { unaryOperator } from './point.js';
 import { round } from './rounding.js';
@@ -28,7 +36,7 @@ const samples = [
 export const sin: OperatorFunction<Unary> = unaryOperator({
   name: 'sin',
   operands: 'float',
-  value: sineExpr,
+  value: (x, context) => (isInIntegers(x, context) ? sineInIntegers(x) : sineExpr(x)),
   gradient: (g, x) => mul(g, cos(x)),
   onnx: 'Sin',
   samples,
@@ -38,7 +46,7 @@ export const sin: OperatorFunction<Unary> = unaryOperator({
 export const cos: OperatorFunction<Unary> = unaryOperator({
   name: 'cos',
   operands: 'float',
-  value: cosineExpr,
+  value: (x, context) => (isInIntegers(x, context) ? cosineInIntegers(x) : cosineExpr(x)),
   gradient: (g, x) => neg(mul(g, sin(x))),
   onnx: 'Cos',
   samples,
@@ -48,7 +56,7 @@ export const cos: OperatorFunction<Unary> = unaryOperator({
 export const tan: OperatorFunction<Unary> = unaryOperator({
   name: 'tan',
   operands: 'float',
-  value: tangentExpr,
+  value: (x, context) => (isInIntegers(x, context) ? tangentInIntegers(x) : tangentExpr(x)),
   gradient: (g, _x, y) => mul(g, add(square(y), 1)),
   onnx: 'Tan',
   samples: [{ args: [tensor(['n', 3], { low: -1.4, high: 1.4 })] }, samples[1]],
@@ -58,7 +66,8 @@ export const tan: OperatorFunction<Unary> = unaryOperator({
 export const sinc: OperatorFunction<Unary> = unaryOperator({
   name: 'sinc',
   operands: 'float',
-  value: (x) => {
+  value: (x, context) => {
+    if (isInIntegers(x, context)) return sincInIntegers(x);
     const wide = e.cast('f64', x);
     const divisor = e.mul(wide, Math.PI);
     const turned = e.div(sineOfHalfTurns(x), divisor);
@@ -78,6 +87,11 @@ export const sinc: OperatorFunction<Unary> = unaryOperator({
     { args: [tensor(['n'], { dtype: 'int32' })] },
   ],
 });
+
+/** True for f32 where the usual way, in f64, is a long one. */
+function isInIntegers(x: Expr, { target }: PointContext<Attributes>): boolean {
+  return x.type.scalar === 'f32' && target?.emulatesFloat64 === true;
+}
 
 /** The derivative of sin(pi x) / (pi x) up to 1/2, by its series, which can be differentiated again. */
 function slopeOfSinc<T extends Tensor>(x: T): T {

@@ -66,7 +66,7 @@ export function groupKernel(
   steady: PackedLifetime | null = null,
 ): GroupKernel {
   const builder = new KernelBuilder();
-  const scope = new KernelScope(program, builder, placement, new Set(group.members));
+  const scope = new KernelScope(program, builder, placement, new Set(group.members), target);
   const body = groupBody(program, group, scope, target, steady, isDivided);
   return { lowered: builder.finish(name, body), extents: builder.extents };
 }

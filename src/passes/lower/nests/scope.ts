@@ -3,6 +3,7 @@ import { InternalError } from '../../../base/errors.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import type { Expr } from '../../../loop/language/nodes.js';
+import type { Target } from '../../../loop/language/target.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
 import {
   immediateAccess,
@@ -30,6 +31,7 @@ export class KernelScope {
   readonly builder: KernelBuilder;
   readonly #placement: ValueLocations;
   readonly #members: ReadonlySet<NodeId>;
+  readonly #target: Target | undefined;
   readonly #given: ReadonlyMap<Value, Access>;
   readonly #known: Map<Value, Access> = new Map();
 
@@ -38,18 +40,27 @@ export class KernelScope {
     builder: KernelBuilder,
     placement: ValueLocations,
     members: ReadonlySet<NodeId>,
+    target?: Target,
     given: ReadonlyMap<Value, Access> = new Map(),
   ) {
     this.program = program;
     this.builder = builder;
     this.#placement = placement;
     this.#members = members;
+    this.#target = target;
     this.#given = given;
   }
 
   /** The same scope with additional provided values. */
   giving(given: ReadonlyMap<Value, Access>): KernelScope {
-    return new KernelScope(this.program, this.builder, this.#placement, this.#members, given);
+    return new KernelScope(
+      this.program,
+      this.builder,
+      this.#placement,
+      this.#members,
+      this.#target,
+      given,
+    );
   }
 
   shape(dims: readonly Dim[]): readonly Expr[] {
@@ -81,6 +92,7 @@ export class KernelScope {
         outputType,
         index,
         extent: (dim) => this.builder.extents.extent(dim),
+        ...(this.#target !== undefined && { target: this.#target }),
       });
   }
 

@@ -1,0 +1,92 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+
+/*
+ * Numbers of 32 digits in unsigned integers, for devices whose floats have 24 digits and whose compilers rewrite
+ * sums of floats. Integers are exact everywhere. All of them are i32 expressions, read as unsigned.
+ */
+
+/** An unsigned integer of 64 bits. */
+interface Wide {
+  readonly high: Expr;
+  readonly low: Expr;
+}
+
+/** The positive number `high`:`low` times 2^-(scale + 32). The highest bit is set. */
+export interface Magnitude extends Wide {
+  readonly scale: Expr;
+}
+
+/** The product of two unsigned integers. */
+export function wideProduct(a: Expr, b: Expr): Wide {
+  const [a0, a1] = [e.and(a, 0xffff), e.shrU(a, 16)];
+  const [b0, b1] = [e.and(b, 0xffff), e.shrU(b, 16)];
+  const first = e.add(e.mul(a1, b0), e.shrU(e.mul(a0, b0), 16));
+  const second = e.add(e.mul(a0, b1), e.and(first, 0xffff));
+  const high = e.add(e.add(e.mul(a1, b1), e.shrU(first, 16)), e.shrU(second, 16));
+  return { high, low: e.mul(a, b) };
+}
+
+/** The product of two fractions of 2^32, rounded. */
+export function fractionProduct(a: Expr, b: Expr): Expr {
+  const { high, low } = wideProduct(a, b);
+  return e.add(high, e.shrU(low, 31));
+}
+
+/** 1 if `a < b` as unsigned integers, else 0: what `a - b` borrows, and the carry of a sum `a` that has the term `b`. */
+export function borrowOf(a: Expr, b: Expr): Expr {
+  const least = e.i32(-(2 ** 31));
+  return e.select(e.lt(e.xor(a, least), e.xor(b, least)), e.i32(1), e.i32(0));
+}
+
+/** The upper half of `high`:`low` shifted to the left by 1 to 31 bits. */
+export function shiftedUp({ high, low }: Wide, count: Expr): Expr {
+  return e.or(e.shl(high, count), e.shrU(low, e.sub(32, count)));
+}
+
+/** The number of zeros above the highest bit of an integer from 1 to 2^30. */
+export function leadingZeros(x: Expr): Expr {
+  // With a zero below the highest bit, the conversion does not round up to the next power of two.
+  const float = e.cast('f32', e.and(x, e.not(e.shrU(x, 1))));
+  return e.sub(158, e.shrU(e.bitcast('i32', float), 23));
+}
+
+/** The magnitude of a number of whose bits at most the highest one is zero. */
+export function normalized({ high, low }: Wide, scale: Expr): Magnitude {
+  const isNormal = e.lt(high, 0);
+  return {
+    high: e.select(isNormal, high, e.or(e.shl(high, 1), e.shrU(low, 31))),
+    low: e.select(isNormal, low, e.shl(low, 1)),
+    scale: e.select(isNormal, scale, e.add(scale, 1)),
+  };
+}
+
+/** The upper half, rounded, but for the greatest one, which would become 0. */
+function rounded({ high, low }: Magnitude): Expr {
+  return e.select(e.eq(high, -1), high, e.add(high, e.shrU(low, 31)));
+}
+
+/** The quotient of two numbers, each rounded to 32 digits. */
+export function quotient(dividend: Magnitude, divisor: Magnitude): Magnitude {
+  const [a, b] = [rounded(dividend), rounded(divisor)];
+  // 2^62 / b by floats, a little less than it is, so that no difference is negative.
+  const float = e.cast('f32', e.shrU(b, 8));
+  const inverse = e.cast('i32', e.mul(e.div(2 ** 30, float), 2 ** 24 * (1 - 2 ** -20)));
+  const first = wideProduct(a, inverse).high;
+  const taken = wideProduct(first, b);
+  const low = e.shl(a, 30);
+  const left = e.sub(e.sub(e.shrU(a, 2), taken.high), borrowOf(low, taken.low));
+  const rest = e.or(e.shl(left, 18), e.shrU(e.sub(low, taken.low), 14));
+  const second = wideProduct(rest, inverse).high;
+  return normalized(
+    { high: e.add(e.shl(first, 1), e.shrU(second, 15)), low: e.shl(second, 17) },
+    e.sub(e.add(dividend.scale, 31), divisor.scale),
+  );
+}
+
+/** A number of the normal range as f32; `sign` has a bit at 31 only. */
+export function floatOf({ high, scale }: Magnitude, sign: Expr): Expr {
+  const significand = e.add(e.shrU(high, 8), e.and(e.shrU(high, 7), 1));
+  // The leading bit of the significand adds 1 to the exponent.
+  return e.bitcast('f32', e.or(e.add(e.shl(e.sub(157, scale), 23), significand), sign));
+}

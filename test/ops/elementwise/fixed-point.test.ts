@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr } from '../../../src/loop/language/nodes.js';
+import * as fixed from '../../../src/ops/elementwise/expressions/fixed-point.js';
+import { interpreted } from '../../support/gpu-kernels.js';
+import { generator } from '../../support/samples.js';
+
+/* Integers of 32 and 64 bits against BigInt. */
+
+const top = 2n ** 32n;
+
+/** Unsigned results of expressions of unsigned arguments, all of them i32. */
+function computed(args: readonly bigint[], make: (args: readonly Expr[]) => readonly Expr[]): readonly bigint[] {
+  const buffer = e.buffer('x', 'i32');
+  const results = make(args.map((_, k) => e.load(buffer, k)));
+  const locals = results.map((result, k) => e.variable(`r${k}`, result.type.scalar));
+  const body = e.block(
+    ...results.map((result, k) => e.declare(locals[k], result)),
+    ...locals.map((local, k) => e.store(buffer, k, local)),
+  );
+  const memory = new Int32Array(Math.max(args.length, results.length));
+  args.forEach((arg, k) => (memory[k] = Number(BigInt.asIntN(32, arg))));
+  const [found] = interpreted(e.kernel('fixed', [buffer], body), [memory]);
+  return results.map((_, k) => BigInt.asUintN(32, BigInt(found[k])));
+} // prettier-ignore
+
+const random = generator(4);
+const word = (): bigint =>
+  BigInt(Math.floor(random() * 2 ** 32)) >> BigInt(Math.floor(random() * 3) * 8);
+const edges = [0n, 1n, 0xffffn, 0x10000n, 2n ** 31n - 1n, 2n ** 31n, top - 1n];
+const pairs = [
+  ...edges.flatMap((a) => edges.map((b) => [a, b] as const)),
+  ...Array.from({ length: 300 }, () => [word(), word()] as const),
+];
+
+test('products have 64 bits, or are rounded to the upper 32', () => {
+  for (const [a, b] of pairs) {
+    const [high, low, rounded] = computed([a, b], ([x, y]) => {
+      const product = fixed.wideProduct(x, y);
+      return [product.high, product.low, fixed.fractionProduct(x, y)];
+    });
+    assert.equal(high * top + low, a * b, `${a} * ${b}`);
+    assert.equal(rounded, (a * b + top / 2n) / top, `${a} * ${b}`);
+  }
+});
+
+test('borrows are those of unsigned differences', () => {
+  for (const [a, b] of pairs) {
+    assert.deepEqual(computed([a, b], ([x, y]) => [fixed.borrowOf(x, y)]), [a < b ? 1n : 0n]);
+  }
+}); // prettier-ignore
+
+test('leading zeros are counted and shifted away', () => {
+  const numbers = Array.from({ length: 30 }, (_, k) => [1n << BigInt(k), (1n << BigInt(k + 1)) - 1n]).flat(); // prettier-ignore
+  for (const high of numbers) {
+    const low = word();
+    const [zeros, shifted] = computed([high, low], ([x, y]) => {
+      const count = fixed.leadingZeros(x);
+      return [count, fixed.shiftedUp({ high: x, low: y }, count)];
+    });
+    assert.equal(zeros, BigInt(32 - high.toString(2).length), String(high));
+    assert.equal(shifted, ((high * top + low) << zeros) / top, String(high));
+  }
+});
+
+test('quotients are off by less than two units of 32 digits', () => {
+  const normal = pairs.map((pair) => pair.map((x) => x | (2n ** 31n)) as [bigint, bigint]);
+  for (const [a, b] of normal) {
+    const [high, low, scale] = computed([a, b], ([x, y]) => {
+      const result = fixed.quotient(
+        { high: x, low: e.i32(0), scale: e.i32(40) },
+        { high: y, low: e.i32(0), scale: e.i32(35) },
+      );
+      return [result.high, result.low, result.scale];
+    });
+    assert.ok(high >= 2n ** 31n, `${a} / ${b}`);
+    // a 2^-40 / (b 2^-35) in units of 2^-(scale + 32)
+    const exact = (a << (scale + 32n - 5n)) / b;
+    const off = high * top + low - exact;
+    assert.ok(off < 2n * top && off > -2n * top, `${a} / ${b}: ${off}`);
+  }
+});
+
+test('floats are rounded once, and numbers that round up to a power of two are that', () => {
+  for (const high of [2n ** 31n, top - 1n, ...pairs.map(([a]) => a | (2n ** 31n))]) {
+    for (const sign of [0n, 2n ** 31n]) {
+      const [bits] = computed([high, sign], ([x, y]) => [
+        e.bitcast('i32', fixed.floatOf({ high: x, low: e.i32(0), scale: e.i32(37) }, y)),
+      ]);
+      const found = new Float32Array(new Uint32Array([Number(bits)]).buffer)[0];
+      // Ties may go away from zero.
+      const size = Math.fround((Number(high) + ((high & 255n) === 128n ? 1 : 0)) * 2 ** -37);
+      assert.equal(found, sign === 0n ? size : -size, String(high));
+    }
+  }
+});
