@@ -19,24 +19,3 @@ test('what is required of sizes speaks of the same sizes once dead ones have lef
     assert.deepEqual([turned.shape, first.shape, second.shape], [[2, 2], [n], [n + 1]]);
   }
 });
-
-test('two captures that name sizes of inner loops differently are the same code', () => {
-  const f = (x: kn.NDArray, mask: kn.NDArray, rounds: kn.NDArray, row: kn.NDArray): kn.NDArray => {
-    const chosen = kn.booleanMask(x, mask);
-    const each = (): [kn.NDArray, []] => {
-      const { values } = kn.unique(chosen, { axis: 0, returnIndex: true });
-      return [kn.foreach((_, state) => [[], row.add(state.mul(0))], chosen, values)[1], []];
-    };
-    return kn.foreach(each, rounds, [])[0];
-  };
-  const args = [
-    kn.array([[1, 2, 3], [4, 5, 6]]), // prettier-ignore
-    kn.array([true, false]),
-    kn.array([1, 2]),
-    kn.array([[1, 1, 1]]),
-  ] as const;
-  const captured = kn.hybridize(f, { verify: 'always' });
-  for (let call = 0; call < 3; call++) {
-    assert.deepEqual(captured(...args).tolist(), [[[1, 1, 1]], [[1, 1, 1]]]);
-  }
-});
