@@ -170,13 +170,28 @@ export function build(loop: Loop): BuiltLoop {
     states: states.length,
     sizes,
   };
-  const call = withInferredTypes({ ...node, attributes, regions }, values, into);
+  const call = withInferredTypes({ ...node, attributes, regions }, values, into, told(loop));
   const results = into.appendTyped(node.op, values, attributes, call.types, call);
   return {
     rows: results.slice(0, rows.length),
     states: results.slice(rows.length, outputs.length),
     rest: results.slice(outputs.length),
   };
+}
+
+/** The types of the results, in the order of a rebuilt loop, that the loop had before it was edited; else null. */
+function told({ node, body, rows, states }: Loop): readonly (TensorType | null)[] {
+  const { outputs } = node.regions.at(-1)!;
+  if (body.outputs.length !== outputs.length) return [];
+  const before = outputs.length - (node.attributes.states as number);
+  const typeOf = (value: Value, from: number, to: number): TensorType | null => {
+    const at = body.outputs.slice(from, to).findIndex((each) => each.value === value);
+    return at < 0 ? null : node.types[from + at];
+  };
+  return [
+    ...rows.map(({ value }) => typeOf(value, 0, before)),
+    ...states.map(({ next }) => typeOf(next.value, before, outputs.length)),
+  ];
 }
 
 export function carvedInput({ operand, name, stands }: LoopOperand, isData = false): CarvedInput {

@@ -1,6 +1,8 @@
 import { type Bounds, boundsOf, type Dim, substituteDim } from '../../base/dim/index.js';
+import { substituteCall } from '../../ir/bind.js';
 import type { CallNode, DecidedSize, Program, Value } from '../../ir/program.js';
 import { nameOfSize } from '../../ir/size-sources.js';
+import type { TensorType } from '../../ir/types.js';
 
 /*
  * Sizes that calls decide, where a program is rebuilt and more is known of its operands.
@@ -8,14 +10,18 @@ import { nameOfSize } from '../../ir/size-sources.js';
 
 /**
  * A call with the types that its operator infers, for programs that have its checks. A size that it decides keeps its
- * symbol if that has the bounds that inference states and nothing else decides it.
+ * symbol if that has the bounds that inference states and nothing else decides it. One that `into` knows otherwise, as
+ * when the same is computed twice, keeps its symbol where a type of `told` has it: types that are known of results, or
+ * null.
  */
 export function withInferredTypes(
   node: CallNode,
   operands: readonly Value[],
   into: Program,
+  told: readonly (TensorType | null)[],
 ): CallNode {
   const decides: DecidedSize[] = [];
+  const made = new Set<string>();
   const types = node.op.infer({
     inputs: operands.map(({ type }) => type),
     attributes: node.attributes,
@@ -26,12 +32,21 @@ export function withInferredTypes(
       const { min = 0, max = Infinity } = bounds;
       const isKept = name !== null && !into.knowsSize(name) && haveSameBounds(boundsOf(known), { min, max }); // prettier-ignore
       const size = isKept ? known : into.freshDim(hint, bounds);
+      if (!isKept) made.add(String(size));
       decides.push({ size, most });
       return size;
     },
     require: () => {},
   });
-  return { ...node, types, decides };
+  const found = new Map<string, Dim>();
+  types.forEach(({ shape }, i) => {
+    told[i]?.shape.forEach((size, axis) => {
+      const [name, known] = [shape[axis], size].map(nameOfSize);
+      if (name === null || !made.has(name) || known === null || !into.knowsSize(known)) return;
+      if (haveSameBounds(boundsOf(shape[axis]), boundsOf(size))) found.set(name, size);
+    });
+  });
+  return substituteCall({ ...node, types, decides }, found);
 }
 
 /** Bounds of a symbol of a decided size in other dimensions, of which its upper bound may be one. */

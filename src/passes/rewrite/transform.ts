@@ -304,7 +304,7 @@ function inferredAgain(
     ),
   );
   if (isUnchanged && !isMoved) return node;
-  const inferred = withInferredTypes(node, operands, into);
+  const inferred = withInferredTypes(node, operands, into, node.types);
   const found = new Map<string, Dim>();
   reconcile(node, inferred.types, found);
   if (found.size > 0) {

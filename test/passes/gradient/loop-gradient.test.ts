@@ -45,6 +45,20 @@ const cases: Readonly<Record<string, (x: kn.NDArray) => kn.NDArray>> = {
       kn.stack([x, x.mul(2)]),
       x.sum(),
     )[0],
+  'rows of an inner loop that keeps its state': (x) =>
+    kn.foreach(
+      () => [
+        kn.whileLoop(
+          (t: kn.NDArray) => t.less(t.add(1)),
+          (t: kn.NDArray) => [kn.tile(t.sin().reshape([1]), 2), [t]],
+          [x.sum()],
+          { maxIterations: 3 },
+        )[0],
+        [],
+      ],
+      kn.arange(2),
+      [],
+    )[0],
   'a capture whose size the data decides': (x) => {
     const some = positive(x);
     return kn.foreach(
