@@ -41,12 +41,19 @@ export function withInferredTypes(
   const found = new Map<string, Dim>();
   types.forEach(({ shape }, i) => {
     told[i]?.shape.forEach((size, axis) => {
-      const [name, known] = [shape[axis], size].map(nameOfSize);
-      if (name === null || !made.has(name) || known === null || !into.knowsSize(known)) return;
-      if (haveSameBounds(boundsOf(shape[axis]), boundsOf(size))) found.set(name, size);
+      const name = nameOfSize(shape[axis]);
+      if (name !== null && made.has(name) && isKnown(size, boundsOf(shape[axis]), into))
+        found.set(name, size);
     });
   });
   return substituteCall({ ...node, types, decides }, found);
+}
+
+/** True for a number within bounds, and for a symbol with these bounds that a program knows. */
+function isKnown(size: Dim, bounds: Bounds, into: Program): boolean {
+  if (typeof size === 'number') return bounds.min <= size && size <= bounds.max;
+  const name = nameOfSize(size);
+  return name !== null && into.knowsSize(name) && haveSameBounds(boundsOf(size), bounds);
 }
 
 /** Bounds of a symbol of a decided size in other dimensions, of which its upper bound may be one. */

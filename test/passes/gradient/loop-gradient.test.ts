@@ -107,3 +107,33 @@ const points = [
 for (const [name, computes] of Object.entries(cases)) {
   testGradients(name, (x) => computes(x), [points, [[]]], false);
 }
+
+test('gradients of a captured loop whose rows have a size that a branch decides', () => {
+  // The branch is computed again where the size is known already: from the gradient of the rows.
+  const [x, one] = [kn.array([1, 2, 3]), kn.array([0.5])];
+  const computes = (x: kn.NDArray, first: kn.NDArray): kn.NDArray =>
+    kn.whileLoop(
+      () => kn.array(true),
+      () => [
+        kn
+          .cond(
+            first,
+            () => one,
+            () => x,
+          )
+          .square(),
+        [],
+      ],
+      [],
+      { maxIterations: 2 },
+    )[0];
+  for (const [first, expected] of [
+    [false, [4, 8, 12]],
+    [true, [0, 0, 0]],
+  ] as const) {
+    // prettier-ignore
+    const captured = kn.hybridize(computes);
+    const found = kn.grad((x: kn.NDArray) => captured(x, kn.array(first)).sum())(x);
+    assert.deepEqual(found.tolist(), expected);
+  }
+});
