@@ -24,12 +24,14 @@ export function chunkOf(
 ): Chunk | null {
   if (padded) return null;
   const program = new Program();
+  const sizes = sizesPassedBy(call);
+  // Before operands speak of them, in forms that do not tell them.
+  const symbols = undeterminedSymbols(operands, symbolsOfShape(sizes));
+  for (const size of symbols) program.takeSize(size);
   const values = operands.map((type, k) => program.variable(`x${k}`, type));
   const limit = program.freshDim('chunk', { min: 1 });
+  program.takeSize(limit);
   const [condition, body] = call.regions;
-  const sizes = sizesPassedBy(call);
-  const symbols = undeterminedSymbols(operands, symbolsOfShape(sizes));
-  for (const size of [...symbols, limit]) program.takeSize(size);
   const results = whileLoop<Value>(condition, body, {
     states: values.slice(0, states),
     captures: values.slice(states),
