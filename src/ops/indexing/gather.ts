@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { isStatic, minDim, sameDim, sameShape, elementCount } from '../../base/dim/index.js';
+import { isStatic, minDim, sameDim, elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { atLeast, equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -22,7 +22,7 @@ import type { Expr } from '../../loop/language/nodes.js';
 import type { Scattering } from '../declare/scattering.js';
 import { scatterLowering } from '../scatter.js';
 import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
-import { flatten, reshape } from '../movement/reshape.js';
+import { flatten, reshape, reshaped } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { oneHot } from './one-hot.js';
@@ -110,11 +110,6 @@ function placed<T extends Tensor>(x: T, indices: T, g: T, axis: number): T {
   return where(moveaxis(oneHot(rows, extent, { dtype: 'bool' }), -1, axis), g, 0);
 }
 
-/** `x` in a shape of which it is known that all sizes are equal. */
-function ofShape<T extends Tensor>(x: T, shape: Shape): T {
-  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
-}
-
 /** `f(x, indices, updates, axis = -1)`; `updates` has the shape of `indices`. */
 export type Scatter = <T extends Tensor = DefaultTensor>(
   x: Input<T>,
@@ -160,7 +155,7 @@ function scatterLike(
     gradient: ({ inputs: [_x, indices, updates], grads: [g], needs, attributes: { axis } }) => [
       needs[0] ? gradientOfX(g!, indices, updates, axis) : null,
       null,
-      needs[2] ? ofShape(gradientOfUpdates(g!, indices, axis), updates.type.shape) : null,
+      needs[2] ? reshaped(gradientOfUpdates(g!, indices, axis), updates.type.shape) : null,
     ],
     lowering: {
       ...scatterLowering<{ readonly axis: number }>((context) => scatteringOf(context, combine)),

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { describe } from '../../base/attributes/attribute.js';
-import { addDim, type Dim, floorDivDim, mulDim, sameDim, sameShape } from '../../base/dim/index.js';
+import { addDim, type Dim, floorDivDim, mulDim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import { divisible, equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -23,7 +23,7 @@ import { broadcastTo } from '../reduction/sum.js';
 import { type Join, joiningLists } from './list-join.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
-import { expandDims, reshape } from './reshape.js';
+import { expandDims, reshape, reshaped } from './reshape.js';
 import { slice, sliceAdjoint } from './slice.js';
 
 /** Concatenation and splitting of arrays. */
@@ -326,11 +326,6 @@ function partSize(shape: Shape, axis: number, sections: number, require: Require
     advice: 'give the positions of the cuts as a list',
   }));
   return floorDivDim(shape[axis], sections);
-}
-
-/** Reshape in a gradient, where sizes may be equal only by a requirement of the call. */
-function reshaped<T extends Tensor>(x: T, shape: Shape): T {
-  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
 }
 
 /** The slice entries that select an index or a range of one axis and all of the axes before it. */

@@ -1,4 +1,4 @@
-export * from './reshape.js';
+export { expandDims, flatten, reshape, squeeze } from './reshape.js';
 export { moveaxis, swapaxes, transpose } from './transpose.js';
 export * from './slice.js';
 export {

@@ -195,6 +195,11 @@ export const squeeze: OperatorFunction<
   ],
 });
 
+/** `x` in a shape of equal sizes, where they may be equal only by a requirement of a call. */
+export function reshaped<T extends Tensor>(x: T, shape: Shape): T {
+  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
+}
+
 /** All elements of `x` in row-major order, as rank 1. */
 export const flatten: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T> =
   operator({

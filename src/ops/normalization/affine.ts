@@ -1,11 +1,10 @@
 import type { Attribute } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
-import { sameShape } from '../../base/dim/index.js';
 import { equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import type { Input } from '../declare/declare.js';
 import { add, mul } from '../elementwise/arithmetic.js';
-import { reshape } from '../movement/reshape.js';
+import { reshaped } from '../movement/reshape.js';
 import { sumTo } from '../reduction/sum.js';
 
 /*
@@ -83,7 +82,7 @@ export function applyAffine<T extends Tensor>(
   { scaled, shifted }: Affine,
   along: Shape,
 ): T {
-  const [first, second] = parameters.map((parameter) => shaped(parameter, along));
+  const [first, second] = parameters.map((parameter) => reshaped(parameter, along));
   const result = scaled ? mul(normal, first) : normal;
   return shifted ? add(result, scaled ? second : first) : result;
 }
@@ -103,16 +102,12 @@ export function affineGradients<T extends Tensor>(
   along: Shape,
   normal: Normal<T>,
 ): readonly (T | null)[] {
-  const upstream = scaled ? mul(g, shaped(parameters[0], along)) : g;
+  const upstream = scaled ? mul(g, reshaped(parameters[0], along)) : g;
   const toParameter = (gradient: T, at: number): T =>
-    shaped(sumTo(gradient, along), parameters[at].type.shape);
+    reshaped(sumTo(gradient, along), parameters[at].type.shape);
   return [
     needs[0] ? normal.through(upstream) : null,
     ...(scaled ? [needs[1] ? toParameter(mul(g, normal.of()), 0) : null] : []),
     ...(shifted ? [needs.at(-1)! ? toParameter(g, scaled ? 1 : 0) : null] : []),
   ];
-}
-
-function shaped<T extends Tensor>(x: T, shape: Shape): T {
-  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
 }

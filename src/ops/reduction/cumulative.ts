@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { sameShape, elementCount } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -19,7 +19,7 @@ import { mul } from '../elementwise/arithmetic.js';
 import { normalizeAxis } from '../declare/infer.js';
 import { computeScalar } from '../declare/lowering.js';
 import { wideDType } from '../loops.js';
-import { flatten, reshape } from '../movement/reshape.js';
+import { flatten, reshape, reshaped } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import type { Scan } from '../declare/scan.js';
 import { scanLowering } from './scan.js';
@@ -218,10 +218,7 @@ export const recurrence: OperatorFunction<
     const behind = recurrence(shift(a, back, axis), g!, axis, { reverse: !reverse });
     // Multiplied before the shift: an element without predecessor must not meet an infinity as a zero.
     const factors = shift(mul(shift(behind, back, axis), y), -back, axis);
-    return [
-      sameShape(a.type.shape, y.type.shape) ? factors : reshape(factors, a.type.shape),
-      behind,
-    ];
+    return [reshaped(factors, a.type.shape), behind];
   },
   lowering: scanLowering<RecurrenceAttributes>((context) => {
     const [a, b] = context.inputs;
