@@ -11,15 +11,15 @@ import type { Generated } from './generate.js';
 import { allSteps } from './program.js';
 
 /** How many files share the programs, so that they run side by side. */
-const parts = 3;
+const parts = 2;
 
 /**
- * The seeds of a part: 240 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
+ * The seeds of a part: 150 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
  */
 function seedsOf(part: number): readonly number[] {
   const { seed, programs, isLong } = settings;
   const first = seed ?? (isLong ? Date.now() % 2 ** 31 : 1);
-  const count = programs ?? (isLong ? 10_000 : 240);
+  const count = programs ?? (isLong ? 10_000 : 150);
   const all = dealt(Array.from({ length: count }, (_, i) => first + i));
   const at = (k: number): number => Math.floor((all.length * k) / parts);
   return all.slice(at(part), at(part + 1));
