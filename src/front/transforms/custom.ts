@@ -54,29 +54,34 @@ export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[
     });
     if (mode.capture !== null) return captured(spec, inputs);
     if (mode.session === null) return spec.forward(...inputs);
-    return recorded(spec, inputs);
+    return linkedBy(
+      ({ inputs, outputs, grads }) => checkedGradients(spec, inputs, outputs, grads),
+      () => spec.forward(...inputs),
+      inputs,
+    );
   };
 }
 
-/** In eager code the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
-function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
-  const result = withMode({ session: null }, op, () => spec.forward(...inputs));
+/**
+ * A result that eager code computes unrecorded, linked to the inputs by a call with a rule of its own, which is
+ * told where no gradient flows: zeros would make NaN of infinite slopes.
+ */
+export function linkedBy<R>(rule: ArrayRule, forward: () => R, inputs: readonly NDArray[]): R {
+  const result = withMode({ session: null }, op, forward);
   const { leaves, structure } = flattenTree(result, isArray, op);
   const outputs = leaves.map((leaf) => {
     const { type, held } = leaf.computed();
     return new NDArray(type, held);
   });
-  const declaration = declarationWith(({ inputs, outputs, grads }) =>
-    checkedGradients(spec, inputs, outputs, grads),
-  );
-  link({ declaration, attributes: {}, regions: [] }, inputs, outputs);
+  link({ declaration: declarationWith(rule), attributes: {}, regions: [] }, inputs, outputs);
   return unflattenTree(structure, outputs) as R;
 }
 
-type Rule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
+/** A gradient of arrays, null where there is none. */
+export type ArrayRule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
 
 /** An operator that only occurs in recordings: its gradient is the user's function. */
-function declarationWith(rule: Rule): Declaration {
+function declarationWith(rule: ArrayRule): Declaration {
   return {
     name: op,
     family: 'structure',
