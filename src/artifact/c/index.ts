@@ -89,9 +89,10 @@ const op = 'toC';
 const anyPlace = valueRule('a place', (value): value is 'source' | 'file' => value !== undefined);
 
 function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
-  const place = { op, ...(source !== undefined && { source }) };
+  const place = source === undefined ? {} : { source };
   if (size === null)
     return new UnsupportedError(`nothing bounds the number of iterations of ${by}`, {
+      op,
       ...place,
       expected:
         'a limit, since C has one arena for the rows of all iterations, those for gradients too',
@@ -99,6 +100,7 @@ function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
       advice: 'give the loop maxIterations, or export a module or ONNX',
     });
   return new UnsupportedError(`nothing bounds a size that the data of ${by} decides`, {
+    op,
     ...place,
     expected: 'sizes of which a run knows the most from its inputs, since C has one arena for all',
     actual: size,

@@ -12,7 +12,7 @@ import { shapeToString } from '../declare/infer.js';
 import type { Meeting } from '../declare/meeting.js';
 
 /** The operands of a convolution in words, for errors. */
-export function convolved(x: Shape, w: Shape, groups: number): MessageTemplate {
+export function operandWords(x: Shape, w: Shape, groups: number): MessageTemplate {
   return words`input ${x}, weights ${w}, groups ${groups}`;
 }
 
@@ -53,15 +53,15 @@ export function requireMeeting(shapes: readonly Shape[], meeting: Meeting, requi
 }
 
 /** The channels of a convolution's input, which its weights decide. */
-export function channels(x: Shape, w: Shape, groups: number): Meeting {
+export function channels(op: string, x: Shape, w: Shape, groups: number): Meeting {
   const size = mulDim(w[1], groups);
   const expected = words`${size} input channels (${w[1]} a group, ${groups} groups)`;
-  return inputChannels('conv', size, expected, convolved(x, w, groups));
+  return inputChannels(op, size, expected, operandWords(x, w, groups));
 }
 
 /** The channels of the input of a transposed convolution. */
-export function channelsOfTransposed(x: Shape, w: Shape, groups: number): Meeting {
-  return inputChannels('convTranspose', w[0], words`${w[0]} input channels`, convolved(x, w, groups)); // prettier-ignore
+export function channelsOfTransposed(op: string, x: Shape, w: Shape, groups: number): Meeting {
+  return inputChannels(op, w[0], words`${w[0]} input channels`, operandWords(x, w, groups)); // prettier-ignore
 }
 
 function inputChannels(
@@ -80,13 +80,13 @@ function inputChannels(
 }
 
 /** The batches of a convolution's input and of the gradient of its result. */
-export function batches(x: Shape, g: Shape): Meeting {
+export function batches(op: string, x: Shape, g: Shape): Meeting {
   return {
     places: [0, 1].map((operand) => ({ operand, axis: 0 })),
     broadcasts: false,
     refusal: () => ({
       error: 'shape',
-      op: 'convWeightGradient',
+      op,
       problem: words`the batches do not fit each other`,
       expected: words`two arrays with one batch size`,
       actual: words`input ${x}, gradient ${g}`,

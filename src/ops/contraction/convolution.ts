@@ -26,7 +26,7 @@ import {
   channels,
   channelsOfTransposed,
   checkRanks,
-  convolved,
+  operandWords,
   requireGroups,
   requireMeeting,
 } from './convolution-sizes.js';
@@ -111,8 +111,8 @@ export const conv: OperatorFunction<Conv> = operator({
   },
   infer: ({ inputs: [x, w], attributes: { strides, padding, dilation, groups }, require }) => {
     checkRanks('conv', x.shape, w.shape);
-    requireMeeting([x.shape, w.shape], channels(x.shape, w.shape, groups), require);
-    requireGroups('conv', w.shape[0], groups, convolved(x.shape, w.shape, groups), require);
+    requireMeeting([x.shape, w.shape], channels('conv', x.shape, w.shape, groups), require);
+    requireGroups('conv', w.shape[0], groups, operandWords(x.shape, w.shape, groups), require);
     const spatial = x.shape
       .slice(2)
       .map((size, axis) =>
@@ -128,7 +128,8 @@ export const conv: OperatorFunction<Conv> = operator({
       );
     return [{ dtype: x.dtype, shape: [x.shape[0], w.shape[0], ...spatial] }];
   },
-  meetings: ([x, w], { groups }) => (x.length < 2 || w.length < 2 ? [] : [channels(x, w, groups)]),
+  meetings: ([x, w], { groups }) =>
+    x.length < 2 || w.length < 2 ? [] : [channels('conv', x, w, groups)],
   gradient: ({ inputs: [x, w], grads: [g], needs, attributes: options }) => [
     needs[0] ? convTranspose(g!, w, { ...options, size: x.type.shape.slice(2) }) : null,
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
@@ -187,13 +188,13 @@ export const convTranspose: OperatorFunction<ConvTranspose> = operator({
   infer: ({ inputs: [x, w], attributes: { groups, size }, require }) => {
     const op = 'convTranspose';
     checkRanks(op, x.shape, w.shape, size.length);
-    requireMeeting([x.shape, w.shape], channelsOfTransposed(x.shape, w.shape, groups), require);
-    requireGroups(op, x.shape[1], groups, convolved(x.shape, w.shape, groups), require);
+    requireMeeting([x.shape, w.shape], channelsOfTransposed(op, x.shape, w.shape, groups), require);
+    requireGroups(op, x.shape[1], groups, operandWords(x.shape, w.shape, groups), require);
     checkShape(op, size, require);
     return [{ dtype: x.dtype, shape: [x.shape[0], mulDim(w.shape[1], groups), ...size] }];
   },
   meetings: ([x, w], { groups }) =>
-    x.length < 2 || w.length < 1 ? [] : [channelsOfTransposed(x, w, groups)],
+    x.length < 2 || w.length < 1 ? [] : [channelsOfTransposed('convTranspose', x, w, groups)],
   gradient: ({ inputs: [x, w], grads: [g], needs, attributes: { before, size, ...options } }) => {
     const [count, kernel] = [x, w].map(({ type }) => type.shape.slice(2));
     const { strides, dilation } = options;
@@ -277,13 +278,13 @@ export const convWeightGradient: OperatorFunction<
   infer: ({ inputs: [x, g], attributes: { groups, kernel }, require }) => {
     const op = 'convWeightGradient';
     checkRanks(op, x.shape, g.shape, kernel.length);
-    requireMeeting([x.shape, g.shape], batches(x.shape, g.shape), require);
+    requireMeeting([x.shape, g.shape], batches(op, x.shape, g.shape), require);
     for (const { shape } of [x, g])
       requireGroups(op, shape[1], groups, words`${shape[1]}, groups ${groups}`, require);
     checkShape(op, kernel, require);
     return [{ dtype: x.dtype, shape: [g.shape[1], floorDivDim(x.shape[1], groups), ...kernel] }];
   },
-  meetings: ([x, g]) => (x.length < 1 || g.length < 1 ? [] : [batches(x, g)]),
+  meetings: ([x, g]) => (x.length < 1 || g.length < 1 ? [] : [batches('convWeightGradient', x, g)]),
   gradient: ({ inputs: [x, y], grads: [g], needs, attributes: { before, kernel, ...options } }) => {
     const [size, count] = [x, y].map(({ type }) => type.shape.slice(2));
     const { strides, dilation } = options;
