@@ -175,7 +175,7 @@ test('names that are none in C, and places for weights that are none, are refuse
 });
 
 test('sizes that nothing bounds are refused with the operator and the line that decide them', () => {
-  const operators = ['repeatEach', 'whileLoop', 'whileLoop'];
+  const operators = ['size that the data of repeatEach', 'iterations of whileLoop', 'iterations of whileLoop']; // prettier-ignore
   Object.values(unbounded).forEach((make, k) => {
     assert.throws(
       () => toC(make().graph, { name: 'model' }),
@@ -185,5 +185,23 @@ test('sizes that nothing bounds are refused with the operator and the line that 
         error.message.includes(operators[k]) &&
         /corpus/.test(String(error.source)),
     );
+  });
+});
+
+test('the gradient of a loop without a limit is refused with the loop, whatever a mask decides in it', () => {
+  const loss = (x: kn.NDArray): kn.NDArray =>
+    kn
+      .whileLoop(
+        (v) => v.sum().less(10),
+        (v) => [[], [v.add(v.booleanMask(v.greater(0)).tanh().sum())]],
+        [x],
+      )[1][0]
+      .sum();
+  const graph = kn.hybridize((x: kn.NDArray) => kn.grad(loss)(x)).graphFor(kn.ones([3]));
+  assert.throws(() => toC(graph, { name: 'model' }), {
+    name: 'UnsupportedError',
+    message: /nothing bounds the number of iterations of whileLoop/,
+    advice: /maxIterations/,
+    source: /c\.test/,
   });
 });

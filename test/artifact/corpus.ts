@@ -38,6 +38,18 @@ export const corpus: Readonly<Record<string, () => Case>> = {
     const masks = bits.map((each) => each.split(' ').map((m) => kn.array([...m].map((bit) => bit === '1')))); // prettier-ignore
     return captured(meet, masks.map(([m, n]): [kn.NDArray, kn.NDArray, kn.NDArray] => [x, m, n])); // prettier-ignore
   },
+  'channels of a convolution that two masks decide, and its gradients': () => {
+    const [x, w] = [normal([4, 5]), normal([4, 3])];
+    const loss = (x: kn.NDArray, w: kn.NDArray, m: kn.NDArray, n: kn.NDArray): kn.NDArray => {
+      const [p, q] = [kn.booleanMask(x, m), kn.booleanMask(w, n)].map((rows) => kn.expandDims(rows, 0)); // prettier-ignore
+      return kn.conv1d(p, q, { padding: 1 }).square().sum();
+    };
+    const step = (m: kn.NDArray, n: kn.NDArray): unknown =>
+      kn.valueAndGrad((x: kn.NDArray, w: kn.NDArray) => loss(x, w, m, n), [0, 1])(x, w);
+    const bits = ['1011 0111', '0001 1000', '0000 0000', '1111 1111'];
+    const masks = bits.map((each) => each.split(' ').map((m) => kn.array([...m].map((bit) => bit === '1')))); // prettier-ignore
+    return captured(step, masks.map(([m, n]): [kn.NDArray, kn.NDArray] => [m, n])); // prettier-ignore
+  },
   'gradients of a branch whose result is twice a size that it decides': () => {
     const loss = (x: kn.NDArray, first: kn.NDArray): kn.NDArray => {
       const some = (): kn.NDArray => kn.booleanMask(x, x.greater(0));

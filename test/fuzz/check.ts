@@ -87,19 +87,47 @@ export function checkProgram(
   const found = differenceIn(oracle, program, planted);
   if (found === null) return null;
   const kind = kindOf(found);
-  const small = shrink(program, (candidate) => {
-    const again = differenceIn(oracle, candidate, planted);
-    return again !== null && kindOf(again) === kind;
-  });
+  const again = (candidate: FuzzProgram): string | null => {
+    const other = differenceIn(oracle, candidate, planted);
+    return other !== null && kindOf(other) === kind ? other : null;
+  };
+  const { shown, told, note } = smallest(program, found, again);
   return [
-    `${oracle} differs for seed ${program.seed}: ${differenceIn(oracle, small, planted) ?? found}`,
-    printProgram(small),
+    `${oracle} differs for seed ${program.seed}: ${told}`,
+    printProgram(shown),
     `The whole program had ${program.steps.length} calls; KAON_SEED=${program.seed} KAON_PROGRAMS=1 runs it again.`,
+    ...note,
   ].join('\n');
+}
+
+interface Finding {
+  readonly shown: FuzzProgram;
+  readonly told: string;
+  readonly note: readonly string[];
+}
+
+/** The smallest program that differs in the same way, or the whole one where shrinking fails or leads elsewhere. */
+function smallest(
+  program: FuzzProgram,
+  found: string,
+  again: (candidate: FuzzProgram) => string | null,
+): Finding {
+  const whole = (reason: string): Finding => ({ shown: program, told: found, note: [`It was not made smaller: ${reason}.`] }); // prettier-ignore
+  // What something from before takes part in cannot be found among the program's own calls.
+  if (again(program) === null) return whole('a second run does not differ in this way');
+  try {
+    const shown = shrink(program, (candidate) => again(candidate) !== null);
+    const told = again(shown);
+    return told === null ? whole('its last run did not differ') : { shown, told, note: [] };
+  } catch (error) {
+    return whole(`shrinking failed with ${String(error)}`);
+  }
 }
 
 /** A difference without its numbers: what shrinking must keep, so that it does not wander to another fault. */
 function kindOf(found: string): string {
   if (found.startsWith('crash')) return found.split('\n', 1)[0].replaceAll(/-?\d+/g, '');
-  return /gives .*|has the shape|written state|left open/.exec(found)?.[0] ?? 'another value';
+  const refusal = /gives .*|has the shape|written state|left open/.exec(found)?.[0];
+  const isFinite = !/ (is|not) (NaN|-?Infinity)\b/.test(found);
+  return refusal ?? (isFinite ? 'another number' : 'not finite');
 }

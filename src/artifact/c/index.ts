@@ -89,12 +89,22 @@ const op = 'toC';
 const anyPlace = valueRule('a place', (value): value is 'source' | 'file' => value !== undefined);
 
 function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
+  const place = source === undefined ? {} : { source };
+  if (size === null)
+    return new UnsupportedError(`nothing bounds the number of iterations of ${by}`, {
+      op,
+      ...place,
+      expected:
+        'a limit, since C has one arena for the rows of all iterations, those for gradients too',
+      actual: 'a loop that may go on for ever',
+      advice: 'give the loop maxIterations, or export a module or ONNX',
+    });
   return new UnsupportedError(`nothing bounds a size that the data of ${by} decides`, {
     op,
+    ...place,
     expected: 'sizes of which a run knows the most from its inputs, since C has one arena for all',
     actual: size,
-    advice: 'bound it (maxIterations, a mask instead of counts), or export a module or ONNX',
-    ...(source !== undefined && { source }),
+    advice: 'bound it (a mask instead of counts), or export a module or ONNX',
   });
 }
 

@@ -3,11 +3,12 @@ import { symbolicUpperBound } from '../../passes/groups/room.js';
 
 /** A size that nothing bounds, and where it comes from. */
 export class Unbounded {
-  readonly size: string;
+  /** Null for the number of iterations of a loop, which is `op`. */
+  readonly size: string | null;
   readonly op: string;
   readonly source: string | undefined;
 
-  constructor(size: string, op: string, source?: string) {
+  constructor(size: string | null, op: string, source?: string) {
     this.size = size;
     this.op = op;
     this.source = source;

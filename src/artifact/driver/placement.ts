@@ -382,8 +382,9 @@ export class Placement {
     this.memory.goOnAt(end, most);
   }
 
-  #bound(name: string, { most, call }: host.NameBound): UpperBound {
+  #bound(name: string, { most, call, isIterations = false }: host.NameBound): UpperBound {
     if (most !== null) return this.names.most(most);
+    if (isIterations) return new Unbounded(null, call.op.name, call.source);
     const sizes = call.types.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)]));
     const size = [name, ...sizes].find((each) => this.#decides(each) !== undefined);
     const { op, source } = (size === undefined ? undefined : this.#decides(size)) ?? { op: call.op.name, source: call.source }; // prettier-ignore

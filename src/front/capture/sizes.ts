@@ -31,8 +31,8 @@ export class CapturedSizes<A extends object> implements Enclosed<CapturedSizes<A
   declared: ReadonlySet<string>;
   /** Data-dependent sizes by name, with an array whose shape reveals each. */
   readonly decided: Map<string, A> = new Map();
-  /** Symbolic sizes of the inputs of replays by name, with a placeholder whose shape reveals each. */
-  readonly given: Map<string, A> = new Map();
+  /** Names of the symbolic sizes that the inputs of replays reveal. */
+  readonly given: Set<string> = new Set();
   /** Numbering of data-dependent sizes: equal computations decide one size. */
   readonly numbering: SharedSizes;
   /** Sizes received by the code, by key; shared with the enclosing capture. */
@@ -110,17 +110,11 @@ export class CapturedSizes<A extends object> implements Enclosed<CapturedSizes<A
     return symbol(`${hint.replace(/_\d+$/, '')}_${nextFresh++}`, bounds);
   }
 
-  /** A placeholder that reveals an input size, of this capture or an enclosing one. */
-  givenFor(name: string): A | undefined {
-    return innermost<CapturedSizes<A>, A>(this, ({ given }) => given.get(name));
-  }
-
-  /** An array that reveals a size of the data or of the inputs, of this capture or an enclosing one. */
-  carrierOf(name: string): A | undefined {
-    return innermost<CapturedSizes<A>, A>(
-      this,
-      ({ decided, given }) => decided.get(name) ?? given.get(name),
-    );
+  /** True for the name of a size of the data or of the inputs, of this capture or an enclosing one. */
+  tells(name: string): boolean {
+    const isTold = ({ decided, given }: CapturedSizes<A>): true | undefined =>
+      decided.has(name) || given.has(name) || undefined;
+    return innermost<CapturedSizes<A>, true>(this, isTold) === true;
   }
 }
 

@@ -90,9 +90,9 @@ function conditional(
       return leaves;
     }),
   ];
-  const { programs, carried, captures } = closeRegions(op, regions);
+  const { programs, carried, captures, sizes } = closeRegions(op, regions);
   const operands = [...carried.map(({ before }) => before), ...captures];
-  const results = cond(predicate, programs[0], programs[1], operands);
+  const results = cond(predicate, programs[0], programs[1], operands, sizes);
   // Narrowed to null by the assignment above: the compiler does not see that the regions assign it.
   const given = first as Nested | null;
   const [leaves, after] = parted(results, [given?.leaves.length ?? nothing.length]);

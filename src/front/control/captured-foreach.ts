@@ -19,13 +19,14 @@ export function capturedForeach({
     shape: shape.slice(1),
   }));
   const { region, outputs } = traceBody(op, slices, init.leaves, step);
-  const { programs, carried, captures } = closeRegions(op, [region]);
+  const { programs, carried, captures, sizes } = closeRegions(op, [region]);
   const results = foreach(programs[0], {
     data: data.leaves,
     states: [...init.leaves, ...carried.map(({ before }) => before)],
     captures,
     save,
     reverse,
+    sizes,
   });
   const [stacked, states, after] = parted(results, [outputs.leaves.length, init.leaves.length]);
   const [length] = data.leaves[0].type.shape;

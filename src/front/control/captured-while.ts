@@ -21,13 +21,14 @@ export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
   );
   if (writesState(condition) || mayCheck(condition.parts.program)) return rotated(loop);
   const { region, outputs } = traceBody(op, [], vars.leaves, step);
-  const { programs, carried, captures } = closeRegions(op, [region, condition], 1);
+  const { programs, carried, captures, sizes } = closeRegions(op, [region, condition], 1);
   const results = whileLoop(programs[1], programs[0], {
     states: [...vars.leaves, ...carried.map(({ before }) => before)],
     captures,
     limit,
     padded,
     save,
+    sizes,
   });
   const [stacked, states, after, [iterations]] = parted(results, [
     outputs.leaves.length,

@@ -53,7 +53,7 @@ export function absentValues(types: readonly TensorType[]): readonly NDArray[] {
 
 /** True for a size that the code that is captured now can tell. */
 export function isKnownSize(dim: Dim): boolean {
-  return [...symbolsOf(dim)].every((name) => mode.capture?.sizes.carrierOf(name) !== undefined);
+  return [...symbolsOf(dim)].every((name) => mode.capture?.sizes.tells(name) === true);
 }
 
 /** Splits a list into parts of given lengths, and the rest. */

@@ -1,7 +1,7 @@
 import { isStatic } from '../../base/dim/index.js';
 import { refusalError } from '../../ir/requirement.js';
 import { undecidedSizes } from '../../ops/control/body.js';
-import { customGradient } from '../transforms/custom.js';
+import { linkedBy } from '../transforms/custom.js';
 import { zeros } from '../arrays/creation.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -48,10 +48,11 @@ export function unrun(
     read.kind === 'array' && typeof read.of !== 'number' ? [read.of] : [],
   );
   const used = [...data, ...captured];
-  const linked = customGradient({
-    forward: () => [...states, ...stacked],
-    backward: (grads) => [...grads.slice(0, states.length), ...used.map(() => null)],
-  })(...states, ...used);
+  const linked = linkedBy(
+    ({ grads }) => [...grads.slice(0, states.length), ...used.map(() => null)],
+    () => [...states, ...stacked],
+    [...states, ...used],
+  );
   return {
     outputs: outputs!,
     stacked: linked.slice(states.length),

@@ -83,7 +83,7 @@ export class Capture {
     const array = new NDArray(type, null);
     this.placeholders.add(array);
     if (!type.shape.every(isStatic)) {
-      for (const name of determinedSymbols([type])) this.sizes.given.set(name, array);
+      for (const name of determinedSymbols([type])) this.sizes.given.add(name);
     }
     return array;
   }

@@ -159,7 +159,7 @@ const none: readonly NDArray[] = [];
 /**
  * The arrays that tell the sizes which a call speaks of and the data of other calls decides. A gradient
  * of a sum has the shape of what was summed up and reads nothing of it; it still needs it to be there.
- * To a body, what the code around it is called with is such data, too.
+ * Bodies are passed the sizes of their surroundings.
  */
 function carriersOf(
   { declaration, attributes }: Operation,
@@ -167,15 +167,18 @@ function carriersOf(
   results: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
-  if (capture.parent === null && capture.sizes.decided.size === 0) {
-    // Most code decides no sizes, and reads arrays of its own or computed ones.
+  const isAround = (other: Capture): boolean => {
+    for (let at = capture.parent; at !== null; at = at.parent) if (at === other) return true;
+    return false;
+  };
+  if (capture.sizes.decided.size === 0) {
+    // Most code decides no sizes, and reads arrays of its own, of the code around it, or computed ones.
     const isOwn = ({ origin }: NDArray): boolean =>
-      origin === null || origin.capture === null || origin.capture === capture;
+      !origin?.capture || origin.capture === capture || isAround(origin.capture);
     if (operands.every(isOwn)) return none;
   }
-  const captures = decidingCaptures(capture, operands);
-  const isInside = capture.parent !== null;
-  if (captures.size === 0 && !isInside) return none;
+  const captures = [...decidingCaptures(capture, operands)].filter((each) => !isAround(each));
+  if (captures.length === 0) return none;
   const spoken = symbolsOfTypes(results.map(({ type }) => type));
   symbolsOfAttributes(declaration.attributes, attributes, spoken);
   const told = determinedSymbols(operands.map(({ type }) => type));
@@ -186,9 +189,6 @@ function carriersOf(
       const carrier = sizes.decided.get(name);
       if (carrier !== undefined && !results.includes(carrier)) carriers.add(carrier);
     }
-    if (!isInside || capture.sizes.given.has(name)) continue;
-    const carrier = capture.parent.sizes.givenFor(name);
-    if (carrier !== undefined) carriers.add(carrier);
   }
   return [...carriers];
 }

@@ -1,3 +1,4 @@
+import type { DimExpr } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { hostConstant } from '../../ir/host.js';
@@ -53,6 +54,8 @@ export interface GraphParts {
 }
 
 export interface GraphRequest {
+  /** See `LayoutRequest`. */
+  readonly sizes?: readonly DimExpr[];
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
   readonly outputs: readonly Named[];
   readonly writes: readonly { readonly target: ExternalRef; readonly array: NDArray }[];
@@ -91,6 +94,7 @@ export function writesOf(
 
 /** Lays out captured code as a graph with explicit reads and writes. */
 export function layOutGraph({
+  sizes = [],
   inputs,
   outputs,
   writes,
@@ -113,6 +117,7 @@ export function layOutGraph({
         ? []
         : [draws];
   const { program, values, backward } = layOut({
+    sizes,
     inputs,
     outputs: [
       ...outputs.map((output) => ({ ...output, flows: true })),

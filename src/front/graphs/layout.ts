@@ -1,4 +1,4 @@
-import type { Dim } from '../../base/dim/index.js';
+import type { Dim, DimExpr } from '../../base/dim/index.js';
 import { isStatic, sameShape, substituteDim, symbolsOf } from '../../base/dim/index.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
@@ -27,6 +27,8 @@ export interface Demand {
 }
 
 export interface LayoutRequest {
+  /** Sizes that the program is passed. */
+  readonly sizes?: readonly DimExpr[];
   /** Arrays that become named inputs, regardless of their history. Their types may be overridden. */
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
   readonly outputs: readonly OutputRequest[];
@@ -57,6 +59,7 @@ export interface ProgramLayout {
  * names of symbols depend only on the program, and equal code gives equal text.
  */
 export function layOut({
+  sizes = [],
   inputs,
   outputs,
   leaf,
@@ -69,6 +72,10 @@ export function layOut({
   const values = new Map<NDArray, Value>();
   const renamed = new Map<string, Dim>();
   const names = new Map<string, Dim>();
+  for (const size of sizes) {
+    program.takeSize(size);
+    names.set(size.key, size);
+  }
   for (const { name, array, type } of inputs) {
     if (values.has(array)) continue;
     const value = program.variable(program.freshName(name), type ?? array.type);

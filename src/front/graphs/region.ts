@@ -1,7 +1,8 @@
-import { isStatic } from '../../base/dim/index.js';
+import { type DimExpr, isStatic } from '../../base/dim/index.js';
+import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { InternalError, UnsupportedError } from '../../base/errors.js';
 import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
-import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
 import { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
@@ -74,11 +75,13 @@ export function traceRegion(
     );
     const kept = capture.calls.checked;
     const heads = [...outputs, ...writes].map(({ array }) => array);
-    // First, so that sizes of the body's own data do not get names of the enclosing code.
-    const sized = tellingSizes(types, [
-      ...sizedFromOutside(capture, [...heads, ...kept.flatMap((each) => each.results)]),
+    const { sized, sizes } = fromOutside(capture, types, [
+      ...heads,
+      ...kept.flatMap((each) => each.results),
     ]);
     const { reads, ...parts } = layOutGraph({
+      sizes,
+      // First, so that sizes of the body's own data do not get names of the enclosing code.
       inputs: [...inputs, ...sized].map((array, i) => ({ name: `x${i}`, array })),
       outputs,
       writes,
@@ -103,33 +106,28 @@ export function traceRegion(
   }
 }
 
-/** The outer arrays with symbolic sizes that a body uses. */
-function sizedFromOutside(capture: Capture, heads: readonly NDArray[]): ReadonlySet<NDArray> {
+/**
+ * The outer arrays with symbolic sizes that a body uses, and the sizes of the enclosing code that the body speaks of but
+ * its operands do not determine: it is passed these.
+ */
+function fromOutside(
+  capture: Capture,
+  types: readonly TensorType[],
+  heads: readonly NDArray[],
+): { readonly sized: readonly NDArray[]; readonly sizes: readonly DimExpr[] } {
   const isInside = (origin: Origin | null): boolean => origin?.capture === capture;
-  const used = collectOrigins(heads, (_, origin) => isInside(origin)).flatMap(
-    ({ operands, sizedBy }) => [...operands, ...sizedBy],
-  );
+  const origins = collectOrigins(heads, (_, origin) => isInside(origin));
   const isSized = (array: NDArray): boolean =>
     !capture.placeholders.has(array) &&
     !isInside(array.origin) &&
     !array.type.shape.every(isStatic);
-  return new Set([...heads, ...used].filter(isSized));
-}
-
-/**
- * Captured arrays of a body, and arrays that reveal sizes which its operands have but do not determine:
- * `min(a, b)` determines neither `a` nor `b`.
- */
-function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): readonly NDArray[] {
-  const seen = [...types, ...used.map(({ type }) => type)];
-  const told = determinedSymbols(seen);
-  const carriers = new Set(used);
-  for (const name of symbolsOfTypes(seen).keys()) {
-    if (told.has(name)) continue;
-    const carrier = mode.capture?.sizes.carrierOf(name);
-    if (carrier !== undefined) carriers.add(carrier);
-  }
-  return [...carriers];
+  const used = [...heads, ...origins.flatMap(({ operands }) => operands)];
+  const sized = [...new Set(used.filter(isSized))];
+  const spoken = symbolsOfTypes(origins.flatMap(({ results }) => results.map(({ type }) => type)));
+  for (const { declaration, attributes } of origins)
+    symbolsOfAttributes(declaration.attributes, attributes, spoken);
+  const open = undeterminedSymbols([...types, ...sized.map(({ type }) => type)], spoken);
+  return { sized, sizes: open.filter(({ key }) => mode.capture?.sizes.tells(key) === true) };
 }
 
 function outsideArray(op: string, of: NDArray): ExternalRef {
@@ -164,6 +162,8 @@ export interface ClosedRegions {
   readonly programs: readonly Program[];
   readonly carried: readonly Carried[];
   readonly captures: readonly NDArray[];
+  /** Sizes of the enclosing code that all of them are passed. */
+  readonly sizes: readonly DimExpr[];
 }
 
 /**
@@ -182,8 +182,10 @@ export function closeRegions(
   const operands = new Set(carried.map(({ before }) => before));
   for (const { parts } of regions) for (const read of parts.reads) operands.add(readOf(read));
   const shared = [...operands];
+  const sizes = sizesOf(regions);
   const programs = regions.map(({ parts, types }, index) => {
     const into = new Program();
+    for (const size of sizes) into.takeSize(size);
     const { inputs } = parts.program;
     const own = inputs.slice(0, inputs.length - parts.reads.length);
     const given = own.map(({ type }, i) => into.variable(`x${i}`, type));
@@ -206,7 +208,13 @@ export function closeRegions(
     ]);
     return into;
   });
-  return { programs, carried, captures: shared.slice(carried.length) };
+  return { programs, carried, captures: shared.slice(carried.length), sizes };
+}
+
+/** The sizes of the enclosing code that some regions are passed, without repetition. */
+export function sizesOf(regions: readonly TracedRegion[]): readonly DimExpr[] {
+  const all = regions.flatMap(({ parts }) => parts.program.sizes);
+  return [...new Map(all.map((size) => [size.key, size])).values()];
 }
 
 function arrayOf(op: string, read: ExternalRef): NDArray {

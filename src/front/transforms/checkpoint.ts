@@ -10,7 +10,7 @@ import type { NDArray } from '../core/ndarray.js';
 import { isArray } from '../graphs/signature.js';
 import { StateLog } from '../core/state-log.js';
 import { aliasOf, linkTo, putBack } from '../dispatch/values.js';
-import { customGradient } from './custom.js';
+import { linkedBy, type ArrayRule } from './custom.js';
 import { gradientsOf, layOutRecording } from '../autograd/tape.js';
 
 const op = 'checkpoint';
@@ -30,38 +30,37 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
       madeInside(fn(...(unflattenTree(structure, inputs) as Parameters<F>)));
     const { results, outputs, used, moment } = firstRun(() => rerun(leaves));
     let isRecomputing = false;
-    const recomputing = customGradient({
-      forward: () => results.map(aliasOf),
-      backward: (headGrads, { inputs }) => {
-        if (isRecomputing) throw readsItself();
-        isRecomputing = true;
-        const isDifferentiated = mode.session !== null;
-        const session = mode.session ?? new Session();
-        const gradients = (): readonly (NDArray | null)[] => {
-          const links = inputs.slice(0, leaves.length).map(linkTo);
-          const again = backAt(moment, () => flattenTree(rerun(links), isArray, op).leaves);
-          const wrt = [...links, ...used];
-          const heads = again.flatMap((array, i) =>
-            array.origin?.session ? [{ array, grad: headGrads[i] }] : [],
-          );
-          const tape = layOutRecording(
-            op,
-            heads.map(({ array }) => array),
-            new Set(wrt),
-          );
-          const known = wrt.filter((array) => tape.valueOf.has(array));
-          const grads = gradientsOf(op, tape, heads, known, isDifferentiated);
-          return wrt.map((array) => grads[known.indexOf(array)] ?? null);
-        };
-        try {
-          return withMode({ session, training, isPaused: false }, op, gradients);
-        } finally {
-          isRecomputing = false;
-          if (!isDifferentiated) session.isOpen = false;
-        }
-      },
-    });
-    return unflattenTree(outputs, recomputing(...leaves, ...used));
+    const recompute: ArrayRule = ({ inputs, grads: headGrads }) => {
+      if (isRecomputing) throw readsItself();
+      isRecomputing = true;
+      const isDifferentiated = mode.session !== null;
+      const session = mode.session ?? new Session();
+      const gradients = (): readonly (NDArray | null)[] => {
+        const links = inputs.slice(0, leaves.length).map(linkTo);
+        const again = backAt(moment, () => flattenTree(rerun(links), isArray, op).leaves);
+        const wrt = [...links, ...used];
+        const heads = again.flatMap((array, i) => {
+          const grad = headGrads[i];
+          return array.origin?.session && grad !== null ? [{ array, grad }] : [];
+        });
+        const tape = layOutRecording(
+          op,
+          heads.map(({ array }) => array),
+          new Set(wrt),
+        );
+        const known = wrt.filter((array) => tape.valueOf.has(array));
+        const grads = gradientsOf(op, tape, heads, known, isDifferentiated);
+        return wrt.map((array) => grads[known.indexOf(array)] ?? null);
+      };
+      try {
+        return withMode({ session, training, isPaused: false }, op, gradients);
+      } finally {
+        isRecomputing = false;
+        if (!isDifferentiated) session.isOpen = false;
+      }
+    };
+    const linked = linkedBy(recompute, () => results.map(aliasOf), [...leaves, ...used]);
+    return unflattenTree(outputs, linked);
   };
   return run as unknown as F;
 }

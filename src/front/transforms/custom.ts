@@ -1,3 +1,4 @@
+import type { DimExpr } from '../../base/dim/index.js';
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../base/errors.js';
 import { callable, checkArgument, checkOptions } from '../../base/attributes/options.js';
@@ -10,7 +11,13 @@ import type { Declaration, Gradient, GradientContext } from '../../ops/declare/d
 import { link } from '../dispatch/dispatch.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { nestResults, outsideOperands, type TracedRegion, traceRegion } from '../graphs/region.js';
+import {
+  nestResults,
+  outsideOperands,
+  sizesOf,
+  type TracedRegion,
+  traceRegion,
+} from '../graphs/region.js';
 import { isArray } from '../graphs/signature.js';
 
 /** Inputs of the backward function besides the incoming gradients. */
@@ -54,29 +61,34 @@ export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[
     });
     if (mode.capture !== null) return captured(spec, inputs);
     if (mode.session === null) return spec.forward(...inputs);
-    return recorded(spec, inputs);
+    return linkedBy(
+      ({ inputs, outputs, grads }) => checkedGradients(spec, inputs, outputs, grads),
+      () => spec.forward(...inputs),
+      inputs,
+    );
   };
 }
 
-/** In eager code the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
-function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
-  const result = withMode({ session: null }, op, () => spec.forward(...inputs));
+/**
+ * A result that eager code computes unrecorded, linked to the inputs by a call with a rule of its own, which is
+ * told where no gradient flows: zeros would make NaN of infinite slopes.
+ */
+export function linkedBy<R>(rule: ArrayRule, forward: () => R, inputs: readonly NDArray[]): R {
+  const result = withMode({ session: null }, op, forward);
   const { leaves, structure } = flattenTree(result, isArray, op);
   const outputs = leaves.map((leaf) => {
     const { type, held } = leaf.computed();
     return new NDArray(type, held);
   });
-  const declaration = declarationWith(({ inputs, outputs, grads }) =>
-    checkedGradients(spec, inputs, outputs, grads),
-  );
-  link({ declaration, attributes: {}, regions: [] }, inputs, outputs);
+  link({ declaration: declarationWith(rule), attributes: {}, regions: [] }, inputs, outputs);
   return unflattenTree(structure, outputs) as R;
 }
 
-type Rule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
+/** A gradient of arrays, null where there is none. */
+export type ArrayRule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
 
 /** An operator that only occurs in recordings: its gradient is the user's function. */
-function declarationWith(rule: Rule): Declaration {
+function declarationWith(rule: ArrayRule): Declaration {
   return {
     name: op,
     family: 'structure',
@@ -149,30 +161,38 @@ function captured<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   const outside = [forward, backward].map((region) => outsideOperands(op, region));
   const extra = [...new Set(outside.flat())];
   const extraTypes = extra.map(({ type }) => type);
-  const results = withGradient(
-    widened(forward, [types, extraTypes], ([given, more]) => [
+  const sizes = sizesOf([forward, backward]);
+  const programs = {
+    forward: widened(forward, sizes, [types, extraTypes], ([given, more]) => [
       ...given,
       ...outside[0].map((array) => more[extra.indexOf(array)]),
     ]),
-    widened(backward, [types, extraTypes, outputs, outputs], ([given, more, made, grads]) => [
-      ...given,
-      ...made,
-      ...grads,
-      ...outside[1].map((array) => more[extra.indexOf(array)]),
-    ]),
-    ...inputs,
-    ...extra,
-  );
+    backward: widened(
+      backward,
+      sizes,
+      [types, extraTypes, outputs, outputs],
+      ([given, more, made, grads]) => [
+        ...given,
+        ...made,
+        ...grads,
+        ...outside[1].map((array) => more[extra.indexOf(array)]),
+      ],
+    ),
+    sizes,
+  };
+  const results = withGradient(programs, ...inputs, ...extra);
   return nestResults(forward, results) as R;
 }
 
-/** A region's program with other inputs: groups of types, from which `choose` selects the region's own. */
+/** A region's program that is passed sizes and has other inputs: groups of types, from which `choose` selects the region's own. */
 function widened(
   { parts, types: results }: TracedRegion,
+  sizes: readonly DimExpr[],
   groups: readonly (readonly TensorType[])[],
   choose: (values: readonly (readonly Value[])[]) => readonly Value[],
 ): Program {
   const into = new Program();
+  for (const size of sizes) into.takeSize(size);
   const values = groups.map((group, g) =>
     group.map((type, i) => into.variable(`x${g}_${i}`, type)),
   );

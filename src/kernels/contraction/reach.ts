@@ -1,4 +1,4 @@
-import type { Expr } from '../../loop/language/nodes.js';
+import type { Expr, Var } from '../../loop/language/nodes.js';
 import { visitExprs } from '../../loop/language/visit.js';
 
 /**
@@ -29,6 +29,32 @@ export function isDecidedBy(operand: Expr, indices: readonly Expr[]): boolean {
     if (expr.kind === 'var' && !indices.includes(expr)) isDecided = false;
   });
   return isDecided;
+}
+
+/**
+ * True when lanes along an index may begin anywhere, since the first one only adds to where they are read;
+ * false where more is computed of it for all of them, such as the row that they lie in.
+ */
+export function mayBeginAnywhere(operand: Expr, index: Var): boolean {
+  let mayBegin = true;
+  visitExprs([operand], (expr) => {
+    if (expr.type.lanes > 1 || expr === index || !mentions(expr, index)) return;
+    const isLinear =
+      expr.kind === 'binary' &&
+      (expr.op === 'add' ||
+        expr.op === 'sub' ||
+        (expr.op === 'mul' && !(mentions(expr.a, index) && mentions(expr.b, index))));
+    if (!isLinear) mayBegin = false;
+  });
+  return mayBegin;
+}
+
+function mentions(operand: Expr, index: Var): boolean {
+  let isFound = false;
+  visitExprs([operand], (expr) => {
+    if (expr === index) isFound = true;
+  });
+  return isFound;
 }
 
 function loadsOf(operand: Expr): Extract<Expr, { kind: 'load' }>[] {

@@ -7,10 +7,10 @@ import {
   maxDim,
   minDim,
   mulDim,
-  sameDim,
   subDim,
 } from '../../base/dim/index.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { ArgumentError } from '../../base/errors.js';
+import { words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -19,11 +19,18 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { checkShape, shapeToString } from '../declare/infer.js';
+import { checkShape } from '../declare/infer.js';
 import { convNest, convTransposeNest, convWeightGradientNest } from './convolution-nests.js';
 import {
-  checkChannels,
-  checkGroups,
+  batches,
+  channels,
+  channelsOfTransposed,
+  checkRanks,
+  operandWords,
+  requireGroups,
+  requireMeeting,
+} from './convolution-sizes.js';
+import {
   checkSpatialAxes,
   endsFor,
   perAxis,
@@ -103,7 +110,9 @@ export const conv: OperatorFunction<Conv> = operator({
     };
   },
   infer: ({ inputs: [x, w], attributes: { strides, padding, dilation, groups }, require }) => {
-    checkChannels('conv', x.shape, w.shape, groups);
+    checkRanks('conv', x.shape, w.shape);
+    requireMeeting([x.shape, w.shape], channels('conv', x.shape, w.shape, groups), require);
+    requireGroups('conv', w.shape[0], groups, operandWords(x.shape, w.shape, groups), require);
     const spatial = x.shape
       .slice(2)
       .map((size, axis) =>
@@ -119,6 +128,8 @@ export const conv: OperatorFunction<Conv> = operator({
       );
     return [{ dtype: x.dtype, shape: [x.shape[0], w.shape[0], ...spatial] }];
   },
+  meetings: ([x, w], { groups }) =>
+    x.length < 2 || w.length < 2 ? [] : [channels('conv', x, w, groups)],
   gradient: ({ inputs: [x, w], grads: [g], needs, attributes: options }) => [
     needs[0] ? convTranspose(g!, w, { ...options, size: x.type.shape.slice(2) }) : null,
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
@@ -175,29 +186,15 @@ export const convTranspose: OperatorFunction<ConvTranspose> = operator({
     return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
   },
   infer: ({ inputs: [x, w], attributes: { groups, size }, require }) => {
-    const actual = `input ${shapeToString(x.shape)}, weights ${shapeToString(w.shape)}, groups ${groups}`;
-    if (
-      x.shape.length !== w.shape.length ||
-      x.shape.length !== size.length + 2 ||
-      size.length < 1
-    ) {
-      throw new ShapeError('the ranks do not fit', {
-        op: 'convTranspose',
-        expected: 'input and weights of one rank: two axes and 1 or more spatial ones',
-        actual,
-      });
-    }
-    if (!sameDim(x.shape[1], w.shape[0])) {
-      throw new ShapeError('the channels do not fit', {
-        op: 'convTranspose',
-        expected: `${String(w.shape[0])} input channels`,
-        actual,
-      });
-    }
-    checkGroups('convTranspose', x.shape[1], groups, actual);
-    checkShape('convTranspose', size, require);
+    const op = 'convTranspose';
+    checkRanks(op, x.shape, w.shape, size.length);
+    requireMeeting([x.shape, w.shape], channelsOfTransposed(op, x.shape, w.shape, groups), require);
+    requireGroups(op, x.shape[1], groups, operandWords(x.shape, w.shape, groups), require);
+    checkShape(op, size, require);
     return [{ dtype: x.dtype, shape: [x.shape[0], mulDim(w.shape[1], groups), ...size] }];
   },
+  meetings: ([x, w], { groups }) =>
+    x.length < 2 || w.length < 1 ? [] : [channelsOfTransposed('convTranspose', x, w, groups)],
   gradient: ({ inputs: [x, w], grads: [g], needs, attributes: { before, size, ...options } }) => {
     const [count, kernel] = [x, w].map(({ type }) => type.shape.slice(2));
     const { strides, dilation } = options;
@@ -280,20 +277,14 @@ export const convWeightGradient: OperatorFunction<
   },
   infer: ({ inputs: [x, g], attributes: { groups, kernel }, require }) => {
     const op = 'convWeightGradient';
-    const actual = `input ${shapeToString(x.shape)}, gradient ${shapeToString(g.shape)}, groups ${groups}`;
-    const rank = kernel.length + 2;
-    if (x.shape.length !== rank || g.shape.length !== rank || !sameDim(x.shape[0], g.shape[0])) {
-      throw new ShapeError('the operands do not fit each other', {
-        op,
-        expected: `two arrays of rank ${rank} with one batch size`,
-        actual,
-      });
-    }
-    checkGroups(op, x.shape[1], groups, actual);
-    checkGroups(op, g.shape[1], groups, actual);
+    checkRanks(op, x.shape, g.shape, kernel.length);
+    requireMeeting([x.shape, g.shape], batches(op, x.shape, g.shape), require);
+    for (const { shape } of [x, g])
+      requireGroups(op, shape[1], groups, words`${shape[1]}, groups ${groups}`, require);
     checkShape(op, kernel, require);
     return [{ dtype: x.dtype, shape: [g.shape[1], floorDivDim(x.shape[1], groups), ...kernel] }];
   },
+  meetings: ([x, g]) => (x.length < 1 || g.length < 1 ? [] : [batches('convWeightGradient', x, g)]),
   gradient: ({ inputs: [x, y], grads: [g], needs, attributes: { before, kernel, ...options } }) => {
     const [size, count] = [x, y].map(({ type }) => type.shape.slice(2));
     const { strides, dilation } = options;

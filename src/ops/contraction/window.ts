@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import {
   addDim, ceilDivDim, type Dim, floorDivDim, maxDim,
-  minDim, mulDim, sameDim, subDim,
+  minDim, mulDim, subDim,
 } from '../../base/dim/index.js'; // prettier-ignore
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { describeHost } from '../../ir/host.js';
@@ -239,36 +239,5 @@ export function checkSpatialAxes(op: string, axes: number, x: Input<Tensor>): vo
     op,
     expected: `rank ${axes + 2}: batch, channels and ${axes} spatial`,
     actual: shapeToString(shape),
-  });
-}
-
-/** Refuses channels, groups and ranks that do not fit; `x` is `[N, C, ...]`, `w` is `[O, C / groups, ...]`. */
-export function checkChannels(op: string, x: Shape, w: Shape, groups: number): void {
-  const actual = `input ${shapeToString(x)}, weights ${shapeToString(w)}, groups ${groups}`;
-  if (x.length !== w.length || x.length < 3) {
-    throw new ShapeError('the ranks do not fit', {
-      op,
-      expected: 'input and weights of one rank: two axes and 1 or more spatial ones',
-      actual,
-    });
-  }
-  const wanted = mulDim(w[1], groups);
-  if (!sameDim(x[1], wanted)) {
-    throw new ShapeError('the channels do not fit', {
-      op,
-      expected: `${String(wanted)} input channels (${String(w[1])} a group, ${groups} groups)`,
-      actual,
-    });
-  }
-  checkGroups(op, w[0], groups, actual);
-}
-
-/** Refuses an extent that the number of groups does not divide. */
-export function checkGroups(op: string, extent: Dim, groups: number, actual: string): void {
-  if (sameDim(mulDim(floorDivDim(extent, groups), groups), extent)) return;
-  throw new ShapeError('the groups do not divide the channels', {
-    op,
-    expected: `a multiple of ${groups} channels`,
-    actual,
   });
 }

@@ -21,9 +21,9 @@ export interface OperandAxis {
  */
 export interface Meeting {
   readonly places: readonly OperandAxis[];
-  /** Sizes of 1 are stretched. Otherwise all sizes are that of the first place. */
+  /** Sizes of 1 are stretched. Otherwise all sizes are equal. */
   readonly broadcasts: boolean;
-  /** The size that the operands broadcast to, where it is not their own. */
+  /** The size that the operands have, or broadcast to, where it is not that of the first place or their own. */
   readonly size?: Dim;
   /** Error for a size that does not fit `known`, the common size of the places before it. */
   refusal(place: OperandAxis, known: Dim): Refusal;
@@ -99,9 +99,10 @@ export function agree(
     const dims = places.map(({ operand, axis }) => current[operand][axis]);
     if (dims.every((dim) => sameDim(dim, size ?? dims[0]))) continue;
     if (!broadcasts) {
+      const common = size ?? dims[0];
       places.forEach((place, k) => {
-        require(equalSizes(dims[k], dims[0]), () => refusal(place, dims[0]));
-        if (!sameDim(dims[k], dims[0])) fit(equal, place, dims[0], refusal(place, dims[0]));
+        require(equalSizes(dims[k], common), () => refusal(place, common));
+        if (!sameDim(dims[k], common)) fit(equal, place, common, refusal(place, common));
       });
       continue;
     }

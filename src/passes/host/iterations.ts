@@ -55,7 +55,7 @@ export class Iterations {
   /** A name that counts from zero; `most` as in `Bound`. */
   counter(hint: string, most: Dim | null): DimExpr {
     const name = this.#builder.name(hint);
-    const bound = { most, call: this.#call };
+    const bound = { most, call: this.#call, isIterations: true };
     this.#builder.emit({ kind: 'set', name: name.key, value: 0, bound });
     return name;
   }

@@ -47,6 +47,8 @@ export interface NameBound {
   readonly most: Dim | null;
   /** The call that decides the value, for errors. */
   readonly call: CallNode;
+  /** True for iterations of the call, a loop. Default false. */
+  readonly isIterations?: boolean;
 }
 
 export type LoadedDType = 'bool' | 'int32' | 'int64';

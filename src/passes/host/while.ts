@@ -37,7 +37,7 @@ export function whileLoop(
   else {
     const room = builder.name('room');
     const first = upTo(limit, leastRows);
-    const bound = { most: limit, call };
+    const bound = { most: limit, call, isIterations: true };
     builder.emit({ kind: 'set', name: room.key, value: first, bound });
     if (chunk === null) oneByOne(parts, room, room);
     else inChunks(parts, chunk, first, room);
@@ -86,7 +86,7 @@ function inChunks(parts: Parts, { program, symbols }: Chunk, first: Dim, room: D
   const { key } = builder.name('step');
   // It is not run for no iterations.
   const step = symbol(key, { min: 1 });
-  const bound = { most: limit, call };
+  const bound = { most: limit, call, isIterations: true };
   builder.emit({ kind: 'set', name: key, value: first, bound });
   const callee: HostCallee = { program, kind: 'chunk', isOptional: false };
   const rowBytes = call.types

@@ -85,17 +85,12 @@ test('fresh symbols differ between captures, and keep one suffix', () => {
   for (const name of [one, other]) assert.match(name, /^kept_\d+$/);
 });
 
-test('the array that reveals a size is looked for from the inside out', () => {
+test('sizes are told by the inputs and the data of a capture and of those around it', () => {
   const outer = sizesOf();
   const inner = sizesOf({}, outer);
-  const [input, selected, row] = [{}, {}, {}];
-  outer.given.set('n', input);
-  outer.decided.set('k', selected);
-  assert.equal(inner.givenFor('n'), input);
-  assert.equal(inner.givenFor('k'), undefined);
-  assert.equal(inner.carrierOf('k'), selected);
-  inner.given.set('n', row);
-  assert.equal(inner.givenFor('n'), row);
-  assert.equal(outer.givenFor('n'), input);
-  assert.equal(inner.carrierOf('unknown'), undefined);
+  outer.given.add('n');
+  outer.decided.set('k', {});
+  inner.given.add('row');
+  const told = (sizes: typeof inner): boolean[] => ['n', 'k', 'row', 'unknown'].map((name) => sizes.tells(name)); // prettier-ignore
+  assert.deepEqual([told(inner), told(outer)], [[true, true, true, false], [true, true, false, false]]); // prettier-ignore
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
+import { convWeightGradient } from '../../../src/ops/index.js';
 import { near } from '../support.js';
 
 // Two arrays whose sizes different data decides, in one operator: captured code accepts and refuses what eager code
@@ -34,6 +35,7 @@ const pairs = {
 } as const;
 
 const wide = (x: kn.NDArray): kn.NDArray => kn.expandDims(x, 1);
+const rows = (x: kn.NDArray): kn.NDArray => kn.expandDims(x, 0);
 const steps = kn.array([1, 2, 3]).div(3);
 
 const operators: Readonly<Record<string, Two>> = {
@@ -49,6 +51,16 @@ const operators: Readonly<Record<string, Two>> = {
   'einsum of a diagonal': (p, q) => kn.einsum('ii->i', kn.matmul(p, q.transpose([1, 0]))),
   'summands of scatterAdd': (p, q) => kn.scatterAdd(kn.ones([4, 3]), kn.argsort(p, 0), q, 0),
   'values of scatter': (p, q) => kn.scatter(kn.ones([4, 3]), kn.argsort(p, 0), q, 0),
+  'channels of a convolution': (p, q) => kn.conv1d(rows(p), rows(q), { padding: 1 }),
+  'channels of a convolution in groups': (p, q) =>
+    kn.conv1d(kn.concat([rows(p), rows(p)], 1), kn.concat([rows(q), rows(q)]), { groups: 2 }),
+  'channels of a transposed convolution': (p, q) =>
+    kn.convTranspose1d(rows(p), kn.expandDims(q, 1), { strides: 2 }),
+  'batches of the gradient of weights': (p, q) =>
+    convWeightGradient(kn.expandDims(p, 1), kn.expandDims(q, 1), {
+      kernel: [2],
+      padding: [[1, 0]],
+    }),
   'keys of attention': (p, q) => kn.attention(p, q, p),
   'values of attention': (p, q) => kn.attention(p, p, q),
   'batches of attention': (p, q) => kn.attention(wide(p), wide(q), wide(p)),

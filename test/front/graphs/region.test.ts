@@ -125,3 +125,57 @@ test('a size that only the data decides is not there while tracing', () => {
   const typed = kn.hybridize((x: kn.NDArray) => [some(x).ndim, some(x).dtype]);
   assert.deepEqual(typed(kn.array([1])), [1, 'float32']);
 });
+
+const bodies: Readonly<Record<string, (size: kn.Dim, t: kn.NDArray) => kn.NDArray>> = {
+  foreach: (size, t) =>
+    kn.foreach((row, s: kn.NDArray) => [[], s.add(kn.ones([size]).sum()).mul(row)], kn.ones([3]), t)[1], // prettier-ignore
+  whileLoop: (size, t) =>
+    kn.whileLoop((v) => v.less(kn.ones([size]).sum().mul(3)), (v) => [[], [v.add(kn.ones([size]).sum()).add(1)]], [t])[1][0], // prettier-ignore
+  cond: (size, t) =>
+    kn.cond(
+      t.greater(0),
+      () => t.add(kn.ones([size]).sum()),
+      () => t,
+    ),
+  'one in another': (size, t) =>
+    kn.foreach((row, s: kn.NDArray) => [[], kn.cond(s.greater(0), () => s.add(kn.ones([size]).sum()), () => row)], kn.ones([3]), t)[1], // prettier-ignore
+  customGradient: (size, t) =>
+    kn.customGradient({
+      forward: (v) => v.add(kn.ones([size]).sum()),
+      backward: ([g]) => g.mul(kn.ones([size]).sum()),
+    })(t),
+};
+
+for (const [name, body] of Object.entries(bodies)) {
+  test(`${name}: a body is passed sizes of the code around it, and no array that tells them`, () => {
+    const sources: Readonly<Record<string, (x: kn.NDArray) => kn.Dim>> = {
+      inputs: (x) => kn.sizeOf(x, 0),
+      data: (x) => kn.sizeOf(x.booleanMask(x.greater(1)), 0),
+    };
+    for (const [source, sizeOf] of Object.entries(sources)) {
+      const f = (x: kn.NDArray, t: kn.NDArray): kn.NDArray => body(sizeOf(x), t);
+      const hybrid = kn.hybridize(f, { dynamic: [['n'], null] });
+      const slope = kn.hybridize((x: kn.NDArray, t: kn.NDArray) => kn.grad((v: kn.NDArray) => f(x, v))(t), { dynamic: [['n'], null] }); // prettier-ignore
+      for (const count of [4, 2, 3]) {
+        const [x, t] = [kn.arange(count), kn.array(0.5)];
+        near(hybrid(x, t).item(), f(x, t).item());
+        near(
+          slope(x, t).item(),
+          kn
+            .grad((v: kn.NDArray) => f(x, v))(t)
+            .item(),
+        );
+      }
+      const { program } = hybrid.graphFor(kn.arange(4), kn.array(0.5));
+      const owners = [...program.graph.nodes()].filter((id) => {
+        const node = program.node(id);
+        return node.kind === 'call' && node.regions.length > 0;
+      });
+      assert.equal(owners.length, 1, source);
+      const [owner] = owners;
+      const shapes = program.operands(owner).map(({ type }) => type.shape);
+      assert.ok(shapes.every((shape) => shape.every((dim) => typeof dim === 'number')), `${source}: ${String(program)}`); // prettier-ignore
+      assert.equal(hybrid.explain().traces.length, 1);
+    }
+  });
+}

@@ -200,6 +200,29 @@ test('a loop that keeps nothing starts from what its body also reads', () => {
   }
 });
 
+test('where no gradient flows there is none, which zeros times an infinite slope are not', () => {
+  const x = kn.ones([2]);
+  // The slope of acosh at 1 is infinite.
+  const both = kn.checkpoint((v: kn.NDArray) => [kn.acosh(v), v.mul(3)]);
+  assert.deepEqual(
+    kn
+      .grad((v: kn.NDArray) => both(v)[1].sum())(x)
+      .tolist(),
+    [3, 3],
+  );
+  const loop = (iterations: number) => (v: kn.NDArray) => {
+    const [, [, other]] = kn.foreach(
+      (_, [, t]): [never[], [kn.NDArray, kn.NDArray]] => [[], [kn.acosh(v), t.add(v)]],
+      kn.ones([iterations]),
+      [kn.acosh(v), v.mul(3)] as [kn.NDArray, kn.NDArray],
+      { save: 'none' },
+    );
+    return other.sum();
+  };
+  assert.deepEqual(kn.grad(loop(2))(x).tolist(), [5, 5]);
+  assert.deepEqual(kn.grad(loop(0))(x).tolist(), [3, 3]);
+});
+
 test('a function that closes over a variable which its own results take over is refused', () => {
   const x = kn.array([1, 2]);
   x.attachGrad();

@@ -3,6 +3,7 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { remainders, tiled } from './cover.js';
 import { packInterleaved, packRows } from './panels.js';
 import { registerLanes } from './shape.js';
+import { mayBeginAnywhere } from '../../contraction/reach.js';
 import { lesserSize, product } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
@@ -56,16 +57,27 @@ export function leftOf(
       },
       read: (block) => (_, i, at) => e.load(copy, e.add(start(block, i), at)),
     };
+  const packed = Math.min(lanes, lanesThatRowsAllow(spec, rows));
   return {
     prepare: (block) =>
       overRows(spec, rows, block, (first, width) => {
         const read = (i: Expr, at: Expr): Expr => spec.a(block.batch, i, at);
         const source = { read, start: first, width, from: e.i32(0), to: k };
-        return packInterleaved(copy, start(block, first), source, lanes);
+        return packInterleaved(copy, start(block, first), source, packed);
       }),
     read: (block, first, count) => (_, i, at) =>
       e.load(copy, e.add(e.add(start(block, first), e.mul(at, count)), e.sub(i, first))),
   };
+}
+
+/**
+ * The most lanes along `i` in tiles of so many rows. Tiles begin at any multiple of their height, lanes at a
+ * multiple of their number unless `a` takes any (see `Contraction`).
+ */
+function lanesThatRowsAllow(spec: Contraction, rows: number): number {
+  const [batch, i, k] = ['batch', 'i', 'k'].map((name) => e.variable(name, 'i32'));
+  const lanes = Math.max(2, registerLanes(spec));
+  return mayBeginAnywhere(spec.a(batch, e.ramp(i, 1, lanes), k), i) ? lanes : rows & -rows;
 }
 
 /** Covers the rows of a block with tiles. */

@@ -57,6 +57,25 @@ test('what one mask has selected meets, and what different ones have', () => {
   );
 });
 
+test('convolutions of channels that masks select, and their gradients', () => {
+  const channels = (x: kn.NDArray, of: kn.NDArray): kn.NDArray =>
+    kn.expandDims(x.booleanMask(of.sum(1).greater(0)), 0);
+  const forms: readonly ((p: kn.NDArray, q: kn.NDArray) => kn.NDArray)[] = [
+    (p, q) => kn.conv1d(p, q, { padding: 1 }),
+    (p, q) => kn.convTranspose1d(p, q.swapaxes(0, 1), { strides: 2 }),
+  ];
+  for (const form of forms)
+    agrees(
+      gradient((x) =>
+        form(channels(x, x), channels(x.add(1), x.mul(2)))
+          .square()
+          .sum(),
+      ),
+      rows(4, 9, 2),
+      { dynamic },
+    );
+});
+
 test('nonzero, of scalars too', () => {
   agrees(
     ({ x }) => ({

@@ -38,6 +38,8 @@ interface Problem {
   readonly b: Layout;
   /** Whether the kernel learns the extents only when it runs. */
   readonly symbolic: boolean;
+  /** Whether operands are wrong where lanes begin elsewhere than at a multiple of their number. */
+  readonly isAligned?: boolean;
   /** Whether what is kept of `b` is kept in every run. */
   readonly isCertain?: boolean;
   /** Elements; small whole numbers by default, so that every order of summation gives the same float. */
@@ -79,7 +81,13 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
     return parameter;
   };
   const [bigM, bigN, bigK] = [size('m', m), size('n', n), size('k', k)];
-  const element = (from: Buffer, layout: Layout, [b, i, j]: Expr[], [rows, columns]: Expr[]) => {
+  const aligned = (index: Expr): Expr => {
+    if (problem.isAligned !== true || index.kind !== 'ramp') return index;
+    const { lanes } = index.type;
+    return e.ramp(e.mul(e.div(index.base, lanes), lanes), 1, lanes);
+  };
+  const element = (from: Buffer, layout: Layout, places: Expr[], [rows, columns]: Expr[]) => {
+    const [b, i, j] = places.map(aligned);
     const base = e.mul(b, e.mul(rows, columns));
     const at = layout === 'rows' ? e.add(e.mul(i, columns), j) : e.add(e.mul(j, rows), i);
     return e.load(from, e.add(base, at));
@@ -264,6 +272,15 @@ for (const [name, method] of Object.entries(methods)) {
       multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, method);
   });
 }
+
+test('lanes begin at a multiple of their number, whatever the height of tiles', () => {
+  const tiles = [1, 2, 3, 4, 6].map((rows): Method => (spec) =>
+    contractPacked(spec, { rows, vectors: 2, blockRows: 2 * rows, blockDepth: 6, left: 'interleaved', isTurned: false, isWhole: false })); // prettier-ignore
+  for (const method of [contract, ...tiles, ...Object.values(methods)])
+    for (const [a, b] of layouts)
+      for (const [m, n, k] of [[13, 17, 19], [12, 12, 12]] as const) // prettier-ignore
+        multiplies({ batch: 1, m, n, k, scalar: 'f32', a, b, symbolic: false, isAligned: true }, method); // prettier-ignore
+});
 
 test('panels that are there already are read in the place of `b`', () => {
   const small = { ...smallBlocks, left: 'in place', isTurned: false } as const;

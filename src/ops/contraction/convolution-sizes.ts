@@ -1,0 +1,95 @@
+import { type Dim, mulDim } from '../../base/dim/index.js';
+import { ShapeError } from '../../base/errors.js';
+import {
+  divisible,
+  equalSizes,
+  type MessageTemplate,
+  type Require,
+  words,
+} from '../../ir/requirement.js';
+import type { Shape } from '../../ir/types.js';
+import { shapeToString } from '../declare/infer.js';
+import type { Meeting } from '../declare/meeting.js';
+
+/** The operands of a convolution in words, for errors. */
+export function operandWords(x: Shape, w: Shape, groups: number): MessageTemplate {
+  return words`input ${x}, weights ${w}, groups ${groups}`;
+}
+
+/** Refuses an input and weights whose ranks do not fit each other, or so many spatial axes. */
+export function checkRanks(op: string, x: Shape, w: Shape, axes: number = x.length - 2): void {
+  if (x.length === w.length && x.length === axes + 2 && axes >= 1) return;
+  throw new ShapeError('the ranks do not fit', {
+    op,
+    expected: 'input and weights of one rank: two axes and 1 or more spatial ones',
+    actual: `input ${shapeToString(x)}, weights ${shapeToString(w)}`,
+  });
+}
+
+/** States that the number of groups divides an extent. */
+export function requireGroups(
+  op: string,
+  extent: Dim,
+  groups: number,
+  actual: MessageTemplate,
+  require: Require,
+): void {
+  require(divisible(extent, groups), () => ({
+    error: 'shape',
+    op,
+    problem: words`the groups do not divide the channels`,
+    expected: words`a multiple of ${groups} channels`,
+    actual,
+  }));
+}
+
+/** States a meeting of sizes that are equal, for shapes that may not have been made to agree. */
+export function requireMeeting(shapes: readonly Shape[], meeting: Meeting, require: Require): void {
+  const sizes = meeting.places.map(({ operand, axis }) => shapes[operand][axis]);
+  const common = meeting.size ?? sizes[0];
+  sizes.forEach((size, k) =>
+    require(equalSizes(size, common), () => meeting.refusal(meeting.places[k], common)),
+  );
+}
+
+/** The channels of a convolution's input, which its weights decide. */
+export function channels(op: string, x: Shape, w: Shape, groups: number): Meeting {
+  const size = mulDim(w[1], groups);
+  const expected = words`${size} input channels (${w[1]} a group, ${groups} groups)`;
+  return inputChannels(op, size, expected, operandWords(x, w, groups));
+}
+
+/** The channels of the input of a transposed convolution. */
+export function channelsOfTransposed(op: string, x: Shape, w: Shape, groups: number): Meeting {
+  return inputChannels(op, w[0], words`${w[0]} input channels`, operandWords(x, w, groups)); // prettier-ignore
+}
+
+function inputChannels(
+  op: string,
+  size: Dim,
+  expected: MessageTemplate,
+  actual: MessageTemplate,
+): Meeting {
+  const problem = words`the channels do not fit`;
+  return {
+    places: [{ operand: 0, axis: 1 }],
+    broadcasts: false,
+    size,
+    refusal: () => ({ error: 'shape', op, problem, expected, actual }),
+  };
+}
+
+/** The batches of a convolution's input and of the gradient of its result. */
+export function batches(op: string, x: Shape, g: Shape): Meeting {
+  return {
+    places: [0, 1].map((operand) => ({ operand, axis: 0 })),
+    broadcasts: false,
+    refusal: () => ({
+      error: 'shape',
+      op,
+      problem: words`the batches do not fit each other`,
+      expected: words`two arrays with one batch size`,
+      actual: words`input ${x}, gradient ${g}`,
+    }),
+  };
+}
