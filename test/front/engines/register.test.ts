@@ -187,6 +187,42 @@ test('operands are as they were when a late engine was called', async () => {
   assert.deepEqual((await result.cpu()).tolist(), before);
 });
 
+test('an engine is given the same array for an operand that has not changed, and a new one for one that has', async () => {
+  const given: unknown[][] = [];
+  const fake = new FakeEngine(`engine ${count++}`, { supports: only('matmul'), isLate: true });
+  kn.registerBackend({
+    ...fake,
+    compile: async (graph) => {
+      const run = await fake.compile(graph);
+      return (inputs) => {
+        given.push(inputs.map(({ data }) => data));
+        return run(inputs);
+      };
+    },
+  });
+  const weight = w.add(0);
+  const captured = kn.hybridize((a: kn.NDArray) => ({ y: a.matmul(weight), kept: weight }), {
+    backend: fake.name,
+  });
+  const call = async (): Promise<readonly unknown[]> => {
+    const batch = x.add(given.length);
+    const { y, kept } = captured(batch);
+    assert.deepEqual((await y.cpu()).tolist(), batch.matmul(weight).tolist());
+    assert.deepEqual((await kept.cpu()).tolist(), weight.tolist());
+    return given.at(-1)!;
+  };
+  const [, first] = await call();
+  const [, second] = await call();
+  const [batch, third] = await call();
+  assert.notEqual(second, first, 'a copy for this run alone');
+  assert.equal(third, second);
+  assert.ok(!given[1].includes(batch));
+  weight.assign(weight.mul(2));
+  const [, changed] = await call();
+  assert.notEqual(changed, third);
+  assert.deepEqual(third, Float32Array.from(w.dataSync(), Number), 'a run may still read it');
+});
+
 type Compile = kn.ExternalBackend['compile'];
 
 function faulty(compile: Compile): string {
