@@ -60,8 +60,8 @@ const tensorTypes: ReadonlySet<DType> = new Set<DType>([
 
 /**
  * Registers onnxruntime as a backend: sub-graphs that have a product or convolution in them are written as ONNX models,
- * and run there; those of bfloat16, which its tensors lack, are not. Results have to be waited for. The module is loaded when the first sub-graph
- * is compiled; where it is not installed, that fails with an error that names the package.
+ * and run there; bfloat16 stays here, since its tensors lack it. Results have to be waited for. The module is loaded when
+ * the first sub-graph is compiled; where it is not installed, that fails with an error that names the package.
  *
  * @throws ArgumentError for unknown options; UnsupportedError for a module that is not onnxruntime, and when
  * `@bufbuild/protobuf` is not installed.
