@@ -4,6 +4,7 @@ import {
   callable,
   checkOptions,
   eitherRule,
+  flag,
   integerFrom,
   oneOfValues,
   valueRule,
@@ -44,6 +45,8 @@ export interface ToOnnxOptions {
   readonly checks?: 'refuse' | 'omit';
   /** The name of that file, or its path within the folder. Default `weights.bin`. */
   readonly dataFile?: string;
+  /** @internal Refuse operators in dtypes that onnxruntime lacks. Default false. */
+  readonly isForOnnxruntime?: boolean;
 }
 
 /**
@@ -64,6 +67,7 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
     externalData: eitherRule(textRule, callable),
     dataFile: textRule,
     checks: oneOfValues('refuse', 'omit'),
+    isForOnnxruntime: flag,
   });
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
   const isPlain = statesArePlain(options.states);
@@ -88,6 +92,7 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
       opset,
       file,
       omitsChecks: options.checks === 'omit',
+      ...(options.isForOnnxruntime && { isForOnnxruntime: true }),
     });
   const model = withData(externalData, dataFile, write);
   if (check !== undefined) {

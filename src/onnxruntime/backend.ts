@@ -46,18 +46,22 @@ const rules: OptionRules<OnnxruntimeOptions> = {
   opset: integerFrom(17),
 };
 
-/** Names of dtypes in onnxruntime: those of which all kernels are there. */
-const tensorTypes: ReadonlyMap<DType, string> = new Map([
-  ['float32', 'float32'],
-  ['int32', 'int32'],
-  ['int64', 'int64'],
-  ['bool', 'bool'],
+/** Dtypes of its tensors, which have the same names there. The exporter knows which operators take which. */
+const tensorTypes: ReadonlySet<DType> = new Set<DType>([
+  'bool',
+  'int8',
+  'uint8',
+  'int32',
+  'int64',
+  'float16',
+  'float32',
+  'float64',
 ]);
 
 /**
- * Registers onnxruntime as a backend: sub-graphs of float32 that have a product or convolution in them
- * are written as ONNX models, and run there. Results have to be waited for. The module is loaded when the first sub-graph
- * is compiled; where it is not installed, that fails with an error that names the package.
+ * Registers onnxruntime as a backend: sub-graphs that have a product or convolution in them are written as ONNX models,
+ * and run there; bfloat16 stays here, since its tensors lack it. Results have to be waited for. The module is loaded when
+ * the first sub-graph is compiled; where it is not installed, that fails with an error that names the package.
  *
  * @throws ArgumentError for unknown options; UnsupportedError for a module that is not onnxruntime, and when
  * `@bufbuild/protobuf` is not installed.
@@ -73,7 +77,7 @@ export function registerOnnxruntime(options: OnnxruntimeOptions = {}): void {
   registerBackend({
     name,
     supports: (call) => {
-      if (call.bodies > 0 || !isOfFloats(call)) return false;
+      if (call.bodies > 0 || !hasTensors(call)) return false;
       const key = JSON.stringify([call.op, String(call.graph().program), call.inputs]);
       let answer = known.get(key);
       if (answer === undefined) known.set(key, (answer = isWritten(call, opset)));
@@ -105,17 +109,14 @@ function newSession(
   return made;
 }
 
-function isOfFloats({ inputs, outputs }: EngineCall): boolean {
-  return (
-    inputs.every(({ dtype }) => tensorTypes.has(dtype)) &&
-    outputs.every(({ dtype }) => dtype === 'float32')
-  );
+function hasTensors({ inputs, outputs }: EngineCall): boolean {
+  return [...inputs, ...outputs].every(({ dtype }) => tensorTypes.has(dtype));
 }
 
-/** True for a call that the opset can express. */
+/** True for a call that the opset can express in dtypes that onnxruntime has. */
 function isWritten(call: EngineCall, opset: number): boolean {
   try {
-    toOnnx(call.graph(), { opset });
+    toOnnx(call.graph(), { opset, isForOnnxruntime: true });
     return true;
   } catch (error) {
     if (error instanceof UnsupportedError) return false;
@@ -132,15 +133,14 @@ function sessionRun(
   return async (inputs) => {
     const feeds = names.map((name, i) => {
       const { dtype, shape, data } = inputs[i];
-      return [name, new Tensor(tensorTypes.get(dtype)!, data, shape)] as const;
+      return [name, new Tensor(dtype, data, shape)] as const;
     });
     const results = await session.run(Object.fromEntries(feeds));
     return program.outputs.map(({ name, value }): EngineArray => {
       const { type, dims, data } = results[name];
       const { dtype } = value.type;
-      const isRight =
-        tensorTypes.get(dtype) === type && data?.constructor === allocate(dtype, 0).constructor;
-      if (isRight) return { dtype, shape: dims, data: data as HostArray };
+      const own = elementsOf(dtype, data);
+      if (dtype === type && own !== null) return { dtype, shape: dims, data: own };
       throw new DeviceError(`output ${name} has another type than its graph`, {
         op: 'onnxruntime',
         expected: dtype,
@@ -148,4 +148,13 @@ function sessionRun(
       });
     });
   };
+}
+
+/** Elements of a tensor; null for those of another dtype. Where the platform has an array of float16, they are in one. */
+function elementsOf(dtype: DType, data: unknown): HostArray | null {
+  const { constructor } = allocate(dtype, 0);
+  if (!ArrayBuffer.isView(data)) return null;
+  if (data.constructor === constructor) return data as HostArray;
+  const isHalf = dtype === 'float16' && data.constructor.name === 'Float16Array';
+  return isHalf ? new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2) : null;
 }

@@ -51,7 +51,7 @@ for (const { name, runtime, skip } of runtimes) {
   );
 
   test(
-    `${name}: convolutions run there, and what has other dtypes runs here`,
+    `${name}: convolutions run there, and what has dtypes that it lacks runs here`,
     { skip },
     async () => {
       kn.random.seed(2);
@@ -59,8 +59,8 @@ for (const { name, runtime, skip } of runtimes) {
       const dense = new kn.nn.Dense(3).initialize();
       const step = (x: kn.NDArray): kn.NDArray => {
         const rows = conv.call(x).relu().reshape([2, -1]);
-        const precise = rows.astype('float64');
-        return dense.call(precise.mul(precise).astype('float32'));
+        const coarse = rows.astype('bfloat16');
+        return dense.call(coarse.mul(coarse).astype('float32'));
       };
       const x = kn.random.normal([2, 3, 8, 8]);
       const expected = step(x);
@@ -78,6 +78,35 @@ for (const { name, runtime, skip } of runtimes) {
     },
   );
 
+  test(`${name}: numbers of other dtypes beside a product go there with it`, { skip }, async () => {
+    const w = kn.random.normal([4, 3]).astype('float64');
+    const step = (x: kn.NDArray): Readonly<Record<string, kn.NDArray>> => {
+      const y = x.astype('float64').matmul(w);
+      const best = y.argmax(1);
+      return { y, best, odd: best.mod(2).equal(1), half: y.astype('float16').mul(2) };
+    };
+    const x = kn.random.normal([5, 4]);
+    const expected = step(x);
+    const captured = kn.hybridize(step, options);
+    const results = captured(x);
+    for (const [key, result] of Object.entries(results)) {
+      assert.equal(result.dtype, expected[key].dtype);
+      close(await result.cpu(), expected[key], key === 'half' ? 2 ** -10 : 1e-14);
+    }
+    const { parts } = captured.explain().traces[0];
+    assert.deepEqual(parts.map(({ backend }) => backend), [name]); // prettier-ignore
+  });
+
+  test(`${name}: what it has no kernels for in float64 runs here`, { skip }, async () => {
+    const w = kn.random.normal([2, 3, 3]).astype('float64');
+    const step = (x: kn.NDArray): kn.NDArray => kn.conv(x, w).matmul(kn.ones([4, 2]).astype('float64')); // prettier-ignore
+    const x = kn.random.normal([1, 3, 6]).astype('float64');
+    const captured = kn.hybridize(step, options);
+    close(await captured(x).cpu(), step(x), 1e-14);
+    const { parts } = captured.explain().traces[0];
+    assert.deepEqual(parts.map(({ backend }) => backend), ['kaon', name]); // prettier-ignore
+  });
+
   test(`${name}: a loop whose body has a product, and a mask in the middle`, { skip }, async () => {
     const w = kn.random.normal([4, 4]).mul(0.3);
     const step = (x: kn.NDArray): kn.NDArray => {
@@ -91,7 +120,11 @@ for (const { name, runtime, skip } of runtimes) {
       );
       const flat = rows.reshape([-1, 4]);
       const kept = flat.booleanMask(flat.sum(1).greater(0));
-      return kept.matmul(w).sum(0);
+      // The first two rows, or as many as there are.
+      return kept
+        .matmul(w)
+        .sum(0)
+        .add(kept.slice([0, 2]).matmul(w).sum(0));
     };
     const x = kn.random.normal([6, 2, 4]);
     const expected = step(x);
@@ -184,7 +217,7 @@ test('sessions are made one after the other, after a failure, too', async () => 
   registerOnnxruntime({ name: 'one-by-one', runtime });
   const w = kn.ones([4, 4]);
   const step = (x: kn.NDArray): kn.NDArray =>
-    x.matmul(w).astype('float64').add(1).astype('float32').matmul(w);
+    x.matmul(w).astype('bfloat16').add(1).astype('float32').matmul(w);
   const captured = kn.hybridize(step, { backend: 'one-by-one', fallback: true });
   const x = kn.full([2, 4], 0.5);
   close(await captured(x).cpu(), step(x));

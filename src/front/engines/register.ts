@@ -1,12 +1,13 @@
 import { describe } from '../../base/attributes/attribute.js';
+import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { callable, checkArgument, type OptionRules, textRule, valueRule } from '../../base/attributes/options.js'; // prettier-ignore
 import type { DType } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
 import { type CallNode, Program } from '../../ir/program.js';
-import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
+import { withCarriedSizes } from '../../passes/rewrite/carried-sizes.js';
 import { type EngineRun, registerEngine } from '../../runtime/engine/engine.js';
 import { StaticGraph } from '../graphs/static-graph.js';
 
@@ -31,7 +32,10 @@ export interface EngineCall {
   readonly bodies: number;
   /** The user's line, where it is known. */
   readonly source: string | undefined;
-  /** The call alone, as a graph: an input for each array that it reads. */
+  /**
+   * The call alone, as a graph: an input for each array that it reads, and, where these leave sizes open, as an axis of
+   * `min(2, n)` does, a last one whose shape tells them.
+   */
   graph(): StaticGraph;
 }
 
@@ -94,7 +98,8 @@ export function registerBackend(backend: ExternalBackend): void {
     name,
     overhead,
     supports: (call, operands) => {
-      if (!knowsSizes(call, operands)) return false;
+      // What an engine is passed tells it all sizes but those that its results have by its own decision.
+      if (call.decides.length > 0) return false;
       const answer: unknown = backend.supports(engineCall(call, operands));
       if (typeof answer === 'boolean') return answer;
       throw wrongAnswer(`${name}.supports`, 'true or false', answer);
@@ -113,13 +118,6 @@ export function registerBackend(backend: ExternalBackend): void {
   });
 }
 
-/** True when the operands tell all sizes of a call, their own among them: an engine learns them from nothing else. */
-function knowsSizes(call: CallNode, operands: readonly TensorType[]): boolean {
-  const known = determinedSymbols(operands);
-  const names = [...symbolsOfCall(call), ...symbolsOfTypes(operands).keys()];
-  return names.every((name) => known.has(name));
-}
-
 function engineCall(call: CallNode, operands: readonly TensorType[]): EngineCall {
   const { op, attributes, types, regions, source } = call;
   return {
@@ -132,10 +130,12 @@ function engineCall(call: CallNode, operands: readonly TensorType[]): EngineCall
     source,
     graph: () => {
       const program = new Program();
+      const spoken = new Map([...symbolsOfTypes(types), ...symbolsOfAttributes(op.attributes, attributes)]); // prettier-ignore
+      for (const size of undeterminedSymbols(operands, spoken)) program.takeSize(size);
       const inputs = operands.map((type, i) => program.variable(`x${i}`, type));
       const results = program.appendTyped(op, inputs, attributes, types, call);
       program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-      return new StaticGraph({ program, reads: [], writes: [] });
+      return new StaticGraph({ program: withCarriedSizes(program), reads: [], writes: [] });
     },
   };
 }

@@ -11,7 +11,7 @@ import {
 } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import { words } from '../../ir/requirement.js';
-import type { Shape, Tensor, TensorType } from '../../ir/types.js';
+import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
@@ -31,7 +31,6 @@ import {
   requireMeeting,
 } from './convolution-sizes.js';
 import {
-  checkSpatialAxes,
   endsFor,
   perAxis,
   type PerAxis,
@@ -40,11 +39,10 @@ import {
   inputShape,
   type WindowOptions,
   windowsOf,
+  withBorder,
 } from './window.js';
 import { reshape } from '../movement/reshape.js';
-import { slice } from '../movement/slice.js';
 import { swapaxes, transpose } from '../movement/transpose.js';
-import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 import { zerosLike } from '../movement/fill.js';
 
 /*
@@ -137,15 +135,12 @@ export const conv: OperatorFunction<Conv> = operator({
   lowering: { kind: 'kernel', kernel: convNest },
   onnx: ({ onnx, inputs: [x, w], inputTypes: [type], attributes }) => {
     const { strides, padding, dilation, groups } = attributes;
-    const [before, after] = [0, 1].map((end) => padding.map((ends) => ends[end]));
     const windows = { strides, dilations: dilation, group: groups };
-    const pads = [...before, ...after];
-    if (pads.every(isStatic)) return onnx.node('Conv', [x, w], { ...windows, pads });
-    return onnx.node(
-      'Conv',
-      [withZeros(onnx, x, type, [0, 0, ...before], [0, 0, ...after]), w],
-      windows,
-    );
+    const pads = [0, 1].flatMap((end) => padding.map((ends) => ends[end]));
+    if (pads.every((pad) => isStatic(pad) && pad >= 0)) {
+      return onnx.node('Conv', [x, w], { ...windows, pads: pads.filter(isStatic) });
+    }
+    return onnx.node('Conv', [withBorder(onnx, x, type, padding), w], windows);
   },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor([2, 4, 3])] },
@@ -230,7 +225,12 @@ export const convTranspose: OperatorFunction<ConvTranspose> = operator({
     });
     if (missing.every((extent) => extent === 0)) return part;
     const shape = [...type.shape.slice(0, 2), ...size.map((extent, axis) => subDim(extent, missing[axis]))]; // prettier-ignore
-    return withZeros(onnx, part, { ...type, shape }, [], [0, 0, ...missing]);
+    return withBorder(
+      onnx,
+      part,
+      { ...type, shape },
+      missing.map((extent) => [0, extent]),
+    );
   },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor([4, 2, 3])] },
@@ -313,12 +313,11 @@ export const convWeightGradient: OperatorFunction<
         const wanted = addDim(mulDim(subDim(kernel[axis], 1), dilation[axis]), covered);
         return subDim(subDim(wanted, before[axis]), extent);
       });
-      const used = size.map((extent, axis) => [0, minDim(extent, addDim(extent, after[axis])), 1] as const); // prettier-ignore
-      const result = conv(slice(turned, ':', ':', ...used), swapaxes(g, 0, 1), {
+      const result = conv(turned, swapaxes(g, 0, 1), {
         strides: dilation,
         dilation: strides,
         groups,
-        padding: before.map((low, axis) => [low, maxDim(after[axis], 0)] as const),
+        padding: before.map((low, axis) => [low, after[axis]] as const),
       });
       return [swapaxes(result, 0, 1)];
     },
@@ -334,51 +333,6 @@ export const convWeightGradient: OperatorFunction<
     },
   ],
 });
-
-/** `conv` over one spatial axis: `[N, C, W]` by `[O, C / groups, K]`. */
-export const conv1d: Conv = overAxes('conv1d', 1, conv);
-/** `conv` over two spatial axes: `[N, C, H, W]` by `[O, C / groups, KH, KW]`. */
-export const conv2d: Conv = overAxes('conv2d', 2, conv);
-/** `conv` over three spatial axes: `[N, C, D, H, W]` by `[O, C / groups, KD, KH, KW]`. */
-export const conv3d: Conv = overAxes('conv3d', 3, conv);
-/** `convTranspose` over one spatial axis: `[N, O, W]` by `[O, C / groups, K]`. */
-export const convTranspose1d: ConvTranspose = overAxes('convTranspose1d', 1, convTranspose);
-/** `convTranspose` over two spatial axes: `[N, O, H, W]` by `[O, C / groups, KH, KW]`. */
-export const convTranspose2d: ConvTranspose = overAxes('convTranspose2d', 2, convTranspose);
-/** `convTranspose` over three spatial axes: `[N, O, D, H, W]` by `[O, C / groups, KD, KH, KW]`. */
-export const convTranspose3d: ConvTranspose = overAxes('convTranspose3d', 3, convTranspose);
-
-function overAxes<O>(
-  name: string,
-  axes: number,
-  f: <T extends Tensor>(x: Input<T>, w: Input<T>, options?: O) => T,
-): <T extends Tensor = DefaultTensor>(x: Input<T>, w: Input<T>, options?: O) => T {
-  return (x, w, options) => {
-    checkSpatialAxes(name, axes, x);
-    return f(x, w, options);
-  };
-}
-
-/** Zero padding with widths that may depend on sizes. */
-function withZeros(
-  onnx: OnnxWriter,
-  x: OnnxValue,
-  { dtype, shape }: TensorType,
-  before: readonly Dim[],
-  after: readonly Dim[],
-): OnnxValue {
-  const zero = onnx.scalar(dtype, 0);
-  const sizes = [...shape];
-  return shape.reduce<OnnxValue>((inner, extent, axis) => {
-    const ends = [before[axis] ?? 0, after[axis] ?? 0];
-    const [first, last] = ends.map((width) =>
-      width === 0 ? [] : [onnx.node('Expand', [zero, onnx.sizes(sizes.with(axis, width))])],
-    );
-    sizes[axis] = ends.reduce(addDim, extent);
-    const parts = [...first, inner, ...last];
-    return parts.length === 1 ? inner : onnx.node('Concat', parts, { axis });
-  }, x);
-}
 
 /** Offset and size of the result. */
 function placement(

@@ -6,9 +6,10 @@ import {
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { describeHost } from '../../ir/host.js';
 import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
-import { type Shape, Tensor } from '../../ir/types.js';
+import { type Shape, Tensor, type TensorType } from '../../ir/types.js';
 import type { Input } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
 /** One number for every spatial axis, or one number each. */
 export type PerAxis = number | readonly number[];
@@ -240,4 +241,36 @@ export function checkSpatialAxes(op: string, axes: number, x: Input<Tensor>): vo
     expected: `rank ${axes + 2}: batch, channels and ${axes} spatial`,
     actual: shapeToString(shape),
   });
+}
+
+/**
+ * Zeros around the spatial axes as operators of ONNX, of widths that may depend on sizes; where they are negative, as
+ * many elements are cropped. A convolution of ONNX itself pads by numbers that are not negative.
+ */
+export function withBorder(
+  onnx: OnnxWriter,
+  x: OnnxValue,
+  type: TensorType,
+  padding: readonly PaddingPair[],
+): OnnxValue {
+  const [low, high] = [0, 1].map((end) => padding.map((ends) => ends[end]));
+  const [start, dropped] = [low, high].map((widths) => widths.map((width) => maxDim(subDim(0, width), 0))); // prettier-ignore
+  const spatial = type.shape.slice(2);
+  const stop = spatial.map((extent, axis) => subDim(extent, dropped[axis]));
+  const isCropped = [...start, ...dropped].some((width) => width !== 0);
+  const axes = spatial.map((_, axis) => axis + 2);
+  const part = isCropped
+    ? onnx.node('Slice', [x, onnx.sizes(start), onnx.sizes(stop), onnx.ints(axes)])
+    : x;
+  const sizes = [...type.shape.slice(0, 2), ...stop.map((end, axis) => subDim(end, start[axis]))];
+  const zero = onnx.scalar(type.dtype, 0);
+  return axes.reduce<OnnxValue>((inner, axis, k) => {
+    const ends = [low[k], high[k]].map((width) => maxDim(width, 0));
+    const [first, last] = ends.map((width) =>
+      width === 0 ? [] : [onnx.node('Expand', [zero, onnx.sizes(sizes.with(axis, width))])],
+    );
+    sizes[axis] = ends.reduce<Dim>(addDim, sizes[axis]);
+    const parts = [...first, inner, ...last];
+    return parts.length === 1 ? inner : onnx.node('Concat', parts, { axis });
+  }, part);
 }

@@ -3,6 +3,7 @@ import type { Program } from '../../ir/program.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import type { Pass } from '../rewrite/pass.js';
 import { simplify } from '../simplify/simplify.js';
+import { pushTranspositions } from '../rewrite/turn.js';
 import { hoistRowWork } from './ahead.js';
 import { sinkRowWork } from './behind.js';
 import { canonicalLoops } from './canonical.js';
@@ -83,4 +84,5 @@ export const loopPasses: readonly Pass[] = [
   dead,
   onLoops('unroll', 'write out short loops', unrollLoops),
   ...tidy,
+  afterLoops('turn', 'make products behind loops in the order in which they are read', pushTranspositions), // prettier-ignore
 ];

@@ -1,6 +1,7 @@
 import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { type BufferSlot, copyBetween } from './memory.js';
+import type { Snapshot } from './snapshots.js';
 import { type DeviceQueue, fetched, mostRemembered, type Waiting } from './queue.js';
 
 /**
@@ -15,6 +16,8 @@ export class RunArray {
   #host: HostArray | null;
   /** True if the buffer is freed with the array. */
   #isOwn: boolean;
+  /** True if others read the elements on the host, too. */
+  #isShared = false;
 
   private constructor(
     queue: DeviceQueue,
@@ -47,6 +50,13 @@ export class RunArray {
   /** Takes over elements on the host. */
   static ofHost(queue: DeviceQueue, dtype: DType, host: HostArray): RunArray {
     return new RunArray(queue, dtype, host.length, null, host, true);
+  }
+
+  /** Elements on the host of an operand, as they were when the run was asked for. */
+  static ofSnapshot(queue: DeviceQueue, dtype: DType, { elements, isShared }: Snapshot): RunArray {
+    const array = RunArray.ofHost(queue, dtype, elements);
+    array.#isShared = isShared;
+    return array;
   }
 
   /** Room for elements, which are undefined, on the device where it has the dtype. */
@@ -109,6 +119,8 @@ export class RunArray {
 
   /** The elements of an array on the host, to be written to: only where `isOnHost`. */
   get hostTarget(): HostArray {
+    if (this.#isShared) this.#host = this.#host!.slice();
+    this.#isShared = false;
     return this.#host!;
   }
 
@@ -136,7 +148,7 @@ export class RunArray {
   /** Puts the elements into a buffer of a result, or of a target of the run. */
   moveInto(buffer: DeviceBuffer): void {
     const { backend } = this.#queue;
-    if (this.#isForHost) return this.#queue.keep(buffer, this.#host!);
+    if (this.#isForHost) return this.#queue.keep(buffer, this.hostTarget);
     if (this.#buffer !== null) backend.copy(this.#buffer, buffer);
     else backend.write(buffer, this.#host!);
     this.#queue.remember(buffer, this.#host);

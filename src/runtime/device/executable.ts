@@ -1,5 +1,4 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import type { HostArray } from '../../base/dtype.js';
 import { DeviceError, named } from '../../base/errors.js';
 import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
@@ -31,6 +30,7 @@ import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
 import type { DeviceQueue, Waiting } from './queue.js';
 import type { RunResult } from './routine.js';
+import { type Snapshot, snapshotOf } from './snapshots.js';
 
 /**
  * A program that runs on a device. Elements that operators refuse are looked at when the program has run: where the
@@ -104,7 +104,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     const shapes = this.#shapes(names);
     if (shapes !== null) checkInto(program, shapes, into);
     const given = inputs.map(({ storage }) =>
-      storage.backend === null ? storage.copy() : storage.buffer,
+      storage.backend === null ? snapshotOf(storage) : storage.buffer,
     );
     /** Buffers for the results, once it is known that they are made later. */
     let later: readonly DeviceBuffer[] | null = null;
@@ -159,14 +159,14 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   }
 
   *#run(
-    given: readonly (DeviceBuffer | HostArray)[],
+    given: readonly (DeviceBuffer | Snapshot)[],
     inputs: readonly Operand[],
     sizes: readonly number[],
     names: DimBindings,
   ): Waiting<readonly RunResult[]> {
     const queue = this.#queue;
     const arrays = given.map((each, k) => {
-      if (!('dtype' in each)) return RunArray.ofHost(queue, inputs[k].storage.dtype, each);
+      if ('isShared' in each) return RunArray.ofSnapshot(queue, inputs[k].storage.dtype, each);
       queue.refuseFailed(each);
       return RunArray.given(queue, each);
     });

@@ -8,7 +8,8 @@ import type { RunOperand } from './routine.js';
 
 /** Elements of an operand on the host, which are not to be written to. */
 export function* hostElements({ array, from, length }: RunOperand): Waiting<HostArray> {
-  return (yield* array.elements()).subarray(from, from + length);
+  const elements = yield* array.elements();
+  return length === elements.length ? elements : elements.subarray(from, from + length);
 }
 
 /** The type of an operand. */

@@ -8,7 +8,10 @@ import type { CallSelector } from '../../passes/host/select.js';
 export interface EngineArray {
   readonly dtype: DType;
   readonly shape: readonly number[];
-  /** The typed array of the dtype, such as `Float32Array`; 16-bit floats are bits in a `Uint16Array`. */
+  /**
+   * The typed array of the dtype, such as `Float32Array`; 16-bit floats are bits in a `Uint16Array`. Of parameters it
+   * is the same object from run to run while they are unchanged, so that what an engine makes of it may be kept.
+   */
   readonly data: HostArray;
 }
 

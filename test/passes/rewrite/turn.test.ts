@@ -3,6 +3,9 @@ import { test } from 'node:test';
 import type { Program, Value } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/formats/text.js';
 import { verify } from '../../../src/ir/verify.js';
+import * as kn from '../../../src/index.js';
+import { lowered } from '../../../src/front/graphs/lowered.js';
+import { turnedFrom } from '../../../src/ops/movement/transpose.js';
 import { matmul, mul, sub, swapaxes, transpose } from '../../../src/ops/index.js';
 import { eliminateDeadCode } from '../../../src/passes/rewrite/dce.js';
 import { pushTranspositions } from '../../../src/passes/rewrite/turn.js';
@@ -80,4 +83,25 @@ test('what something else reads, what would not become simpler and what has no t
     const program = programOf(shapes, build);
     assert.equal(printProgram(pushTranspositions(program)), printProgram(program));
   }
+});
+
+test('so is one that is collected behind a loop', () => {
+  const gradients = kn.hybridize((xs: kn.NDArray, w: kn.NDArray) => {
+    const last = (weight: kn.NDArray): kn.NDArray => {
+      const turned = weight.transpose();
+      return kn
+        .foreach((x, h) => [[], h.matmul(turned).add(x).tanh()], xs, kn.zeros([2, 3]))[1]
+        .sum();
+    };
+    return kn.grad(last)(w);
+  });
+  const arrays = [kn.ones([20, 2, 3]), kn.ones([3, 3])] as const;
+  const program = lowered(gradients.graphFor(...arrays).program);
+  const turnedProducts = [...program.graph.nodes()].filter((id) => {
+    const from = turnedFrom(program.results(id)[0]);
+    const producer = from === null ? null : program.node(from.node);
+    return producer?.kind === 'call' && producer.op.name === 'matmul';
+  });
+  assert.deepEqual(turnedProducts, []);
+  assert.match(printProgram(program), /foreach[^]*\n  %\d+ = matmul/); // it is collected
 });

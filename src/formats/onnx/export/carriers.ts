@@ -8,6 +8,8 @@ import type { OnnxDType } from '../../../ops/declare/onnx.js';
 
 const floats: readonly OnnxDType[] = ['float16', 'float32', 'float64'];
 const numbers: readonly OnnxDType[] = [...floats, 'int32', 'int64'];
+/** Those that a scatter adds up or multiplies. */
+const scattered: readonly OnnxDType[] = ['bool', 'int8', 'uint8', 'int32', 'int64', 'float32', 'float64']; // prettier-ignore
 
 const accepted: Readonly<Record<string, readonly OnnxDType[]>> = {
   ...listed(floats, [
@@ -25,6 +27,8 @@ const accepted: Readonly<Record<string, readonly OnnxDType[]>> = {
   Equal: ['bool', ...numbers],
   Relu: floats,
   NonZero: ['bool', 'float32', 'int32', 'int64', 'uint8'],
+  ScatterElements: scattered,
+  ScatterND: scattered,
   Pad: ['bool', 'int8', 'uint8', ...numbers],
   Tile: ['bool', 'int8', 'uint8', ...numbers],
   Trilu: ['bool', 'int64', ...floats],
@@ -78,4 +82,14 @@ export function carrierDType(type: string, dtype: OnnxDType): OnnxDType | null {
 /** True when an operand has the dtype that the operator is written in. */
 export function isCarried(type: string, operand: number): boolean {
   return !Object.hasOwn(carried, type) || carried[type].includes(operand);
+}
+
+/** Operators that onnxruntime has no float64 kernels of, though the standard has them: nothing wider can carry them. */
+const withoutFloat64: ReadonlySet<string> = new Set([
+  'Acos', 'Acosh', 'Asin', 'Asinh', 'Atan', 'Atanh', 'AveragePool', 'Conv', 'ConvTranspose', 'Cosh', 'Erf',
+]); // prettier-ignore
+
+/** True for operators that onnxruntime has no kernel of for a dtype in which they are written. */
+export function onnxruntimeLacks(type: string, dtype: OnnxDType): boolean {
+  return dtype === 'float64' && withoutFloat64.has(type);
 }

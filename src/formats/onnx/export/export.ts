@@ -34,6 +34,8 @@ export interface OnnxExportRequest {
   readonly file: DataFile | null;
   /** Leave out checks, which a model cannot make, rather than refuse the program. Default false. */
   readonly omitsChecks?: boolean;
+  /** Refuse operators in dtypes that onnxruntime lacks. Default false. */
+  readonly isForOnnxruntime?: boolean;
 }
 
 /** The sizes that a model declares: numbers, and the text of symbolic ones. */
@@ -64,7 +66,7 @@ export function exportProgram(request: OnnxExportRequest): Uint8Array {
       advice: "pass { checks: 'omit' } to leave them out",
     });
   }
-  const onnx = new GraphWriter(opset);
+  const onnx = new GraphWriter(opset, request.isForOnnxruntime);
   for (const name of request.outputs) onnx.reserve(name);
   const inputs = namedInputs(program).map(({ name, type }) => {
     const data = stored.get(name);

@@ -9,7 +9,7 @@ import type {
   OnnxValue,
   OnnxWriter,
 } from '../../../ops/declare/onnx.js';
-import { carrierDType, isCarried } from './carriers.js';
+import { carrierDType, isCarried, onnxruntimeLacks } from './carriers.js';
 import { elementCode, type NamedValue, type OnnxNode, exportOp, type Stored, type Subgraph, type TypedValue } from './parts.js'; // prettier-ignore
 import { Sizes } from './sizes.js';
 
@@ -33,10 +33,13 @@ export class GraphWriter implements OnnxWriter {
   readonly #names: Map<string, number> = new Map();
   readonly #graphs: Open[] = [{ nodes: [], known: new Map() }];
   readonly #scopes: Sizes[] = [new Sizes()];
+  readonly #isForOnnxruntime: boolean;
   #operator = 'graph';
 
-  constructor(opset: number) {
+  /** @param isForOnnxruntime Refuses operators in dtypes that onnxruntime lacks. */
+  constructor(opset: number, isForOnnxruntime: boolean = false) {
     this.opset = opset;
+    this.#isForOnnxruntime = isForOnnxruntime;
   }
 
   learn(value: OnnxValue, shape: Shape): void {
@@ -148,6 +151,9 @@ export class GraphWriter implements OnnxWriter {
     if (own === undefined) return this.append(type, operands, dtypes.map((dtype) => dtype!), attributes); // prettier-ignore
     const carrier = carrierDType(type, own);
     if (carrier === null) this.unsupported(`${type} takes no ${own}`);
+    if (this.#isForOnnxruntime && onnxruntimeLacks(type, carrier)) {
+      this.unsupported(`onnxruntime has no ${type} of ${carrier}`);
+    }
     const inputs = operands.map((operand, i) =>
       operand === null || !isCarried(type, i) ? operand : this.cast(operand, carrier),
     );

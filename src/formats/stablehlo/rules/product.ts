@@ -26,19 +26,21 @@ function writeProduct(call: HloCall): HloValue {
   const [x, y] = inputs;
   if (isEmpty(x) || isEmpty(y)) return hlo.splat(dtype, 0, shape);
   const chains = inputs.map((operand) => seenThrough(hlo, operand));
-  // The deepest pair of views whose contracted and shared axes are the same lists of sizes.
-  for (let sum = chains[0].length + chains[1].length - 2; sum > 0; sum--) {
-    for (
-      let i = Math.min(sum, chains[0].length - 1);
-      i >= Math.max(0, sum - chains[1].length + 1);
-      i--
-    ) {
-      // prettier-ignore
-      const product = productOf(call, chains[0][i], chains[1][sum - i]);
-      if (product !== null) return product;
-    }
+  const last = chains[0].length + chains[1].length - 2;
+  // The deepest pairs of views first. A transposition of rows is left where it is if the result would need it instead.
+  const pairs = upTo(last + 1).flatMap((depth) =>
+    upTo(chains[0].length).flatMap((i) => {
+      const [x, y] = [chains[0].at(-1 - i), chains[1].at(-1 - (depth - i))];
+      return x === undefined || y === undefined || i > depth ? [] : [[x, y] as const];
+    }),
+  );
+  let deepest: Plan | null = null;
+  for (const [x, y] of pairs) {
+    const plan = planProduct(call, x, y);
+    if (plan?.order.every((axis, i) => axis === i)) return writePlan(call, plan);
+    deepest ??= plan;
   }
-  return productOf(call, chains[0][0], chains[1][0])!;
+  return writePlan(call, deepest!);
 }
 
 /** The operand itself, then the values that it rearranges. */
@@ -83,11 +85,30 @@ interface Axes {
   readonly right: readonly (readonly number[])[];
 }
 
-function productOf(
-  { hlo, outputTypes: [{ dtype, shape }], inputTypes }: HloCall,
-  x: Grouped,
-  y: Grouped,
-): HloValue | null {
+/** A `dot_general` of stored values, and the places of its axes in the result. */
+interface Plan {
+  readonly sides: readonly (readonly [HloValue, Shape])[];
+  readonly lists: Readonly<Record<string, readonly number[]>>;
+  readonly made: Shape;
+  readonly order: readonly number[];
+}
+
+function writePlan({ hlo, outputTypes: [{ dtype, shape }] }: HloCall, plan: Plan): HloValue {
+  const { sides, lists, made, order } = plan;
+  const values = sides.map(([value, kept]) => hlo.reshape(value, kept));
+  const product = inWideDType(hlo, dtype, values, (operands, wide) =>
+    hlo.op(
+      'stablehlo.dot_general',
+      operands,
+      { dtype: wide, shape: made },
+      { dot_dimension_numbers: dimensionNumbers('dot', lists), ...exactly(dtype) },
+    ),
+  );
+  return hlo.reshape(hlo.transpose(product, order), shape);
+}
+
+/** The product of two views; null where the axes that it contracts or shares are no lists of the same sizes. */
+function planProduct({ inputTypes }: HloCall, x: Grouped, y: Grouped): Plan | null {
   const [a, b] = [inputTypes[0].shape, inputTypes[1].shape];
   const inner = [x.groups[a.length - 1], y.groups[Math.max(0, b.length - 2)]];
   const sizes = ({ value }: Grouped, group: readonly number[]): Shape =>
@@ -125,7 +146,6 @@ function productOf(
     lhs_contracting_dimensions: of(left, [inner[0]]),
     rhs_contracting_dimensions: of(right, [inner[1]]),
   }; // prettier-ignore
-  const values = [left, right].map((side) => hlo.reshape(side.value, side.shape));
   // A dot_general leaves free axes in the order of its operands.
   const freeLeft = of(left, result.left);
   const freeRight = of(right, result.right);
@@ -136,14 +156,6 @@ function productOf(
     ...sorted[0].map((axis) => left.shape[axis]),
     ...sorted[1].map((axis) => right.shape[axis]),
   ];
-  const product = inWideDType(hlo, dtype, values, (operands, wide) =>
-    hlo.op(
-      'stablehlo.dot_general',
-      operands,
-      { dtype: wide, shape: made },
-      { dot_dimension_numbers: dimensionNumbers('dot', lists), ...exactly(dtype) },
-    ),
-  );
   // The places in the product of all axes, in the order of the result.
   let batchAt = 0;
   const placed = (
@@ -163,7 +175,8 @@ function productOf(
     ...rows.flatMap((group) => placed(left, group, sorted[0], batchShape.length)),
     ...columns.flatMap((group) => placed(right, group, sorted[1], afterLeft)),
   ];
-  return hlo.reshape(hlo.transpose(product, order), shape);
+  const sides = [left, right].map(({ value, shape }) => [value, shape] as const);
+  return { sides, lists, made, order };
 }
 
 /** The shape without axes of size 1, and the place of each of the others. */

@@ -1,8 +1,15 @@
-import { addDim, type Dim, floorDivDim, mulDim, subDim } from '../../../base/dim/index.js';
+import {
+  addDim,
+  type Dim,
+  floorDivDim,
+  isStatic,
+  mulDim,
+  subDim,
+} from '../../../base/dim/index.js';
 import { conv, convTranspose } from '../../../ops/index.js';
 import { type HloCall, staticSizes } from '../lowering/call.js';
 import { type HloValue, isEmpty, upTo } from '../language/types.js';
-import { spreadSize } from '../language/writer.js';
+import { type HloWriter, spreadSize } from '../language/writer.js';
 import { type HloAttributes, integerList } from '../language/sizes.js';
 import { exactly, inWideDType } from './precision.js';
 import { hloRule, type RuleEntry } from './rule.js';
@@ -16,8 +23,7 @@ interface Windows {
 export const windowRules: readonly RuleEntry[] = [
   hloRule<Windows & { readonly padding: readonly (readonly Dim[])[] }>(conv, (call) => {
     const { strides, dilation, groups, padding } = call.attributes;
-    const pads = padding.map((pair) => staticSizes(call.hlo, pair));
-    return convolved(call, call.inputs[1], 'o, i', { strides, dilation, groups, pads, stretch: strides.map(() => 1) }); // prettier-ignore
+    return convolved(call, call.inputs[1], 'o, i', { strides, dilation, groups, pads: padding, stretch: strides.map(() => 1) }); // prettier-ignore
   }),
   hloRule<Windows & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }>(
     convTranspose,
@@ -34,7 +40,7 @@ export const windowRules: readonly RuleEntry[] = [
         const reach = dilation[axis] * (kernelSizes[axis] - 1);
         const low = subDim(reach, before[axis]);
         const used = spreadSize(count[axis], strides[axis]);
-        return staticSizes(hlo, [low, subDim(addDim(subDim(extent, used), reach), low)]);
+        return [low, subDim(addDim(subDim(extent, used), reach), low)];
       });
       const turned = hlo.reverse(w, upTo(kernel.length).map((axis) => axis + 2)); // prettier-ignore
       return convolved(call, byGroups(call, turned, groups), 'i, o', {
@@ -61,21 +67,66 @@ function convolved(
   { hlo, inputs: [x], outputTypes: [{ dtype, shape }] }: HloCall<unknown>,
   w: HloValue,
   channels: 'o, i' | 'i, o',
-  windows: Windows & { readonly pads: readonly (readonly number[])[]; readonly stretch: readonly number[] }, // prettier-ignore
+  windows: Windows & { readonly pads: readonly (readonly Dim[])[]; readonly stretch: readonly number[] }, // prettier-ignore
 ): HloValue {
   if (isEmpty(x) || isEmpty(w)) return hlo.splat(dtype, 0, shape);
-  const axes = windows.pads.map((_, axis) => `, ${axis}`).join('');
+  const [operand, { pads, stretch }] = withKnownBorder(hlo, x, windows);
+  const [input, kernel] = withElements(hlo, operand, w, windows.dilation);
+  const axes = pads.map((_, axis) => `, ${axis}`).join('');
   const attributes: HloAttributes = {
     window_strides: integerList(windows.strides),
-    padding: `dense<[${windows.pads.map((pair) => `[${pair.join(', ')}]`).join(', ')}]> : tensor<${windows.pads.length}x2xi64>`,
-    lhs_dilation: integerList(windows.stretch),
+    padding: `dense<[${pads.map((pair) => `[${pair.join(', ')}]`).join(', ')}]> : tensor<${pads.length}x2xi64>`,
+    lhs_dilation: integerList(stretch),
     rhs_dilation: integerList(windows.dilation),
     dimension_numbers: `#stablehlo.conv<[b, f${axes}]x[${channels}${axes}]->[b, f${axes}]>`,
     feature_group_count: `${windows.groups} : i64`,
     batch_group_count: '1 : i64',
     ...exactly(dtype),
   };
-  return inWideDType(hlo, dtype, [x, w], (operands, wide) =>
+  return inWideDType(hlo, dtype, [input, kernel], (operands, wide) =>
     hlo.op('stablehlo.convolution', operands, { dtype: wide, shape }, attributes),
   );
+}
+
+/** Zeros around an operand and between its elements. */
+interface Border {
+  readonly pads: readonly (readonly Dim[])[];
+  readonly stretch: readonly number[];
+}
+
+/** An operand and its border. A convolution has numbers only: a border that depends on sizes is written before it. */
+function withKnownBorder(
+  hlo: HloWriter,
+  x: HloValue,
+  { pads, stretch }: Border,
+): readonly [HloValue, Border] {
+  if (pads.flat().every(isStatic)) return [x, { pads, stretch }];
+  const [low, high] = [0, 1].map((end) => [0, 0, ...pads.map((pair) => pair[end])]);
+  const between = [0, 0, ...stretch.map((step) => step - 1)];
+  const padded = hlo.pad(x, hlo.splat(x.dtype, 0), low, high, between);
+  return [padded, { pads: pads.map(() => [0, 0]), stretch: stretch.map(() => 1) }];
+}
+
+/**
+ * Operand and window, where the window may turn out to have no elements, which XLA refuses: then it gets a zero, and
+ * the operand as much room as that takes.
+ */
+function withElements(
+  hlo: HloWriter,
+  x: HloValue,
+  w: HloValue,
+  dilation: readonly number[],
+): readonly [HloValue, HloValue] {
+  const spatial = upTo(dilation.length).map((axis) => axis + 2);
+  const window = hlo.withoutEmptyAxes(w, spatial);
+  const room = window.shape.map((extent, axis) => mulDim(subDim(extent, w.shape[axis]), dilation[axis - 2] ?? 0)); // prettier-ignore
+  return [
+    hlo.pad(
+      x,
+      hlo.splat(x.dtype, 0),
+      room.map(() => 0),
+      room,
+    ),
+    window,
+  ];
 }

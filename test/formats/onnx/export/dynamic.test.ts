@@ -229,3 +229,20 @@ test('sizes that each iteration decides for itself', () => {
     { dynamic },
   );
 });
+
+test('gradients of convolutions whose windows leave elements at the end', () => {
+  const k = kn.array([[[1, 2, 3]]]);
+  const widths = [7, 4, 8].map((n) => ({ x: matrix(n, 1).reshape([1, 1, n]) }));
+  agrees(
+    ({ x }) => {
+      const [v, [g, h]] = kn.valueAndGrad(
+        (input: kn.NDArray, weight: kn.NDArray) =>
+          kn.conv(input, weight, { strides: 3 }).square().sum(),
+        [0, 1],
+      )(x, k);
+      return { v, g, h, cropped: kn.conv(x, k, { padding: [[-1, 1]], strides: 2 }) };
+    },
+    widths,
+    { dynamic: { x: [null, null, 'w'] } },
+  );
+});
