@@ -106,11 +106,14 @@ interface PushedList {
 const logs: ChangeLog[] = [];
 
 /** Runs code and logs the changes that it makes. */
-export function logging<R>(run: () => R): { readonly result: R; readonly log: ChangeLog } {
+export function logging<R>(run: (log: ChangeLog) => R): {
+  readonly result: R;
+  readonly log: ChangeLog;
+} {
   const log: ChangeLog = { changed: new Set(), made: new Set(), lists: new Map() };
   logs.push(log);
   try {
-    return { result: run(), log };
+    return { result: run(log), log };
   } finally {
     logs.pop();
   }
