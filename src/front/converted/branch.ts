@@ -39,7 +39,8 @@ export function branch(
       : leadingExit({
           place,
           isDecided: isCapturedTest(test),
-          unless: (rest) => and(site, not(test), rest),
+          isPassed: () => not(test),
+          and: (left, right) => and(site, left, right),
           leave: () => consequent(undefined),
           goOn: () => end(next),
         });

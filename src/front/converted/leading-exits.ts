@@ -114,8 +114,10 @@ interface LeadingExit {
   readonly place: number;
   /** True where a captured array decides. */
   readonly isDecided: boolean;
-  /** `not test && rest()`. */
-  readonly unless: (rest: () => unknown) => unknown;
+  /** `not test`. */
+  readonly isPassed: () => unknown;
+  /** `left && right()`. */
+  readonly and: (left: unknown, right: () => unknown) => unknown;
   readonly leave: () => Completion;
   readonly goOn: () => Completion;
 }
@@ -133,8 +135,9 @@ export function leadingExit(exit: LeadingExit): { readonly completion: Completio
       return isHere && run.watch!.isPure ? returning(true) : null;
     case 'ask': {
       if (!isHere) throw new NotLeading();
-      const goesOn = exit.unless(() => {
-        if (exit.place === run.count - 1) return true;
+      const isPassed = exit.isPassed();
+      if (exit.place === run.count - 1) return returning(isPassed);
+      const goesOn = exit.and(isPassed, () => {
         run.path = currentPath();
         const answer = answerOf(exit.goOn());
         if (answer === null) throw new NotLeading();

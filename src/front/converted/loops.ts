@@ -4,7 +4,7 @@ import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach } from '../control/index.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { after, and, proceed } from './branch.js';
+import { after, and, branch, proceed } from './branch.js';
 import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
 import { asTest, choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
 import {
@@ -83,13 +83,13 @@ export function loop(
   let left = iterationsLeft(counting);
   const starting: Going = { test: true, isPure: true, completion: undefined, mayBreak: false };
   for (let going: Going = { ...starting, ...first }; ;) {
-    if (isCapturedTest(going.test)) return after(capturedLoop(parts, going, left), next, site);
+    if (isCapturedTest(going.test)) return behind(parts, capturedLoop(parts, going, left), next);
     if (!truth(going.test)) return after(going.completion, next, site);
     const before = iterationsLeft(counting);
     const limit = counting?.now()[1];
     // The host knows that there is an iteration, so a loop that begins again is one as any other.
     const start: Going = { ...starting, isPure: going.isPure };
-    const tried = (run: () => Going | null): Going | { readonly end: Completion } | null => {
+    const tried = (run: () => Going | null): Going | { readonly end: LoopEnd } | null => {
       if (capture === null) return run();
       const iteration = new FirstIteration(capture, parts.variables, run);
       const { result } = iteration;
@@ -97,7 +97,7 @@ export function loop(
       return iteration.replacedBy(() => ({ end: capturedLoop(parts, start, before) })) ?? result;
     };
     const result = tried(() => iterateTo(parts)) ?? tried(() => iterate(parts))!;
-    if ('end' in result) return after(result.end, next, site);
+    if ('end' in result) return behind(parts, result.end, next);
     going = result;
     left = counting?.now()[1] === limit && before !== null ? before - 1 : null;
   }
@@ -122,6 +122,13 @@ function iterateTo(parts: LoopParts): Going | null {
   if (exits === undefined) return iterate(parts);
   const run = seekExit(exits, variables, () => body(undefined));
   return run && goOn(parts, run.completion);
+}
+
+/** The end of a loop that was one operator. */
+interface LoopEnd {
+  readonly completion: Completion;
+  /** The exit that ended the loop where `isLeft` holds. */
+  readonly exit?: { readonly exits: LeadingExits; readonly isLeft: () => unknown };
 }
 
 /** One iteration, up to the next test. */
@@ -172,7 +179,7 @@ function goOn(parts: LoopParts, completion: Completion): Going {
  * The rest of a loop as one operator, from a test on that has been evaluated. `left`: upper bound of the number of
  * iterations, unless an iteration changes the limit of the counter.
  */
-function capturedLoop(parts: LoopParts, start: Going, left: number | null): Completion {
+function capturedLoop(parts: LoopParts, start: Going, left: number | null): LoopEnd {
   const { variables, counting, exits } = parts;
   return retracing(variables, (wanted) => {
     const mayEnd = parts.test !== undefined || start.mayBreak || exits !== undefined;
@@ -192,33 +199,31 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Comp
       !start.isPure ||
       start.completion !== undefined
     ) {
-      return loop.run(asTest(start.test), () => {
+      const completion = loop.run(asTest(start.test), () => {
         const going = iterate(parts);
         seen();
         return going;
       });
+      return { completion };
     }
     // The limit of the operator is that of the counter.
     const isCounted = most !== null && counting!.isWhole;
     const isEndless = parts.test === undefined || isCounted;
     const body = (): Completion => parts.body(undefined);
-    const askBody = (): unknown => exits.count === 0 || askExits(exits, body);
+    const askBody = (): unknown => askExits(exits, body);
+    const ask = (): unknown => {
+      if (exits.count === 0) return isEndless || parts.test!();
+      return isEndless ? askBody() : and(parts.site, parts.test!(), askBody);
+    };
     try {
-      const iterations = loop.runWhile(
-        () => (isEndless ? askBody() : and(parts.site, parts.test!(), askBody)),
-        () => {
-          if (![...codesOf(passExits(exits, body))].every(goesOnAfter(parts)))
-            throw new NotLeading();
-          parts.update?.();
-          seen();
-        },
-      );
-      if (exits.count === 0 || exits.areBreaks) return undefined;
-      const leave = (): Completion => withoutBreak(leaveByExit(exits, body), parts.number);
-      const isLeft = isCounted ? iterations.less(most) : (parts.test?.() ?? true);
-      if (isCapturedTest(isLeft))
-        return choose(isLeft, [leave, () => undefined], variables, parts.site);
-      return truth(isLeft) ? leave() : undefined;
+      const iterations = loop.runWhile(ask, () => {
+        if (![...codesOf(passExits(exits, body))].every(goesOnAfter(parts))) throw new NotLeading();
+        parts.update?.();
+        seen();
+      });
+      if (exits.count === 0 || exits.areBreaks) return { completion: undefined };
+      const isLeft = (): unknown => (isCounted ? iterations.less(most) : (parts.test?.() ?? true));
+      return { completion: undefined, exit: { exits, isLeft } };
     } catch (error) {
       if (error instanceof Retrace) throw error;
       // With the test as a state the loop is traced in another way, and errors of the user's are those of that.
@@ -227,6 +232,22 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Comp
       throw new Retrace();
     }
   });
+}
+
+/** Goes on behind a loop that was one operator, by way of what its exit does where that has left it. */
+function behind(parts: LoopParts, { completion, exit }: LoopEnd, next: Next): Completion {
+  const { site, number, body, variables } = parts;
+  if (exit === undefined) return after(completion, next, site);
+  const leave = (following: Next): Completion =>
+    after(
+      withoutBreak(
+        leaveByExit(exit.exits, () => body(undefined)),
+        number,
+      ),
+      following,
+      site,
+    );
+  return branch(site, exit.isLeft(), leave, undefined, variables[0], next);
 }
 
 /** Upper bound of the number of iterations from now on; null where the counter or the limit is an array. */

@@ -16,6 +16,8 @@ export interface Rows {
   readonly rows: NDArray;
   /** One bool a row: true if it was pushed. Null where all were. */
   readonly flags: NDArray | null;
+  /** The row, where there is one that was pushed. */
+  readonly single?: NDArray;
 }
 
 /** Rows by the list that they were pushed to. */
