@@ -36,6 +36,7 @@ function assertSame(plain: kn.StaticGraph, byHand: kn.StaticGraph): void {
 }
 
 type Two = [kn.NDArray, kn.NDArray];
+type Three = [kn.NDArray, kn.NDArray, kn.NDArray];
 
 interface Pair {
   readonly code: string;
@@ -132,6 +133,20 @@ const pairs: Readonly<Record<string, Pair>> = {
         { maxIterations: 20 },
       );
       return kn.cond(iterations.less(20), () => found.exp(), () => y);
+    },
+    args: [float(2), float(50)],
+  },
+  'a break at the end of an iteration': {
+    code: `for (let i = 0; i < 20; i++) { x = x.mul(1.5).add(i); if (x.greater(y)) break; } return x;`,
+    byHand: (x, y) => {
+      const step = (_: kn.NDArray, i: kn.NDArray, a: kn.NDArray): [[], Three] => {
+        const next = a.mul(1.5).add(i);
+        const isLarge = next.greater(y);
+        const count = i.add(1);
+        return [[], [isLarge.logicalNot(), count, next]];
+      };
+      const first = [kn.array(true), int(0), x] as Three;
+      return kn.whileLoop((goesOn: kn.NDArray) => goesOn, step, first, { maxIterations: 20 })[1][2];
     },
     args: [float(2), float(50)],
   },

@@ -43,6 +43,8 @@ interface Counting {
   readonly isInclusive: boolean;
   /** True where nothing else ends the loop but jumps. */
   readonly isWhole: boolean;
+  /** True where nothing but the loop reads the counter. */
+  readonly isOwn: boolean;
 }
 
 /** The parts of a `while`, `do` or `for` loop. */
@@ -146,18 +148,19 @@ function goesOnAfter({ number }: LoopParts): (code: number) => boolean {
 
 /** The end of an iteration whose body has ended so. */
 function goOn(parts: LoopParts, completion: Completion): Going {
-  const { site, number, update, variables } = parts;
+  const { site, number, update, variables, counting } = parts;
   const isGoingOn = goesOnAfter(parts);
-  const again = (): Pick<Going, 'test' | 'isPure'> => {
-    update?.();
-    return asked(parts);
-  };
   const codes = [...codesOf(completion)];
   const mayBreak = codes.includes(breakOf(number));
-  if (codes.every(isGoingOn)) return { ...again(), completion: undefined, mayBreak };
+  if (codes.every(isGoingOn)) {
+    update?.();
+    return { ...asked(parts), completion: undefined, mayBreak };
+  }
   const left = withoutBreak(completion, number);
   if (!codes.some(isGoingOn) || completion?.kind !== 'mixed')
     return { test: false, isPure: true, completion: left, mayBreak };
+  // A counter that nobody reads behind the loop may be counted on where the loop is left.
+  if (counting?.isOwn === true) update?.();
   // Some ends go on. The test is what such a path returns; the others return that it does not hold.
   const going = codes.filter(isGoingOn);
   const holds = going.map((code) => completion.code.equal(code)).reduce((a, b) => a.logicalOr(b));
@@ -165,12 +168,11 @@ function goOn(parts: LoopParts, completion: Completion): Going {
     kind: 'return',
     value: asTest(value()),
   });
-  const decision = choose(
-    holds,
-    [answer(() => again().test), answer(() => false)],
-    variables,
-    site,
-  );
+  const again = (): unknown => {
+    if (counting?.isOwn !== true) update?.();
+    return asked(parts).test;
+  };
+  const decision = choose(holds, [answer(again), answer(() => false)], variables, site);
   const test = decision?.kind === 'return' ? decision.value : false;
   return { test, isPure: false, completion: left, mayBreak };
 }
@@ -193,6 +195,8 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Loop
       wanted.set('the limit of the counter', 'bool');
       throw new Retrace();
     };
+    // The limit of the operator is that of the counter.
+    const isCounted = most !== null && counting!.isWhole;
     if (
       exits === undefined ||
       known.isTestCarried ||
@@ -200,14 +204,12 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Loop
       start.completion !== undefined
     ) {
       const completion = loop.run(asTest(start.test), () => {
-        const going = iterate(parts);
+        const going = iterate(isCounted ? { ...parts, test: undefined } : parts);
         seen();
         return going;
       });
       return { completion };
     }
-    // The limit of the operator is that of the counter.
-    const isCounted = most !== null && counting!.isWhole;
     const isEndless = parts.test === undefined || isCounted;
     const body = (): Completion => parts.body(undefined);
     const askBody = (): unknown => askExits(exits, body);

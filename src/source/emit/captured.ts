@@ -298,11 +298,13 @@ export class CapturedForm extends NativeStatements {
   #bound(node: t.ForStatement): readonly Piece[] | string {
     const bound = loopBoundOf(node, this.file.scopes);
     if (bound === null) return 'undefined';
-    const { counter, limit, step, isInclusive, isWhole } = bound;
+    const { counter, limit, step, isInclusive, isWhole, isOwn } = bound;
     return [
       added(`{ now: () => [${counter.name}, `),
       ...this.argument(limit),
-      added(`], step: ${step}, isInclusive: ${isInclusive}, isWhole: ${isWhole} }`),
+      added(
+        `], step: ${step}, isInclusive: ${isInclusive}, isWhole: ${isWhole}, isOwn: ${isOwn} }`,
+      ),
     ];
   }
 

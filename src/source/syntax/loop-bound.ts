@@ -12,6 +12,8 @@ export interface LoopBound {
   readonly isInclusive: boolean;
   /** True where the loop has no other condition. */
   readonly isWhole: boolean;
+  /** True for a counter that the loop declares, which nobody reads behind it. */
+  readonly isOwn: boolean;
 }
 
 /** The bound that the head of a `for` loop tells; null where none is told, or where the body writes the counter. */
@@ -39,8 +41,9 @@ export function loopBoundOf(node: t.ForStatement, scopes: Scopes): LoopBound | n
     const isCounter = left.type === 'Identifier' && scopes.references.get(left)?.binding === binding; // prettier-ignore
     // A later condition may be there to see that the object of a member exists.
     if (isCounter && isPlace(right, i === 0)) {
+      const isOwn = binding.kind === 'let' && binding.scope.node === node;
       const isWhole = parts.length === 1;
-      return { counter: left, limit: right, step, isInclusive: operator.length === 2, isWhole };
+      return { counter: left, limit: right, step, isInclusive: operator.length === 2, isWhole, isOwn }; // prettier-ignore
     }
   }
   return null;
