@@ -11,8 +11,8 @@ import type { Transformer } from './model.js';
 export function generate(model: Transformer, prompts: kn.NDArray, lengths: kn.NDArray): kn.NDArray {
   const first = prompts.slice(':', 0);
   const [written] = kn.whileLoop(
-    ({ isDone }) => isDone.logicalNot().any(),
-    ({ position, token, caches, isDone }) => {
+    ({ isDone }) => isDone.all().logicalNot(),
+    ({ position, caches, token, isDone }) => {
       const [logits, kept] = model.step(token, position, caches);
       const next = position.add(1);
       const isGiven = lengths.greater(next);
@@ -22,16 +22,16 @@ export function generate(model: Transformer, prompts: kn.NDArray, lengths: kn.ND
         following,
         {
           position: next,
-          token: following,
           caches: kept,
+          token: following,
           isDone: isGiven.logicalNot().logicalAnd(following.equal(end)),
         },
       ];
     },
     {
       position: kn.array(0, { dtype: 'int32' }),
-      token: first,
       caches: model.emptyCaches(first),
+      token: first,
       isDone: kn.zerosLike(lengths, { dtype: 'bool' }),
     },
     { maxIterations: model.capacity - 1 },

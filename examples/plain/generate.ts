@@ -2,10 +2,7 @@ import * as kn from '../../src/index.js';
 import { end } from '../attention/data.js';
 import type { Transformer } from '../attention/model.js';
 
-/**
- * `generate` in plain control flow: the answers lie in a table of `capacity - 1` columns, with ends behind
- * those that needed fewer.
- */
+/** `generate` in plain control flow. */
 export function generatePlainly(
   model: Transformer,
   prompts: kn.NDArray,
@@ -15,7 +12,7 @@ export function generatePlainly(
   let token = prompts.slice(':', 0);
   let caches = model.emptyCaches(token);
   let isDone = kn.zerosLike(lengths, { dtype: 'bool' });
-  let written = kn.fullLike(prompts, end).slice(':', [1, null]);
+  const written: kn.NDArray[] = [];
   for (let position = 0; position < model.capacity - 1; position++) {
     if (isDone.all()) break;
     const [logits, kept] = model.step(token, kn.array(position, { dtype: 'int32' }), caches);
@@ -24,9 +21,9 @@ export function generatePlainly(
     const predicted = kn.where(isDone, end, logits.argmax(-1).astype('int32'));
     token = kn.where(isGiven, prompts.take(position + 1, { axis: 1 }), predicted);
     isDone = isGiven.logicalNot().logicalAnd(token.equal(end));
-    written = written.updateSlice(token.expandDims(1), position, 1);
+    written.push(token);
   }
-  return written;
+  return kn.stack(written).transpose();
 }
 
 /** Plain generation as a block, so that it becomes a graph with all that it needs. */

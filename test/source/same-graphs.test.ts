@@ -3,6 +3,13 @@ import { before, test } from 'node:test';
 import { batchTrees, treeAxes, type TreeBatch } from '../../examples/listops/batch.js';
 import { drawExpressions } from '../../examples/listops/run.js';
 import { type NodeStates, TreeReader } from '../../examples/listops/model.js';
+import { tokens } from '../../examples/attention/data.js';
+import { generate } from '../../examples/attention/generate.js';
+import { Transformer } from '../../examples/attention/model.js';
+import { searchBeam } from '../../examples/decoding/beam.js';
+import { Speller } from '../../examples/decoding/model.js';
+import type * as beamModule from '../../examples/plain/beam.js';
+import type * as generateModule from '../../examples/plain/generate.js';
 import type * as treesModule from '../../examples/plain/trees.js';
 import * as kn from '../../src/index.js';
 import { printProgram } from '../../src/ir/formats/text.js';
@@ -15,8 +22,7 @@ import { converted } from './convert.js';
 
 /*
  * After the passes, plain control flow is the graph that `cond`, `whileLoop` and `foreach` give: conversion leaves
- * nothing behind that would cost time. Loops of plain code carry their test as a state, since it may have effects; so
- * do those written by hand here.
+ * nothing behind that would cost time.
  */
 
 Object.assign(globalThis, { kn });
@@ -29,6 +35,7 @@ function assertSame(plain: kn.StaticGraph, byHand: kn.StaticGraph): void {
   if (!sameProgram(one, other)) assert.equal(printProgram(one), printProgram(other));
 }
 
+type Two = [kn.NDArray, kn.NDArray];
 type Three = [kn.NDArray, kn.NDArray, kn.NDArray];
 
 interface Pair {
@@ -64,14 +71,12 @@ const pairs: Readonly<Record<string, Pair>> = {
   },
   'Newton’s method': {
     code: `let r = x; while (r.mul(r).sub(x).abs().greater(1e-9)) r = r.add(x.div(r)).mul(0.5); return r;`,
-    byHand: (x) => {
-      const goesOn = (r: kn.NDArray): kn.NDArray => r.mul(r).sub(x).abs().greater(1e-9);
-      const step = (_: kn.NDArray, r: kn.NDArray): [[], [kn.NDArray, kn.NDArray]] => {
-        const next = r.add(x.div(r)).mul(0.5);
-        return [[], [goesOn(next), next]];
-      };
-      return kn.whileLoop((test: kn.NDArray) => test, step, [goesOn(x), x])[1][1];
-    },
+    byHand: (x) =>
+      kn.whileLoop(
+        (r: kn.NDArray) => r.mul(r).sub(x).abs().greater(1e-9),
+        (r: kn.NDArray) => [[], r.add(x.div(r)).mul(0.5)],
+        x,
+      )[1],
     args: [float(2)],
   },
   'Collatz steps': {
@@ -79,25 +84,88 @@ const pairs: Readonly<Record<string, Pair>> = {
       while (x.greater(1)) { if (x.mod(2).equal(0)) x = x.floorDivide(2); else x = x.mul(3).add(1); count++; }
       return count;`,
     byHand: (x) => {
-      const step = (_: kn.NDArray, a: kn.NDArray, count: kn.NDArray): [[], Three] => {
+      const step = (a: kn.NDArray, count: kn.NDArray): [[], Two] => {
         const next = kn.cond(a.mod(2).equal(0), () => a.floorDivide(2), () => a.mul(3).add(1));
-        const counted = count.add(1);
-        return [[], [next.greater(1), next, counted]];
+        return [[], [next, count.add(1)]];
       };
-      return kn.whileLoop((test: kn.NDArray) => test, step, [x.greater(1), x, int(0)] as Three)[1][2];
+      return kn.whileLoop((a: kn.NDArray) => a.greater(1), step, [x, int(0)] as Two)[1][1];
     },
     args: [int(7)],
   },
   'the greatest common divisor': {
     code: `while (y.notEqual(0)) [x, y] = [y, x.mod(y)]; return x;`,
-    byHand: (x, y) => {
-      const step = (_: kn.NDArray, a: kn.NDArray, b: kn.NDArray): [[], Three] => {
-        const rest = a.mod(b);
-        return [[], [rest.notEqual(0), b, rest]];
-      };
-      return kn.whileLoop((test: kn.NDArray) => test, step, [y.notEqual(0), x, y] as Three)[1][1];
-    },
+    byHand: (x, y) =>
+      kn.whileLoop((_: kn.NDArray, b: kn.NDArray) => b.notEqual(0), (a, b) => [[], [b, a.mod(b)]], [x, y] as Two)[1][0],
     args: [int(48), int(36)],
+  },
+  'a loop that begins with breaks': {
+    code: `for (let i = 0; i < 20; i++) {
+        const square = x.mul(x);
+        if (square.greater(y)) break;
+        x = x.mul(1.5).add(i);
+      }
+      return x;`,
+    byHand: (x, y) =>
+      kn.whileLoop(
+        (_: kn.NDArray, a: kn.NDArray) => a.mul(a).greater(y).logicalNot(),
+        (i: kn.NDArray, a: kn.NDArray) => {
+          const next = a.mul(1.5).add(i);
+          return [[], [i.add(1), next]];
+        },
+        [int(0), x] as Two,
+        { maxIterations: 20 },
+      )[1][1],
+    args: [float(2), float(50)],
+  },
+  'a loop that begins with a return': {
+    code: `while (true) { if (x.greater(y)) return x.exp(); x = x.mul(1.5); }`,
+    byHand: (x, y) =>
+      kn.whileLoop((a: kn.NDArray) => a.greater(y).logicalNot(), (a: kn.NDArray) => [[], a.mul(1.5)], x)[1].exp(),
+    args: [float(2), float(50)],
+  },
+  'a return that the number of iterations may prevent': {
+    code: `for (let i = 0; i < 20; i++) { if (x.greater(y)) return x.exp(); x = x.mul(1.5); } return y;`,
+    byHand: (x, y) => {
+      const [, found, iterations] = kn.whileLoop(
+        (a: kn.NDArray) => a.greater(y).logicalNot(),
+        (a: kn.NDArray) => [[], a.mul(1.5)],
+        x,
+        { maxIterations: 20 },
+      );
+      return kn.cond(iterations.less(20), () => found.exp(), () => y);
+    },
+    args: [float(2), float(50)],
+  },
+  'a break at the end of an iteration': {
+    code: `for (let i = 0; i < 20; i++) { x = x.mul(1.5).add(i); if (x.greater(y)) break; } return x;`,
+    byHand: (x, y) => {
+      const step = (_: kn.NDArray, i: kn.NDArray, a: kn.NDArray): [[], Three] => {
+        const next = a.mul(1.5).add(i);
+        const isLarge = next.greater(y);
+        const count = i.add(1);
+        return [[], [isLarge.logicalNot(), count, next]];
+      };
+      const first = [kn.array(true), int(0), x] as Three;
+      return kn.whileLoop((goesOn: kn.NDArray) => goesOn, step, first, { maxIterations: 20 })[1][2];
+    },
+    args: [float(2), float(50)],
+  },
+  'rows that are pushed until a break': {
+    code: `const rows = [];
+      for (let i = 0; i < 20; i++) {
+        if (x.greater(y)) break;
+        x = x.mul(1.5);
+        rows.push(x);
+      }
+      return kn.stack(rows);`,
+    byHand: (x, y) =>
+      kn.whileLoop(
+        (a: kn.NDArray) => a.greater(y).logicalNot(),
+        (a: kn.NDArray) => [a.mul(1.5), a.mul(1.5)],
+        x,
+        { maxIterations: 20 },
+      )[0],
+    args: [float(2), float(50)],
   },
 }; // prettier-ignore
 
@@ -140,9 +208,13 @@ class StackedTreeReader extends TreeReader {
 }
 
 let plainTrees: typeof treesModule;
+let plainBeam: typeof beamModule;
+let plainGenerate: typeof generateModule;
 before(async () => {
-  const url = new URL('../../examples/plain/trees.js', import.meta.url);
-  plainTrees = (await importConverted(url)) as typeof treesModule;
+  const at = (name: string): URL => new URL(`../../examples/plain/${name}.js`, import.meta.url);
+  plainTrees = (await importConverted(at('trees'))) as typeof treesModule;
+  plainBeam = (await importConverted(at('beam'))) as typeof beamModule;
+  plainGenerate = (await importConverted(at('generate'))) as typeof generateModule;
 });
 
 test('the example of trees: the graph of the same thing by hand', () => {
@@ -152,5 +224,28 @@ test('the example of trees: the graph of the same thing by hand', () => {
     net.call(batch);
     return net.hybridize({ dynamic: [treeAxes] }).graphFor(batch);
   });
+  assertSame(plain, byHand);
+});
+
+test('the search of beams: the graph of the example by hand, but for the order in which the letters are read', () => {
+  const speller = new Speller({ alphabet: 3, languages: 4, size: 5 }).initialize();
+  speller.step(kn.array([0], { dtype: 'int32' }), speller.beginState(int(0)));
+  const options = { width: 4, longest: 30 };
+  const [plain, byHand] = [plainBeam.searchBeamPlainly, searchBeam].map(
+    (search) =>
+    kn.hybridize((language: kn.NDArray) => search(speller, language, options).scores).graphFor(int(0)), // prettier-ignore
+  );
+  assertSame(plain, byHand);
+});
+
+test('generation by a transformer: the graph of the example by hand', () => {
+  const model = new Transformer({ size: 8, heads: 2, layers: 1, capacity: 30 }).initialize();
+  model.call(kn.zeros([1, 1], { dtype: 'int32' }));
+  const prompts = tokens([[3, 1, 4], [1]], model.capacity);
+  const [plain, byHand] = [plainGenerate.generatePlainly, generate].map((answer) =>
+    kn
+      .hybridize((x: kn.NDArray, lengths: kn.NDArray) => answer(model, x, lengths))
+      .graphFor(prompts, kn.array([3, 1], { dtype: 'int32' })),
+  );
   assertSame(plain, byHand);
 });

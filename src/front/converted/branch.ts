@@ -12,13 +12,17 @@ import {
   normal,
   type PathContinuation,
 } from './completion.js';
+import { leadingExit } from './leading-exits.js';
 import { subject } from './values/host.js';
 import { asNumber, isInt32, op as operator } from './values/numbers.js';
 import { arePathsMeeting, type Variables, whilePathsMeet } from './values/variables.js';
 
 /* Statements and expressions with two ways to go on. */
 
-/** `if`: one of two closures runs, and then what follows, on the path that comes to it. */
+/**
+ * `if`: one of two closures runs, and then what follows, on the path that comes to it. `place`: of a statement that
+ * leaves a loop at the start of its body, its place among these.
+ */
 export function branch(
   site: string,
   test: unknown,
@@ -27,7 +31,20 @@ export function branch(
   variables?: Variables,
   next?: Next,
   merged?: Variables,
+  place?: number,
 ): Completion {
+  const led =
+    place === undefined
+      ? null
+      : leadingExit({
+          place,
+          isDecided: isCapturedTest(test),
+          isPassed: () => not(test),
+          and: (left, right) => and(site, left, right),
+          leave: () => consequent(undefined),
+          goOn: () => end(next),
+        });
+  if (led !== null) return led.completion;
   const pathsTo = (following: Next): readonly [() => Completion, () => Completion] => [
     () => consequent(following),
     () => (alternate === undefined ? end(following) : alternate(following)),

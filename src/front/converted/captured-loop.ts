@@ -2,6 +2,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { graphDirective } from '../../base/directive.js';
 import { TraceError } from '../../base/errors.js';
 import { whileLoop } from '../control/index.js';
+import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { asTest, codeOf, returnEntry } from './choose.js';
 import {
@@ -12,11 +13,13 @@ import {
   returnedBy,
   without,
 } from './completion.js';
+import { ChangeWatch } from './effects.js';
+import { NotLeading } from './leading-exits.js';
 import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
-import { decided, isDecided } from './values/path.js';
+import { decided, isDecided, logging } from './values/path.js';
 import {
   type PackedLayout,
   pack,
@@ -32,6 +35,8 @@ import { assignVariables, entriesOf, saveVariables, type Variables } from './val
 export interface Going {
   /** A host value, or an array that decides. */
   readonly test: unknown;
+  /** True if evaluating the test has changed nothing. */
+  readonly isPure: boolean;
   readonly completion: Completion;
   /** True if the iteration may have ended by the loop's own `break`. */
   readonly mayBreak: boolean;
@@ -46,6 +51,8 @@ export interface KnownLoop {
   mayEnd: boolean;
   /** True where an iteration changes the limit of the loop's counter. */
   isLimitChanged: boolean;
+  /** True where the test is a state, since it changes something or needs what its iteration has computed. */
+  isTestCarried: boolean;
 }
 
 const knownLoops = new WeakMap<Wanted, KnownLoop>();
@@ -57,6 +64,7 @@ export function knownLoop(wanted: Wanted, start: Completion, mayEnd: boolean): K
     returned: null,
     mayEnd,
     isLimitChanged: false,
+    isTestCarried: false,
   };
   knownLoops.set(wanted, known);
   return known;
@@ -113,9 +121,55 @@ export class CapturedLoop {
     return this.#initial;
   }
 
+  /** True where the rows are padded: iterations of a loop around have to give as many each. */
+  get #isPadded(): boolean {
+    return this.#most !== null && this.#most <= mostPadded && isDecided();
+  }
+
+  /**
+   * Runs the loop with its test as the condition of the operator. @returns The number of iterations.
+   * @throws NotLeading where the test changes something, or uses rows of lists.
+   */
+  runWhile(test: () => unknown, iteration: () => void): NDArray {
+    const padded = this.#isPadded;
+    const going: Going = { test: true, isPure: true, completion: undefined, mayBreak: false };
+    const [stacked, states, iterations] = whileLoop(
+      (...before: NDArray[]) => asTest(this.#holds(before, test)),
+      (...before: NDArray[]) => {
+        const { rows, ...after } = this.iterate(before, () => (iteration(), going));
+        // An iteration that always throws does not go on.
+        if (after.test === false) throw new NotLeading();
+        return [rows, after.states as [NDArray, ...NDArray[]]];
+      },
+      [...this.#initial] as [NDArray, ...NDArray[]],
+      { maxIterations: this.#most, padded },
+    );
+    this.leave(states, stacked, padded ? iterations : null);
+    return iterations;
+  }
+
+  #holds(before: readonly NDArray[], test: () => unknown): unknown {
+    this.#give(before);
+    const objects = this.#tracking.onPath('test', this.#saved);
+    const given = this.#earlier.given(before.slice(before.length - this.#earlier.initial.length));
+    return logging((log) => {
+      const watch = new ChangeWatch(mode.capture!, this.#variables, log);
+      const { result, traced } = decided(
+        () => ({ value: test() }),
+        () => null,
+        objects,
+        given,
+      );
+      const { pushed, used } = traced;
+      if (result === null || pushed.size > 0 || used.size > 0 || !watch.isPure)
+        throw new NotLeading();
+      return result.value;
+    }).result;
+  }
+
+  /** Runs the loop with its test as a state. */
   run(test: NDArray, iteration: () => Going): Completion {
-    // Iterations of a loop around have to give as many rows each.
-    const padded = this.#most !== null && this.#most <= mostPadded && isDecided();
+    const padded = this.#isPadded;
     const [stacked, states, iterations] = whileLoop(
       (goesOn: NDArray) => goesOn,
       (_: NDArray, ...before: NDArray[]) => {
@@ -134,7 +188,7 @@ export class CapturedLoop {
     iteration: () => Going,
   ): { readonly test: unknown; readonly states: readonly NDArray[]; readonly rows: NDArray[] } {
     this.#give(before);
-    const dead = (): Going => ({ test: false, completion: { kind: 'dead' }, mayBreak: false });
+    const dead = (): Going => ({ test: false, isPure: true, completion: { kind: 'dead' }, mayBreak: false }); // prettier-ignore
     const objects = this.#tracking.onPath('iteration', this.#saved);
     const rowStates = before.slice(before.length - this.#earlier.initial.length);
     const given = this.#earlier.given(rowStates);

@@ -1,8 +1,7 @@
 import type { Capture } from '../core/capture.js';
-import { drawsSoFar } from '../dispatch/generator.js';
+import { EffectWatch } from './effects.js';
 import { objectsIn } from './tracking.js';
 import { type ChangeLog, currentPath, logging, type Rows } from './values/path.js';
-import { isGuarded } from './values/host.js';
 import { Retrace } from './values/values.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
@@ -11,23 +10,6 @@ import { restore, saveVariables, type Variables } from './values/variables.js';
  * decides how the loop goes on, the loop begins again, as one operator: otherwise the graph would hold a copy of the
  * body. That is possible where nothing is left of the iteration but calls that nobody reads.
  */
-
-/** Effects of captured code other than its results. */
-function effectsOf({ state, gradients, calls }: Capture): readonly unknown[] {
-  const { assigned, reads, attached, marks, modes } = gradients;
-  return [
-    ...[...state.updates].flat(),
-    ...[...state.reads].flat(),
-    ...[assigned, reads, attached, modes].flatMap((each) => [each.size, ...[...each].flat()]),
-    ...[...marks].flat(),
-    calls.all?.length,
-  ];
-}
-
-/** True if the same effects are there. */
-function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((each, i) => Object.is(each, b[i]));
-}
 
 /** A run of the first iteration that can be taken back. */
 export class FirstIteration<R> {
@@ -46,13 +28,11 @@ export class FirstIteration<R> {
     this.#saved = variables.map(saveVariables);
     this.#pushed = new Map(currentPath().pushed);
     this.#calls = [capture.calls.requirements.length, capture.calls.checked.length];
-    const draws = drawsSoFar(capture);
-    const effects = effectsOf(capture);
+    const watch = new EffectWatch(capture);
     const { result, log } = logging(run);
     this.result = result;
     this.#log = log;
-    this.#hasEffects =
-      capture.kind !== 'trace' || isGuarded() || draws !== drawsSoFar(capture) || !isSame(effects, effectsOf(capture)); // prettier-ignore
+    this.#hasEffects = watch.hasEffects;
   }
 
   /**

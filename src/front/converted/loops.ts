@@ -4,7 +4,7 @@ import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach } from '../control/index.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { after, proceed } from './branch.js';
+import { after, and, branch, proceed } from './branch.js';
 import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
 import { asTest, choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
 import {
@@ -18,9 +18,20 @@ import {
   without,
   withoutBreak,
 } from './completion.js';
+import { ChangeWatch } from './effects.js';
 import { FirstIteration } from './first-iteration.js';
+import {
+  askExits,
+  type LeadingExits,
+  leaveByExit,
+  NotLeading,
+  passExits,
+  runBody,
+  seekExit,
+} from './leading-exits.js';
 import { rowsOfList } from './lists/list-proxy.js';
 import { placeOf } from './values/host.js';
+import { logging } from './values/path.js';
 import { Retrace } from './values/values.js';
 import type { Variables } from './values/variables.js';
 
@@ -30,6 +41,10 @@ interface Counting {
   readonly now: () => readonly [counter: unknown, limit: unknown];
   readonly step: number;
   readonly isInclusive: boolean;
+  /** True where nothing else ends the loop but jumps. */
+  readonly isWhole: boolean;
+  /** True where nothing but the loop reads the counter. */
+  readonly isOwn: boolean;
 }
 
 /** The parts of a `while`, `do` or `for` loop. */
@@ -42,6 +57,8 @@ interface LoopParts {
   readonly update: (() => void) | undefined;
   readonly variables: readonly Variables[];
   readonly counting: Counting | undefined;
+  /** Undefined where jumps from elsewhere leave the loop. */
+  readonly exits: LeadingExits | undefined;
 }
 
 /**
@@ -58,53 +75,92 @@ export function loop(
   variables: Variables | undefined,
   next?: Next,
   counting?: Counting,
+  exits?: LeadingExits,
 ): Completion {
-  const parts = {
-    site,
-    number,
-    test,
-    body,
-    update,
-    variables: trackedChanges(variables, undefined),
-    counting,
-  };
-  const first = isTestFirst && test !== undefined ? test() : true;
+  const changed = trackedChanges(variables, undefined);
+  const parts = { site, number, test, body, update, variables: changed, counting, exits };
+  const { capture } = mode;
+  // An iteration that comes before any test is none that the test decides.
+  const first = isTestFirst ? asked(parts) : { test: true, isPure: test === undefined };
   let left = iterationsLeft(counting);
-  const starting: Going = { test: true, completion: undefined, mayBreak: false };
-  for (let going: Going = { ...starting, test: first }; ;) {
-    if (isCapturedTest(going.test)) return after(capturedLoop(parts, going, left), next, site);
+  const starting: Going = { test: true, isPure: true, completion: undefined, mayBreak: false };
+  for (let going: Going = { ...starting, ...first }; ;) {
+    if (isCapturedTest(going.test)) return behind(parts, capturedLoop(parts, going, left), next);
     if (!truth(going.test)) return after(going.completion, next, site);
     const before = iterationsLeft(counting);
     const limit = counting?.now()[1];
-    const { capture } = mode;
-    const run = (): Going => iterate(parts);
-    const iteration = capture === null ? null : new FirstIteration(capture, parts.variables, run);
-    going = iteration === null ? run() : iteration.result;
-    if (iteration !== null && isCapturedTest(going.test)) {
-      // The host knows that there is an iteration, so this is a start as any other.
-      const whole = iteration.replacedBy(() => ({
-        completion: capturedLoop(parts, starting, before),
-      }));
-      if (whole !== null) return after(whole.completion, next, site);
-    }
+    // The host knows that there is an iteration, so a loop that begins again is one as any other.
+    const start: Going = { ...starting, isPure: going.isPure };
+    const tried = (run: () => Going | null): Going | { readonly end: LoopEnd } | null => {
+      if (capture === null) return run();
+      const iteration = new FirstIteration(capture, parts.variables, run);
+      const { result } = iteration;
+      if (result !== null && !isCapturedTest(result.test)) return result;
+      return iteration.replacedBy(() => ({ end: capturedLoop(parts, start, before) })) ?? result;
+    };
+    const result = tried(() => iterateTo(parts)) ?? tried(() => iterate(parts))!;
+    if ('end' in result) return behind(parts, result.end, next);
+    going = result;
     left = counting?.now()[1] === limit && before !== null ? before - 1 : null;
   }
 }
 
+/** The test of a loop. */
+function asked({ test, variables }: LoopParts): Pick<Going, 'test' | 'isPure'> {
+  const { capture } = mode;
+  if (test === undefined) return { test: true, isPure: true };
+  if (capture === null) return { test: test(), isPure: true };
+  return logging((log) => {
+    const watch = new ChangeWatch(capture, variables, log);
+    const checked = capture.calls.checked.length;
+    const value = test();
+    return { test: value, isPure: watch.isPure && capture.calls.checked.length === checked };
+  }).result;
+}
+
+/** One iteration, as `iterate`; null where a leading exit that an array decides comes before it changes anything. */
+function iterateTo(parts: LoopParts): Going | null {
+  const { exits, variables, body } = parts;
+  if (exits === undefined) return iterate(parts);
+  const run = seekExit(exits, variables, () => body(undefined));
+  return run && goOn(parts, run.completion);
+}
+
+/** The end of a loop that was one operator. */
+interface LoopEnd {
+  readonly completion: Completion;
+  /** The exit that ended the loop where `isLeft` holds. */
+  readonly exit?: { readonly exits: LeadingExits; readonly isLeft: () => unknown };
+}
+
 /** One iteration, up to the next test. */
-function iterate({ site, number, test, body, update, variables }: LoopParts): Going {
-  const completion = body(undefined);
-  const isGoingOn = (code: number): boolean => code === normal || code === continueOf(number);
-  const again = (): unknown => {
-    update?.();
-    return test === undefined ? true : test();
-  };
+function iterate(parts: LoopParts): Going {
+  return goOn(
+    parts,
+    runBody(() => parts.body(undefined)),
+  );
+}
+
+/** True for the code of an end of the body after which there is a next test. */
+function goesOnAfter({ number }: LoopParts): (code: number) => boolean {
+  return (code) => code === normal || code === continueOf(number);
+}
+
+/** The end of an iteration whose body has ended so. */
+function goOn(parts: LoopParts, completion: Completion): Going {
+  const { site, number, update, variables, counting } = parts;
+  const isGoingOn = goesOnAfter(parts);
   const codes = [...codesOf(completion)];
   const mayBreak = codes.includes(breakOf(number));
-  if (codes.every(isGoingOn)) return { test: again(), completion: undefined, mayBreak };
+  if (codes.every(isGoingOn)) {
+    update?.();
+    return { ...asked(parts), completion: undefined, mayBreak };
+  }
   const left = withoutBreak(completion, number);
   if (!codes.some(isGoingOn) || completion?.kind !== 'mixed')
-    return { test: false, completion: left, mayBreak };
+    return { test: false, isPure: true, completion: left, mayBreak };
+  // A counter that nobody reads behind the loop may be counted on where the loop is left.
+  if (counting?.isOwn === true) update?.();
   // Some ends go on. The test is what such a path returns; the others return that it does not hold.
   const going = codes.filter(isGoingOn);
   const holds = going.map((code) => completion.code.equal(code)).reduce((a, b) => a.logicalOr(b));
@@ -112,33 +168,88 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
     kind: 'return',
     value: asTest(value()),
   });
+  const again = (): unknown => {
+    if (counting?.isOwn !== true) update?.();
+    return asked(parts).test;
+  };
   const decision = choose(holds, [answer(again), answer(() => false)], variables, site);
-  const asked = decision?.kind === 'return' ? decision.value : false;
-  return { test: asked, completion: left, mayBreak };
+  const test = decision?.kind === 'return' ? decision.value : false;
+  return { test, isPure: false, completion: left, mayBreak };
 }
 
 /**
  * The rest of a loop as one operator, from a test on that has been evaluated. `left`: upper bound of the number of
  * iterations, unless an iteration changes the limit of the counter.
  */
-function capturedLoop(parts: LoopParts, start: Going, left: number | null): Completion {
-  const { variables, counting } = parts;
+function capturedLoop(parts: LoopParts, start: Going, left: number | null): LoopEnd {
+  const { variables, counting, exits } = parts;
   return retracing(variables, (wanted) => {
-    const mayEnd = parts.test !== undefined || start.mayBreak;
+    const mayEnd = parts.test !== undefined || start.mayBreak || exits !== undefined;
     const known = knownLoop(wanted, start.completion, mayEnd);
     const limit = left === null ? null : counting!.now()[1];
     const most = typeof limit !== 'number' || known.isLimitChanged ? null : left;
     const loop = new CapturedLoop(variables, wanted, known, start.completion, most);
-    return loop.run(asTest(start.test), () => {
-      const going = iterate(parts);
-      if (most !== null && counting?.now()[1] !== limit) {
-        known.isLimitChanged = true;
-        wanted.set('the limit of the counter', 'bool');
-        throw new Retrace();
-      }
-      return going;
-    });
+    const seen = (): void => {
+      if (most === null || counting?.now()[1] === limit) return;
+      known.isLimitChanged = true;
+      wanted.set('the limit of the counter', 'bool');
+      throw new Retrace();
+    };
+    // The limit of the operator is that of the counter.
+    const isCounted = most !== null && counting!.isWhole;
+    if (
+      exits === undefined ||
+      known.isTestCarried ||
+      !start.isPure ||
+      start.completion !== undefined
+    ) {
+      const completion = loop.run(asTest(start.test), () => {
+        const going = iterate(isCounted ? { ...parts, test: undefined } : parts);
+        seen();
+        return going;
+      });
+      return { completion };
+    }
+    const isEndless = parts.test === undefined || isCounted;
+    const body = (): Completion => parts.body(undefined);
+    const askBody = (): unknown => askExits(exits, body);
+    const ask = (): unknown => {
+      if (exits.count === 0) return isEndless || parts.test!();
+      return isEndless ? askBody() : and(parts.site, parts.test!(), askBody);
+    };
+    try {
+      const iterations = loop.runWhile(ask, () => {
+        if (![...codesOf(passExits(exits, body))].every(goesOnAfter(parts))) throw new NotLeading();
+        parts.update?.();
+        seen();
+      });
+      if (exits.count === 0 || exits.areBreaks) return { completion: undefined };
+      const isLeft = (): unknown => (isCounted ? iterations.less(most) : (parts.test?.() ?? true));
+      return { completion: undefined, exit: { exits, isLeft } };
+    } catch (error) {
+      if (error instanceof Retrace) throw error;
+      // With the test as a state the loop is traced in another way, and errors of the user's are those of that.
+      known.isTestCarried = true;
+      wanted.set('the test of the loop', 'bool');
+      throw new Retrace();
+    }
   });
+}
+
+/** Goes on behind a loop that was one operator, by way of what its exit does where that has left it. */
+function behind(parts: LoopParts, { completion, exit }: LoopEnd, next: Next): Completion {
+  const { site, number, body, variables } = parts;
+  if (exit === undefined) return after(completion, next, site);
+  const leave = (following: Next): Completion =>
+    after(
+      withoutBreak(
+        leaveByExit(exit.exits, () => body(undefined)),
+        number,
+      ),
+      following,
+      site,
+    );
+  return branch(site, exit.isLeft(), leave, undefined, variables[0], next);
 }
 
 /** Upper bound of the number of iterations from now on; null where the counter or the limit is an array. */
@@ -242,12 +353,14 @@ function capturedRows(
       (row: NDArray, before: NDArray[]) => {
         const run = (): Going => ({
           test: true,
+          isPure: true,
           completion: onlyLeaving(body(row, undefined), number),
           mayBreak: true,
         });
         const iterate = mayLeave
           ? (): Going => ({
               test: true,
+              isPure: true,
               mayBreak: true,
               completion: choose(
                 before[0].equal(normal),

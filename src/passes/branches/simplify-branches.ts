@@ -20,6 +20,7 @@ import { throughRegions, transform } from '../rewrite/transform.js';
 import { unread } from '../rewrite/unread.js';
 import { type CarvedRegions, carveRegions } from '../loops/carve.js';
 import { valuesBehind } from '../loops/liveness.js';
+import { selection } from './selections.js';
 import { choiceOf, isSame, mayBeOfChoice, throughChoice } from './choices.js';
 
 /**
@@ -29,6 +30,7 @@ import { choiceOf, isSame, mayBeOfChoice, throughChoice } from './choices.js';
  * - an operand that both branches return is that operand: `cond(p, x, x) = x`;
  * - one constant of both branches is that constant, and one number of each a choice: `cond(p, 1, 2) =
  *   where(p, 1, 2)`, and so is what is computed of that;
+ * - so is a number that either branch is given or computes of a few integers;
  * - a result that both branches return twice is computed once;
  * - branches of a negated predicate change places: `cond(not p, a, b) = cond(p, b, a)`.
  */
@@ -104,7 +106,9 @@ function simplified(
     if (!isRead[k]) return () => unread(into, type);
     const one = then.outputs[k].value;
     const other = otherwise.outputs[k].value;
-    const outside = outsideOf(one, other, predicate, captures, into);
+    const outside =
+      outsideOf(one, other, predicate, captures, into) ??
+      selection([one, other], predicate, captures, into);
     if (outside !== null && sameType(outside.type, type)) return () => outside;
     const twin = kept.findIndex(
       (at) => then.outputs[at].value === one && otherwise.outputs[at].value === other,

@@ -3,6 +3,7 @@ import { loopBoundOf } from '../syntax/loop-bound.js';
 import { isTypeOnly } from '../syntax/walk.js';
 import type { FileContext } from './form.js';
 import { type FunctionFacts, suspends } from './function-facts.js';
+import { leadingExitsOf } from './leading-exits.js';
 import { native, NativeStatements, type Place } from './native-statements.js';
 import { added, type Piece } from './output.js';
 import {
@@ -25,6 +26,8 @@ import {
  */
 export class CapturedForm extends NativeStatements {
   readonly #body: t.Function['body'];
+  /** The statements that leave a loop at the start of its body, by their places among these. */
+  readonly #exits = new Map<t.Node, number>();
   #numbers = 0;
 
   constructor(file: FileContext, facts: FunctionFacts, node: t.Function) {
@@ -155,6 +158,7 @@ export class CapturedForm extends NativeStatements {
             ),
             next,
             ...merged,
+            ...this.#leadingExit(node, merged),
           );
         case 'BlockStatement':
           return [added('('), ...this.#closure(node.body, ends), added(')('), ...next, added(')')];
@@ -180,6 +184,13 @@ export class CapturedForm extends NativeStatements {
           return this.#loop(node as LoopShape, next);
       }
     });
+  }
+
+  /** The place of a statement among those that leave a loop at the start of its body. */
+  #leadingExit(node: t.Node, merged: readonly string[]): readonly string[] {
+    const place = this.#exits.get(node);
+    if (place === undefined) return [];
+    return [...(merged.length === 0 ? ['undefined'] : []), String(place)];
   }
 
   #switch(
@@ -262,6 +273,8 @@ export class CapturedForm extends NativeStatements {
     const { test } = node as { readonly test?: t.Expression | null };
     const isEndless = !test || (test.type === 'BooleanLiteral' && test.value);
     const update = node.type === 'ForStatement' && node.update;
+    const leading = leadingExitsOf(node, this.file.scopes);
+    leading?.statements.forEach((exit, i) => this.#exits.set(exit, i));
     const call = this.call(
       'loop',
       node,
@@ -273,7 +286,8 @@ export class CapturedForm extends NativeStatements {
       update ? [added('() => { '), ...this.expression(update, 'none'), added('; }')] : 'undefined',
       this.variables([test, node.body, update || null], scope, steps),
       next,
-      ...(node.type === 'ForStatement' ? this.#bound(node) : []),
+      node.type === 'ForStatement' ? this.#bound(node) : 'undefined',
+      ...(leading === null ? [] : [`{ count: ${leading.statements.length}, areBreaks: ${leading.areBreaks} }`]), // prettier-ignore
     );
     if (node.type !== 'ForStatement' || !node.init) return call;
     const init = this.declarationOrExpression(node.init);
@@ -281,12 +295,17 @@ export class CapturedForm extends NativeStatements {
   }
 
   /** The number of iterations that the head of a loop tells, at most: the counter, the limit and the step. */
-  #bound(node: t.ForStatement): readonly string[] {
+  #bound(node: t.ForStatement): readonly Piece[] | string {
     const bound = loopBoundOf(node, this.file.scopes);
-    if (bound === null) return [];
-    const { counter, limit, step, isInclusive } = bound;
-    const text = this.file.parsed.code.slice(limit.start!, limit.end!);
-    return [`{ now: () => [${counter.name}, ${text}], step: ${step}, isInclusive: ${isInclusive} }`]; // prettier-ignore
+    if (bound === null) return 'undefined';
+    const { counter, limit, step, isInclusive, isWhole, isOwn } = bound;
+    return [
+      added(`{ now: () => [${counter.name}, `),
+      ...this.argument(limit),
+      added(
+        `], step: ${step}, isInclusive: ${isInclusive}, isWhole: ${isWhole}, isOwn: ${isOwn} }`,
+      ),
+    ];
   }
 
   override statement(node: t.Node): readonly Piece[] {

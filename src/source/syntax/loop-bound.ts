@@ -10,6 +10,10 @@ export interface LoopBound {
   readonly step: number;
   /** True where the loop runs for the limit itself, too. */
   readonly isInclusive: boolean;
+  /** True where the loop has no other condition. */
+  readonly isWhole: boolean;
+  /** True for a counter that the loop declares, which nobody reads behind it. */
+  readonly isOwn: boolean;
 }
 
 /** The bound that the head of a `for` loop tells; null where none is told, or where the body writes the counter. */
@@ -29,14 +33,17 @@ export function loopBoundOf(node: t.ForStatement, scopes: Scopes): LoopBound | n
         !contains(test, identifier)),
   );
   if (!isLeft) return null;
-  for (const [i, part] of conjuncts(test).entries()) {
+  const parts = conjuncts(test);
+  for (const [i, part] of parts.entries()) {
     if (part.type !== 'BinaryExpression') continue;
     const { left, operator, right } = part;
     if (operator !== (step > 0 ? '<' : '>') && operator !== (step > 0 ? '<=' : '>=')) continue;
     const isCounter = left.type === 'Identifier' && scopes.references.get(left)?.binding === binding; // prettier-ignore
     // A later condition may be there to see that the object of a member exists.
     if (isCounter && isPlace(right, i === 0)) {
-      return { counter: left, limit: right, step, isInclusive: operator.length === 2 };
+      const isOwn = binding.kind === 'let' && binding.scope.node === node;
+      const isWhole = parts.length === 1;
+      return { counter: left, limit: right, step, isInclusive: operator.length === 2, isWhole, isOwn }; // prettier-ignore
     }
   }
   return null;
@@ -64,11 +71,13 @@ function conjuncts(test: t.Node): readonly t.Node[] {
     : [node];
 }
 
-/** True for what can be read once more: a literal, a name, or a member of such. */
+/** True for what can be read once more: a literal, a name, a member of such, or their sum or difference. */
 function isPlace(expression: t.Node, isMemberAllowed: boolean): boolean {
   const node = unwrapped(expression);
   if (node.type === 'MemberExpression') {
     return isMemberAllowed && !node.computed && node.property.type === 'Identifier' && isPlace(node.object, true); // prettier-ignore
   }
+  if (node.type === 'BinaryExpression' && /^[-+]$/.test(node.operator))
+    return isPlace(node.left, isMemberAllowed) && isPlace(node.right, isMemberAllowed);
   return ['NumericLiteral', 'Identifier', 'ThisExpression'].includes(node.type);
 }

@@ -89,16 +89,24 @@ export class ArrayProgramWriter extends RandomChoices {
         const [c, label] = [this.name('c'), this.name('L')];
         const body = inner({ depth: scope.depth + 1, loops: [...scope.loops, label] });
         const test = this.chance(0.5) ? ` && ${this.#test(scope, 1)}` : '';
-        return `let ${c} = a.mul(0);\n${label}: while (${c}.less(3)${test}) {\n${c} = ${c}.add(1);\n${body}\n}`;
+        if (this.chance(0.4)) {
+          const exits = `if (${c}.greaterEqual(3)) ${this.#leaving(scope, label)}\n${this.#exits(scope, label)}`;
+          return `let ${c} = a.mul(0);\n${label}: while (true) {\n${exits}${c} = ${c}.add(1);\n${body}\n}`;
+        }
+        const exits = this.#exits(scope, label);
+        return `let ${c} = a.mul(0);\n${label}: while (${c}.less(3)${test}) {\n${exits}${c} = ${c}.add(1);\n${body}\n}`;
       }
       case 4: {
         const c = this.name('c');
-        return `let ${c} = a.mul(0);\ndo {\n${c} = ${c}.add(1);\n${inner({ depth: scope.depth + 1 })}\n} while (${c}.less(2));`;
+        const exits = this.#exits(scope);
+        return `let ${c} = a.mul(0);\ndo {\n${exits}${c} = ${c}.add(1);\n${inner({ depth: scope.depth + 1 })}\n} while (${c}.less(2));`;
       }
       case 5: {
         const [i, label] = [this.name('i'), this.name('L')];
         const body = inner({ depth: scope.depth + 1, loops: [...scope.loops, label] });
-        return `${label}: for (let ${i} = 0; ${i} < 3; ${i}++) {\nx = x.add(${i} * 2);\n${body}\n}`;
+        const [exits, most] = [this.#exits(scope, label), this.name('most')];
+        const limit = this.pick(['3', most, `${most} - 1`]);
+        return `const ${most} = 3;\n${label}: for (let ${i} = 0; ${i} < ${limit}; ${i}++) {\n${exits}x = x.add(${i} * 2);\n${body}\n}`;
       }
       case 6: {
         const r = this.name('r');
@@ -110,6 +118,28 @@ export class ArrayProgramWriter extends RandomChoices {
         return `${label}: ${inner({ blocks: [...scope.blocks, label] })}`;
       }
     }
+  }
+
+  /** Statements at the start of a loop's body that may leave it. */
+  #exits(scope: Scope, label?: string): string {
+    if (this.chance(0.4)) return '';
+    const q = this.name('q');
+    const declares = this.chance(0.4);
+    const inside = declares ? { ...scope, arrays: [...scope.arrays, q] } : scope;
+    const exit = (): string => `if (${this.#test(inside, 1)}) ${this.#leaving(inside, label)}\n`;
+    const before = declares ? `const ${q} = ${this.#array(scope, 1)};\n` : '';
+    return `${before}${exit()}${this.chance(0.3) ? exit() : ''}`;
+  }
+
+  /** A statement that leaves the innermost loop. */
+  #leaving(scope: Scope, label?: string): string {
+    const jumps = [
+      'break;',
+      'break;',
+      ...[...scope.loops, ...(label === undefined ? [] : [label])].map((each) => `break ${each};`),
+      `return ${this.#array(scope, 1)};`,
+    ];
+    return this.chance(0.3) ? `{ x = ${this.#array(scope, 1)}; ${this.pick(jumps)} }` : this.pick(jumps); // prettier-ignore
   }
 
   /** A statement that refuses some values. */

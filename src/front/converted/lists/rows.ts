@@ -14,7 +14,7 @@ import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.
  */
 
 export function singleRow(row: NDArray): Rows {
-  return { rows: row.expandDims(0), flags: null };
+  return { rows: row.expandDims(0), flags: null, single: row };
 }
 
 /** One after the other. */
@@ -68,7 +68,11 @@ export function flagsOf({ rows, flags }: Rows): NDArray {
 
 /** The rows of one iteration of a loop as its outputs, and those of all iterations. */
 export class LoopRows {
-  #lists: readonly { readonly list: object; readonly isMasked: boolean }[] = [];
+  #lists: readonly {
+    readonly list: object;
+    readonly isMasked: boolean;
+    readonly isSingle: boolean;
+  }[] = [];
 
   outputs(pushed: PushedRows): readonly NDArray[] {
     const joined = [...pushed].map(([list, parts]) => {
@@ -81,8 +85,14 @@ export class LoopRows {
           : rows),
       };
     });
-    this.#lists = joined.map(({ list, flags }) => ({ list, isMasked: flags !== null }));
-    return joined.flatMap(({ rows, flags }) => (flags === null ? [rows] : [rows, flags]));
+    this.#lists = joined.map(({ list, flags, single }) => ({
+      list,
+      isMasked: flags !== null,
+      isSingle: single !== undefined,
+    }));
+    return joined.flatMap(({ rows, flags, single = rows }) =>
+      flags === null ? [single] : [rows, flags],
+    );
   }
 
   /**
@@ -94,10 +104,12 @@ export class LoopRows {
     iterations: NDArray | null,
   ): readonly (readonly [list: object, rows: Rows])[] {
     let next = 0;
-    return this.#lists.map(({ list, isMasked }) => {
+    return this.#lists.map(({ list, isMasked, isSingle }) => {
       const rows = stacked[next++];
+      const shape = rows.type.shape.slice(0, isSingle ? 1 : 2);
       // Padding is zero, and so is the flag of a row there.
-      const flags = isMasked ? stacked[next++] : iterations === null ? null : hasRun(rows, iterations); // prettier-ignore
+      const flags = isMasked ? stacked[next++] : iterations === null ? null : hasRun(rows, shape, iterations); // prettier-ignore
+      if (isSingle) return [list, { rows, flags }] as const;
       return [
         list,
         {
@@ -110,9 +122,8 @@ export class LoopRows {
 }
 
 /** One bool for each row of padded outputs: true if its iteration has run. */
-function hasRun(stacked: NDArray, iterations: NDArray): NDArray {
-  const [most, count] = stacked.type.shape;
-  const place = operators.onesLike<NDArray>(stacked, { dtype: 'int32', shape: [most, count] });
+function hasRun(stacked: NDArray, shape: readonly Dim[], iterations: NDArray): NDArray {
+  const place = operators.onesLike<NDArray>(stacked, { dtype: 'int32', shape });
   return place.cumsum(0).lessEqual(iterations);
 }
 

@@ -16,6 +16,8 @@ export interface Rows {
   readonly rows: NDArray;
   /** One bool a row: true if it was pushed. Null where all were. */
   readonly flags: NDArray | null;
+  /** The row, where there is one that was pushed. */
+  readonly single?: NDArray;
 }
 
 /** Rows by the list that they were pushed to. */
@@ -106,11 +108,14 @@ interface PushedList {
 const logs: ChangeLog[] = [];
 
 /** Runs code and logs the changes that it makes. */
-export function logging<R>(run: () => R): { readonly result: R; readonly log: ChangeLog } {
+export function logging<R>(run: (log: ChangeLog) => R): {
+  readonly result: R;
+  readonly log: ChangeLog;
+} {
   const log: ChangeLog = { changed: new Set(), made: new Set(), lists: new Map() };
   logs.push(log);
   try {
-    return { result: run(), log };
+    return { result: run(log), log };
   } finally {
     logs.pop();
   }
