@@ -233,11 +233,19 @@ export function target(object: unknown, site: string): unknown {
   return object;
 }
 
-/** `object[key] = value`. */
-export function setMember(object: unknown, key: unknown, value: unknown, site: string): unknown {
+/** `object[key] = value`. `isSloppy`: in sloppy mode, where what cannot be assigned stays as it is. */
+export function setMember(
+  object: unknown,
+  key: unknown,
+  value: unknown,
+  site: string,
+  isSloppy: boolean = false,
+): unknown {
   const [members, name] = [object as Members, key as PropertyKey];
   changing(members, name, site);
-  return (members[name] = value);
+  if (!isSloppy || object === null || object === undefined) members[name] = value;
+  else Reflect.set(Object(object) as object, name, value, object);
+  return value;
 }
 
 /**
@@ -250,29 +258,34 @@ export function update(
   site: string,
   operator: string,
   value: () => unknown,
+  isSloppy?: boolean,
 ): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  const old = members[name];
-  const next = op(operator, old, value());
-  changing(members, name, site);
-  return (members[name] = next);
+  const old = (object as Members)[key as PropertyKey];
+  return setMember(object, key, op(operator, old, value()), site, isSloppy);
 }
 
 /** `++object[key]` and `--object[key]`. */
-export function stepMember(object: unknown, key: unknown, site: string, by: 1 | -1): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  const next = step(members[name], by);
-  changing(members, name, site);
-  return (members[name] = next);
+export function stepMember(
+  object: unknown,
+  key: unknown,
+  site: string,
+  by: 1 | -1,
+  isSloppy?: boolean,
+): unknown {
+  const old = (object as Members)[key as PropertyKey];
+  return setMember(object, key, step(old, by), site, isSloppy);
 }
 
 /** `object[key]++` and `object[key]--`. */
-export function beforeMember(object: unknown, key: unknown, site: string, by: 1 | -1): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  return before(members[name], by, (next) => {
-    changing(members, name, site);
-    members[name] = next;
-  });
+export function beforeMember(
+  object: unknown,
+  key: unknown,
+  site: string,
+  by: 1 | -1,
+  isSloppy?: boolean,
+): unknown {
+  const old = (object as Members)[key as PropertyKey];
+  return before(old, by, (next) => setMember(object, key, next, site, isSloppy));
 }
 
 /** `Object.assign(object, ...sources)`. */
@@ -296,10 +309,10 @@ export function assignMember(
   key: unknown,
   value: () => unknown,
   site: string,
+  isSloppy?: boolean,
 ): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  const old = members[name];
-  return isKept(operator, old, site) ? old : setMember(members, name, value(), site);
+  const old = (object as Members)[key as PropertyKey];
+  return isKept(operator, old, site) ? old : setMember(object, key, value(), site, isSloppy);
 }
 
 function isKept(operator: '||' | '&&', old: unknown, site: string): boolean {

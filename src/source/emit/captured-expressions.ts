@@ -141,8 +141,8 @@ export abstract class CapturedExpressions extends CapturedMembers {
       case 'VariableDeclarator':
         // Lists that are made where an array decides may be filled there.
         return this.copy(node, (child) =>
-          child === node.init && node.id.type === 'Identifier'
-            ? this.made(child, node.id.name)
+          child === node.init
+            ? this.initial(child, node.id.type === 'Identifier' ? node.id.name : null)
             : this.expression(child),
         );
       case 'TaggedTemplateExpression':
@@ -269,7 +269,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       }
       const place = target.type === 'MemberExpression' ? this.reference(target) : null;
       if (place !== null) {
-        return this.call('setMember', node, ...place, this.argument(right), this.site(node));
+        return this.call('setMember', node, ...place, this.argument(right), this.site(node), ...this.sloppiness(node)); // prettier-ignore
       }
       return this.copy(node, (child) =>
         child === left ? this.target(child) : this.expression(child),
@@ -309,11 +309,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       }
       const place = this.reference(target);
       if (place !== null) {
-        return this.call('update', node, ...place, this.site(node), `'${plain}'`, [
-          added('() => ('),
-          ...this.expression(right),
-          added(')'),
-        ]);
+        return this.call('update', node, ...place, this.site(node), `'${plain}'`, this.thunk(right), ...this.sloppiness(node)); // prettier-ignore
       }
     }
     if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
@@ -332,7 +328,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       const place = this.reference(target);
       if (place !== null) {
         const value = this.thunk(right);
-        return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node));
+        return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node), ...this.sloppiness(node)); // prettier-ignore
       }
     }
     return this.copy(node, (child) =>
@@ -363,7 +359,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       const place = this.reference(target);
       if (place !== null) {
         const name = node.prefix ? 'stepMember' : 'beforeMember';
-        return this.call(name, node, ...place, this.site(node), step);
+        return this.call(name, node, ...place, this.site(node), step, ...this.sloppiness(node));
       }
     }
     return this.copy(node, (child) => this.target(child));

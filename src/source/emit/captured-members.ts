@@ -47,6 +47,11 @@ export abstract class CapturedMembers extends Form {
     return this.call('made', value, object, `'${name}'`);
   }
 
+  /** The initial value of a variable or parameter. `name`: null where it is taken apart. */
+  initial(value: t.Node, name: string | null): readonly Piece[] {
+    return name === null ? this.expression(value) : this.made(value, name);
+  }
+
   /** A function without parameters that gives the value of an expression. */
   protected thunk(node: t.Node, use: Use = 'value'): readonly Piece[] {
     return [added('() => ('), ...this.expression(node, use), added(')')];

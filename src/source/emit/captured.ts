@@ -42,7 +42,10 @@ export class CapturedForm extends NativeStatements {
   }
 
   override block(node: t.BlockStatement | t.StaticBlock): readonly Piece[] {
-    return [added('{ '), ...this.list(node.body, native), added(' }')];
+    const own = node.type === 'StaticBlock' ? [...this.facts.bindingsOf(node)].filter(({ kind }) => kind === 'var') : []; // prettier-ignore
+    const declared = own.length === 0 ? '' : `var ${own.map(({ name }) => name).join(', ')}; `;
+    const start = node.type === 'StaticBlock' ? 'static { ' : '{ ';
+    return [added(`${start}${declared}`), ...this.list(node.body, native), added(' }')];
   }
 
   override list(nodes: readonly t.Node[], place: Place): readonly Piece[] {

@@ -313,13 +313,6 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of an object/,
     eager: 18,
   },
-  'the default of a parameter': {
-    code: `const f = (x, y = x.greater(1) ? x.mul(2) : x) => x.add(y); return f(a);`,
-    error: 'KAON_TRACE',
-    problem: /decides about the default of a parameter/,
-    advice: /in the body/,
-    eager: 9,
-  },
   'a test in a generator': {
     code: `const g = function* () { if (a.greater(1)) yield 1; }; return a.mul([...g()].length);`,
     error: 'KAON_TRACE',
