@@ -128,7 +128,7 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Comp
     const known = knownLoop(wanted, start.completion, mayEnd);
     const limit = left === null ? null : counting!.now()[1];
     const most = typeof limit !== 'number' || known.isLimitChanged ? null : left;
-    const loop = new CapturedLoop(variables, wanted, known, start.completion, most);
+    const loop = new CapturedLoop(variables, wanted, known, start.completion, most, parts.site);
     return loop.run(asTest(start.test), () => {
       const going = iterate(parts);
       if (most !== null && counting?.now()[1] !== limit) {
@@ -236,7 +236,7 @@ function capturedRows(
 ): Completion {
   return retracing(variables, (wanted) => {
     const known = knownLoop(wanted, undefined, true);
-    const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0]);
+    const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0], site);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);
     const [stacked, states] = foreach(
       (row: NDArray, before: NDArray[]) => {

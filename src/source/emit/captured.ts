@@ -37,7 +37,10 @@ export class CapturedForm extends NativeStatements {
 
   /** The statements of the body. */
   statements(): readonly Piece[] {
-    if (this.#body.type !== 'BlockStatement') return this.expression(this.#body);
+    if (this.#body.type !== 'BlockStatement') {
+      this.noteReturned(this.#body);
+      return this.expression(this.#body);
+    }
     return this.list(this.#body.body, { next: this.isReturnTold ? this.end : null, ends: [] });
   }
 
@@ -318,6 +321,7 @@ export class CapturedForm extends NativeStatements {
       case 'TryStatement':
         return this.nativeTry(node);
       case 'ReturnStatement': {
+        if (node.argument) this.noteReturned(node.argument);
         if (!this.isReturnTold) return this.marked(node, this.copy(node));
         const value = node.argument ? this.argument(node.argument) : [];
         return [added('return '), ...this.call('ret', node, value), added(';')];

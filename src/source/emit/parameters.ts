@@ -54,7 +54,7 @@ export function capturedParameter(
   owner: t.Function,
 ): readonly Piece[] {
   return parameter(node, own, (value, name) =>
-    besideEnvironments(value, name, owner, own.file, own.initial(value, name)),
+    besideEnvironments(value, name, owner, own.file, own.initial(value, name ?? 'a list')),
   );
 }
 
@@ -71,7 +71,7 @@ export function parameterInBothForms(
     const captured = new CapturedForm(file, new FunctionFacts(owner, file.scopes), owner);
     const both = [
       added(`${file.runtime}.mode.capture !== null ? (`, value.start!),
-      ...captured.initial(value, name),
+      ...captured.initial(value, name ?? 'a list'),
       added(') : ('),
       ...written,
       added(')'),
@@ -124,7 +124,7 @@ function isConvertedValue(
 ): boolean {
   if (isAnonymous(value)) return false;
   const own = { ...file, renderFunction: () => [] };
-  const pieces = new CapturedForm(own, new FunctionFacts(owner, file.scopes), owner).initial(value, name); // prettier-ignore
+  const pieces = new CapturedForm(own, new FunctionFacts(owner, file.scopes), owner).initial(value, name ?? 'a list'); // prettier-ignore
   return pieces.some((piece) => 'text' in piece && piece.text.includes(file.runtime));
 }
 
