@@ -174,10 +174,10 @@ const refusals: Readonly<Record<string, Refusal>> = {
     eager: 6,
   },
   'a method of a list that grows': {
-    code: `const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return l.reduce((x, y) => x.add(y));`,
+    code: `const l = []; while (a.greater(1)) { a = a.div(2); l.push(a); } return l.includes(a) ? a : a.neg();`,
     error: 'KAON_TRACE',
     problem: /pushes to l, whose entries are then unknown/,
-    eager: 2.25,
+    eager: 0.75,
   },
   'entries of a list that grows, by another number': {
     code: `const l = []; let n = 0; while (a.greater(1)) { a = a.div(2); l.push(a); n += 0.5; } return l[n];`,
@@ -264,8 +264,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of a list/,
     eager: null,
   },
-  'a list in an object that no declaration makes': {
-    code: `const o = {}; o.l = []; while (a.greater(1)) { a = a.div(2); o.l.push(a); } return kn.stack(o.l).sum();`,
+  'a list that an argument makes': {
+    code: `const m = new Map([['l', []]]); while (a.greater(1)) { a = a.div(2); m.get('l').push(a); } return kn.stack(m.get('l')).sum();`,
     error: 'KAON_TRACE',
     problem: /decides about a change of a list/,
     advice: /declare the list by itself, const list = \[\], or in an object/,
