@@ -161,10 +161,12 @@ export abstract class CapturedMembers extends Form {
   protected syntactic(target: t.Node): readonly (string | readonly Piece[])[] | null {
     const place = target.type === 'MemberExpression' ? syntacticPlace(target) : null;
     if (place === null) return null;
-    return [
-      place.subject === null ? 'undefined' : this.argument(place.subject),
-      ...place.accessors,
-    ];
+    const { subject, accessors } = place;
+    if (subject === null) return ['undefined', ...accessors];
+    // Of a member of super, `this` is read first.
+    const isOfSuper = target.type === 'MemberExpression' && target.object.type === 'Super';
+    const value = this.argument(subject);
+    return [isOfSuper ? [added('(this, '), ...value, added(')')] : value, ...accessors];
   }
 
   /** The place of a member that only syntax can name, and a text for the member itself, as arguments. */
