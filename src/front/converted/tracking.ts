@@ -212,7 +212,7 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
   if (isObject) logChange(containerOf(given) ?? given);
   if (!isDecided()) return given;
-  // A member of super: its object is not told.
+  // Written by code in host form, whose object is not told.
   if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
   if (!isObject) return given;
   const object = containerOf(given) ?? given;
@@ -327,22 +327,26 @@ export function assignPlace<T>(
   write: (subject: T, value: unknown) => unknown,
   value: () => unknown,
   site: string,
-  slot: string = '',
+  slot: Slot = '',
 ): unknown {
   const old = read(subject);
   return isKept(operator, old, site) ? old : setPlace(subject, read, write, value(), site, slot);
 }
 
-/** `object.#key = value`. */
+/** A member that only syntax can name: a text for a private one; `this` and the key, or no key where that is the subject. */
+type Slot = string | readonly [self: object, key?: PropertyKey];
+
+/** `object.#key = value`, or `super.key = value`. */
 export function setPlace<T>(
   subject: T,
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   value: unknown,
   site: string,
-  slot: string,
+  slot: Slot,
 ): unknown {
-  changing(subject, { read, write, slot }, site);
+  if (typeof slot === 'string') changing(subject, { read, write, slot }, site);
+  else changing(slot[0], slot.length > 1 ? slot[1]! : (subject as PropertyKey), site);
   return write(subject, value);
 }
 
@@ -352,7 +356,7 @@ export function updatePlace<T>(
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   site: string,
-  slot: string,
+  slot: Slot,
   operator: string,
   value: () => unknown,
 ): unknown {
@@ -365,7 +369,7 @@ export function stepPlace<T>(
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   site: string,
-  slot: string,
+  slot: Slot,
   by: 1 | -1,
   isPrefix: boolean,
 ): unknown {

@@ -171,8 +171,13 @@ export abstract class CapturedMembers extends Form {
 
   /** The place of a member that only syntax can name, and a text for the member itself, as arguments. */
   protected slot(target: t.Node): readonly string[] {
-    const name = target.type === 'MemberExpression' && target.property.type === 'PrivateName' ? target.property.id.name : null; // prettier-ignore
-    if (name === null) return [this.site(target), `'super'`];
+    const { property, computed } = target as t.MemberExpression;
+    if (property.type !== 'PrivateName') {
+      // A member of super is one of `this`, unless a setter takes it.
+      const key = computed ? '' : `, '${(property as t.Identifier).name}'`;
+      return [this.site(target), `[this${key}]`];
+    }
+    const { name } = property.id;
     // The innermost class around that declares the name.
     let declaring: t.Node = this.file.parsed.file.program;
     visitNodes(declaring, (node) => {

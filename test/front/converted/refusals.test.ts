@@ -148,12 +148,6 @@ const refusals: Readonly<Record<string, Refusal>> = {
     advice: /keep the state in a variable/,
     eager: 6,
   },
-  'a member of super': {
-    code: `class B {} class C extends B { grow() { super.n = 2; } } const c = new C(); c.n = 1; if (a.greater(1)) c.grow(); return a.mul(c.n);`,
-    error: 'KAON_TRACE',
-    problem: /decides about a change of an object/,
-    eager: 6,
-  },
   'bits of a number that is an array': {
     code: `let n = 0; while (a.greater(1)) { a = a.div(2); n += 2; } return a.mul(n >>> 1);`,
     error: 'KAON_TRACE',

@@ -68,7 +68,7 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     undecided(
       'a change of a list, map or set',
       site,
-      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards',
+      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards. A list that a captured branch or loop assigns keeps its length: write into an array of fixed size instead',
     );
   return object;
 }
