@@ -10,7 +10,7 @@ import { explainFunction } from './explain/explaining-form.js';
 import { type ForeignSourceMap, InputMap } from './maps/source-map.js';
 import { parse, type SourceType } from './syntax/parse.js';
 import { resolveScopes } from './syntax/scopes.js';
-import { hasDirective, isFunction, visitNodes } from './syntax/walk.js';
+import { hasDirective, isFunction, strictSpans, visitNodes } from './syntax/walk.js';
 
 /** Facts about a file that its code does not tell. */
 export interface SourceOptions {
@@ -51,6 +51,7 @@ export function openFile(
     parsed,
     scopes,
     plain: plainVariables(program, scopes),
+    strict: strictSpans(program),
     places,
     runtime: unusedName(code),
     renderFunction,

@@ -19,6 +19,7 @@ import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
+import { placeOf } from './values/host.js';
 import { decided, isDecided, logging } from './values/path.js';
 import {
   type PackedLayout,
@@ -85,6 +86,7 @@ export class CapturedLoop {
   readonly #earlier: EarlierRowStates;
   readonly #most: number | null;
   readonly #tracking: Tracking;
+  readonly #site: string;
 
   /** @param most Upper bound of the number of iterations; null where nothing tells one. */
   constructor(
@@ -93,7 +95,9 @@ export class CapturedLoop {
     known: KnownLoop,
     start: Completion,
     most: Dim | null,
+    site: string,
   ) {
+    this.#site = site;
     this.#tracking = Tracking.of(wanted);
     const variables = [...changed, ...this.#tracking.variables];
     this.#variables = variables;
@@ -110,7 +114,7 @@ export class CapturedLoop {
     const packed = pack(variables.flatMap(entriesOf), wanted);
     this.#layouts = packed.layouts;
     for (const { what, structure, value } of packed.layouts) {
-      if (structure === null && value === undefined) throw withoutValue(what);
+      if (structure === null && value === undefined) throw withoutValue(what, site);
     }
     this.#most = typeof most === 'number' ? most : null;
     this.#earlier = new EarlierRowStates(wanted, most);
@@ -203,6 +207,7 @@ export class CapturedLoop {
       path: 'after an iteration of the loop',
       other: 'before it',
       mayDiffer: false,
+      site: this.#site,
     };
     const returned = returnedBy(completion);
     let values: readonly NDArray[] = [];
@@ -263,7 +268,7 @@ export class CapturedLoop {
   }
 }
 
-function withoutValue(what: string): TraceError {
+function withoutValue(what: string, site: string): TraceError {
   return new TraceError(
     `${what} has no value where the loop does not run, and is used afterwards`,
     {
@@ -271,6 +276,7 @@ function withoutValue(what: string): TraceError {
       expected: 'a value on every path',
       actual: 'undefined before the loop',
       advice: 'give it a value before the loop',
+      ...placeOf(site),
     },
   );
 }

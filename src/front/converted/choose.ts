@@ -45,14 +45,15 @@ export function isCapturedTest(value: unknown): value is NDArray {
 export function retracing<R>(variables: readonly Variables[], trace: (wanted: Wanted) => R): R {
   const wanted: Wanted = new Map();
   const saved = variables.map(saveVariables);
+  const tried = new Set<string>();
   for (;;) {
-    const known = wanted.size;
-    const text = [...wanted].join();
+    tried.add([...wanted].join());
     try {
       return trace(wanted);
     } catch (error) {
       if (!(error instanceof Retrace)) throw error;
-      if (wanted.size === known && [...wanted].join() === text) throw error;
+      // Nothing new: this is about a construct around. What was tried before would end where it did.
+      if (tried.has([...wanted].join())) throw error;
       variables.forEach((each, i) => restore(each, saved[i]));
     }
   }
@@ -174,6 +175,7 @@ function attempt(
         path: `where the test in line ${line} is ${isSwapped}`,
         other: `where the test in line ${line} is ${!isSwapped}`,
         mayDiffer: true,
+        site,
       };
       let values: readonly NDArray[] = [];
       if (returned !== null && returnLayouts === null) {

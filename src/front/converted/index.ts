@@ -24,5 +24,6 @@ export {
   writing,
 } from './tracking.js';
 export { collection, entry, fromEnd, made } from './lists/list-proxy.js';
+export { spread } from './list-methods.js';
 export { each, loop } from './loops.js';
 export { reads } from '../fields/reads.js';

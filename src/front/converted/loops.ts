@@ -188,7 +188,7 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Loop
     const known = knownLoop(wanted, start.completion, mayEnd);
     const limit = left === null ? null : counting!.now()[1];
     const most = typeof limit !== 'number' || known.isLimitChanged ? null : left;
-    const loop = new CapturedLoop(variables, wanted, known, start.completion, most);
+    const loop = new CapturedLoop(variables, wanted, known, start.completion, most, parts.site);
     const seen = (): void => {
       if (most === null || counting?.now()[1] === limit) return;
       known.isLimitChanged = true;
@@ -347,7 +347,7 @@ function capturedRows(
 ): Completion {
   return retracing(variables, (wanted) => {
     const known = knownLoop(wanted, undefined, true);
-    const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0]);
+    const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0], site);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);
     const [stacked, states] = foreach(
       (row: NDArray, before: NDArray[]) => {

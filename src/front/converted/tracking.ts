@@ -212,7 +212,7 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
   if (isObject) logChange(containerOf(given) ?? given);
   if (!isDecided()) return given;
-  // A member of super: its object is not told.
+  // Written by code in host form, whose object is not told.
   if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
   if (!isObject) return given;
   const object = containerOf(given) ?? given;
@@ -233,11 +233,19 @@ export function target(object: unknown, site: string): unknown {
   return object;
 }
 
-/** `object[key] = value`. */
-export function setMember(object: unknown, key: unknown, value: unknown, site: string): unknown {
+/** `object[key] = value`. `isSloppy`: in sloppy mode, where what cannot be assigned stays as it is. */
+export function setMember(
+  object: unknown,
+  key: unknown,
+  value: unknown,
+  site: string,
+  isSloppy: boolean = false,
+): unknown {
   const [members, name] = [object as Members, key as PropertyKey];
   changing(members, name, site);
-  return (members[name] = value);
+  if (!isSloppy || object === null || object === undefined) members[name] = value;
+  else Reflect.set(Object(object) as object, name, value, object);
+  return value;
 }
 
 /**
@@ -250,29 +258,34 @@ export function update(
   site: string,
   operator: string,
   value: () => unknown,
+  isSloppy?: boolean,
 ): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  const old = members[name];
-  const next = op(operator, old, value());
-  changing(members, name, site);
-  return (members[name] = next);
+  const old = (object as Members)[key as PropertyKey];
+  return setMember(object, key, op(operator, old, value()), site, isSloppy);
 }
 
 /** `++object[key]` and `--object[key]`. */
-export function stepMember(object: unknown, key: unknown, site: string, by: 1 | -1): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  const next = step(members[name], by);
-  changing(members, name, site);
-  return (members[name] = next);
+export function stepMember(
+  object: unknown,
+  key: unknown,
+  site: string,
+  by: 1 | -1,
+  isSloppy?: boolean,
+): unknown {
+  const old = (object as Members)[key as PropertyKey];
+  return setMember(object, key, step(old, by), site, isSloppy);
 }
 
 /** `object[key]++` and `object[key]--`. */
-export function beforeMember(object: unknown, key: unknown, site: string, by: 1 | -1): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  return before(members[name], by, (next) => {
-    changing(members, name, site);
-    members[name] = next;
-  });
+export function beforeMember(
+  object: unknown,
+  key: unknown,
+  site: string,
+  by: 1 | -1,
+  isSloppy?: boolean,
+): unknown {
+  const old = (object as Members)[key as PropertyKey];
+  return before(old, by, (next) => setMember(object, key, next, site, isSloppy));
 }
 
 /** `Object.assign(object, ...sources)`. */
@@ -296,10 +309,10 @@ export function assignMember(
   key: unknown,
   value: () => unknown,
   site: string,
+  isSloppy?: boolean,
 ): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  const old = members[name];
-  return isKept(operator, old, site) ? old : setMember(members, name, value(), site);
+  const old = (object as Members)[key as PropertyKey];
+  return isKept(operator, old, site) ? old : setMember(object, key, value(), site, isSloppy);
 }
 
 function isKept(operator: '||' | '&&', old: unknown, site: string): boolean {
@@ -314,22 +327,26 @@ export function assignPlace<T>(
   write: (subject: T, value: unknown) => unknown,
   value: () => unknown,
   site: string,
-  slot: string = '',
+  slot: Slot = '',
 ): unknown {
   const old = read(subject);
   return isKept(operator, old, site) ? old : setPlace(subject, read, write, value(), site, slot);
 }
 
-/** `object.#key = value`. */
+/** A member that only syntax can name: a text for a private one; `this` and the key, or no key where that is the subject. */
+type Slot = string | readonly [self: object, key?: PropertyKey];
+
+/** `object.#key = value`, or `super.key = value`. */
 export function setPlace<T>(
   subject: T,
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   value: unknown,
   site: string,
-  slot: string,
+  slot: Slot,
 ): unknown {
-  changing(subject, { read, write, slot }, site);
+  if (typeof slot === 'string') changing(subject, { read, write, slot }, site);
+  else changing(slot[0], slot.length > 1 ? slot[1]! : (subject as PropertyKey), site);
   return write(subject, value);
 }
 
@@ -339,7 +356,7 @@ export function updatePlace<T>(
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   site: string,
-  slot: string,
+  slot: Slot,
   operator: string,
   value: () => unknown,
 ): unknown {
@@ -352,7 +369,7 @@ export function stepPlace<T>(
   read: (subject: T) => unknown,
   write: (subject: T, value: unknown) => unknown,
   site: string,
-  slot: string,
+  slot: Slot,
   by: 1 | -1,
   isPrefix: boolean,
 ): unknown {

@@ -71,7 +71,7 @@ export class Iterations {
       ({ shape }) => !shape.every((dim) => this.#builder.isKnown(dim)),
     );
     const refusal = undecidedSizes(this.#call.op.name, `output ${k}`, this.#rows[k]);
-    const site: HostSite = { where: ['without an iteration'], call: this.#call };
+    const site = this.#siteOfOutput(k, { where: ['without an iteration'], call: this.#call });
     this.#builder.require(subDim(count, 1), '>=', refusalWithin(refusal, site.where, site.call));
   }
 
@@ -91,9 +91,10 @@ export class Iterations {
     made.slice(0, this.#rows.length).forEach((from, k) => {
       const to = this.#rowsAt(k, row);
       if (from.of === to.of) return;
-      this.#requireLike(`output ${k}`, to.shape, from.shape, site, {
+      this.#requireLike(`output ${k}`, to.shape, from.shape, this.#siteOfOutput(k, site), {
         expected: words`${to.shape}, as in the iterations before`,
-        advice: 'reduce it, or write it into an array of fixed size, inside the body',
+        advice:
+          'reduce it, or write it into an array of fixed size, inside the body; rows that a loop inside pushes to a list may be any number if it has a bound: for (let i = 0; i < most; i++), left by break',
       });
       this.#copy(to, from);
     });
@@ -156,6 +157,13 @@ export class Iterations {
 
   #siteOf(iteration: Dim): HostSite {
     return { where: words`iteration ${iteration}`, call: this.#call };
+  }
+
+  /** The line that gives an output says more than that of the loop. */
+  #siteOfOutput(k: number, { where, call }: HostSite): HostSite {
+    const node = this.#body.node(this.#body.outputs[k].value.node);
+    const source = node.kind === 'call' ? (node.source ?? call.source) : call.source;
+    return { where, call: { ...call, source } };
   }
 
   #rowsAt(k: number, at: Dim, count?: Dim): Stretch {

@@ -115,6 +115,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
           ...this.siteOfBits(node.operator, node),
         );
       case 'AssignmentExpression':
+        this.noteMade(node.right, this.nameOf(node.left));
         return this.#noticed(node.left, this.#assignment(node));
       case 'UpdateExpression':
         return this.#noticed(node.argument, this.#update(node, use));
@@ -124,6 +125,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       case 'RestElement':
         return this.copy(node, (child) => this.target(child));
       case 'AssignmentPattern':
+        if (node.left.type === 'Identifier') this.noteMade(node.right, node.left.name);
         return this.copy(node, (child) =>
           child === node.left ? this.target(child) : this.expression(child),
         );
@@ -139,12 +141,17 @@ export abstract class CapturedExpressions extends CapturedMembers {
         this.noteCallee(node.callee);
         return this.copy(node);
       case 'VariableDeclarator':
-        // Lists that are made where an array decides may be filled there.
-        return this.copy(node, (child) =>
-          child === node.init && node.id.type === 'Identifier'
-            ? this.made(child, node.id.name)
-            : this.expression(child),
-        );
+        if (node.init && node.id.type === 'Identifier') this.noteMade(node.init, node.id.name);
+        return this.copy(node);
+      case 'ClassProperty':
+      case 'ClassPrivateProperty':
+        if (node.value) this.noteMade(node.value, `this.${this.nameOf(node.key)}`);
+        return this.copy(node);
+      case 'ArrayExpression':
+        return this.joined(node) ?? this.made(node) ?? this.copy(node);
+      case 'ObjectExpression':
+      case 'NewExpression':
+        return this.made(node) ?? this.copy(node);
       case 'TaggedTemplateExpression':
         this.noteCallee(node.tag);
         return this.tagged(node);
@@ -269,7 +276,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       }
       const place = target.type === 'MemberExpression' ? this.reference(target) : null;
       if (place !== null) {
-        return this.call('setMember', node, ...place, this.argument(right), this.site(node));
+        return this.call('setMember', node, ...place, this.argument(right), this.site(node), ...this.sloppiness(node)); // prettier-ignore
       }
       return this.copy(node, (child) =>
         child === left ? this.target(child) : this.expression(child),
@@ -309,11 +316,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       }
       const place = this.reference(target);
       if (place !== null) {
-        return this.call('update', node, ...place, this.site(node), `'${plain}'`, [
-          added('() => ('),
-          ...this.expression(right),
-          added(')'),
-        ]);
+        return this.call('update', node, ...place, this.site(node), `'${plain}'`, this.thunk(right), ...this.sloppiness(node)); // prettier-ignore
       }
     }
     if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
@@ -332,7 +335,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       const place = this.reference(target);
       if (place !== null) {
         const value = this.thunk(right);
-        return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node));
+        return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node), ...this.sloppiness(node)); // prettier-ignore
       }
     }
     return this.copy(node, (child) =>
@@ -363,7 +366,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       const place = this.reference(target);
       if (place !== null) {
         const name = node.prefix ? 'stepMember' : 'beforeMember';
-        return this.call(name, node, ...place, this.site(node), step);
+        return this.call(name, node, ...place, this.site(node), step, ...this.sloppiness(node));
       }
     }
     return this.copy(node, (child) => this.target(child));

@@ -3,6 +3,7 @@ import { contains, unwrapped, visitNodes } from '../syntax/walk.js';
 import { Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
+import { suspensionIn } from './shape.js';
 import { syntacticPlace } from './syntactic-place.js';
 
 /** Members of objects in the captured form: the runtime is told of what changes, and of numbers that it needs as such. */
@@ -30,21 +31,83 @@ export abstract class CapturedMembers extends Form {
       : this.call('fromEnd', node, this.argument(object), String(offset), this.thunk(property), this.site(node)); // prettier-ignore
   }
 
-  /** The initial value of a variable, or of a member of it, with a note of the lists, maps and sets in it. */
-  protected made(value: t.Node, name: string): readonly Piece[] {
-    const { type } = value;
-    if (type === 'ArrayExpression' || (type === 'NewExpression' && !name.includes('.'))) {
-      return this.call('made', value, this.argument(value), `'${name}'`);
+  /** Lists and objects that code may fill where an array decides, with names for them. */
+  readonly #made = new Map<t.Node, string>();
+
+  /**
+   * A value that a variable or member gets: lists, maps and sets in it are noted, since captured code may push to
+   * them. `name`: of the variable or member, for errors.
+   */
+  initial(value: t.Node, name: string): readonly Piece[] {
+    this.noteMade(value, name);
+    return this.expression(value);
+  }
+
+  /** The name of the variable or member that an assignment gives a value. */
+  protected nameOf(target: t.Node): string {
+    const { start, end } = unwrapped(target);
+    const text =
+      target.type === 'Identifier' ? target.name : this.file.parsed.code.slice(start!, end!);
+    return text.length > 30 || /\s/.test(text) ? 'a list' : text;
+  }
+
+  /** Notes the lists and objects that an expression may give. */
+  protected noteMade(value: t.Node, name: string): void {
+    const inner = unwrapped(value);
+    switch (inner.type) {
+      case 'ArrayExpression':
+        this.#made.set(inner, name);
+        inner.elements.forEach((each, i) => each && this.noteMade(each, `${name}[${i}]`));
+        return;
+      case 'NewExpression':
+        this.#made.set(inner, name);
+        return;
+      case 'ObjectExpression':
+        this.#made.set(inner, name);
+        for (const property of inner.properties) {
+          if (property.type !== 'ObjectProperty') continue;
+          const { key, computed } = property;
+          const own = !computed && key.type === 'Identifier' ? `.${key.name}` : '[...]';
+          this.noteMade(property.value, `${name}${own}`);
+        }
+        return;
+      case 'ConditionalExpression':
+        this.noteMade(inner.consequent, name);
+        return this.noteMade(inner.alternate, name);
+      case 'LogicalExpression':
+        this.noteMade(inner.left, name);
+        return this.noteMade(inner.right, name);
+      case 'AssignmentExpression':
+        return this.noteMade(inner.right, name);
+      default:
     }
-    if (type !== 'ObjectExpression') return this.expression(value);
-    const object = this.copy(value, (property) => {
-      if (property.type !== 'ObjectProperty' || property.computed || property.key.type !== 'Identifier') return this.expression(property); // prettier-ignore
-      const place = `${name}.${property.key.name}`;
-      return this.copy(property, (part) =>
-        part === property.value ? this.made(part, place) : this.expression(part),
-      );
+  }
+
+  /** Does so for a result of a function: lists with entries are mostly several results. */
+  protected noteReturned(value: t.Node): void {
+    const inner = unwrapped(value);
+    if (inner.type !== 'ArrayExpression' || inner.elements.length === 0) this.noteMade(inner, 'a list'); // prettier-ignore
+  }
+
+  /** A list with spreads, which may be of lists that collect rows; null for other lists. */
+  protected joined(node: t.ArrayExpression): readonly Piece[] | null {
+    const { elements } = node;
+    const isPlain = !elements.some((each) => each?.type === 'SpreadElement');
+    if (isPlain || elements.includes(null) || suspensionIn(node) !== null) return null;
+    const parts = elements.map((each) => {
+      const isSpread = each!.type === 'SpreadElement';
+      const value = this.argument(isSpread ? (each as t.SpreadElement).argument : each!);
+      return isSpread
+        ? [added('[() => ('), ...value, added(')]')]
+        : [added('() => ['), ...value, added(']')];
     });
-    return this.call('made', value, object, `'${name}'`);
+    return this.call('spread', node, JSON.stringify(this.#made.get(node) ?? 'a list'), ...parts);
+  }
+
+  /** A list or object with a note of where it was made; null for one that nothing is known to keep. */
+  protected made(node: t.Node): readonly Piece[] | null {
+    const name = this.#made.get(node);
+    return name === undefined ? null : this.call('made', node, this.copy(node), JSON.stringify(name)); // prettier-ignore
   }
 
   /** A function without parameters that gives the value of an expression. */
@@ -98,16 +161,23 @@ export abstract class CapturedMembers extends Form {
   protected syntactic(target: t.Node): readonly (string | readonly Piece[])[] | null {
     const place = target.type === 'MemberExpression' ? syntacticPlace(target) : null;
     if (place === null) return null;
-    return [
-      place.subject === null ? 'undefined' : this.argument(place.subject),
-      ...place.accessors,
-    ];
+    const { subject, accessors } = place;
+    if (subject === null) return ['undefined', ...accessors];
+    // Of a member of super, `this` is read first.
+    const isOfSuper = target.type === 'MemberExpression' && target.object.type === 'Super';
+    const value = this.argument(subject);
+    return [isOfSuper ? [added('(this, '), ...value, added(')')] : value, ...accessors];
   }
 
   /** The place of a member that only syntax can name, and a text for the member itself, as arguments. */
   protected slot(target: t.Node): readonly string[] {
-    const name = target.type === 'MemberExpression' && target.property.type === 'PrivateName' ? target.property.id.name : null; // prettier-ignore
-    if (name === null) return [this.site(target), `'super'`];
+    const { property, computed } = target as t.MemberExpression;
+    if (property.type !== 'PrivateName') {
+      // A member of super is one of `this`, unless a setter takes it.
+      const key = computed ? '' : `, '${(property as t.Identifier).name}'`;
+      return [this.site(target), `[this${key}]`];
+    }
+    const { name } = property.id;
     // The innermost class around that declares the name.
     let declaring: t.Node = this.file.parsed.file.program;
     visitNodes(declaring, (node) => {
@@ -172,6 +242,10 @@ export abstract class CapturedMembers extends Form {
     if (callee.object.type === 'Super') return null;
     const { object } = callee;
     const isUsed = callee.property.name === 'push' && use !== 'none' ? ['true'] : [];
+    const { name } = callee.property;
+    if (name === 'push' || name === 'unshift' || name === 'set' || name === 'add') {
+      for (const each of node.arguments) this.noteMade(each, `a list in ${this.nameOf(object)}`);
+    }
     return this.copy(node, (child) =>
       child !== callee
         ? this.expression(child)

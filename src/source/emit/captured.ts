@@ -40,12 +40,18 @@ export class CapturedForm extends NativeStatements {
 
   /** The statements of the body. */
   statements(): readonly Piece[] {
-    if (this.#body.type !== 'BlockStatement') return this.expression(this.#body);
+    if (this.#body.type !== 'BlockStatement') {
+      this.noteReturned(this.#body);
+      return this.expression(this.#body);
+    }
     return this.list(this.#body.body, { next: this.isReturnTold ? this.end : null, ends: [] });
   }
 
   override block(node: t.BlockStatement | t.StaticBlock): readonly Piece[] {
-    return [added('{ '), ...this.list(node.body, native), added(' }')];
+    const own = node.type === 'StaticBlock' ? [...this.facts.bindingsOf(node)].filter(({ kind }) => kind === 'var') : []; // prettier-ignore
+    const declared = own.length === 0 ? '' : `var ${own.map(({ name }) => name).join(', ')}; `;
+    const start = node.type === 'StaticBlock' ? 'static { ' : '{ ';
+    return [added(`${start}${declared}`), ...this.list(node.body, native), added(' }')];
   }
 
   override list(nodes: readonly t.Node[], place: Place): readonly Piece[] {
@@ -334,6 +340,7 @@ export class CapturedForm extends NativeStatements {
       case 'TryStatement':
         return this.nativeTry(node);
       case 'ReturnStatement': {
+        if (node.argument) this.noteReturned(node.argument);
         if (!this.isReturnTold) return this.marked(node, this.copy(node));
         const value = node.argument ? this.argument(node.argument) : [];
         return [added('return '), ...this.call('ret', node, value), added(';')];

@@ -1,7 +1,7 @@
 import type * as t from '@babel/types';
 import type { Parsed } from '../syntax/parse.js';
 import type { VariableBinding, Scopes } from '../syntax/scopes.js';
-import { childrenOf } from '../syntax/walk.js';
+import { childrenOf, type CodeSpan, contains } from '../syntax/walk.js';
 import { added, type Piece, type Places } from './output.js';
 
 /** A file that is being converted. */
@@ -9,6 +9,8 @@ export interface FileContext {
   readonly parsed: Parsed;
   readonly scopes: Scopes;
   readonly places: Places;
+  /** The stretches in strict mode. */
+  readonly strict: readonly CodeSpan[];
   /** Variables that hold no array in the host form. */
   readonly plain: ReadonlySet<VariableBinding>;
   /** The name of the runtime in the output, which begins all new names. */
@@ -78,7 +80,7 @@ export abstract class Form {
       pieces.push(...this.gap(at, child.start!));
       pieces.push(...visit(child));
       // Members of types and classes may be apart by their lines only.
-      if (this.isCompact && separated.has(node.type) && !this.#endsSeparated(child)) {
+      if (this.isCompact && separated.has(node.type) && !this.#isSeparated(child)) {
         pieces.push(added(';'));
       }
       at = child.end!;
@@ -114,13 +116,19 @@ export abstract class Form {
     );
   }
 
-  #endsSeparated(node: t.Node): boolean {
-    return /[;,}]/.test(this.file.parsed.code[node.end! - 1]);
+  #isSeparated(node: t.Node): boolean {
+    const isField = /^Class.*Property$/.test(node.type);
+    return (isField ? /;/ : /[;,}]/).test(this.file.parsed.code[node.end! - 1]);
   }
 
   /** The place of a node as an argument of the runtime's functions. */
   site(node: t.Node): string {
     return `'${this.file.places.text(node.start!)}'`;
+  }
+
+  /** Where the runtime assigns members for code in sloppy mode, a last argument that says so. */
+  protected sloppiness(node: t.Node): readonly string[] {
+    return this.file.strict.some((span) => contains(span, node)) ? [] : ['true'];
   }
 
   /** A call of the runtime, which stands for a node. */

@@ -29,6 +29,8 @@ export class FunctionFacts {
   readonly flow: FlowGraph;
   readonly #scopes: Scopes;
   readonly #owner: Scope;
+  /** The offset at which the body starts: its variables are unknown to the defaults of parameters. */
+  readonly #bodyStart: number;
   readonly #liveness: Liveness;
   readonly #writes: readonly VariableReference[];
   readonly #mutations: readonly VariableReference[];
@@ -39,6 +41,7 @@ export class FunctionFacts {
   constructor(node: t.Function, scopes: Scopes) {
     this.#scopes = scopes;
     this.#owner = scopes.of.get(node)!;
+    this.#bodyStart = node.body.start!;
     this.flow = buildFlowGraph(node, scopes);
     const index = BindingIndex.of(this.flow);
     let shared = BitSet.none(index.size);
@@ -103,8 +106,9 @@ export class FunctionFacts {
     let scope: Scope | null = from;
     while (scope !== null && !scope.bindings.has(binding.name)) scope = scope.parent;
     if (scope?.bindings.get(binding.name) !== binding) return false;
+    if (scope.owner !== this.#owner || binding.declaredAt < offset) return true;
     const isHoisted = binding.kind === 'var' || binding.kind === 'function';
-    return isHoisted || scope.owner !== this.#owner || binding.declaredAt < offset;
+    return isHoisted && offset >= this.#bodyStart;
   }
 
   /** The scope that a node opens, or the one around it. */

@@ -1,15 +1,23 @@
 import type * as t from '@babel/types';
 import { graphDirective } from '../../base/directive.js';
-import { patternNames, type Scope, type Scopes } from '../syntax/scopes.js';
-import { isFunction, visitNodes } from '../syntax/walk.js';
+import type { Scope, Scopes } from '../syntax/scopes.js';
 import { CapturedForm } from './captured.js';
 import { environmentOf } from './environments.js';
 import type { FileContext, Form } from './form.js';
 import { FunctionFacts } from './function-facts.js';
 import { HostForm } from './host.js';
-import { callsEval } from './native-statements.js';
+import { dynamicScopeIn } from './native-statements.js';
 import { added, type Piece } from './output.js';
 import { outsideReads } from './outside-reads.js';
+import {
+  capturedParameter,
+  copiedParameters,
+  hasConvertedParameters,
+  parameterInBothForms,
+  parameterNames,
+  redeclaredParameters,
+  usesOwnNames,
+} from './parameters.js';
 
 /*
  * A converted function has its code twice. The host form is the code as it is written, but for tests; the
@@ -20,12 +28,18 @@ import { outsideReads } from './outside-reads.js';
 /** A function as part of code in a form. */
 export function renderFunction(node: t.Function, form: Form): readonly Piece[] {
   const { file } = form;
-  const canCapture = !callsEval(node) && !isDeclaration(node);
+  const canCapture = dynamicScopeIn(node) === null && !isDeclaration(node);
   if (form instanceof CapturedForm && canCapture) {
-    return withBody(node, form, capturedBody(node, file));
+    const own = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
+    const body = capturedBody(node, own);
+    return withBody(node, form, body, (child) => capturedParameter(child, own, node));
   }
   const host = new HostForm(file, form.isCompact, node.body.type === 'BlockStatement');
-  return withBody(node, form, hostBody(node, host, canCapture && !form.isCompact));
+  const head = new HostForm(file, form.isCompact, false);
+  const isTwofold = canCapture && !form.isCompact && !(isGenerator(node) && usesOwnNames(node));
+  return withBody(node, form, hostBody(node, host, isTwofold), (child) =>
+    isTwofold ? parameterInBothForms(child, head, node) : head.expression(child),
+  );
 }
 
 /** Overloads and abstract methods have no body. */
@@ -33,11 +47,17 @@ function isDeclaration(node: t.Function): boolean {
   return (node as { readonly body?: unknown }).body === undefined;
 }
 
-function withBody(node: t.Function, form: Form, body: readonly Piece[]): readonly Piece[] {
-  const head = new HostForm(form.file, form.isCompact, false, 'the default of a parameter');
+function withBody(
+  node: t.Function,
+  form: Form,
+  body: readonly Piece[],
+  parameter: (child: t.Node) => readonly Piece[],
+): readonly Piece[] {
+  const head = new HostForm(form.file, form.isCompact, false);
   const inside: readonly Piece[] = [added('')];
   const pieces = form.copy(node, (child) => {
     if (child === node.body) return inside;
+    if (node.params.includes(child as t.FunctionParameter)) return parameter(child);
     return 'key' in node && child === node.key ? form.expression(child) : head.expression(child);
   });
   const at = pieces.indexOf(inside[0]);
@@ -114,11 +134,10 @@ function reading(node: t.Function, { file }: HostForm, twin: readonly Piece[]): 
 /** A call of the captured form with the parameters; null where it is the same as the host form. */
 function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
   const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
-  if (isGenerator(node) && usesOwnNames(node)) return null;
   const inside = form.statements();
   const isDifferent = inside.some((piece) => 'text' in piece && piece.text.includes(file.runtime));
-  if (!isDifferent) return null;
-  const names = parameterNames(node);
+  if (!isDifferent && !hasConvertedParameters(node, file)) return null;
+  const names = copiedParameters(node, file.scopes);
   if (node.body.type !== 'BlockStatement') {
     return [
       added(`(${node.async ? 'async ' : ''}(${names.join(', ')}) => `),
@@ -126,7 +145,7 @@ function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
       added(`)(${names.join(', ')})`),
     ];
   }
-  const declared = form.declarations() + declaredVars(node, file, names);
+  const declared = form.declarations() + declaredVars(node, file);
   if (isGenerator(node)) {
     const start = `yield* (${node.async ? 'async ' : ''}function* (${names.join(', ')}) { ${declared}`;
     return [added(start), ...inside, added(` }).call(${['this', ...names].join(', ')})`)];
@@ -146,36 +165,30 @@ function twinOf(node: t.Function, file: FileContext): readonly Piece[] | null {
 }
 
 /** The body of a function that has the captured form only. */
-function capturedBody(node: t.Function, file: FileContext): readonly Piece[] {
-  const form = new CapturedForm(file, new FunctionFacts(node, file.scopes), node);
+function capturedBody(node: t.Function, form: CapturedForm): readonly Piece[] {
+  const { file } = form;
   const inside = form.statements();
   if (node.body.type !== 'BlockStatement') return expressionBody(node, file, inside, false);
-  const declared = form.declarations() + declaredVars(node, file, parameterNames(node));
-  if (!form.isReturnTold) return [added(`{ ${declared}`), ...inside, added(' }')];
+  const declared = form.declarations() + declaredVars(node, file);
+  const start = [added('{ '), ...strictness(node.body, form), added(varsOf(redeclaredParameters(node)))]; // prettier-ignore
+  if (!form.isReturnTold) return [...start, added(declared), ...inside, added(' }')];
   return [
-    added(`{ return ${file.runtime}.finish(((${form.end}) => { ${declared}`),
+    ...start,
+    added(`return ${file.runtime}.finish(((${form.end}) => { ${declared}`),
     ...inside,
     added(` })()); }`),
   ];
 }
 
+/** The directives of a body other than that which has it converted. */
+function strictness({ directives }: t.BlockStatement, form: Form): readonly Piece[] {
+  return directives
+    .filter(({ value }) => value.value !== graphDirective)
+    .flatMap(({ value }) => [...form.gap(value.start!, value.end!), added('; ')]);
+}
+
 function isGenerator(node: t.Function): boolean {
   return 'generator' in node && node.generator === true;
-}
-
-/** True if a function uses `arguments` or `super`, which no generator inside of it shares. */
-function usesOwnNames(node: t.Function): boolean {
-  let isFound = false;
-  visitNodes(node.body, (each) => {
-    if (isFunction(each) && each.type !== 'ArrowFunctionExpression') return false;
-    isFound ||= each.type === 'Super' || (each.type === 'Identifier' && each.name === 'arguments');
-    return !isFound;
-  });
-  return isFound;
-}
-
-function parameterNames(node: t.Function): readonly string[] {
-  return node.params.flatMap((parameter) => patternNames(parameter)).map(({ name }) => name).filter((name) => name !== 'this'); // prettier-ignore
 }
 
 /** The names of objects beside variables that belong to a function as a whole. */
@@ -211,15 +224,16 @@ function expressionBody(
   return isApart ? [added('('), ...inside, added(')')] : inside;
 }
 
+function varsOf(names: readonly string[]): string {
+  return names.length === 0 ? '' : `var ${names.join(', ')}; `;
+}
+
 /** A declaration of the `var`s of a function: those in closures belong to it. */
-function declaredVars(
-  node: t.Function,
-  { scopes, runtime }: FileContext,
-  parameters: readonly string[],
-): string {
+function declaredVars(node: t.Function, { scopes, runtime }: FileContext): string {
   const scope = scopes.of.get(node) as Scope;
+  const parameters = parameterNames(node);
   const names = [...scope.bindings.values()]
     .filter(({ kind, name }) => kind === 'var' && !parameters.includes(name))
     .map(({ name }) => name);
-  return `${names.length === 0 ? '' : `let ${names.join(', ')}; `}${declaredEnvironments(node, scopes, runtime)}`;
+  return varsOf(names) + declaredEnvironments(node, scopes, runtime);
 }

@@ -15,12 +15,8 @@ export class HostForm extends Form {
   /** Names for values that are tested and given; none where nothing can declare them. */
   readonly #temporaries: string[] | null;
 
-  /** The name of what tests decide about, for errors; undefined for statements. */
-  readonly #construct: string | undefined;
-
-  constructor(file: FileContext, isCompact: boolean, mayDeclare: boolean, construct?: string) {
+  constructor(file: FileContext, isCompact: boolean, mayDeclare: boolean) {
     super(file, isCompact);
-    this.#construct = construct;
     this.#temporaries = mayDeclare ? [] : null;
   }
 
@@ -101,8 +97,7 @@ export class HostForm extends Form {
       return this.expression(node, 'test');
     }
     if (this.#isPlainKind(node)) return this.expression(node, 'test');
-    const construct = this.#construct === undefined ? [] : [`'${this.#construct}'`];
-    return this.call('test', node, this.argument(node), this.site(node), ...construct);
+    return this.call('test', node, this.argument(node), this.site(node));
   }
 
   override expression(node: t.Node, use: Use = 'value'): readonly Piece[] {
@@ -238,7 +233,7 @@ export class HostForm extends Form {
       const key = computed
         ? this.argument(property)
         : [added(`'`), ...this.copy(property), added(`'`)];
-      return this.call('assignMember', node, plain, this.argument(object), key, value, this.site(node)); // prettier-ignore
+      return this.call('assignMember', node, plain, this.argument(object), key, value, this.site(node), ...this.sloppiness(node)); // prettier-ignore
     }
     if (isLogical && left.type === 'Identifier') {
       const name: Piece = { start: left.start!, end: left.start! + left.name.length };

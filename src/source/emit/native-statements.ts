@@ -290,13 +290,12 @@ export abstract class NativeStatements extends SuspendingExpressions {
   }
 }
 
-/** True if a function calls `eval`, which may use any variable by name. */
-export function callsEval(node: t.Node): boolean {
-  return has(
-    node,
-    (inner) =>
-      inner.type === 'CallExpression' &&
-      inner.callee.type === 'Identifier' &&
-      inner.callee.name === 'eval',
-  );
+/** The construct of a function that may use any variable by a name that no one sees; null where there is none. */
+export function dynamicScopeIn(node: t.Node): 'eval' | 'with' | null {
+  const isEval = (inner: t.Node): boolean =>
+    inner.type === 'CallExpression' &&
+    inner.callee.type === 'Identifier' &&
+    inner.callee.name === 'eval';
+  if (has(node, isEval)) return 'eval';
+  return has(node, ({ type }) => type === 'WithStatement') ? 'with' : null;
 }

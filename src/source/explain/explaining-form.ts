@@ -2,8 +2,9 @@ import type * as t from '@babel/types';
 import { CapturedForm } from '../emit/captured.js';
 import type { FileContext } from '../emit/form.js';
 import { FunctionFacts } from '../emit/function-facts.js';
-import { callsEval } from '../emit/native-statements.js';
+import { dynamicScopeIn } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
+import { capturedParameter } from '../emit/parameters.js';
 import { jumpsOutOf } from '../emit/shape.js';
 import type { VariableBinding } from '../syntax/scopes.js';
 import { type CodeSpan, contains, isFunction, visitNodes } from '../syntax/walk.js';
@@ -31,14 +32,16 @@ export function explainFunction(node: t.Function, file: FileContext): FunctionEx
   const refused: SourceRefusal[] = [];
   const visit = (each: t.Function): void => {
     if ((each as { readonly body?: unknown }).body === undefined) return;
-    if (callsEval(each)) {
-      refused.push({ construct: 'a function that calls eval', ...placeOf(each, file) });
+    const dynamic = dynamicScopeIn(each);
+    if (dynamic !== null) {
+      refused.push({ construct: `a function with ${dynamic}`, ...placeOf(each, file) });
       // It has the host form only; functions inside it have both.
       return visitNodes(each.body, (inner) => !isFunction(inner) || (visit(inner), false));
     }
     const facts = new FunctionFacts(each, file.scopes);
     const inner: FileContext = { ...file, renderFunction: (f) => (visit(f), []) };
     const form = new ExplainingForm(inner, facts, each);
+    for (const parameter of each.params) capturedParameter(parameter, form, each);
     form.statements();
     found.push(...form.found.map((one) => ({ ...one, facts })));
     refused.push(...form.refused);

@@ -117,3 +117,15 @@ export interface CodeSpan {
 export function contains(enclosing: CodeSpan | t.Node, inner: CodeSpan | t.Node): boolean {
   return enclosing.start! <= inner.start! && inner.end! <= enclosing.end!;
 }
+
+/** The stretches of a program that are in strict mode. */
+export function strictSpans(program: t.Program): readonly CodeSpan[] {
+  if (program.sourceType === 'module' || hasDirective(program, 'use strict')) return [program as CodeSpan]; // prettier-ignore
+  const found: t.Node[] = [];
+  visitNodes(program, (node) => {
+    const isStrict = isClass(node) || (isFunction(node) && hasDirective(node.body, 'use strict'));
+    if (isStrict) found.push(node);
+    return !isStrict;
+  });
+  return found as readonly CodeSpan[];
+}

@@ -30,6 +30,7 @@ import {
   rowAt,
   type RowList,
   rowListOf,
+  rowsIn,
   asRow,
   shownRow,
   stackedRows,
@@ -67,7 +68,7 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     undecided(
       'a change of a list, map or set',
       site,
-      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards',
+      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards. A list that a captured branch or loop assigns keeps its length: write into an array of fixed size instead',
     );
   return object;
 }
@@ -134,7 +135,7 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
       if (isMutator(key)) logChange(list);
       if (isMutator(key) && isForeign(list)) {
         noteUse(list, 'rows');
-        throw undecidable('a change of a list, map or set', list.site ?? '');
+        throw undecidable('a change of a list, map or set', list.site ?? '', changeAdvice);
       }
       if (key === 'at') return (index: unknown) => at(list, proxy, index);
       if (collectsRows(list)) return readRows(list, target, key, receiver);
@@ -148,8 +149,36 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
   return proxy;
 }
 
+/** Gives a method of a list that collects rows; undefined for what is none, or cannot be one. */
+type ListMethods = (list: RowList, proxy: object, key: string) => unknown;
+
+let methodOf: ListMethods = () => undefined;
+
+/** Installs the methods of lists that collect rows: some are loops, which are above of lists. */
+export function installListMethods(methods: ListMethods): void {
+  methodOf = methods;
+}
+
+/** Adds entries to a list, or the rows of one that collects them. */
+export function appendTo(proxy: unknown[], values: Iterable<unknown>): void {
+  const source = rowListOf(values);
+  const list = rowListOf(proxy);
+  if (source === undefined || list === undefined || !collectsRows(source)) {
+    for (const value of values) proxy.push(value);
+    return;
+  }
+  const rows = rowsIn(source);
+  collectRows(proxy);
+  for (const dtype of source.dtypes) list.dtypes.add(dtype);
+  list.holdsNumbers &&= source.holdsNumbers;
+  list.site ??= source.site;
+  if (rows !== null) addRows(list, rows);
+}
+
 /** A member of a list that collects rows. */
 function readRows(list: RowList, target: unknown[], key: PropertyKey, receiver: unknown): unknown {
+  const method = typeof key === 'string' ? methodOf(list, receiver as object, key) : undefined;
+  if (method !== undefined) return method;
   if (key === 'length') return asNumber(countIn(list));
   if (isIndex(key)) return rowAt(list, Number(key));
   if (!isHarmless(key)) throw usedAsList(list, key);
@@ -207,6 +236,9 @@ function refusals(list: RowList): ProxyHandler<unknown[]> {
   };
 }
 
+const changeAdvice =
+  'keep rows that come and go in an array of fixed size, written by updateSlice, and their number in a variable';
+
 const mutators: ReadonlySet<PropertyKey> = new Set(
   'pop shift unshift splice fill copyWithin sort reverse'.split(' '),
 );
@@ -225,14 +257,18 @@ function usedAsList(list: RowList, key: PropertyKey): TraceError {
   const { name } = list;
   return new TraceError(`captured code pushes to ${name}, whose entries are then unknown`, {
     op: graphDirective,
-    expected: `kn.stack(${name}), kn.concat(${name}), ${name}.length, ${name}[i], for (const row of ${name}) or ${name}.push(row)`,
+    expected: `kn.stack(${name}), kn.concat(${name}), ${name}.length, ${name}[i], for (const row of ${name}), ${name}.push(row), ...${name} in a list, map, forEach, reduce, concat, slice`,
     actual: useOf(name, key),
-    advice: `stack it first, const rows = kn.stack(${name}), and use rows`,
+    advice:
+      key === 'filter'
+        ? `push what is kept to a list of its own: for (const row of ${name}) if (test) kept.push(row)`
+        : `stack it first, const rows = kn.stack(${name}), and use rows`,
     ...placeOfPush(list),
   });
 }
 
 function useOf(name: string, key: PropertyKey): string {
+  if (key === 'then' || key === 'toJSON') return 'the list itself, as a result';
   if (key === Symbol.iterator) return `its entries one by one, as in ...${name}`;
   return isIndex(key) ? `${name}[${String(key)}]` : `${name}.${String(key)}`;
 }

@@ -11,6 +11,7 @@ import {
   currentPath,
   type EarlierRows,
   isDecided,
+  logPush,
   type Rows,
   type RowUse,
   type TracedPath,
@@ -105,6 +106,15 @@ export function rowsIn(list: RowList): Rows | null {
   const { earlier, later } = rowsSince(list);
   const all = earlier === null ? later : [earlier.rows(), ...later];
   return all.length === 0 ? null : joinRows(all);
+}
+
+/** Gives a list other rows, on the path that has made it. */
+export function replaceRows(proxy: object, give: (list: RowList) => Rows): void {
+  const list = rowLists.get(proxy)!;
+  const rows = give(list);
+  logPush(list);
+  list.entries.length = 0;
+  list.rows.splice(0, Infinity, rows);
 }
 
 /** The rows of a list along a first axis. */

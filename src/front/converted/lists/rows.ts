@@ -3,8 +3,9 @@ import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../..
 import type { TensorType } from '../../../ir/types.js';
 import * as operators from '../../../ops/index.js';
 import { array } from '../../arrays/creation.js';
-import { mode } from '../../core/mode.js';
+import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
+import { placeOf } from '../values/host.js';
 import type { PushedRows, Rows } from '../values/path.js';
 import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.js';
 
@@ -66,6 +67,12 @@ export function flagsOf({ rows, flags }: Rows): NDArray {
   return flags ?? operators.onesLike<NDArray>(rows, { dtype: 'bool', shape: [rows.type.shape[0]] });
 }
 
+/** Calls operators in the name of the latest push to a list: errors of the program about its rows tell that place. */
+function atPush(list: object, give: () => NDArray): NDArray {
+  const { site } = list as { readonly site: string | null };
+  return site === null ? give() : withMode(placeOf(site), 'push', give);
+}
+
 /** The rows of one iteration of a loop as its outputs, and those of all iterations. */
 export class LoopRows {
   #lists: readonly {
@@ -81,7 +88,7 @@ export class LoopRows {
       return {
         list,
         ...(isDecidedInside(rows.rows.type.shape[0])
-          ? { rows: maskRows(rows), flags: null }
+          ? { rows: atPush(list, () => maskRows(rows)), flags: null }
           : rows),
       };
     });
@@ -113,7 +120,7 @@ export class LoopRows {
       return [
         list,
         {
-          rows: withoutIterations(rows),
+          rows: atPush(list, () => withoutIterations(rows)),
           flags: flags === null ? null : withoutIterations(flags),
         },
       ] as const;

@@ -27,7 +27,6 @@ const generalAdvice =
 const advices: Readonly<Record<string, string>> = {
   await: 'wait before the test, const value = await ..., and decide by an array afterwards',
   yield: 'compute an array in the branch or loop, and yield it afterwards',
-  'the default of a parameter': 'give the parameter its default in the body, by an if',
   try: 'put the branch or loop into the try instead',
   'throw inside of try': 'assign a variable there, and throw after the try',
   'a jump out of try': 'assign a variable there, and jump after the try',

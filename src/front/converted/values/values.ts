@@ -1,6 +1,6 @@
 import { graphDirective } from '../../../base/directive.js';
 import type { DType } from '../../../base/dtype.js';
-import { DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
+import { TraceError } from '../../../base/errors.js';
 import {
   flattenTree,
   sameStructure,
@@ -15,6 +15,15 @@ import { absentValues, isKnownSize } from '../../control/tracing.js';
 import type { NDArray } from '../../core/ndarray.js';
 import { isArray } from '../../graphs/signature.js';
 import { isCollecting, isPlainTree, rebuilt, standsFor, withoutProxies } from './containers.js';
+import {
+  type Agreement,
+  differing,
+  firstDifference,
+  leafPlaces,
+  otherDtype,
+  otherShape,
+  placesIn,
+} from './differences.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
 
 /*
@@ -94,12 +103,6 @@ function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unk
   return value;
 }
 
-/** The entries of a list or plain object by how an access to them is written. */
-function placesIn(value: object): readonly (readonly [access: string, key: string])[] {
-  const isList = Array.isArray(value);
-  return Object.keys(value).map((key) => [isList ? `[${key}]` : `.${key}`, key]);
-}
-
 /** A list or object in which numbers that paths assign are arrays, as those of variables are. */
 function withNumbers(what: string, value: unknown, wanted: Wanted): unknown {
   if (typeof value !== 'object' || value === null || isArray(value) || !isPlainTree(value)) return value; // prettier-ignore
@@ -133,7 +136,7 @@ function wantNumbers(what: string, first: unknown, second: unknown, wanted: Want
   }
   // A number on one path and an array on the other: the number is an array, too.
   const array = a === null ? first : second;
-  const isScalar = a !== b && (a === null || b === null) && isArray(array) && array.type.shape.length === 0; // prettier-ignore
+  const isScalar = a !== b && (a === null || b === null) && isArray(array) && array.type.shape.length === 0 && canBecome(a ?? b!, array.dtype); // prettier-ignore
   if (isScalar && wanted.get(what) !== array.dtype) want(what, array.dtype, wanted);
   const areTrees = [first, second].every((value) => typeof value === 'object' && value !== null && !isArray(value) && isPlainTree(value)); // prettier-ignore
   if (!areTrees) return;
@@ -141,6 +144,11 @@ function wantNumbers(what: string, first: unknown, second: unknown, wanted: Want
     const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
     wantNumbers(`${what}${access}`, x, y, wanted);
   }
+}
+
+/** True if a number of the user's may follow an array of another dtype: a truth value cannot hold one. */
+function canBecome(number: DType, dtype: DType): boolean {
+  return dtype !== 'bool' || number === 'bool';
 }
 
 /** The dtype of a number of the user's as an array; null for what is none. */
@@ -173,16 +181,6 @@ function flattened(
   }
 }
 
-/** Rules for the comparison of values with those of the first path. */
-export interface Agreement {
-  /** The path of the values, for errors. */
-  readonly path: string;
-  /** The path that they are compared with. */
-  readonly other: string;
-  /** True if sizes may differ; ranks may not. */
-  readonly mayDiffer: boolean;
-}
-
 /**
  * Takes values apart that must be like others.
  * @throws TraceError, DTypeError or ShapeError naming the value that is not; Retrace where a number of the
@@ -201,7 +199,7 @@ function leavesLike(
   entry: Entry,
   layout: PackedLayout,
   wanted: Wanted,
-  { path, other, mayDiffer }: Agreement,
+  agreement: Agreement,
 ): readonly NDArray[] {
   const { what } = entry;
   const given = layout.isNumber && isHostNumber(entry.value) ? layout.types[0].dtype : undefined;
@@ -213,9 +211,12 @@ function leavesLike(
   );
   if (layout.structure === null) {
     if (Object.is(own, layout.value)) return [];
-    throw differing(what, layout.value, own, path, other);
+    throw differing(what, layout.value, own, agreement);
   }
   const alone = !layout.isNumber && isHostNumber(entry.value) && layout.types.length === 1;
+  if (alone && !canBecome(dtypeOfNumber(entry.value)!, layout.types[0].dtype)) {
+    throw otherDtype(what, layout.types[0].dtype, dtypeOfNumber(entry.value)!, agreement);
+  }
   const value = alone ? array(Number(entry.value), { dtype: layout.types[0].dtype }) : own;
   const flat = flattened(value);
   if (flat === null || !sameStructure(flat.structure, layout.structure)) {
@@ -226,7 +227,7 @@ function leavesLike(
     }
     wantNumbers(what, layout.value, own, wanted);
     const [place, first, second] = firstDifference(what, layout.value, own);
-    throw differing(place, first, second, path, other);
+    throw differing(place, first, second, agreement);
   }
   return flat.leaves.map((leaf, k) => {
     const [type, expected] = [leaf.type, layout.types[k]];
@@ -235,26 +236,15 @@ function leavesLike(
       if (layout.isNumber && type.shape.length === 0) {
         const dtype = isNumberArray(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
         if (dtype === expected.dtype) return asNumber(leaf.astype(dtype));
-        wanted.set(what, dtype);
-        throw new Retrace();
+        if (canBecome(expected.dtype, dtype)) want(what, dtype, wanted);
       }
-      throw new DTypeError(`${leafPlaces(what, value)[k]} has another dtype ${path}`, {
-        op: graphDirective,
-        expected: `${expected.dtype}, as ${other}`,
-        actual: type.dtype,
-        advice: 'cast one of them',
-      });
+      throw otherDtype(leafPlaces(what, value)[k], expected.dtype, type.dtype, agreement);
     }
-    const isAlike = mayDiffer
+    const isAlike = agreement.mayDiffer
       ? type.shape.length === expected.shape.length
       : sameShape(type.shape, expected.shape);
     if (isAlike) return leaf;
-    throw new ShapeError(`${leafPlaces(what, value)[k]} has another shape ${path}`, {
-      op: graphDirective,
-      expected: `${typeToString(expected)}, as ${other}`,
-      actual: typeToString(type),
-      advice: 'keep its shape: reduce it, or write into an array of fixed size',
-    });
+    throw otherShape(leafPlaces(what, value)[k], expected, type, agreement);
   });
 }
 
@@ -272,71 +262,6 @@ function commonDType(a: DType, b: DType): DType {
   if (a === b) return a;
   if (a === 'bool') return b;
   return b === 'bool' ? a : 'float32';
-}
-
-/** Places of the arrays of a value, in order. */
-function leafPlaces(what: string, value: unknown): readonly string[] {
-  if (isArray(value)) return [what];
-  if (typeof value !== 'object' || value === null) return [];
-  return placesIn(value).flatMap(([access, key]) =>
-    leafPlaces(`${what}${access}`, (value as Record<string, unknown>)[key]),
-  );
-}
-
-/** The innermost place at which two values differ. */
-function firstDifference(
-  what: string,
-  first: unknown,
-  second: unknown,
-): readonly [place: string, first: unknown, second: unknown] {
-  const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null && !isArray(value); // prettier-ignore
-  const isSameKind = isTree(first) && isTree(second) && Array.isArray(first) === Array.isArray(second); // prettier-ignore
-  if (!isSameKind) return [what, first, second];
-  for (const [access, key] of new Map([...placesIn(first), ...placesIn(second)])) {
-    const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
-    const isSame = Object.is(x, y) || (isArray(x) && isArray(y));
-    if (isSame) continue;
-    const found = firstDifference(`${what}${access}`, x, y);
-    if (!isTree(found[1]) || !isTree(found[2])) return found;
-  }
-  return [what, first, second];
-}
-
-function differing(
-  what: string,
-  first: unknown,
-  second: unknown,
-  path: string,
-  other: string,
-): TraceError {
-  const isMissing = second === undefined || first === undefined;
-  const where = second === undefined ? path : other;
-  return new TraceError(
-    isMissing
-      ? `${what} has no value ${where}, and is used afterwards`
-      : `${what} differs ${path}, and is no array`,
-    {
-      op: graphDirective,
-      expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
-      actual: isMissing ? 'undefined' : shown(second),
-      advice: isMissing
-        ? 'give it a value before'
-        : 'let arrays, numbers and booleans depend on arrays only',
-    },
-  );
-}
-
-function shown(given: unknown): string {
-  const value = standsFor(given);
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'function') return `the function ${value.name}`;
-  if (isCollecting(value)) return 'a list that collects rows';
-  if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (isArray(value)) return `an array, ${typeToString(value.type)}`;
-  if (typeof value === 'object' && value !== null) {
-    return `an object with ${Object.keys(value).join(', ') || 'no keys'}`;
-  }
-  return String(value);
 }
 
 /** Puts values together again. */
