@@ -9,26 +9,26 @@ import { fromParts, infinityBits, normalParts, partsOf, powerOfTwo, signed, sign
  * is too great leaves a negative rest, and the next digit puts it right.
  */
 
-const digitBits = 16;
+export const digitBits = 16;
 
 /** Adding it to a float of less than 2^22 leaves the nearest integer in the low bits. */
 const shifter = 1.5 * 2 ** 23;
 const shifterBits = e.bitcast('i32', e.constant('f32', shifter));
 
-interface Digit {
+export interface Digit {
   readonly digit: Expr;
   /** `rest` 2^count less `digit` times the divisor. */
   readonly rest: Expr;
 }
 
 /** The next `count` bits of a quotient; `scale` is about 2^count over the divisor. */
-function nextDigit(rest: Expr, count: Expr, divisor: Expr, scale: Expr): Digit {
+export function nextDigit(rest: Expr, count: Expr, divisor: Expr, scale: Expr): Digit {
   const guess = e.mul(e.cast('f32', rest), scale);
   const digit = e.sub(e.bitcast('i32', e.add(guess, shifter)), shifterBits);
   return { digit, rest: e.sub(e.shl(rest, count), e.mul(digit, divisor)) };
 }
 
-const wholeDigit = e.i32(digitBits);
+export const wholeDigit: Expr = e.i32(digitBits);
 
 /** The bits of |x| mod |y| for a finite x and y that is not 0, given by their bits. */
 function remainderOf(x: Expr, y: Expr): Expr {
