@@ -9,6 +9,10 @@ import {
   zeroPolynomial,
 } from './polynomial.js';
 
+/** `p + factor * q` over the integers. */
+const sum = (p: Polynomial, q: Polynomial, factor: number): Polynomial =>
+  addScaled(p, q, factor, 'integers');
+
 /** Step limit of one proof. */
 const maxSteps = 64;
 
@@ -24,17 +28,17 @@ export class Facts extends Intervals {
       const split = this.#splitDeepest(q);
       if (split === null) return false;
       const { atom, factor, rest } = split;
-      const sign = prove(factor) ? 1 : prove(addScaled(zeroPolynomial, factor, -1)) ? -1 : 0;
+      const sign = prove(factor) ? 1 : prove(sum(zeroPolynomial, factor, -1)) ? -1 : 0;
       if (sign === 0) return false;
       return this.#bounds(atom, factor, sign, prove, known).some((all) =>
-        all.every((bound) => prove(addScaled(rest, bound, 1))),
+        all.every((bound) => prove(sum(rest, bound, 1))),
       );
     };
     return prove(p);
   }
 
   isPositive(p: Polynomial): boolean {
-    return this.isNonNegative(addScaled(p, constantPolynomial(1), -1));
+    return this.isNonNegative(sum(p, constantPolynomial(1), -1));
   }
 
   /** Writes `p` as `factor * atom + rest` with the deepest atom that has known facts. */
@@ -55,8 +59,8 @@ export class Facts extends Intervals {
       const part: Polynomial = new Map([
         [others.map(this.numberOf).join(' '), { coefficient: term.coefficient, atoms: others }],
       ]);
-      if (at < 0) rest = addScaled(rest, part, 1);
-      else factor = addScaled(factor, part, 1);
+      if (at < 0) rest = sum(rest, part, 1);
+      else factor = sum(factor, part, 1);
     }
     return { atom, factor, rest };
   }
@@ -76,7 +80,8 @@ export class Facts extends Intervals {
     prove: (p: Polynomial) => boolean,
     known: ReadonlyMap<string, number>,
   ): Polynomial[][] {
-    const times = (value: Polynomial): Polynomial => multiply(factor, value, this.numberOf);
+    const times = (value: Polynomial): Polynomial =>
+      multiply(factor, value, this.numberOf, 'integers');
     const loop = this.loops.get(atom as Var);
     if (loop !== undefined)
       return [[times(sign > 0 ? this.polynomial(loop.begin) : this.#lastOf(loop))]];
@@ -98,15 +103,15 @@ export class Facts extends Intervals {
     if (atom.op === 'rem')
       return sign > 0
         ? [[zeroPolynomial]]
-        : [[times(addScaled(b, constantPolynomial(1), -1))], [times(a)]];
+        : [[times(sum(b, constantPolynomial(1), -1))], [times(a)]];
     const ways = [[times(sign > 0 ? zeroPolynomial : a)]];
     if (divisor !== null && [...factor.values()].every((t) => t.coefficient % divisor === 0)) {
       // a - divisor + 1 <= divisor * atom <= a
       const scaled: Polynomial = new Map(
         [...factor].map(([key, t]) => [key, { ...t, coefficient: t.coefficient / divisor }]),
       );
-      const bound = sign > 0 ? addScaled(a, constantPolynomial(divisor - 1), -1) : a;
-      ways.unshift([multiply(scaled, bound, this.numberOf)]);
+      const bound = sign > 0 ? sum(a, constantPolynomial(divisor - 1), -1) : a;
+      ways.unshift([multiply(scaled, bound, this.numberOf, 'integers')]);
     }
     return ways;
   }
@@ -114,10 +119,10 @@ export class Facts extends Intervals {
   /** An upper bound of a loop variable, exact where the step divides the loop's length. */
   #lastOf(loop: For): Polynomial {
     const [begin, end] = [this.polynomial(loop.begin), this.polynomial(loop.end)];
-    const whole = [...addScaled(end, begin, -1).values()].every(
+    const whole = [...sum(end, begin, -1).values()].every(
       ({ coefficient }) => coefficient % loop.step === 0,
     );
-    return addScaled(end, constantPolynomial(whole ? loop.step : 1), -1);
+    return sum(end, constantPolynomial(whole ? loop.step : 1), -1);
   }
 
   /** True when `0 <= a` and `1 <= b`, so that truncation equals floor. */
@@ -125,7 +130,7 @@ export class Facts extends Intervals {
     return (
       this.isExact(a) &&
       this.isExact(b) &&
-      prove(addScaled(this.polynomial(b), constantPolynomial(1), -1)) &&
+      prove(sum(this.polynomial(b), constantPolynomial(1), -1)) &&
       prove(this.polynomial(a))
     );
   }

@@ -247,7 +247,12 @@ export class Intervals {
         seen.add(loop);
         enter(loop.begin);
         enter(loop.end);
-        const length = addScaled(this.polynomial(loop.end), this.polynomial(loop.begin), -1);
+        const length = addScaled(
+          this.polynomial(loop.end),
+          this.polynomial(loop.begin),
+          -1,
+          'integers',
+        );
         const offset = length.get('')?.coefficient ?? 0;
         const terms = [...length].filter(([key]) => key !== '');
         if (terms.length !== 1 || !(terms[0][1].coefficient > 0)) continue;

@@ -47,27 +47,49 @@ export function degree(p: Polynomial): number {
   return most;
 }
 
+/** Coefficients modulo 2^32, as i32 computes; or those of the integers, as proofs about order need them. */
+export type Ring = 'modulo' | 'integers';
+
 /** `p + factor * q`. */
-export function addScaled(p: Polynomial, q: Polynomial, factor: number): Polynomial {
+export function addScaled(
+  p: Polynomial,
+  q: Polynomial,
+  factor: number,
+  ring: Ring = 'modulo',
+): Polynomial {
   if (q.size === 0) return p;
   if (p.size === 0 && factor === 1) return q;
   const sum = new Map(p);
   for (const [key, { coefficient, atoms }] of q) {
-    const total = ((sum.get(key)?.coefficient ?? 0) + Math.imul(coefficient, factor)) | 0;
+    const before = sum.get(key)?.coefficient ?? 0;
+    const total =
+      ring === 'modulo'
+        ? (before + Math.imul(coefficient, factor)) | 0
+        : before + coefficient * factor;
     if (total === 0) sum.delete(key);
     else sum.set(key, { coefficient: total, atoms });
   }
   return sum;
 }
 
-export function multiply(p: Polynomial, q: Polynomial, numberOf: NumberOf): Polynomial {
+export function multiply(
+  p: Polynomial,
+  q: Polynomial,
+  numberOf: NumberOf,
+  ring: Ring = 'modulo',
+): Polynomial {
   let product: Polynomial = zeroPolynomial;
   for (const left of p.values()) {
     for (const right of q.values()) {
+      const factor =
+        ring === 'modulo'
+          ? Math.imul(left.coefficient, right.coefficient)
+          : left.coefficient * right.coefficient;
       product = addScaled(
         product,
         monomial([...left.atoms, ...right.atoms], numberOf),
-        Math.imul(left.coefficient, right.coefficient),
+        factor,
+        ring,
       );
     }
   }

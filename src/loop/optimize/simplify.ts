@@ -2,7 +2,7 @@ import { separateBindings } from '../analysis/bindings.js';
 import * as e from '../language/build.js';
 import { removeDeadLocals } from '../analysis/dead.js';
 import type { Declare, Expr, For, If, Kernel, Stmt } from '../language/nodes.js';
-import { addScaled, constantPolynomial } from '../analysis/polynomial.js';
+import { addScaled, constantPolynomial, zeroPolynomial } from '../analysis/polynomial.js';
 import { Purity } from '../analysis/purity.js';
 import { ExprSimplifier } from '../simplify/expressions.js';
 import { assignedVariables, mapStmt, withBody } from '../language/visit.js';
@@ -80,13 +80,10 @@ class StmtSimplifier {
     const { facts } = this.#exprs;
     const [begin, end] = [this.#expr(loop.begin), this.#expr(loop.end)];
     if (facts.isExact(begin) && facts.isExact(end)) {
-      const length = addScaled(facts.polynomial(end), facts.polynomial(begin), -1);
-      if (facts.isNonNegative(addScaled(new Map(), length, -1))) return nothing;
-      const longest = addScaled(
-        new Map(),
-        addScaled(length, constantPolynomial(loop.step), -1),
-        -1,
-      );
+      const length = addScaled(facts.polynomial(end), facts.polynomial(begin), -1, 'integers');
+      const negated = addScaled(zeroPolynomial, length, -1, 'integers');
+      if (facts.isNonNegative(negated)) return nothing;
+      const longest = addScaled(negated, constantPolynomial(loop.step), 1, 'integers');
       if (facts.isPositive(length) && facts.isNonNegative(longest))
         return this.#onlyTrip(loop, begin, depth);
     }

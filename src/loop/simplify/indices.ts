@@ -122,7 +122,7 @@ function dividePolynomial(expr: Expr, context: IndexContext): Expr | null {
   const [quotient, remainder] = split(p, n, numberOf);
   const write = (q: Polynomial): Expr => toExpr(q, (atom) => facts.depth(atom), numberOf);
   if (remainder.size === 0) return op === 'div' ? write(quotient) : e.i32(0);
-  const below = addScaled(n, remainder, -1);
+  const below = addScaled(n, remainder, -1, 'integers');
   if (!facts.isNonNegative(remainder) || !facts.isNonNegative(quotient)) return null;
   if (facts.isPositive(below)) return write(op === 'div' ? quotient : remainder);
   if (quotient.size === 0 || !facts.isPositive(n)) return null;
@@ -203,13 +203,13 @@ function remainderTwice(expr: Expr): Expr | null {
 function decideComparison(expr: Expr, { facts }: IndexContext): Expr | null {
   const { op, a, b } = expr as BinaryExpr;
   const answer = (truth: boolean): Expr => e.constant('bool', truth ? 1 : 0);
-  const difference = addScaled(facts.polynomial(b), facts.polynomial(a), -1);
+  const difference = addScaled(facts.polynomial(b), facts.polynomial(a), -1, 'integers');
   if (op === 'eq' || op === 'ne') {
     const constant = constantValue(difference);
-    if (constant !== null) return answer((constant === 0) === (op === 'eq'));
+    if (constant !== null) return answer(((constant | 0) === 0) === (op === 'eq'));
   }
   if (!facts.isExact(a) || !facts.isExact(b)) return null;
-  const reversed = addScaled(zeroPolynomial, difference, -1);
+  const reversed = addScaled(zeroPolynomial, difference, -1, 'integers');
   switch (op) {
     case 'lt':
     case 'ge':
@@ -229,8 +229,9 @@ function decideComparison(expr: Expr, { facts }: IndexContext): Expr | null {
 function decideExtremum(expr: Expr, { facts }: IndexContext): Expr | null {
   const { op, a, b } = expr as BinaryExpr;
   if (!facts.isExact(a) || !facts.isExact(b)) return null;
-  const difference = addScaled(facts.polynomial(b), facts.polynomial(a), -1);
+  const difference = addScaled(facts.polynomial(b), facts.polynomial(a), -1, 'integers');
   if (facts.isNonNegative(difference)) return op === 'min' ? a : b;
-  if (facts.isNonNegative(addScaled(zeroPolynomial, difference, -1))) return op === 'min' ? b : a;
+  if (facts.isNonNegative(addScaled(zeroPolynomial, difference, -1, 'integers')))
+    return op === 'min' ? b : a;
   return null;
 }

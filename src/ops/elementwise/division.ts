@@ -1,14 +1,22 @@
+import type { Attributes } from '../../base/attributes/schema.js';
+import { boundsOf, floorDivDim, modDim } from '../../base/dim/index.js';
+import { isFloat } from '../../base/dtype.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
+import type { PointContext } from '../declare/lowering.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 import type { Binary } from '../signatures.js';
 import { div, mul, neg } from './arithmetic.js';
+import { isInIntegers } from './expressions/float-bits.js';
+import {
+  flooredQuotientInIntegers,
+  flooredRemainderInIntegers,
+  truncatedRemainderInIntegers,
+} from './expressions/integer-division.js';
 import { exactProduct, formatOf } from './format.js';
 import { binaryOperator } from './point.js';
 import { trunc } from './rounding.js';
-import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
-import { boundsOf, floorDivDim, modDim } from '../../base/dim/index.js';
-import { isFloat } from '../../base/dtype.js';
 
 /**
  * Floor division and modulo as in Python: the quotient is floored, the remainder has the divisor's sign.
@@ -22,13 +30,22 @@ const samples: readonly Sample[] = [
   { args: [tensor(['n'], { dtype: 'int64', low: -9, high: 9 }), -4] },
 ]; // prettier-ignore
 
-const isFractional = (x: Expr): boolean => x.type.scalar === 'f32' || x.type.scalar === 'f64';
+type Division = (x: Expr, y: Expr) => Expr;
+
+/** The division for the type of the operands: integers, floats, or f32 where f64 is emulated. */
+function ofKind(integers: Division, floats: Division, inIntegers: Division) {
+  return (x: Expr, y: Expr, context: PointContext<Attributes>): Expr => {
+    const { scalar } = x.type;
+    if (scalar !== 'f32' && scalar !== 'f64') return integers(x, y);
+    return (isInIntegers(x, context) ? inIntegers : floats)(x, y);
+  };
+}
 
 /** `floor(x / y)`. Integers stay integers; `x / 0` is 0 for them, and as in `div` for floats. */
 export const floorDivide: OperatorFunction<Binary> = binaryOperator({
   name: 'floorDivide',
   domain: 'number',
-  value: (x, y) => (isFractional(x) ? fractionalQuotient(x, y) : integerQuotient(x, y)),
+  value: ofKind(integerQuotient, fractionalQuotient, flooredQuotientInIntegers),
   onSizes: ([x, y]) => (boundsOf(y).min >= 1 ? floorDivDim(x, y) : null),
   gradient: ['zero', 'zero'],
   onnx: ({ onnx, inputs, inputTypes: [{ dtype }] }) => {
@@ -49,7 +66,7 @@ export const floorDivide: OperatorFunction<Binary> = binaryOperator({
 export const mod: OperatorFunction<Binary> = binaryOperator({
   name: 'mod',
   domain: 'number',
-  value: (x, y) => (isFractional(x) ? fractionalRemainder(x, y) : integerRemainder(x, y)),
+  value: ofKind(integerRemainder, fractionalRemainder, flooredRemainderInIntegers),
   onSizes: ([x, y]) => (boundsOf(y).min >= 1 ? modDim(x, y) : null),
   gradient: [(g) => g, (g, x, y) => neg(mul(g, floorDivide(x, y)))],
   onnx: ({ onnx, inputs: [x, y], inputTypes: [{ dtype }] }) => {
@@ -64,7 +81,7 @@ export const mod: OperatorFunction<Binary> = binaryOperator({
 export const fmod: OperatorFunction<Binary> = binaryOperator({
   name: 'fmod',
   domain: 'number',
-  value: (x, y) => (isFractional(x) ? truncatedRemainder(x, y) : e.rem(x, safeDivisor(y))),
+  value: ofKind(cutRemainder, truncatedRemainder, truncatedRemainderInIntegers),
   gradient: [(g) => g, (g, x, y) => neg(mul(g, trunc(div(x, y))))],
   onnx: ({ onnx, inputs, inputTypes: [{ dtype }] }) =>
     isFloat(dtype) ? onnx.node('Mod', inputs, { fmod: 1 }) : null,
@@ -106,33 +123,39 @@ function integerQuotient(x: Expr, y: Expr): Expr {
   return e.select(e.eq(y, 0), 0, e.select(e.eq(y, -1), e.neg(x), quotient));
 }
 
+function cutRemainder(x: Expr, y: Expr): Expr {
+  return e.rem(x, safeDivisor(y));
+}
+
 function integerRemainder(x: Expr, y: Expr): Expr {
   const remainder = e.rem(x, safeDivisor(y));
   return e.add(remainder, e.select(needsFloor(remainder, y), y, 0));
 }
 
+type Quotient = (x: Expr, y: Expr, remainder: ExactRemainder) => Expr;
+
 /** f32 is divided in f64, whose quotients and products have bits to spare. */
-const inDouble =
-  (f: (x: Expr, y: Expr, remainder: ExactRemainder) => Expr) =>
-  (x: Expr, y: Expr): Expr => {
-    const { scalar } = x.type;
-    const remainder = scalar === 'f32' ? narrowRemainder : wideRemainder;
-    return e.cast(scalar, f(e.cast('f64', x), e.cast('f64', y), remainder));
-  };
+function inDouble(x: Expr, y: Expr, f: Quotient): Expr {
+  const { scalar } = x.type;
+  const remainder = scalar === 'f32' ? narrowRemainder : wideRemainder;
+  return e.cast(scalar, f(e.cast('f64', x), e.cast('f64', y), remainder));
+}
 
 /**
  * NumPy's `floor_divide`: from the exact remainder, so that 1 // 0.1 is 9, where the rounded quotient 10
  * would floor to 10. A zero divisor divides as `div` does.
  */
-const fractionalQuotient = inDouble((x, y, remainder) => {
-  const rest = atEnds(x, y, remainder);
-  const truncated = wholeQuotient(e.abs(x), e.abs(y), rest);
-  const ratio = e.div(x, y);
-  const floored = e.neg(e.add(truncated, e.select(e.ne(rest, 0), e.constant('f64', 1), 0)));
-  const quotient = e.select(signsDiffer(x, y), floored, truncated);
-  const signed = e.select(e.eq(quotient, 0), formatOf(x).withSignOf(quotient, ratio), quotient);
-  return e.select(e.eq(y, 0), ratio, signed);
-});
+function fractionalQuotient(narrowX: Expr, narrowY: Expr): Expr {
+  return inDouble(narrowX, narrowY, (x, y, remainder) => {
+    const rest = atEnds(x, y, remainder);
+    const truncated = wholeQuotient(e.abs(x), e.abs(y), rest);
+    const ratio = e.div(x, y);
+    const floored = e.neg(e.add(truncated, e.select(e.ne(rest, 0), e.constant('f64', 1), 0)));
+    const quotient = e.select(signsDiffer(x, y), floored, truncated);
+    const signed = e.select(e.eq(quotient, 0), formatOf(x).withSignOf(quotient, ratio), quotient);
+    return e.select(e.eq(y, 0), ratio, signed);
+  });
+}
 
 /**
  * (x - rest) / y, a whole number: the error of rounding x - rest to a quotient of 52 bits is subtracted. The
@@ -149,15 +172,19 @@ function wholeQuotient(x: Expr, y: Expr, rest: Expr): Expr {
   return e.add(quotient, e.select(e.gt(missing, half), 1, below));
 }
 
-const fractionalRemainder = inDouble((x, y, remainder) => {
-  const rest = atEnds(x, y, remainder);
-  const hasOtherSign = e.and(signsDiffer(x, y), e.ne(rest, 0));
-  return formatOf(x).withSignOf(e.select(hasOtherSign, e.sub(e.abs(y), rest), rest), y);
-});
+function fractionalRemainder(narrowX: Expr, narrowY: Expr): Expr {
+  return inDouble(narrowX, narrowY, (x, y, remainder) => {
+    const rest = atEnds(x, y, remainder);
+    const hasOtherSign = e.and(signsDiffer(x, y), e.ne(rest, 0));
+    return formatOf(x).withSignOf(e.select(hasOtherSign, e.sub(e.abs(y), rest), rest), y);
+  });
+}
 
-const truncatedRemainder = inDouble((x, y, remainder) =>
-  formatOf(x).withSignOf(atEnds(x, y, remainder), x),
-);
+function truncatedRemainder(narrowX: Expr, narrowY: Expr): Expr {
+  return inDouble(narrowX, narrowY, (x, y, remainder) =>
+    formatOf(x).withSignOf(atEnds(x, y, remainder), x),
+  );
+}
 
 const signsDiffer = (x: Expr, y: Expr): Expr => e.ne(e.lt(x, 0), e.lt(y, 0));
 

@@ -18,6 +18,8 @@ import { filledLike } from '../uniform.js';
 import { mul, reciprocal, square, sub } from './arithmetic.js';
 import { equal, greaterEqual } from './comparison.js';
 import { binaryExponential, binaryExponentialOfSum } from './expressions/exponential.js';
+import { isInIntegers } from './expressions/float-bits.js';
+import { powerInIntegers } from './expressions/integer-power.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
 import { log } from './logarithm.js';
 import { binaryLogarithm, logarithmTail, splitLogarithm } from './expressions/logarithm.js';
@@ -61,14 +63,17 @@ export const pow: OperatorFunction<Pow> = operator({
       needs[1] ? sumTo(mul(g!, where(flat(), 0, mul(outputs[0], log(x)))), y.type.shape) : null,
     ];
   },
-  lowering: elementwise<{ readonly exponent: number | null }>(
-    ([x, y], { attributes: { exponent }, outputType: { dtype } }) => {
-      if (exponent !== null) return fixedPower(x, exponent);
-      if (dtype === 'bool') return e.or(x, e.not(y));
-      if (!isFloat(dtype)) return integerPower(x, y);
-      return x.type.scalar === 'f32' ? narrowPower(x, y) : atEdges(x, y, widePower(x, y));
-    },
-  ),
+  lowering: elementwise<{ readonly exponent: number | null }>(([x, y], context) => {
+    const {
+      attributes: { exponent },
+      outputType: { dtype },
+    } = context;
+    const powerOf = isInIntegers(x, context) ? powerInIntegers : floatPower;
+    if (exponent !== null) return fixedPower(x, exponent, powerOf);
+    if (dtype === 'bool') return e.or(x, e.not(y));
+    if (!isFloat(dtype)) return integerPower(x, y);
+    return powerOf(x, y);
+  }),
   onnx: ({ onnx, inputs: [x, y], outputTypes: [{ dtype }], attributes: { exponent } }) => {
     if (!isFloat(dtype)) return null;
     return onnx.node('Pow', [x, exponent === null ? y : onnx.scalar(dtype, exponent)]);
@@ -117,7 +122,12 @@ export const pow: OperatorFunction<Pow> = operator({
 /** Up to this exponent products are as accurate as the general algorithm, and much faster. */
 const longestProduct = 4;
 
-function fixedPower(x: Expr, exponent: number): Expr {
+type Power = (x: Expr, y: Expr) => Expr;
+
+const floatPower: Power = (x, y) =>
+  x.type.scalar === 'f32' ? narrowPower(x, y) : atEdges(x, y, widePower(x, y));
+
+function fixedPower(x: Expr, exponent: number, powerOf: Power): Expr {
   const { scalar } = x.type;
   if (scalar === 'bool') return exponent === 0 ? e.constant(scalar, 1, x.type.lanes) : x;
   if (scalar === 'i32' || scalar === 'i64') {
@@ -127,8 +137,7 @@ function fixedPower(x: Expr, exponent: number): Expr {
   if (Number.isInteger(exponent) && Math.abs(exponent) <= longestProduct) {
     return exponent < -1 ? inversePower(x, -exponent) : exponent < 0 ? e.div(1, x) : productPower(x, exponent); // prettier-ignore
   }
-  const y = e.constant(scalar, exponent);
-  return scalar === 'f32' ? narrowPower(x, y) : atEdges(x, y, widePower(x, y));
+  return powerOf(x, e.constant(scalar, exponent));
 }
 
 function productPower(x: Expr, exponent: number): Expr {

@@ -5,7 +5,9 @@ import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { div, mul, square } from './arithmetic.js';
 import { equal } from './comparison.js';
-import { formatOf, polynomial } from './format.js';
+import { cubeRootFrom, cubeRootInIntegers } from './expressions/cube-root.js';
+import { isInIntegers } from './expressions/float-bits.js';
+import { formatOf } from './format.js';
 import { towardsOne } from './gradient-terms.js';
 import { foreign, withPlainForm } from './known.js';
 import { binaryOperator, unaryOperator } from './point.js';
@@ -38,14 +40,13 @@ export const rsqrt: OperatorFunction<Unary> = unaryOperator({
 export const cbrt: OperatorFunction<Unary> = unaryOperator({
   name: 'cbrt',
   operands: 'float',
-  value: cubeRoot,
+  value: (x, context) => (isInIntegers(x, context) ? cubeRootInIntegers(x) : cubeRoot(x)),
   gradient: (g, _x, y) => div(g, mul(square(y), 3)),
   samples: [...samples, { args: [tensor(['n'], { low: -2, high: -0.1 })] }],
 });
 
 /**
- * Dividing the exponent by 3 leaves m in [1, 8); a quadratic starts Halley's iteration, which triples the
- * number of right digits. f32 is computed in f64: within 0.51 ulp, f64 within 2.
+ * Dividing the exponent by 3 leaves m in [1, 8). f32 is computed in f64: within 0.51 ulp, f64 within 2.
  */
 function cubeRoot(x: Expr): Expr {
   const wide = e.cast('f64', x);
@@ -60,12 +61,7 @@ function cubeRoot(x: Expr): Expr {
     e.mul(format.fromBits(bits), 2 ** -3),
     format.powerOfTwo(e.mul(e.sub(third, 1), -3)),
   );
-  let root = polynomial(m, { f32: [], f64: start });
-  for (let round = 0; round < (x.type.scalar === 'f32' ? 2 : 3); round++) {
-    const cube = e.mul(root, e.mul(root, root));
-    const off = e.div(e.sub(m, cube), e.add(e.add(cube, cube), m));
-    root = e.add(root, e.mul(root, off)); // a small change rounds less than a new value
-  }
+  const root = cubeRootFrom(m, x.type.scalar === 'f32' ? 2 : 3);
   const shifted = e.sub(third, e.select(small, e.constant('f64', 54 / 3), 0));
   const value = e.cast(x.type.scalar, e.mul(root, format.powerOfTwo(shifted)));
   const special = e.or(e.eq(x, 0), e.not(e.lt(e.abs(x), Infinity)));
@@ -75,9 +71,6 @@ function cubeRoot(x: Expr): Expr {
     return e.cast(x.type.scalar, plain);
   });
 }
-
-/** m^(1/3) on [1, 8] within 2%. */
-const start: readonly number[] = [0.7583, 0.2653, -0.0141];
 
 /** `sqrt(x * x + y * y)` without overflow or underflow in between; infinite if either is. */
 export const hypot: OperatorFunction<Binary> = binaryOperator({

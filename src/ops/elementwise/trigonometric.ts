@@ -1,9 +1,7 @@
-import type { Attributes } from '../../base/attributes/schema.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, tensor } from '../declare/declare.js';
-import type { PointContext } from '../declare/lowering.js';
 import { fullLike } from '../movement/fill.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
@@ -22,6 +20,7 @@ import {
   tangentInIntegers,
 } from './expressions/integer-trigonometric.js';
 import { exactProduct } from './format.js';
+import { isInIntegers } from './expressions/float-bits.js';
 import { unaryOperator } from './point.js';
 import { round } from './rounding.js';
 import { where } from './selection.js';
@@ -87,11 +86,6 @@ export const sinc: OperatorFunction<Unary> = unaryOperator({
     { args: [tensor(['n'], { dtype: 'int32' })] },
   ],
 });
-
-/** True for f32 where the usual way, in f64, is a long one. */
-function isInIntegers(x: Expr, { target }: PointContext<Attributes>): boolean {
-  return x.type.scalar === 'f32' && target?.emulatesFloat64 === true;
-}
 
 /** The derivative of sin(pi x) / (pi x) up to 1/2, by its series, which can be differentiated again. */
 function slopeOfSinc<T extends Tensor>(x: T): T {

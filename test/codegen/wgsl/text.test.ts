@@ -3,18 +3,19 @@ import { test } from 'node:test';
 import { shaderOf } from '../../../src/codegen/wgsl/index.js';
 import * as e from '../../../src/loop/language/build.js';
 
+const features = {
+  f16: false,
+  maxWorkgroupInvocations: 256,
+  maxWorkgroupsPerDimension: 65535,
+  maxStorageBuffers: 8,
+};
+
 test('the text of a simple kernel is what one would write', () => {
   const [out, x] = [e.buffer('out', 'f32'), e.buffer('x', 'f32')];
   const n = e.variable('2*n', 'i32');
   const body = e.parallel(0, n, 1, (from, to) =>
     e.forLoop('i', from, to, (i) => e.store(out, i, e.mul(e.load(x, i), e.load(x, i)))),
   );
-  const features = {
-    f16: false,
-    maxWorkgroupInvocations: 256,
-    maxWorkgroupsPerDimension: 65535,
-    maxStorageBuffers: 8,
-  };
   const shader = shaderOf(e.kernel('square', [out, x, n], body), [0, 0], features);
   assert.equal(
     shader.text,
@@ -31,8 +32,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let invocations = i32(numbers[1].x) * 64i;
   let out_at = numbers[0].x;
   let x_at = numbers[0].y;
-  let x2_n_ = bitcast<i32>(numbers[0].z);
-  let t0 = x2_n_;
+  let n_ = bitcast<i32>(numbers[0].z);
+  let t0 = n_;
   for (var stretch_ = max(invocation, 0i); stretch_ < t0; stretch_ += invocations) {
     let t_ = bitcast<f32>(words0[x_at + u32(stretch_)]);
     words0[out_at + u32(stretch_)] = bitcast<u32>((t_ * t_));
@@ -42,4 +43,18 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   );
   assert.equal(shader.workgroups([undefined, undefined, 1000], 100), 16);
   assert.equal(shader.workgroups([undefined, undefined, 1000], 7), 7);
+});
+
+test('equal kernels have one text, whatever the numbers of their nodes', () => {
+  const textOf = (first: number): string => {
+    const [a, b, c] = [0, 1, 2].map((k) => e.buffer(`x${first + k}`, 'f32'));
+    const local = e.variable(`total${first}_0`, 'f32');
+    const body = e.block(
+      e.declare(local, e.add(e.load(a, 0), e.load(b, 0))),
+      e.assign(local, e.mul(local, local)),
+      e.store(c, 0, local),
+    );
+    return shaderOf(e.kernel(`group${first}`, [a, b, c], body), [0, 1, 2], features).text;
+  };
+  assert.equal(textOf(3), textOf(128));
 });

@@ -51,8 +51,31 @@ test('borrows are those of unsigned differences', () => {
   }
 }); // prettier-ignore
 
+test('sums, negatives and shifts of 64 bits are those of whole numbers', () => {
+  const wrapped = (x: bigint): bigint => BigInt.asUintN(64, x);
+  for (const [k, [a, b]] of pairs.entries()) {
+    const [c, d] = pairs[(k * 7 + 3) % pairs.length];
+    const [x, y, count] = [a * top + b, c * top + d, BigInt((k % 31) + 1)];
+    const mask = k % 2 === 0 ? 0n : top - 1n;
+    const found = computed([a, b, c, d, mask, count], ([xh, xl, yh, yl, m, n]) => {
+      const results = [
+        fixed.wideSum({ high: xh, low: xl }, { high: yh, low: yl }),
+        fixed.negatedWhere(m, { high: xh, low: xl }),
+        fixed.shiftedDown({ high: xh, low: xl }, n),
+      ];
+      return results.flatMap(({ high, low }) => [high, low]);
+    });
+    const wanted = [wrapped(x + y), mask === 0n ? x : wrapped(-x), x >> count];
+    assert.deepEqual(
+      found,
+      wanted.flatMap((each) => [each >> 32n, each % top]),
+      `${x}, ${y}, ${count}`,
+    );
+  }
+});
+
 test('leading zeros are counted and shifted away', () => {
-  const numbers = Array.from({ length: 30 }, (_, k) => [1n << BigInt(k), (1n << BigInt(k + 1)) - 1n]).flat(); // prettier-ignore
+  const numbers = Array.from({ length: 31 }, (_, k) => [1n << BigInt(k), (1n << BigInt(k + 1)) - 1n, ((2n << BigInt(k)) / 3n) | 1n]).flat(); // prettier-ignore
   for (const high of numbers) {
     const low = word();
     const [zeros, shifted] = computed([high, low], ([x, y]) => {

@@ -7,7 +7,7 @@ import type { Expr } from '../../../loop/language/nodes.js';
  */
 
 /** An unsigned integer of 64 bits. */
-interface Wide {
+export interface Wide {
   readonly high: Expr;
   readonly low: Expr;
 }
@@ -27,6 +27,9 @@ export function wideProduct(a: Expr, b: Expr): Wide {
   return { high, low: e.mul(a, b) };
 }
 
+/** The upper half of the product of two unsigned integers, rounded down. */
+export const highProduct = (a: Expr, b: Expr): Expr => wideProduct(a, b).high;
+
 /** The product of two fractions of 2^32, rounded. */
 export function fractionProduct(a: Expr, b: Expr): Expr {
   const { high, low } = wideProduct(a, b);
@@ -39,12 +42,32 @@ export function borrowOf(a: Expr, b: Expr): Expr {
   return e.select(e.lt(e.xor(a, least), e.xor(b, least)), e.i32(1), e.i32(0));
 }
 
+/** The sum modulo 2^64. */
+export function wideSum(a: Wide, b: Wide): Wide {
+  const low = e.add(a.low, b.low);
+  return { high: e.add(e.add(a.high, b.high), borrowOf(low, b.low)), low };
+}
+
+/** `x`, or its negative modulo 2^64 where all bits of a mask are set rather than none. */
+export function negatedWhere(mask: Expr, { high, low }: Wide): Wide {
+  const isCarried = e.and(e.ne(mask, 0), e.eq(low, 0));
+  return {
+    high: e.add(e.xor(high, mask), e.select(isCarried, e.i32(1), 0)),
+    low: e.sub(e.xor(low, mask), mask),
+  };
+}
+
+/** `x` shifted to the right by 1 to 31 bits. */
+export function shiftedDown({ high, low }: Wide, count: Expr): Wide {
+  return { high: e.shrU(high, count), low: shiftedUp({ high, low }, e.sub(32, count)) };
+}
+
 /** The upper half of `high`:`low` shifted to the left by 1 to 31 bits. */
 export function shiftedUp({ high, low }: Wide, count: Expr): Expr {
   return e.or(e.shl(high, count), e.shrU(low, e.sub(32, count)));
 }
 
-/** The number of zeros above the highest bit of an integer from 1 to 2^30. */
+/** The number of zeros above the highest bit of an integer from 1 to 2^31 - 1. */
 export function leadingZeros(x: Expr): Expr {
   // With a zero below the highest bit, the conversion does not round up to the next power of two.
   const float = e.cast('f32', e.and(x, e.not(e.shrU(x, 1))));

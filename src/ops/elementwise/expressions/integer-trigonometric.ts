@@ -11,6 +11,7 @@ import {
   shiftedUp,
   wideProduct,
 } from './fixed-point.js';
+import { bitsOf, infinityBits, signBit, signOf, sizeOf } from './float-bits.js';
 
 /*
  * Trigonometric functions of f32 in integers of 32 bits (Payne and Hanek 1983). An angle is multiplied by those
@@ -25,8 +26,6 @@ const inverseQuarter = [
 
 /** 2^31 times pi / 2; what is behind it is a seventh of a unit of 32 digits. */
 const quarterTurn = e.i32(0xc90fdaa2);
-
-const signBit = e.i32(-(2 ** 31));
 
 /** An angle as quarter turns and a remainder of at most pi / 4. */
 interface IntegerAngle {
@@ -78,18 +77,12 @@ export function sincInIntegers(x: Expr): Expr {
   return finite(x, e.select(isTiny(x), 1, e.select(isZero, zero, value)));
 }
 
-const sizeOf = (x: Expr): Expr => e.and(e.bitcast('i32', x), 0x7fffffff);
-const signOf = (x: Expr): Expr => e.and(e.bitcast('i32', x), signBit);
-
-/** The bits of 2^n. */
-const bitsOf = (power: number): number => (127 + Math.log2(power)) << 23;
-
 /** True where the first term of a series is the result: x^2 / 3 and (pi x)^2 / 6 are less than half an ulp. */
 const isTiny = (x: Expr): Expr => e.lt(sizeOf(x), bitsOf(2 ** -13));
 
 /** `value`, or NaN for an infinite `x` and for NaN. */
 function finite(x: Expr, value: Expr): Expr {
-  return e.select(e.lt(sizeOf(x), bitsOf(2 ** 128)), value, e.constant('f32', NaN));
+  return e.select(e.lt(sizeOf(x), infinityBits), value, e.constant('f32', NaN));
 }
 
 /** The significand of a normal f32, its leading bit at 23. */
