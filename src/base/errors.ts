@@ -255,6 +255,13 @@ export function named(error: unknown, op: string): unknown {
   return again(error, error.problem, { op });
 }
 
+/** Adds the user's line to an error that was made when no code of the user's was running. */
+export function located(error: unknown, source: string | undefined): unknown {
+  if (!(error instanceof KaonError) || error.source !== undefined || source === undefined) return error; // prettier-ignore
+  const { op, problem } = error;
+  return again(error, problem, { ...(op !== undefined && { op }), source });
+}
+
 function again(error: KaonError, problem: string, details: ErrorDetails): KaonError {
   const { expected, actual, advice, source } = error;
   return new (error.constructor as KaonErrorConstructor)(problem, {

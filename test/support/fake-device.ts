@@ -7,11 +7,13 @@ import { wasmTarget } from '../../src/loop/language/target.js';
 import { verifyKernel } from '../../src/loop/language/verify.js';
 import { rangesIn } from '../../src/loop/language/verify-ranges.js';
 import { workgroupsIn } from '../../src/loop/language/verify-workgroups.js';
+import { OverBudgetError } from '../../src/runtime/memory/exhausted.js';
 import { byDefinition } from '../../src/kernels/definitions.js';
 import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type {
   Backend,
   Launch,
+  BufferRead,
   LaunchArgument,
   LaunchCondition,
 } from '../../src/runtime/device/backend.js';
@@ -78,6 +80,8 @@ export class FakeBackend implements Backend {
   /** How many kernels have run, and how many of them had workgroups. */
   launches = 0;
   launchesOfWorkgroups = 0;
+  /** The most bytes that were in use at any time. */
+  mostBytes = 0;
 
   constructor(
     name: string,
@@ -97,7 +101,7 @@ export class FakeBackend implements Backend {
     this.#seed = seed;
     this.hasConditions = hasConditions;
     this.#budget = budget;
-    this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
+    this.limits = { dtypes: new Set(held), bufferBytes, budget, alignment: 256 };
   }
 
   get bytesInUse(): number {
@@ -107,14 +111,12 @@ export class FakeBackend implements Backend {
   allocate(dtype: DType, length: number): DeviceBuffer {
     this.#refuseDType(dtype);
     const bytes = bytesOf(dtype) * length;
-    const most = Math.min(this.limits.bufferBytes, this.#budget - this.#bytes);
-    if (bytes > most) {
-      throw new DeviceError('the memory of the device is exhausted', {
-        expected: `at most ${most} bytes`,
-        actual: `${bytes} bytes`,
-      });
-    }
+    if (bytes > this.limits.bufferBytes)
+      throw new DeviceError('an array is too large for a buffer');
+    if (bytes > this.#budget - this.#bytes)
+      throw new OverBudgetError(bytes, this.#bytes, this.#budget);
     this.#bytes += bytes;
+    this.mostBytes = Math.max(this.mostBytes, this.#bytes);
     return new FakeBuffer(dtype, length);
   }
 
@@ -139,6 +141,15 @@ export class FakeBackend implements Backend {
         else resolve(elements);
       });
     });
+  }
+
+  /** One answer for all. */
+  readAll(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
+    const before = this.reads;
+    const answers = reads.map(({ buffer, part }) => this.read(buffer, part));
+    this.reads = before + 1;
+    // They are promises where it answers later.
+    return this.answersAtOnce ? (answers as HostArray[]) : Promise.all(answers);
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer): void {

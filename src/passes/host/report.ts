@@ -1,3 +1,4 @@
+import { boundsOf } from '../../base/dim/index.js';
 import type { DType, HostArray } from '../../base/dtype.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
@@ -20,27 +21,29 @@ export interface Watched {
 export interface Report {
   /** True if it tells iterations, which loops then count. */
   readonly countsIterations: boolean;
-  /** Its type inside a number of loops. */
-  type(loops: number): { readonly dtype: DType; readonly shape: readonly number[] };
+  /** Its type for a call, inside of the loops around it. */
+  type(watched: Watched): { readonly dtype: DType; readonly shape: readonly number[] };
   /** The dtype in which it compares elements of a dtype. */
   elements(dtype: DType): DType;
   /** Report about the elements of one call, a vector of that dtype. */
   of(elements: Value, accepted: AcceptedElements): Value;
   /** True where there is one: bool, rank 0. */
   isTold(report: Value): Value;
-  /** Report of the iterations so far and of an iteration by its number, an int64 array of one element. */
+  /** Report of the iterations so far and of an iteration by its number, an int32 array of one element. */
   join(before: Value, now: Value, iteration: () => Value): Value;
 }
 
 /** The dtypes whose elements are all of int32. */
 const isNarrow: ReadonlySet<DType> = new Set(['bool', 'uint8', 'int8', 'int32']);
 
+/** The dtype in which elements are compared: devices without int64 can look at int32. */
+const compared = (dtype: DType): DType => (isNarrow.has(dtype) ? 'int32' : 'int64');
+
 /** Report of presence: bool, rank 0. */
 export const presenceReport: Report = {
   countsIterations: false,
   type: () => ({ dtype: 'bool', shape: [] }),
-  // Devices without int64 can look at int32.
-  elements: (dtype) => (isNarrow.has(dtype) ? 'int32' : 'int64'),
+  elements: compared,
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
   isTold: (report) => report,
   join: (before, now) => ops.logicalOr(before, now),
@@ -48,27 +51,46 @@ export const presenceReport: Report = {
 
 /**
  * Report of the first invalid element: its row-major position counted from 1, the element, the greatest
- * accepted one, and the iterations of the loops around, from the innermost. int64, zeros where there is none.
+ * accepted one, and the iterations of the loops around, from the innermost. Zeros where there is none.
  */
 export const firstReport: Report = {
   countsIterations: true,
-  type: (loops) => ({ dtype: 'int64', shape: [3 + loops] }),
-  elements: () => 'int64',
-  of: (elements, accepted) => {
-    const found = foreign(elements, accepted);
-    const count = ops.cumsum(ops.cast(found, 'int64'), 0);
-    const isFirst = ops.logicalAnd(found, ops.equal(count, 1));
-    const before = ops.sum(ops.cast(ops.equal(count, 0), 'int64'));
-    return ops.stack<Value>([
-      ops.where(ops.any(isFirst), ops.add(before, 1), 0),
-      ops.sum(ops.where(isFirst, elements, 0)),
-      ops.dimLike(elements, accepted.most ?? 0),
-    ]);
+  type: ({ type: { dtype }, loops }) => ({ dtype: compared(dtype), shape: [3 + loops.length] }),
+  elements: compared,
+  of: (given, accepted) => {
+    const { dtype } = given.type;
+    const elements = withOne(given);
+    const found = withOne(ops.cast(foreign(given, accepted), dtype));
+    const [length] = elements.type.shape;
+    const all = ops.dimLike(elements, length);
+    const [places] = elements.program.append(ops.iota.declaration, [], {
+      length,
+      start: 0,
+      step: 1,
+      dtype,
+    });
+    // How many elements there are from it on: the first has most behind it. 0 where there is none.
+    const rest = ops.max(ops.mul(found, ops.sub(all, places)));
+    const isTold = ops.greater(rest, 0);
+    const place = ops.sub(all, ops.maximum(rest, 1));
+    const parts = [ops.add(place, 1), ops.take(elements, place), ops.dimLike(elements, accepted.most ?? 0)]; // prettier-ignore
+    return ops.stack<Value>(parts.map((part) => ops.where(isTold, part, 0)));
   },
   isTold: (report) => ops.greater(ops.slice(report, 0), 0),
   join: (before, now, iteration) =>
-    ops.where(ops.greater(ops.slice(before, 0), 0), before, ops.concat<Value>([now, iteration()])),
+    ops.where(
+      ops.greater(ops.slice(before, 0), 0),
+      before,
+      ops.concat<Value>([now, ops.cast(iteration(), now.type.dtype)]),
+    ),
 };
+
+/** A vector of integers that has an element: one with a zero behind its elements where it may have none. */
+function withOne(elements: Value): Value {
+  const { dtype, shape } = elements.type;
+  if (boundsOf(shape[0]).min > 0) return elements;
+  return ops.concat<Value>([elements, ops.zerosLike(elements, { dtype, shape: [1] })]);
+}
 
 /**
  * Index of the report that the program comes to first, of those of `firstReport`. Watched calls are in program order,

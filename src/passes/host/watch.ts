@@ -133,7 +133,7 @@ function watchingRegions(
   const mayStop = control.kind === 'while' && inside.length + earlier.length > 0;
   if (inside.length === 0 && !mayStop) return null;
   if (control.kind === 'branch') {
-    const told = inside.map(({ loops }) => report.type(loops.length));
+    const told = inside.map((each) => report.type(each));
     const then = found[0]?.watched.length ?? 0;
     const branches = regions.map((region, k) =>
       withQuiet(found[k]?.program ?? region, region.outputs.length, {
@@ -150,7 +150,7 @@ function watchingRegions(
     return { results: made.slice(0, own), reports: made.slice(own), watched: inside };
   }
   const watched = inside.map((each) => ({ ...each, loops: [...each.loops, call] }));
-  const reported = watched.map(({ loops }) => report.type(loops.length));
+  const reported = watched.map((each) => report.type(each));
   const told = [
     ...reported,
     ...(report.countsIterations ? [iterationType] : []),
@@ -201,7 +201,7 @@ function watchingForward(
   const found = watching(forward, report);
   if (found === null || found.watched.length === 0) return null;
   const { program, watched } = found;
-  const told = watched.map(({ loops }) => report.type(loops.length));
+  const told = watched.map((each) => report.type(each));
   const behind = operands.length + types.length;
   const regions = [program, ...others.map((backward) => ignoring(backward, behind, told))];
   const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
@@ -224,7 +224,7 @@ function ignoring(backward: Program, at: number, told: readonly ReportType[]): P
 }
 
 /** The type of the number of iterations so far, which follows the reports of a loop. */
-const iterationType = { dtype: 'int64', shape: [1] } as const;
+const iterationType = { dtype: 'int32', shape: [1] } as const;
 
 /** The type of the flag that ends a `whileLoop`, which comes last. */
 const stopType = { dtype: 'bool', shape: [] } as const;

@@ -80,8 +80,8 @@ export class Elsewhere {
 
 /**
  * Frees buffers of arrays that nobody holds any more, also while synchronous code runs. Arrays in use have to be held
- * by the caller.
+ * by the caller. `isUrgent` looks for them though little has been made since the last time.
  */
-export function freeDropped(backend: BufferBackend): void {
-  generationsOf(backend).lookIfDue();
+export function freeDropped(backend: BufferBackend, isUrgent: boolean = false): void {
+  generationsOf(backend).lookIfDue(isUrgent);
 }
