@@ -36,6 +36,8 @@ export interface BufferBackend {
   readonly answersAtOnce: boolean;
   /** The bytes of all buffers that have not been freed. */
   readonly bytesInUse: number;
+  /** The bytes of arrays that have left it for the host, since there was no room. Default: none ever do. */
+  readonly bytesSpilled?: number;
   /** A new buffer, with anything in it. */
   allocate(dtype: DType, length: number): DeviceBuffer;
   free(buffer: DeviceBuffer): void;
