@@ -166,7 +166,6 @@ export class DeviceQueue implements BufferBackend {
     const isAsked = !this.has(own.dtype) || own.dtype === 'int64';
     if (this.#tail !== null || !isAsked) return null;
     this.refuseFailed(own);
-    if (own.origin !== null && !own.origin.isKnown) return null;
     if (!this.has(own.dtype)) return computed(own).slice();
     return own.host?.slice() ?? null;
   }
