@@ -255,9 +255,9 @@ export function named(error: unknown, op: string): unknown {
   return again(error, error.problem, { op });
 }
 
-/** Adds the user's line to an error that was made when no code of the user's was running. */
+/** Gives an error the user's line of a call that has returned before it was made; undefined for none. */
 export function located(error: unknown, source: string | undefined): unknown {
-  if (!(error instanceof KaonError) || error.source !== undefined || source === undefined) return error; // prettier-ignore
+  if (!(error instanceof KaonError) || source === undefined) return error;
   const { op, problem } = error;
   return again(error, problem, { ...(op !== undefined && { op }), source });
 }
