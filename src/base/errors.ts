@@ -258,8 +258,7 @@ export function named(error: unknown, op: string): unknown {
 /** Gives an error the user's line of a call that has returned before it was made; undefined for none. */
 export function located(error: unknown, source: string | undefined): unknown {
   if (!(error instanceof KaonError) || source === undefined) return error;
-  const { op, problem } = error;
-  return again(error, problem, { ...(op !== undefined && { op }), source });
+  return again(error, error.problem, { ...(error.op !== undefined && { op: error.op }), source });
 }
 
 function again(error: KaonError, problem: string, details: ErrorDetails): KaonError {

@@ -13,11 +13,10 @@ import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type {
   Backend,
   Launch,
-  BufferRead,
   LaunchArgument,
   LaunchCondition,
 } from '../../src/runtime/device/backend.js';
-import type { BackendLimits, BufferPart, DeviceBuffer } from '../../src/runtime/memory/backend.js';
+import type { BackendLimits, BufferPart, BufferRead, DeviceBuffer } from '../../src/runtime/memory/backend.js'; // prettier-ignore
 
 /** Elements that nobody reaches but the device which has made them. */
 class FakeBuffer implements DeviceBuffer {

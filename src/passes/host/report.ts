@@ -15,7 +15,7 @@ export interface Watched {
   readonly accepted: AcceptedElements;
   /** The loops around the call, the innermost first: all of them once the whole program is watched. */
   readonly loops: readonly CallNode[];
-  /** How many they are in all. */
+  /** Number of all loops around it. */
   readonly depth: number;
 }
 

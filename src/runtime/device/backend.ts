@@ -1,9 +1,8 @@
-import type { HostArray } from '../../base/dtype.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
-import type { BufferBackend, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import type { BufferBackend, DeviceBuffer } from '../memory/backend.js';
 import type { TimedDevice } from '../profile/recorder.js';
 
 /** Argument of a kernel: a number or elements, for each parameter in order. */
@@ -21,12 +20,6 @@ export interface LaunchCondition {
   readonly offset: number;
 }
 
-/** Elements to be read: those of a buffer, or of a part of it. */
-export interface BufferRead {
-  readonly buffer: DeviceBuffer;
-  readonly part?: BufferPart | undefined;
-}
-
 /** Runs a kernel once everything that was asked for before is done, under a condition only where there is one. */
 export type Launch = (args: readonly LaunchArgument[], condition?: LaunchCondition) => void;
 
@@ -37,12 +30,8 @@ export type Launch = (args: readonly LaunchArgument[], condition?: LaunchConditi
 export interface Backend extends BufferBackend, TimedDevice {
   /** Target of lowering, with the kernels that are written for this kind of device. */
   readonly target: DeviceTarget;
-  /** Number of times that the device was lost: buffers from before have no elements. Default: never. */
-  readonly losses?: number;
   /** True where the device itself decides whether kernels run: launches may have conditions. Default: they may not. */
   readonly hasConditions?: boolean;
-  /** Like `read` for several buffers, answered together. Default: one after the other. */
-  readAll?(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]>;
   /** Makes a kernel callable. Each is asked for once. */
   prepare(kernel: Kernel): Launch;
   /**

@@ -24,7 +24,7 @@ import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
 import type { DeviceQueue } from './queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
-import { type Failure, openOrigins, Origin, type Reports } from './queue/origins.js';
+import { type Failure, openOutcomes, Outcome, type Reports } from './queue/outcomes.js';
 import { answered, guarded, type Waiting } from './queue/waiting.js';
 import type { RunResult } from './routine.js';
 
@@ -35,7 +35,7 @@ interface Call {
   readonly source: string | undefined;
 }
 
-/** What a run has made: its results, and what it tells of elements that its operators refuse. */
+/** Results of a run, and reports of elements that its operators refuse. */
 interface RunMade {
   readonly results: readonly RunResult[];
   readonly told: readonly RunArray[];
@@ -220,22 +220,22 @@ export class DeviceExecutable implements DeviceProgramExecutable {
       for (const array of [...results.map((each) => each.array), ...told]) array.free();
       throw error;
     }
-    const parents = openOrigins(given.filter((each) => each instanceof ManagedBuffer));
+    const parents = openOutcomes(given.filter((each) => each instanceof ManagedBuffer));
     const reports = told.length === 0 ? null : this.#reports(told, source);
     const isNew = reports !== null || parents.length > 1;
-    const origin = isNew ? new Origin(reports, parents) : (parents[0] ?? null);
+    const outcome = isNew ? new Outcome(reports, parents) : (parents[0] ?? null);
     const made = results.map(({ array, shape }, k): MadeArray => {
       const target = targets[k] ?? null;
       const buffer = target ?? array.handOver();
       if (target !== null) array.moveInto(target);
-      buffer.origin = origin;
+      buffer.outcome = outcome;
       return { buffer, shape };
     });
-    if (isNew) queue.expect(origin!);
+    if (isNew) queue.expect(outcome!);
     return made;
   }
 
-  /** What a run tells of elements that its operators refuse, to be looked at when the device is asked. */
+  /** Reports of elements that operators refuse, to be looked at when the device is asked. */
   #reports(told: readonly RunArray[], source: string | undefined): Reports {
     const known = told.map(({ hostElements }) => hostElements);
     const asked = told.filter(({ isHostKnown }) => !isHostKnown);

@@ -1,16 +1,20 @@
 import { bytesOf, type DType, type HostArray, viewOf } from '../../base/dtype.js';
 import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Kernel } from '../../loop/language/nodes.js';
-import type { BackendLimits, BufferBackend, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import type {
+  BackendLimits,
+  BufferBackend,
+  BufferPart,
+  BufferRead,
+  DeviceBuffer,
+} from '../memory/backend.js';
 import { OverBudgetError } from '../memory/exhausted.js';
-import type { Backend, BufferRead, Launch } from './backend.js';
+import type { Backend, Launch } from './backend.js';
 import { managed, ManagedBuffer } from './queue/managed.js';
-import { Origin } from './queue/origins.js';
+import { Outcome } from './queue/outcomes.js';
 import { mostRemembered, Residency } from './queue/residency.js';
-import { finish, readAll, waited, type Waiting } from './queue/waiting.js';
-
-/** Single elements that are kept on a device. */
-const mostScalars = 256;
+import { ScratchMemory } from './queue/scratch.js';
+import { readAll, runToEnd, waited, type Waiting } from './queue/waiting.js';
 
 /** Runs whose reports are waiting for a read before one is made for them. */
 const mostOpen = 256;
@@ -39,18 +43,16 @@ export class DeviceQueue implements BufferBackend {
   /** Errors that nobody has been told of. */
   readonly #untold: Set<unknown> = new Set();
   /** Runs that have not been asked whether they refuse elements, in order. */
-  #open: Origin[] = [];
+  #open: Outcome[] = [];
   /** Settled when all of those that have been asked have answered. It never rejects. */
   #settling: Promise<void> | null = null;
   readonly #launches: WeakMap<Kernel, Launch> = new WeakMap();
-  #arena: DeviceBuffer | null = null;
-  /** Single elements that the host has given, by dtype and bits: the same ones come again and again. */
-  readonly #scalars: Map<string, DeviceBuffer> = new Map();
-  #losses = 0;
+  readonly #scratch: ScratchMemory;
 
   constructor(backend: Backend) {
     this.backend = backend;
     this.#residency = new Residency(backend);
+    this.#scratch = new ScratchMemory(backend);
   }
 
   get name(): string {
@@ -92,6 +94,7 @@ export class DeviceQueue implements BufferBackend {
     const { dtypes, bufferBytes, budget = Infinity } = this.limits;
     if (!dtypes.has(dtype)) {
       throw new DeviceError(`the device has no ${dtype}`, {
+        op: 'allocate',
         expected: [...dtypes].join(', '),
         actual: dtype,
         advice: 'cast to another dtype, or compute on the CPU: await x.cpu()',
@@ -122,7 +125,7 @@ export class DeviceQueue implements BufferBackend {
     const isOwn = this.#tail !== null || isKept;
     const given = isOwn ? elements.slice() : elements;
     this.#after([own], () => {
-      own.origin = null;
+      own.outcome = null;
       if (this.has(own.dtype)) this.#residency.write(own, given, isOwn);
       else own.host = given;
     });
@@ -132,7 +135,7 @@ export class DeviceQueue implements BufferBackend {
     const [source, target] = [managed(from), managed(to)];
     this.#after([source, target], () => {
       this.refuseFailed(source);
-      target.origin = source.origin;
+      target.outcome = source.outcome;
       if (source.memory === null) return this.#residency.keep(target, source.host!);
       const memory = target.memory ?? this.backend.allocate(target.dtype, target.length);
       this.backend.copy(this.memoryOf(source), memory);
@@ -144,12 +147,12 @@ export class DeviceQueue implements BufferBackend {
     const own = managed(buffer);
     const answer = (): HostArray | Promise<HostArray> => {
       this.refuseFailed(own);
-      const { memory, origin } = own;
+      const { memory, outcome } = own;
       const host = memory === null || own.host !== null ? partOf(computed(own), part) : null;
-      if (host !== null && (origin === null || origin.isKnown)) return host;
+      if (host !== null && (outcome === null || outcome.isKnown)) return host;
       const all = this.fetch(host === null ? [{ buffer: memory!, part }] : []);
       const first = ([elements]: readonly HostArray[]): HostArray => {
-        if (origin !== null) refuse(origin, this.#untold);
+        if (outcome !== null) refuse(outcome, this.#untold);
         return host ?? elements;
       };
       return all instanceof Promise ? all.then(first) : first(all);
@@ -198,7 +201,7 @@ export class DeviceQueue implements BufferBackend {
       ([all]) => this.#settle(open, all.slice(reads.length)),
       async (error: unknown) => {
         await before;
-        for (const origin of open) origin.lose(error);
+        for (const outcome of open) outcome.lose(error);
       },
     );
     this.#settling = settled;
@@ -209,8 +212,8 @@ export class DeviceQueue implements BufferBackend {
   }
 
   /** Adds a run about which nobody knows yet whether it refuses elements. */
-  expect(origin: Origin): void {
-    this.#open.push(origin);
+  expect(outcome: Outcome): void {
+    this.#open.push(outcome);
     if (this.#open.length < mostOpen) return;
     void waitFor(this.fetch([]));
   }
@@ -232,13 +235,14 @@ export class DeviceQueue implements BufferBackend {
    * @throws What it throws before it has to wait.
    */
   submit<T>(work: Work<T>): T | Promise<T> {
-    if (this.#scalars.size > mostScalars) this.#dropScalars();
+    this.#scratch.begin();
     const needs = new Set(work.needs);
     for (const buffer of needs) buffer.users++;
     const steps = this.#carryOut(work, needs);
-    if (this.#tail !== null) return this.#wait(this.#tail.then(() => finish(steps, steps.next())));
+    if (this.#tail !== null)
+      return this.#wait(this.#tail.then(() => runToEnd(steps, steps.next())));
     const first = steps.next();
-    return first.done === true ? first.value : this.#wait(finish(steps, first));
+    return first.done === true ? first.value : this.#wait(runToEnd(steps, first));
   }
 
   *#carryOut<T>(work: Work<T>, needs: ReadonlySet<ManagedBuffer>): Waiting<T> {
@@ -277,71 +281,39 @@ export class DeviceQueue implements BufferBackend {
     return launch;
   }
 
-  /** Memory for what programs compute in between: one of them at a time. Null where one buffer cannot be so large. */
+  /** Memory for what programs compute in between, in one buffer; null where one cannot be so large. */
   arena(bytes: number): DeviceBuffer | null {
-    if (bytes > this.limits.bufferBytes) return null;
-    this.#noticeLoss();
-    if (this.#arena !== null && this.#arena.length >= bytes) return this.#arena;
-    if (this.#arena !== null) this.backend.free(this.#arena);
-    this.#arena = null;
-    return (this.#arena = this.backend.allocate('uint8', bytes));
+    return this.#scratch.arena(bytes);
   }
 
   /** One element of the host's in a buffer that others share: it must not be written to. */
   scalar(dtype: DType, element: HostArray): DeviceBuffer {
-    this.#noticeLoss();
-    const bits = new Uint8Array(element.buffer, element.byteOffset, element.byteLength);
-    const key = `${dtype} ${bits.join()}`;
-    let buffer = this.#scalars.get(key);
-    if (buffer === undefined) {
-      buffer = this.backend.allocate(dtype, 1);
-      this.backend.write(buffer, element);
-      this.#scalars.set(key, buffer);
-    }
-    return buffer;
+    return this.#scratch.scalar(dtype, element);
   }
 
   /** Gives back the memory that programs compute in, between two of them. False where there is none. */
   trim(): boolean {
-    const arena = this.#arena;
-    const hasAny = arena !== null || this.#scalars.size > 0;
-    this.#dropScalars();
-    this.#arena = null;
-    if (arena !== null) this.backend.free(arena);
-    return hasAny;
+    return this.#scratch.trim();
   }
 
   /** The elements of a buffer could not be computed. */
   fail(buffer: DeviceBuffer, error: unknown): void {
-    managed(buffer).origin = Origin.failed(error);
+    managed(buffer).outcome = Outcome.failed(error);
     this.#untold.add(error);
   }
 
   /** @throws what went wrong as the elements of a buffer were computed, as far as is known. */
-  refuseFailed({ origin }: ManagedBuffer): void {
-    if (origin !== null) refuse(origin, this.#untold);
+  refuseFailed({ outcome }: ManagedBuffer): void {
+    if (outcome !== null) refuse(outcome, this.#untold);
   }
 
-  #settle(open: readonly Origin[], reports: readonly HostArray[]): void {
+  #settle(open: readonly Outcome[], reports: readonly HostArray[]): void {
     let at = 0;
-    for (const origin of open) {
-      const { length } = origin.buffers;
-      const failure = origin.settle(reports.slice(at, (at += length)));
+    for (const outcome of open) {
+      const { length } = outcome.buffers;
+      const failure = outcome.settle(reports.slice(at, (at += length)));
       if (failure !== null) this.#untold.add(failure.error);
     }
-  }
-
-  #dropScalars(): void {
-    for (const scalar of this.#scalars.values()) this.backend.free(scalar);
-    this.#scalars.clear();
-  }
-
-  /** Forgets memory that is gone with the device. */
-  #noticeLoss(): void {
-    const { losses } = this;
-    if (losses === this.#losses) return;
-    this.#losses = losses;
-    this.trim();
   }
 
   /** Acts behind all work. Where that is later, an error is one of the last buffer's. */
@@ -395,7 +367,7 @@ async function waitFor(answer: unknown): Promise<void> {
   }
 }
 
-function refuse({ failure }: Origin, untold: Set<unknown>): void {
+function refuse({ failure }: Outcome, untold: Set<unknown>): void {
   if (failure === null) return;
   untold.delete(failure.error);
   throw failure.error;

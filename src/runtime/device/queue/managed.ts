@@ -1,7 +1,7 @@
 import { bytesOf, type DType, type HostArray } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import type { DeviceBuffer } from '../../memory/backend.js';
-import type { Origin } from './origins.js';
+import type { Outcome } from './outcomes.js';
 
 /**
  * Elements of an array of a device: in memory of the device, on the host, or in both. The host has those of dtypes that
@@ -16,8 +16,8 @@ export class ManagedBuffer implements DeviceBuffer {
   losses = 0;
   /** Elements on the host, which must not be written to. */
   host: HostArray | null = null;
-  /** Computation that the elements come from, while it may yet turn out to be wrong, or has. */
-  origin: Origin | null = null;
+  /** Outcome of the run that has made the elements, while it is not known or where it has failed. */
+  outcome: Outcome | null = null;
   /** Number of pieces of work that are still to be done and need it. */
   users = 0;
   /** True once nobody holds the array any more. */

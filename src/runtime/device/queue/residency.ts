@@ -3,7 +3,6 @@ import { InternalError } from '../../../base/errors.js';
 import { freeDropped } from '../../memory/elsewhere.js';
 import type { BufferBackend, DeviceBuffer } from '../../memory/backend.js';
 import { OverBudgetError } from '../../memory/exhausted.js';
-import type { Backend } from '../backend.js';
 import { readAll, waited, type Waiting } from './waiting.js';
 import type { ManagedBuffer } from './managed.js';
 
@@ -18,13 +17,13 @@ const leastShare = 1 / 16;
  * and come back when they are used.
  */
 export class Residency {
-  readonly #backend: Backend;
+  readonly #backend: BufferBackend;
   /** Arrays in the device's memory, from the one that was used longest ago. */
   readonly #resident: Set<ManagedBuffer> = new Set();
   /** Bytes of arrays that have left the device to make room. */
   bytesSpilled = 0;
 
-  constructor(backend: Backend) {
+  constructor(backend: BufferBackend) {
     this.#backend = backend;
   }
 

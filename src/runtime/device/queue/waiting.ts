@@ -1,5 +1,5 @@
 import type { HostArray } from '../../../base/dtype.js';
-import type { Backend, BufferRead } from '../backend.js';
+import type { BufferBackend, BufferRead } from '../../memory/backend.js';
 
 /** Work that may have to wait: it yields promises, and is given what they answer. */
 export type Waiting<T> = Generator<Promise<unknown>, T, unknown>;
@@ -32,7 +32,7 @@ export function* guarded<T>(work: Waiting<T>, check: () => void): Waiting<T> {
 }
 
 /** Does work whose first step has been taken, as its promises answer. */
-export async function finish<T>(
+export async function runToEnd<T>(
   work: Waiting<T>,
   first: IteratorResult<Promise<unknown>, T>,
 ): Promise<T> {
@@ -49,7 +49,7 @@ export async function finish<T>(
 
 /** Elements of several buffers, read together where the device can. */
 export function readAll(
-  backend: Backend,
+  backend: BufferBackend,
   reads: readonly BufferRead[],
 ): readonly HostArray[] | Promise<readonly HostArray[]> {
   if (reads.length === 0) return [];

@@ -10,32 +10,32 @@ export interface Failure {
 export interface Reports {
   /** On the device; freed when they are read. */
   readonly buffers: readonly DeviceBuffer[];
-  /** What they say is wrong; null where all is right. */
+  /** Failure that they tell of; null where all is right. */
   look(reports: readonly HostArray[]): Failure | null;
 }
 
 /**
- * Run about which is not yet known whether its operators refuse elements: the device has not been asked. Meanwhile
- * other runs go on with its results, and fail if it does.
+ * Outcome of a run whose operators may have refused elements: it is not known until the device has been asked.
+ * Meanwhile other runs go on with the results, and fail if this one has.
  */
-export class Origin {
+export class Outcome {
   /** Set when it is known. */
   failure: Failure | null = null;
   isKnown = false;
   #reports: Reports | null;
-  /** Runs that the operands come from. */
-  #parents: readonly Origin[];
+  /** Outcomes of the runs that the operands come from. */
+  #parents: readonly Outcome[];
 
-  constructor(reports: Reports | null, parents: readonly Origin[]) {
+  constructor(reports: Reports | null, parents: readonly Outcome[]) {
     this.#reports = reports;
     this.#parents = parents;
   }
 
-  /** An origin that is known to have failed. */
-  static failed(error: unknown): Origin {
-    const origin = new Origin(null, []);
-    origin.#end({ error });
-    return origin;
+  /** The outcome of work that has failed. */
+  static failed(error: unknown): Outcome {
+    const outcome = new Outcome(null, []);
+    outcome.#end({ error });
+    return outcome;
   }
 
   get buffers(): readonly DeviceBuffer[] {
@@ -67,10 +67,10 @@ export class Origin {
   }
 }
 
-/** The origins of operands that may be wrong, each once. */
-export function openOrigins(operands: readonly { readonly origin: Origin | null }[]): Origin[] {
-  const open = operands.flatMap(({ origin }) =>
-    origin === null || (origin.isKnown && origin.failure === null) ? [] : [origin],
+/** The outcomes behind operands that are not known to be right, each once. */
+export function openOutcomes(operands: readonly { readonly outcome: Outcome | null }[]): Outcome[] {
+  const open = operands.flatMap(({ outcome }) =>
+    outcome === null || (outcome.isKnown && outcome.failure === null) ? [] : [outcome],
   );
   return [...new Set(open)];
 }
