@@ -255,6 +255,12 @@ export function named(error: unknown, op: string): unknown {
   return again(error, error.problem, { op });
 }
 
+/** Gives an error the user's line of a call that has returned before it was made; undefined for none. */
+export function located(error: unknown, source: string | undefined): unknown {
+  if (!(error instanceof KaonError) || source === undefined) return error;
+  return again(error, error.problem, { ...(error.op !== undefined && { op: error.op }), source });
+}
+
 function again(error: KaonError, problem: string, details: ErrorDetails): KaonError {
   const { expected, actual, advice, source } = error;
   return new (error.constructor as KaonErrorConstructor)(problem, {

@@ -14,7 +14,7 @@ import { decodeNpz, encodeNpz, isZip } from '../formats/npz.js';
 import { decodeSafetensors, encodeSafetensors } from '../formats/safetensors.js';
 import { NDArray } from '../front/core/ndarray.js';
 import { fileName, readFile, replaceFile } from './files.js';
-import { fromFileTensor, toFileTensor } from './persistence.js';
+import { fromFileTensor, readTensors } from './persistence.js';
 
 /** Formats of array files: one NumPy array, an archive of them, or tensors by name. */
 export type ArrayFormat = 'npy' | 'npz' | 'safetensors';
@@ -209,7 +209,10 @@ async function encode(
 ): Promise<Uint8Array> {
   checkOptions<SaveOptions>(op, options, saveRules);
   if (format === 'npy') {
-    if (arrays instanceof NDArray) return encodeNpy(toFileTensor(arrays));
+    if (arrays instanceof NDArray) {
+      const tensors = await readTensors([['', arrays]]);
+      return encodeNpy(tensors.get('')!);
+    }
     throw new ArgumentError('an .npy file holds one array', {
       op,
       expected: 'an array',
@@ -217,9 +220,7 @@ async function encode(
       advice: 'write arrays by name to an .npz or .safetensors file',
     });
   }
-  const tensors = new Map(
-    recordEntries(op, arrays).map(([name, array]) => [name, toFileTensor(array)]),
-  );
+  const tensors = await readTensors(recordEntries(op, arrays));
   if (format === 'npz') return encodeNpz(tensors, options.compress ?? false);
   return encodeSafetensors({ tensors, metadata: new Map() });
 }

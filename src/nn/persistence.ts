@@ -11,19 +11,41 @@ export function toFileTensor(array: NDArray): FileTensor {
   return { dtype: array.dtype, shape: array.shape, data: array.storage.host.slice() };
 }
 
+/** Arrays as tensors of a file, all as they are now, from devices that answer later, too. */
+export async function readTensors(
+  arrays: Iterable<readonly [string, NDArray]>,
+): Promise<ReadonlyMap<string, FileTensor>> {
+  const reads = [...arrays].map(([name, { dtype, shape, storage }]) => ({
+    name,
+    dtype,
+    shape,
+    elements: storage.read(),
+  }));
+  // All have been asked for before the first is waited for.
+  const all = await Promise.all(reads.map(({ elements }) => elements));
+  return new Map(reads.map(({ name, dtype, shape }, k) => [name, { dtype, shape, data: all[k] }]));
+}
+
 /** A tensor of a file as an array. */
 export function fromFileTensor(tensor: FileTensor): NDArray {
   return arrayOf(arrayType(tensor.dtype, tensor.shape), tensor.data);
 }
 
 /**
- * The tensors of all parameters; refuses parameters without a value, because the file could not be loaded
+ * The values of all parameters; refuses parameters without a value, because the file could not be loaded
  * again.
  */
-export function parameterTensors(
+export function parameterValues(
   parameters: ReadonlyMap<string, Parameter>,
+): readonly (readonly [string, NDArray])[] {
+  return [...parameters].map(([name, parameter]) => [name, parameter.value]);
+}
+
+/** Arrays as tensors of a file. */
+export function toFileTensors(
+  arrays: Iterable<readonly [string, NDArray]>,
 ): ReadonlyMap<string, FileTensor> {
-  return new Map([...parameters].map(([name, parameter]) => [name, toFileTensor(parameter.value)]));
+  return new Map([...arrays].map(([name, array]) => [name, toFileTensor(array)]));
 }
 
 /** The tensors of a file as arrays. */
@@ -34,7 +56,8 @@ export function fromFileTensors(
 }
 
 export function parametersToSafetensors(parameters: ReadonlyMap<string, Parameter>): Uint8Array {
-  return encodeSafetensors({ tensors: parameterTensors(parameters), metadata: new Map() });
+  const tensors = toFileTensors(parameterValues(parameters));
+  return encodeSafetensors({ tensors, metadata: new Map() });
 }
 
 export function parametersFromSafetensors(
@@ -51,5 +74,6 @@ export async function saveParameterFile(
   path: string | URL,
   parameters: ReadonlyMap<string, Parameter>,
 ): Promise<void> {
-  await replaceFile('saveParameters', path, parametersToSafetensors(parameters));
+  const tensors = await readTensors(parameterValues(parameters));
+  await replaceFile('saveParameters', path, encodeSafetensors({ tensors, metadata: new Map() }));
 }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { registerDevice } from '../../src/runtime/device/register.js';
@@ -93,4 +96,68 @@ test('kept gradients move with their parameters', async () => {
   const { grad } = net.last.weight;
   assert.equal(grad!.device, 'fake');
   assert.deepEqual((await grad!.cpu()).tolist(), expected);
+});
+
+test('files of networks, checkpoints and arrays wait for a device that answers later', async () => {
+  const { net, x, y } = made();
+  const optimizer = new kn.optim.Adam(net.parameters(), { learningRate: 0.05 });
+  const step = kn.hybridize((input: kn.NDArray, target: kn.NDArray) => {
+    const loss = kn.autograd.record(() => lossOf(net, input, target));
+    loss.backward();
+    optimizer.step();
+    return loss;
+  });
+  net.to('fake');
+  const [there, labels] = [x.to('fake'), y.to('fake')];
+  step(there, labels);
+  const folder = await mkdtemp(join(tmpdir(), 'kaon-'));
+  try {
+    const [parameters, checkpoint] = [join(folder, 'net.safetensors'), join(folder, 'run.safetensors')]; // prettier-ignore
+    const saved = [
+      net.saveParameters(parameters),
+      kn.saveCheckpoint(checkpoint, { net, optimizer }),
+    ];
+    // Files have what there was when they were asked for.
+    const next = step(there, labels);
+    await Promise.all(saved);
+    assert.throws(() => net.toSafetensors(), kn.DeviceError);
+    assert.throws(() => kn.encodeCheckpoint({ net, optimizer }), kn.DeviceError);
+    const bytes = await kn.saveToBytes('npz', { x: there });
+    assert.deepEqual(await kn.load(bytes).then((all) => (all as Record<string, kn.NDArray>).x.tolist()), x.tolist()); // prettier-ignore
+    await kn.loadCheckpoint(checkpoint, { net, optimizer });
+    assert.equal(optimizer.steps, 1);
+    const again = await step(there, labels).data();
+    close([...again].map(Number), [...(await next.data())].map(Number));
+    const { net: other } = made();
+    await other.loadParameters(parameters);
+    await kn.loadCheckpoint(checkpoint, { net, optimizer });
+    await net.cpu();
+    for (const [name, { value }] of other.parameters()) {
+      assert.deepEqual(value.tolist(), net.parameters().get(name)!.value.tolist());
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('a static graph runs where it is moved, and comes back', async () => {
+  const { net, x } = made();
+  const expected = net.call(x).tolist() as number[][];
+  const graph = kn.StaticGraph.fromJSON(
+    JSON.stringify(kn.hybridize((given: kn.NDArray) => net.call(given)).graphFor(x)),
+  );
+  const text = JSON.stringify(graph);
+  const [input] = graph.inputNames;
+  const [output] = graph.outputNames;
+  assert.equal(graph.to('fake'), graph);
+  const result = graph.run({ [input]: x.to('fake') })[output];
+  assert.equal(result.device, 'fake');
+  const elements = [...(await result.data())].map(Number);
+  close(elements, expected.flat());
+  assert.throws(() => graph.toJSON(), kn.DeviceError);
+  assert.throws(() => graph.run({ [input]: x }), kn.DeviceError);
+  assert.equal(await graph.cpu(), graph);
+  assert.equal(JSON.stringify(graph), text);
+  close((graph.run({ [input]: x })[output].tolist() as number[][]).flat(), expected.flat());
+  assert.throws(() => graph.to('nowhere'), kn.ArgumentError);
 });

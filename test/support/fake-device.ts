@@ -7,6 +7,7 @@ import { wasmTarget } from '../../src/loop/language/target.js';
 import { verifyKernel } from '../../src/loop/language/verify.js';
 import { rangesIn } from '../../src/loop/language/verify-ranges.js';
 import { workgroupsIn } from '../../src/loop/language/verify-workgroups.js';
+import { OverBudgetError } from '../../src/runtime/memory/exhausted.js';
 import { byDefinition } from '../../src/kernels/definitions.js';
 import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type {
@@ -15,7 +16,7 @@ import type {
   LaunchArgument,
   LaunchCondition,
 } from '../../src/runtime/device/backend.js';
-import type { BackendLimits, BufferPart, DeviceBuffer } from '../../src/runtime/memory/backend.js';
+import type { BackendLimits, BufferPart, BufferRead, DeviceBuffer } from '../../src/runtime/memory/backend.js'; // prettier-ignore
 
 /** Elements that nobody reaches but the device which has made them. */
 class FakeBuffer implements DeviceBuffer {
@@ -78,6 +79,8 @@ export class FakeBackend implements Backend {
   /** How many kernels have run, and how many of them had workgroups. */
   launches = 0;
   launchesOfWorkgroups = 0;
+  /** The most bytes that were in use at any time. */
+  mostBytes = 0;
 
   constructor(
     name: string,
@@ -97,7 +100,7 @@ export class FakeBackend implements Backend {
     this.#seed = seed;
     this.hasConditions = hasConditions;
     this.#budget = budget;
-    this.limits = { dtypes: new Set(held), bufferBytes, alignment: 256 };
+    this.limits = { dtypes: new Set(held), bufferBytes, budget, alignment: 256 };
   }
 
   get bytesInUse(): number {
@@ -107,14 +110,12 @@ export class FakeBackend implements Backend {
   allocate(dtype: DType, length: number): DeviceBuffer {
     this.#refuseDType(dtype);
     const bytes = bytesOf(dtype) * length;
-    const most = Math.min(this.limits.bufferBytes, this.#budget - this.#bytes);
-    if (bytes > most) {
-      throw new DeviceError('the memory of the device is exhausted', {
-        expected: `at most ${most} bytes`,
-        actual: `${bytes} bytes`,
-      });
-    }
+    if (bytes > this.limits.bufferBytes)
+      throw new DeviceError('an array is too large for a buffer');
+    if (bytes > this.#budget - this.#bytes)
+      throw new OverBudgetError(bytes, this.#bytes, this.#budget);
     this.#bytes += bytes;
+    this.mostBytes = Math.max(this.mostBytes, this.#bytes);
     return new FakeBuffer(dtype, length);
   }
 
@@ -139,6 +140,15 @@ export class FakeBackend implements Backend {
         else resolve(elements);
       });
     });
+  }
+
+  /** One answer for all. */
+  readAll(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
+    const before = this.reads;
+    const answers = reads.map(({ buffer, part }) => this.read(buffer, part));
+    this.reads = before + 1;
+    // They are promises where it answers later.
+    return this.answersAtOnce ? (answers as HostArray[]) : Promise.all(answers);
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer): void {

@@ -50,6 +50,8 @@ export interface DeviceInfo {
   readonly name: string;
   /** Bytes of its memory that arrays and what programs keep take. */
   readonly bytesInUse: number;
+  /** Bytes of arrays that have moved to the host to make room; they come back when they are used. */
+  readonly bytesSpilled: number;
   /** The most bytes that one array may have. */
   readonly largestArray: number;
   readonly dtypes: readonly DType[];
@@ -67,9 +69,10 @@ export function deviceInfo(name: string = config.device): DeviceInfo {
   const backend = backendNamed(name, 'deviceInfo');
   if (backend === null) {
     const { bytesInUse, mostBytes } = cpu;
-    return { name, bytesInUse, largestArray: mostBytes, dtypes, answersAtOnce: true };
+    return { name, bytesInUse, bytesSpilled: 0, largestArray: mostBytes, dtypes, answersAtOnce: true }; // prettier-ignore
   }
-  const { bytesInUse, limits, answersAtOnce } = backend;
+  const { bytesInUse, bytesSpilled = 0, limits, answersAtOnce } = backend;
   const held = dtypes.filter((dtype) => limits.dtypes.has(dtype));
-  return { name, bytesInUse, largestArray: limits.bufferBytes, dtypes: held, answersAtOnce };
+  const largestArray = Math.min(limits.bufferBytes, limits.budget ?? Infinity);
+  return { name, bytesInUse, bytesSpilled, largestArray, dtypes: held, answersAtOnce };
 }

@@ -12,6 +12,7 @@ import { MadeByFunctions } from '../../base/made.js';
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { checkShape } from '../../ops/declare/infer.js';
+import { fetchElements, moveToDevice } from '../devices/placing.js';
 import { constantArray } from '../dispatch/operands.js';
 import { graphFromJSON, graphToJSON } from './graph-json.js';
 import { graphText } from './graph-text.js';
@@ -127,6 +128,24 @@ export class StaticGraph extends MadeByFunctions {
       return array === null ? [] : [{ name, declared: type.shape, actual: shapeOf(array) }];
     });
     bindShapes<Dim>(matches, 'StaticGraph.run');
+  }
+
+  /**
+   * Moves parameters and other state to a device, where runs on arrays of that device find them. They stay shared with
+   * the code that the graph was captured from.
+   *
+   * @throws ArgumentError for a device that is not set up; DeviceError when it has no room, or when the way back has to
+   * be waited for (see `cpu`).
+   */
+  to(device: string): this {
+    for (const array of this.parameters.values()) moveToDevice(array, device);
+    return this;
+  }
+
+  /** Moves parameters and other state to the CPU, from a device that may answer later: files are written from there. */
+  async cpu(): Promise<this> {
+    await Promise.all([...this.parameters.values()].map(fetchElements));
+    return this;
   }
 
   /** The output types for other input types. Omitted inputs keep their captured types. */

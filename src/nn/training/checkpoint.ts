@@ -14,7 +14,7 @@ import { readFile, replaceFile } from '../files.js';
 import { Optimizer } from '../optim/optimizer.js';
 import type { OptimizerState } from '../optim/state.js';
 import { assignMapped } from '../parameter-map.js';
-import { fromFileTensors, parameterTensors, toFileTensor } from '../persistence.js';
+import { fromFileTensors, parameterValues, readTensors, toFileTensors } from '../persistence.js';
 
 /** Contents of a checkpoint; the random state is always included. */
 export interface Checkpoint {
@@ -33,8 +33,11 @@ interface Metadata {
   readonly loader?: LoaderState;
 }
 
-const group = (prefix: string, tensors: ReadonlyMap<string, FileTensor>): [string, FileTensor][] =>
-  [...tensors].map(([name, tensor]) => [`${prefix}/${name}`, tensor]);
+const group = (
+  prefix: string,
+  arrays: Iterable<readonly [string, NDArray]>,
+): (readonly [string, NDArray])[] =>
+  [...arrays].map(([name, array]) => [`${prefix}/${name}`, array]);
 
 const ungroup = (
   prefix: string,
@@ -73,14 +76,25 @@ const loaderRule = valueRule(
     typeof (value as NonNullable<Checkpoint['loader']>).loadState === 'function',
 );
 
-/** A checkpoint as bytes, for places without files. */
+/**
+ * A checkpoint as bytes, for places without files.
+ * @throws DeviceError for arrays on a device that answers later, which `saveCheckpoint` waits for.
+ */
 export function encodeCheckpoint(checkpoint: Checkpoint): Uint8Array {
-  return encode('encodeCheckpoint', checkpoint);
+  const { arrays, metadata } = contentsOf('encodeCheckpoint', checkpoint);
+  return encodeSafetensors({ tensors: toFileTensors(arrays), metadata });
 }
 
-function encode(op: string, checkpoint: Checkpoint): Uint8Array {
+/** All arrays of a checkpoint by name, and the rest as text. */
+function contentsOf(
+  op: string,
+  checkpoint: Checkpoint,
+): {
+  readonly arrays: readonly (readonly [string, NDArray])[];
+  readonly metadata: ReadonlyMap<string, string>;
+} {
   const { net, optimizer, loader } = checkedCheckpoint(op, checkpoint);
-  const tensors = new Map(group('net', parameterTensors(net.parameters())));
+  const arrays = group('net', parameterValues(net.parameters()));
   const { seed, counter } = random.getState();
   const metadata: Metadata = {
     version: 1,
@@ -90,17 +104,8 @@ function encode(op: string, checkpoint: Checkpoint): Uint8Array {
       : { optimizer: { kind: optimizer.constructor.name, steps: optimizer.steps } }),
     ...(loader === undefined ? {} : { loader: loader.state() }),
   };
-  if (optimizer !== undefined) {
-    const slots = [...optimizer.state().arrays].map(([name, slot]): [string, FileTensor] => [
-      name,
-      toFileTensor(slot),
-    ]);
-    for (const [name, tensor] of group('optimizer', new Map(slots))) tensors.set(name, tensor);
-  }
-  return encodeSafetensors({
-    tensors,
-    metadata: new Map([[metadataKey, JSON.stringify(metadata)]]),
-  });
+  if (optimizer !== undefined) arrays.push(...group('optimizer', optimizer.state().arrays));
+  return { arrays, metadata: new Map([[metadataKey, JSON.stringify(metadata)]]) };
 }
 
 /** Restores the result of `encodeCheckpoint`: training continues as if it had not been interrupted. */
@@ -237,7 +242,9 @@ function readFields(op: string, metadata: object): void {
 
 /** Atomically writes parameters, optimizer, random state and loader position to one safetensors file. */
 export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
-  await replaceFile('saveCheckpoint', path, encode('saveCheckpoint', checkpoint));
+  const { arrays, metadata } = contentsOf('saveCheckpoint', checkpoint);
+  const tensors = await readTensors(arrays);
+  await replaceFile('saveCheckpoint', path, encodeSafetensors({ tensors, metadata }));
 }
 
 /**

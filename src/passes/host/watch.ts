@@ -36,6 +36,7 @@ export function watching(
   program: Program,
   report: Report,
   isWatched: IsWatched = () => true,
+  depth: number = 0,
 ): Watching | null {
   if (!mayRefuse(program, isWatched) && !hasRootCall(program)) return null;
   const watched: Watched[] = [];
@@ -53,7 +54,7 @@ export function watching(
         results.push([]);
       } else {
         const operands = program.operands(id).map(moved);
-        const inside = watchingRegions(node, operands, into, report, reports);
+        const inside = watchingRegions(node, operands, into, report, reports, depth);
         const isRead = !program.graph.outEdges(id).next().done || outputNodes.has(id);
         // A report takes the place of a root that nobody reads.
         const isReplaced = !isRead && declarationOf(node.op).check?.isRoot === true;
@@ -66,8 +67,8 @@ export function watching(
         const accepted = check.accepts(types, node.attributes);
         if (accepted === null || areWithin(program.operands(id)[check.operand], accepted)) continue;
         const elements = ops.cast(ops.reshape(operands[check.operand], [-1]), report.elements(types[check.operand].dtype)); // prettier-ignore
-        reports.push(report.of(elements, accepted));
-        watched.push({ call: node, type: types[check.operand], accepted, loops: [] });
+        reports.push(report.of(elements, accepted, depth));
+        watched.push({ call: node, type: types[check.operand], accepted, loops: [], depth });
       }
     }
     const outputs = program.outputs.map(({ name, value }) => ({ name, value: moved(value) }));
@@ -119,21 +120,23 @@ function watchingRegions(
   into: Program,
   report: Report,
   earlier: readonly Value[],
+  depth: number,
 ): Inside | null {
   const control = controlOf(call);
   if (control === null) {
     const isCall = declarationOf(call.op).lowering.kind === 'inline';
-    return isCall ? watchingForward(call, operands, into, report) : null;
+    return isCall ? watchingForward(call, operands, into, report, depth) : null;
   }
   const { op, attributes, regions, types, decides, source } = call;
+  const within = depth + Number(control.kind !== 'branch');
   const found = regions.map((region, k) =>
-    control.kind === 'while' && k === 0 ? null : watching(region, report),
+    control.kind === 'while' && k === 0 ? null : watching(region, report, undefined, within),
   );
   const inside = found.flatMap((each) => each?.watched ?? []);
   const mayStop = control.kind === 'while' && inside.length + earlier.length > 0;
   if (inside.length === 0 && !mayStop) return null;
   if (control.kind === 'branch') {
-    const told = inside.map(({ loops }) => report.type(loops.length));
+    const told = inside.map((each) => report.type(each));
     const then = found[0]?.watched.length ?? 0;
     const branches = regions.map((region, k) =>
       withQuiet(found[k]?.program ?? region, region.outputs.length, {
@@ -150,17 +153,13 @@ function watchingRegions(
     return { results: made.slice(0, own), reports: made.slice(own), watched: inside };
   }
   const watched = inside.map((each) => ({ ...each, loops: [...each.loops, call] }));
-  const reported = watched.map(({ loops }) => report.type(loops.length));
-  const told = [
-    ...reported,
-    ...(report.countsIterations ? [iterationType] : []),
-    ...(mayStop ? [stopType] : []),
-  ];
+  const reported = watched.map((each) => report.type(each));
+  const told = [...reported, ...(mayStop && earlier.length > 0 ? [stopType] : [])];
   const { states } = control.loop(attributes);
   const at = states + (control.kind === 'foreach' ? control.loop(attributes).data : 0);
   const body = regions.length - 1;
   const initial = told.map((type) =>
-    type === stopType && earlier.length > 0
+    type === stopType
       ? earlier.map((each) => report.isTold(each)).reduce((a, b) => ops.logicalOr(a, b))
       : into.constant(zerosOf(type)),
   );
@@ -174,8 +173,15 @@ function watchingRegions(
     {
       regions: regions.map((region, k) =>
         k === body
-          ? accumulating(found[k]?.program ?? region, region.outputs.length, at, told, report)
-          : stopping(region, at, told),
+          ? accumulating(
+              found[k]?.program ?? region,
+              region.outputs.length,
+              at,
+              told,
+              inside,
+              report,
+            )
+          : stopping(region, at, told, report),
       ),
       decides,
       source,
@@ -197,11 +203,12 @@ function watchingForward(
   operands: readonly Value[],
   into: Program,
   report: Report,
+  depth: number,
 ): Inside | null {
-  const found = watching(forward, report);
+  const found = watching(forward, report, undefined, depth);
   if (found === null || found.watched.length === 0) return null;
   const { program, watched } = found;
-  const told = watched.map(({ loops }) => report.type(loops.length));
+  const told = watched.map((each) => report.type(each));
   const behind = operands.length + types.length;
   const regions = [program, ...others.map((backward) => ignoring(backward, behind, told))];
   const made = into.appendTyped(op, operands, attributes, [...types, ...told], {
@@ -222,9 +229,6 @@ function ignoring(backward: Program, at: number, told: readonly ReportType[]): P
     into.setOutputs(backward.outputs.map(({ name }, k) => ({ name, value: values[k] })));
   });
 }
-
-/** The type of the number of iterations so far, which follows the reports of a loop. */
-const iterationType = { dtype: 'int64', shape: [1] } as const;
 
 /** The type of the flag that ends a `whileLoop`, which comes last. */
 const stopType = { dtype: 'bool', shape: [] } as const;
@@ -257,38 +261,41 @@ function withQuiet(
   });
 }
 
-/** A body with additional states that accumulate the reports of its iterations, and count these. */
+/** A body with additional states that accumulate the reports of its iterations. */
 function accumulating(
   body: Program,
   own: number,
   at: number,
   told: readonly ReportType[],
+  watched: readonly Watched[],
   report: Report,
 ): Program {
   return Program.from(body, (into) => {
     const { inputs, further } = withInputs(body, into, at, told);
     const values = instantiate(body, into, inputs);
     const now = values.slice(own);
-    const counter = told.indexOf(iterationType);
-    const joined = now.map((value, k) => report.join(further[k], value, () => further[counter]));
-    const counted = counter < 0 ? [] : [ops.add(further[counter], 1)];
-    const stop = told.indexOf(stopType);
-    const stopped =
-      stop < 0
-        ? []
-        : [[further[stop], ...joined.map((each) => report.isTold(each))].reduce((a, b) => ops.logicalOr(a, b))]; // prettier-ignore
-    const all = [...values.slice(0, own), ...joined, ...counted, ...stopped];
+    const joined = now.map((value, k) => report.join(further[k], value, watched[k]));
+    // What stops the loop from the start stays as it is.
+    const all = [...values.slice(0, own), ...joined, ...further.slice(now.length)];
     into.setOutputs(all.map((value, k) => ({ name: `y${k}`, value })));
   });
 }
 
-/** A condition with additional states, the last of which ends the loop. */
-function stopping(region: Program, at: number, types: readonly TensorType[]): Program {
+/** A condition with additional states, which end the loop where they tell of anything. */
+function stopping(
+  region: Program,
+  at: number,
+  told: readonly ReportType[],
+  report: Report,
+): Program {
   return Program.from(region, (into) => {
-    const { inputs, further } = withInputs(region, into, at, types);
+    const { inputs, further } = withInputs(region, into, at, told);
     const [goesOn] = instantiate(region, into, inputs);
     const [{ name }] = region.outputs;
-    const value = ops.logicalAnd(goesOn, ops.logicalNot(further[further.length - 1]));
+    const isTold = further
+      .map((each, k) => (told[k] === stopType ? each : report.isTold(each)))
+      .reduce((a, b) => ops.logicalOr(a, b));
+    const value = ops.logicalAnd(goesOn, ops.logicalNot(isTold));
     into.setOutputs([{ name, value }]);
   });
 }

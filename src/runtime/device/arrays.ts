@@ -2,7 +2,10 @@ import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.
 import type { DeviceBuffer } from '../memory/backend.js';
 import { type BufferSlot, copyBetween } from './memory.js';
 import type { Snapshot } from './snapshots.js';
-import { type DeviceQueue, fetched, mostRemembered, type Waiting } from './queue.js';
+import { type DeviceQueue, fetched } from './queue.js';
+import { ManagedBuffer } from './queue/managed.js';
+import { mostRemembered } from './queue/residency.js';
+import type { Waiting } from './queue/waiting.js';
 
 /**
  * An array of a run: on the device, on the host, or, where it has been copied, on both. Those of dtypes that the device
@@ -12,6 +15,8 @@ export class RunArray {
   readonly dtype: DType;
   readonly length: number;
   readonly #queue: DeviceQueue;
+  /** The operand whose elements these are; null for those that the run has made. */
+  readonly #operand: ManagedBuffer | null;
   #buffer: DeviceBuffer | null;
   #host: HostArray | null;
   /** True if the buffer is freed with the array. */
@@ -25,31 +30,33 @@ export class RunArray {
     length: number,
     buffer: DeviceBuffer | null,
     host: HostArray | null,
-    isOwn: boolean,
+    operand: ManagedBuffer | null = null,
   ) {
     this.#queue = queue;
     this.dtype = dtype;
     this.length = length;
     this.#buffer = buffer;
     this.#host = host;
-    this.#isOwn = isOwn;
+    this.#operand = operand;
+    this.#isOwn = buffer !== null && operand === null;
   }
 
-  /** An operand's buffer, which stays the operand's. */
-  static given(queue: DeviceQueue, buffer: DeviceBuffer): RunArray {
-    const { dtype, length } = buffer;
-    const own = queue.isWritten(buffer) ? buffer : null;
-    return new RunArray(queue, dtype, length, own, queue.kept(buffer), false);
+  /** The elements of an operand, which stay the operand's. */
+  static given(queue: DeviceQueue, operand: ManagedBuffer): RunArray {
+    const { dtype, length, host } = operand;
+    // A device that was lost has nothing that the host does not have.
+    const buffer = operand.memory === null ? null : queue.memoryOf(operand);
+    return new RunArray(queue, dtype, length, buffer, host, operand);
   }
 
   /** Takes over a buffer. */
   static made(queue: DeviceQueue, buffer: DeviceBuffer): RunArray {
-    return new RunArray(queue, buffer.dtype, buffer.length, buffer, null, true);
+    return new RunArray(queue, buffer.dtype, buffer.length, buffer, null);
   }
 
   /** Takes over elements on the host. */
   static ofHost(queue: DeviceQueue, dtype: DType, host: HostArray): RunArray {
-    return new RunArray(queue, dtype, host.length, null, host, true);
+    return new RunArray(queue, dtype, host.length, null, host);
   }
 
   /** Elements on the host of an operand, as they were when the run was asked for. */
@@ -74,6 +81,11 @@ export class RunArray {
   /** True where the host has the elements, perhaps not alone. */
   get isHostKnown(): boolean {
     return this.#host !== null;
+  }
+
+  /** The elements where the host has them; not to be written to. */
+  get hostElements(): HostArray | null {
+    return this.#host;
   }
 
   /** All elements, for the host to read. */
@@ -101,16 +113,18 @@ export class RunArray {
 
   #ownSlot(from: number): BufferSlot {
     if (this.#buffer === null) {
-      const { backend } = this.#queue;
-      const buffer = backend.allocate(this.dtype, this.length);
-      backend.write(buffer, this.#host!);
-      this.#buffer = buffer;
-      this.#isOwn = true;
+      if (this.#operand !== null) this.#buffer = this.#queue.memoryOf(this.#operand);
+      else {
+        const { backend } = this.#queue;
+        this.#buffer = backend.allocate(this.dtype, this.length);
+        this.#isOwn = true;
+        backend.write(this.#buffer, this.#host!);
+      }
     }
     return { buffer: this.#buffer, offset: bytesOf(this.dtype) * from };
   }
 
-  /** Elements for the device to write, from one on: the host's copy is dropped. */
+  /** Elements for the device to write, from one on: the host's copy is dropped. Not for operands. */
   target(from: number): BufferSlot {
     const slot = this.#ownSlot(from);
     this.#host = null;
@@ -145,13 +159,42 @@ export class RunArray {
     return RunArray.made(this.#queue, buffer);
   }
 
-  /** Puts the elements into a buffer of a result, or of a target of the run. */
-  moveInto(buffer: DeviceBuffer): void {
+  /** Takes the memory that `moveInto` wants for this target, or `handOver` and `takeBuffer` for none. */
+  prepareFor(target: ManagedBuffer | null): void {
+    const isCopied = target !== null && target.memory !== null && this.#buffer !== null;
+    if (target?.isUnused !== true && !this.#isForHost && !isCopied) this.#makeOwn();
+  }
+
+  /** Puts the elements into an array that is a result, or a target of the run. This one must not be used any more. */
+  moveInto(target: ManagedBuffer): void {
+    const queue = this.#queue;
+    // Nobody wants them any more.
+    if (target.isUnused) return this.free();
+    if (this.#isForHost) return queue.keep(target, this.hostTarget);
+    const { memory } = target;
+    if (memory === null || this.#buffer === null) {
+      return queue.put(target, this.takeBuffer(), this.#host);
+    }
+    queue.backend.copy(this.#buffer, memory);
+    queue.put(target, memory, this.#host);
+    this.free();
+  }
+
+  /** A buffer with the elements that is nobody else's; the array must not be used any more. */
+  takeBuffer(): DeviceBuffer {
+    const buffer = this.#makeOwn();
+    this.#isOwn = false;
+    return buffer;
+  }
+
+  #makeOwn(): DeviceBuffer {
+    const { buffer } = this.#ownSlot(0);
+    if (this.#isOwn) return buffer;
     const { backend } = this.#queue;
-    if (this.#isForHost) return this.#queue.keep(buffer, this.hostTarget);
-    if (this.#buffer !== null) backend.copy(this.#buffer, buffer);
-    else backend.write(buffer, this.#host!);
-    this.#queue.remember(buffer, this.#host);
+    this.#buffer = backend.allocate(this.dtype, this.length);
+    this.#isOwn = true;
+    backend.copy(buffer, this.#buffer);
+    return this.#buffer;
   }
 
   /** True for elements that are not written to the device until it reads them, as counts, which go on on the host. */
@@ -161,21 +204,12 @@ export class RunArray {
     return this.#buffer === null && dtype === 'int64' && bytesOf(dtype) * length <= mostRemembered;
   }
 
-  /** A buffer with the elements that is nobody else's; the array must not be used any more. */
-  handOver(): DeviceBuffer {
-    const { dtype, length } = this;
-    if (this.#isForHost) {
-      const kept = this.#queue.allocateResult(dtype, length);
-      this.#queue.keep(kept, this.#host!.slice());
-      return kept;
-    }
-    const { buffer } = this.#ownSlot(0);
-    if (this.#isOwn) {
-      this.#isOwn = false;
-      this.#queue.remember(buffer, this.#host);
-      return buffer;
-    }
-    return this.copy().handOver();
+  /** The elements as an array that is nobody else's; this one must not be used any more. */
+  handOver(): ManagedBuffer {
+    const made = new ManagedBuffer(this.dtype, this.length);
+    if (this.#isForHost) this.#queue.keep(made, this.#host!.slice());
+    else this.#queue.put(made, this.takeBuffer(), this.#host);
+    return made;
   }
 
   free(): void {

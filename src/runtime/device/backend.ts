@@ -30,8 +30,6 @@ export type Launch = (args: readonly LaunchArgument[], condition?: LaunchConditi
 export interface Backend extends BufferBackend, TimedDevice {
   /** Target of lowering, with the kernels that are written for this kind of device. */
   readonly target: DeviceTarget;
-  /** Number of times that the device was lost: buffers from before have no elements. Default: never. */
-  readonly losses?: number;
   /** True where the device itself decides whether kernels run: launches may have conditions. Default: they may not. */
   readonly hasConditions?: boolean;
   /** Makes a kernel callable. Each is asked for once. */

@@ -1,18 +1,13 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import { DeviceError, named } from '../../base/errors.js';
+import type { HostArray } from '../../base/dtype.js';
+import { currentSource, DeviceError, located, named } from '../../base/errors.js';
 import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
 import { routineLines } from '../../passes/host/text.js';
-import {
-  firstReport,
-  earliestReport,
-  firstReported,
-  presenceReport,
-} from '../../passes/host/report.js';
+import { firstReport, earliestReport, firstReported } from '../../passes/host/report.js';
 import { watching, type Watching } from '../../passes/host/watch.js';
 import { checksOf } from '../../passes/simplify/checks.js';
-import { compile } from '../compile/compile.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
 import {
   type DeviceProgramExecutable,
@@ -22,15 +17,35 @@ import {
   type PartReport,
 } from '../execution/backends.js';
 import type { Operand, TierReport } from '../execution/executable.js';
-import type { DeviceBuffer } from '../memory/backend.js';
 import { freeDropped } from '../memory/elsewhere.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
-import type { DeviceQueue, Waiting } from './queue.js';
+import type { DeviceQueue } from './queue.js';
+import { ManagedBuffer, managed } from './queue/managed.js';
+import { type Failure, openOutcomes, Outcome, type Reports } from './queue/outcomes.js';
+import { answered, guarded, type Waiting } from './queue/waiting.js';
 import type { RunResult } from './routine.js';
 import { type Snapshot, snapshotOf } from './snapshots.js';
+
+/** A call of a program: elements of its operands, its sizes, and the user's line where an error may need it. */
+interface Call {
+  readonly given: readonly (ManagedBuffer | Snapshot)[];
+  readonly names: DimBindings;
+  readonly source: string | undefined;
+}
+
+/** Results of a run, and reports of elements that its operators refuse. */
+interface RunMade {
+  readonly results: readonly RunResult[];
+  readonly told: readonly RunArray[];
+}
+
+interface MadeArray {
+  readonly buffer: ManagedBuffer;
+  readonly shape: readonly number[];
+}
 
 /**
  * A program that runs on a device. Elements that operators refuse are looked at when the program has run: where the
@@ -41,9 +56,6 @@ export class DeviceExecutable implements DeviceProgramExecutable {
   readonly #queue: DeviceQueue;
   readonly #code: DeviceProgram;
   readonly #watching: Watching | null;
-  /** The program with the bodies of calls in their places: what is watched. */
-  readonly #inlined: Program;
-
   readonly #policy: IslandPolicy;
 
   /**
@@ -61,8 +73,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     this.program = program;
     this.#queue = queue;
     const checks = checksOf(program);
-    this.#inlined = checks?.program ?? program;
-    this.#watching = checks === null ? null : watching(this.#inlined, presenceReport);
+    this.#watching = checks === null ? null : watching(checks.program, firstReport);
     this.#code = new DeviceProgram(this.#watching?.program ?? program, queue, places);
   }
 
@@ -104,30 +115,31 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     const shapes = this.#shapes(names);
     if (shapes !== null) checkInto(program, shapes, into);
     const given = inputs.map(({ storage }) =>
-      storage.backend === null ? snapshotOf(storage) : storage.buffer,
+      storage.backend === null ? snapshotOf(storage) : managed(storage.buffer),
     );
-    /** Buffers for the results, once it is known that they are made later. */
-    let later: readonly DeviceBuffer[] | null = null;
-    const work = function* (self: DeviceExecutable): Waiting<readonly RunResult[]> {
-      try {
-        const made = yield* self.#run(given, inputs, sizes, names);
-        later?.forEach((buffer, k) => {
-          made[k].array.moveInto(buffer);
-          made[k].array.free();
-        });
-        return made;
-      } catch (error) {
+    const targets = into.map((each) => (each?.backend === queue ? managed(each.buffer) : null));
+    /** Arrays for the results, once it is known that they are made later. */
+    let later: readonly ManagedBuffer[] | null = null;
+    const call: Call = { given, names, source: this.#source() };
+    const run = (): Waiting<RunMade> => this.#run(call, inputs);
+    const deliver = this.#deliver.bind(this);
+    const answer = queue.submit({
+      needs: [...given, ...targets].filter((each) => each instanceof ManagedBuffer),
+      *begin() {
+        return deliver(yield* run(), call, later ?? targets);
+      },
+      fail: (error) => {
         for (const buffer of later ?? []) queue.fail(buffer, error);
-        throw error;
-      }
-    };
-    const answer = queue.submit(work(this));
-    if (!(answer instanceof Promise)) return this.#results(answer, into);
+      },
+    });
+    if (!(answer instanceof Promise)) {
+      return answer.map(({ buffer, shape }, k) => ({ storage: this.#storage(buffer, into[k]), shape })); // prettier-ignore
+    }
     // The error is one of the results from here on.
     answer.catch(() => {});
     if (shapes === null) throw this.#unknownSize();
-    later = program.outputs.map(({ value: { type } }, k) =>
-      into[k] ? into[k].buffer : queue.allocateResult(type.dtype, lengthOf(shapes[k])),
+    later = program.outputs.map(
+      ({ value: { type } }, k) => targets[k] ?? new ManagedBuffer(type.dtype, lengthOf(shapes[k])),
     );
     return later.map((buffer, k) => {
       into[k]?.changes();
@@ -158,79 +170,121 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     });
   }
 
-  *#run(
-    given: readonly (DeviceBuffer | Snapshot)[],
-    inputs: readonly Operand[],
-    sizes: readonly number[],
-    names: DimBindings,
-  ): Waiting<readonly RunResult[]> {
+  /** The line of an eager call whose check may fail when it has long returned; captured calls know theirs. */
+  #source(): string | undefined {
+    const isAsked = this.#watching !== null && this.#policy === 'eager';
+    return isAsked && !this.#queue.answersAtOnce ? currentSource() : undefined;
+  }
+
+  *#run({ given, names, source }: Call, inputs: readonly Operand[]): Waiting<RunMade> {
     const queue = this.#queue;
-    const arrays = given.map((each, k) => {
-      if ('isShared' in each) return RunArray.ofSnapshot(queue, inputs[k].storage.dtype, each);
-      queue.refuseFailed(each);
-      return RunArray.given(queue, each);
-    });
+    const refuseFailed = (): void => {
+      for (const each of given) if (each instanceof ManagedBuffer) queue.refuseFailed(each);
+    };
+    refuseFailed();
+    const arrays: RunArray[] = [];
     try {
-      const made = yield* this.#code.run(arrays, names);
-      const own = this.program.outputs.length;
+      for (const [k, each] of given.entries()) {
+        const isManaged = each instanceof ManagedBuffer;
+        const { dtype } = inputs[k].storage;
+        arrays.push(
+          isManaged ? RunArray.given(queue, each) : RunArray.ofSnapshot(queue, dtype, each),
+        );
+      }
+      const made = yield* guarded(this.#code.run(arrays, names), refuseFailed);
+      const results = made.slice(0, this.program.outputs.length);
+      const told = made.slice(results.length).map(({ array }) => array);
+      const isLookedAt = queue.answersAtOnce || told.every(({ isHostKnown }) => isHostKnown);
+      if (!isLookedAt) return { results, told };
       try {
-        yield* this.#look(made.slice(own), arrays, inputs, sizes);
+        const failure = this.#look(yield* elementsOf(queue, told), source);
+        if (failure !== null) throw failure.error;
       } catch (error) {
         for (const { array } of made) array.free();
         throw error;
       }
-      for (const { array } of made.slice(own)) array.free();
-      return made.slice(0, own);
+      for (const array of told) array.free();
+      return { results, told: [] };
     } finally {
       for (const array of arrays) array.free();
     }
   }
 
-  /** Refuses elements that the program has told of. Another run, on the CPU, finds out which. */
-  *#look(
-    told: readonly RunResult[],
-    arrays: readonly RunArray[],
-    inputs: readonly Operand[],
-    sizes: readonly number[],
-  ): Waiting<void> {
-    let isTold = false;
-    for (const { array } of told) isTold ||= (yield* array.element(0)) !== 0;
-    if (!isTold) return;
-    const asking = compile(watching(this.#inlined, firstReport)!.program);
-    const operands: Operand[] = [];
-    for (const [i, each] of arrays.entries()) {
-      const storage = new Storage(each.dtype, yield* each.elements());
-      operands.push({ storage, shape: inputs[i].shape });
+  /** Gives results to targets, or makes arrays of them. Nothing has been changed where it throws. */
+  #deliver(
+    { results, told }: RunMade,
+    { given, source }: Call,
+    targets: readonly (ManagedBuffer | null)[],
+  ): readonly MadeArray[] {
+    const queue = this.#queue;
+    try {
+      results.forEach(({ array }, k) => array.prepareFor(targets[k] ?? null));
+    } catch (error) {
+      for (const array of [...results.map((each) => each.array), ...told]) array.free();
+      throw error;
     }
-    const answers = asking.run(operands, undefined, sizes).slice(this.program.outputs.length);
-    const reports = answers.map(({ storage }) => storage.host);
-    const k = earliestReport(this.#watching!.watched, reports);
-    const watched = this.#watching!.watched[k];
-    const { refused, iterations } = firstReported(watched, reports[k]);
-    if (this.#policy !== 'eager') throw foreignInCapturedCode(watched, refused, iterations);
-    throw named(foreignElement(watched.call, refused), watched.call.op.name);
-  }
-
-  #onHost(array: RunArray, target: Storage | null): Storage {
-    const elements = this.#queue.kept(array.handOver())!;
-    if (target === null) return new Storage(array.dtype, elements);
-    target.fill(elements);
-    return target;
-  }
-
-  #results(made: readonly RunResult[], into: readonly (Storage | null)[]): readonly Operand[] {
-    return made.map(({ array, shape }, k) => {
-      const target = into[k] ?? null;
-      if (this.#queue.isHost) return { storage: this.#onHost(array, target), shape };
-      if (target === null) {
-        return { storage: Storage.ofBuffer(this.#queue, array.handOver()), shape };
-      }
-      target.changes();
-      array.moveInto(target.buffer);
-      array.free();
-      return { storage: target, shape };
+    const parents = openOutcomes(given.filter((each) => each instanceof ManagedBuffer));
+    const reports = told.length === 0 ? null : this.#reports(told, source);
+    const isNew = reports !== null || parents.length > 1;
+    const outcome = isNew ? new Outcome(reports, parents) : (parents[0] ?? null);
+    const made = results.map(({ array, shape }, k): MadeArray => {
+      const target = targets[k] ?? null;
+      const buffer = target ?? array.handOver();
+      if (target !== null) array.moveInto(target);
+      buffer.outcome = outcome;
+      return { buffer, shape };
     });
+    if (isNew) queue.expect(outcome!);
+    return made;
   }
+
+  /** Reports of elements that operators refuse, to be looked at when the device is asked. */
+  #reports(told: readonly RunArray[], source: string | undefined): Reports {
+    const known = told.map(({ hostElements }) => hostElements);
+    const asked = told.filter(({ isHostKnown }) => !isHostKnown);
+    return {
+      buffers: asked.map((array) => array.takeBuffer()),
+      look: (answers) => {
+        let at = 0;
+        return this.#look(known.map((each) => each ?? answers[at++]), source); // prettier-ignore
+      },
+    };
+  }
+
+  /** The error for the first element that operators have refused; null where there is none. */
+  #look(reports: readonly HostArray[], source: string | undefined): Failure | null {
+    if (reports.length === 0) return null;
+    const { watched } = this.#watching!;
+    const k = earliestReport(watched, reports);
+    if (k < 0) return null;
+    const { refused, iterations } = firstReported(watched[k], reports[k]);
+    if (this.#policy !== 'eager') return { error: foreignInCapturedCode(watched[k], refused, iterations) }; // prettier-ignore
+    const { call } = watched[k];
+    return { error: located(named(foreignElement(call, refused), call.op.name), source) };
+  }
+
+  /** A result as whoever has asked for it gets it. */
+  #storage(buffer: ManagedBuffer, target: Storage | null | undefined): Storage {
+    if (this.#queue.isHost) {
+      const elements = buffer.host!;
+      if (!target) return new Storage(buffer.dtype, elements);
+      target.fill(elements);
+      return target;
+    }
+    target?.changes();
+    return target ?? Storage.ofBuffer(this.#queue, buffer);
+  }
+}
+
+/** Elements of several arrays, read together. */
+function* elementsOf(
+  queue: DeviceQueue,
+  arrays: readonly RunArray[],
+): Waiting<readonly HostArray[]> {
+  const asked = arrays.filter(({ isHostKnown }) => !isHostKnown);
+  const answers = yield* answered(queue.fetch(asked.map((array) => ({ buffer: array.slot(0).buffer })))); // prettier-ignore
+  let at = 0;
+  return arrays.map(({ hostElements }) => hostElements ?? answers[at++]);
 }
 
 function lengthOf(shape: readonly number[]): number {

@@ -10,7 +10,7 @@ import { controlOf } from '../../passes/lower/main/control.js';
 import { expandFor } from '../../passes/simplify/expand.js';
 import { narrowPositions } from '../../passes/simplify/narrow.js';
 import type { Backend } from './backend.js';
-import { mostRemembered } from './queue.js';
+import { mostRemembered } from './queue/residency.js';
 
 /** A call that a device cannot run, and the dtype that it lacks; null where the backend refuses the call as such. */
 export interface LackedCall {

@@ -1,58 +1,58 @@
-import { type DType, type HostArray, viewOf } from '../../base/dtype.js';
-import { InternalError } from '../../base/errors.js';
+import { bytesOf, type DType, type HostArray, viewOf } from '../../base/dtype.js';
+import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Kernel } from '../../loop/language/nodes.js';
-import type { BackendLimits, BufferBackend, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import type {
+  BackendLimits,
+  BufferBackend,
+  BufferPart,
+  BufferRead,
+  DeviceBuffer,
+} from '../memory/backend.js';
+import { OverBudgetError } from '../memory/exhausted.js';
 import type { Backend, Launch } from './backend.js';
+import { managed, ManagedBuffer } from './queue/managed.js';
+import { Outcome } from './queue/outcomes.js';
+import { mostRemembered, Residency } from './queue/residency.js';
+import { ScratchMemory } from './queue/scratch.js';
+import { readAll, runToEnd, waited, type Waiting } from './queue/waiting.js';
 
-/** Work that may have to wait for elements of the device: it yields promises, and is given what they answer. */
-export type Waiting<T> = Generator<Promise<HostArray>, T, HostArray>;
+/** Runs whose reports are waiting for a read before one is made for them. */
+const mostOpen = 256;
 
-/** Single elements that are kept on a device. */
-const mostScalars = 256;
-
-/** The most bytes of elements that the host remembers when it has given them to a device. */
-export const mostRemembered: number = 2 ** 10;
-
-/** Elements of a dtype that a device lacks, kept by the host in the place of a buffer. */
-class HostBuffer implements DeviceBuffer {
-  readonly dtype: DType;
-  readonly length: number;
-  /** Null until they are computed. */
-  elements: HostArray | null;
-
-  constructor(dtype: DType, length: number, elements: HostArray | null) {
-    this.dtype = dtype;
-    this.length = length;
-    this.elements = elements;
-  }
+/** Something for a device to do. */
+export interface Work<T> {
+  /** Begins it. Where there is no room it begins again once there is, so nothing may be changed before it is certain to end. */
+  begin(): Waiting<T>;
+  /** Arrays that it needs. */
+  readonly needs?: readonly ManagedBuffer[];
+  /** Called where it cannot be done. */
+  fail?(error: unknown): void;
 }
 
 /**
  * A device with the work that it has been given. Work is done in order; most is handed to the backend at once. Work
  * that reads what the device computes, as a loop with a condition does, has everything behind it wait where the device
- * does not answer at once. If it fails then, nobody is left to throw to: reading any of its results, or computing with
- * them, fails in the same way.
+ * does not answer at once, and so does work for which there is no room. If it fails then, nobody is left to throw to:
+ * reading any of its results, or computing with them, fails in the same way.
  */
 export class DeviceQueue implements BufferBackend {
   readonly backend: Backend;
+  readonly #residency: Residency;
   /** Settled when all work so far is done; null where nothing is waiting. It never rejects. */
   #tail: Promise<unknown> | null = null;
-  /** The error behind elements that could not be computed. */
-  readonly #failures: WeakMap<DeviceBuffer, { readonly error: unknown }> = new WeakMap();
   /** Errors that nobody has been told of. */
   readonly #untold: Set<unknown> = new Set();
-  /** Few elements that the host has given: an optimizer's counts go to and fro, and need not be asked for. */
-  readonly #remembered: WeakMap<DeviceBuffer, HostArray> = new WeakMap();
-  /** Buffers of whose elements only the host knows: they go to the device when it reads them. */
-  readonly #unwritten: WeakSet<DeviceBuffer> = new WeakSet();
+  /** Runs that have not been asked whether they refuse elements, in order. */
+  #open: Outcome[] = [];
+  /** Settled when all of those that have been asked have answered. It never rejects. */
+  #settling: Promise<void> | null = null;
   readonly #launches: WeakMap<Kernel, Launch> = new WeakMap();
-  #arena: DeviceBuffer | null = null;
-  /** Single elements that the host has given, by dtype and bits: the same ones come again and again. */
-  readonly #scalars: Map<string, DeviceBuffer> = new Map();
-  #losses = 0;
+  readonly #scratch: ScratchMemory;
 
   constructor(backend: Backend) {
     this.backend = backend;
+    this.#residency = new Residency(backend);
+    this.#scratch = new ScratchMemory(backend);
   }
 
   get name(): string {
@@ -76,6 +76,10 @@ export class DeviceQueue implements BufferBackend {
     return this.backend.bytesInUse;
   }
 
+  get bytesSpilled(): number {
+    return this.#residency.bytesSpilled;
+  }
+
   /** True if the device holds no arrays: the host keeps them all. */
   get isHost(): boolean {
     return this.limits.dtypes.size === 0;
@@ -85,95 +89,139 @@ export class DeviceQueue implements BufferBackend {
     return this.limits.dtypes.has(dtype);
   }
 
-  allocate(dtype: DType, length: number): DeviceBuffer {
-    return this.backend.allocate(dtype, length);
-  }
-
-  /** Room for a result of any dtype: on the device, or on the host where the device lacks it. */
-  allocateResult(dtype: DType, length: number): DeviceBuffer {
-    return this.has(dtype) ? this.allocate(dtype, length) : new HostBuffer(dtype, length, null);
+  /** @throws DeviceError for what the device lacks, or has no room for whatever leaves it. */
+  allocate(dtype: DType, length: number): ManagedBuffer {
+    const { dtypes, bufferBytes, budget = Infinity } = this.limits;
+    if (!dtypes.has(dtype)) {
+      throw new DeviceError(`the device has no ${dtype}`, {
+        op: 'allocate',
+        expected: [...dtypes].join(', '),
+        actual: dtype,
+        advice: 'cast to another dtype, or compute on the CPU: await x.cpu()',
+      });
+    }
+    const bytes = bytesOf(dtype) * length;
+    if (bytes > budget) throw new OverBudgetError(bytes, 0, budget);
+    if (bytes > bufferBytes) {
+      throw new DeviceError('an array is too large for a buffer of the device', {
+        op: 'allocate',
+        expected: `at most ${bufferBytes} bytes`,
+        actual: `${bytes} bytes`,
+        advice: 'divide it into several arrays, or compute on the CPU: await x.cpu()',
+      });
+    }
+    return new ManagedBuffer(dtype, length);
   }
 
   free(buffer: DeviceBuffer): void {
-    if (buffer instanceof HostBuffer) return;
-    this.#after(() => this.backend.free(buffer));
+    const own = managed(buffer);
+    own.isFreed = true;
+    if (own.isUnused) this.#residency.free(own);
   }
 
   write(buffer: DeviceBuffer, elements: HostArray): void {
-    const isKept = buffer instanceof HostBuffer || elements.byteLength <= mostRemembered;
-    const own = this.#tail === null && !isKept ? elements : elements.slice();
-    this.#change(buffer, () => {
-      if (buffer instanceof HostBuffer) buffer.elements = own;
-      else {
-        this.backend.write(buffer, own);
-        this.remember(buffer, own);
-      }
+    const own = managed(buffer);
+    const isKept = !this.has(own.dtype) || elements.byteLength <= mostRemembered;
+    const isOwn = this.#tail !== null || isKept;
+    const given = isOwn ? elements.slice() : elements;
+    this.#after([own], () => {
+      own.outcome = null;
+      if (this.has(own.dtype)) this.#residency.write(own, given, isOwn);
+      else own.host = given;
     });
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer): void {
-    this.#change(to, () => {
-      this.refuseFailed(from);
-      if (!this.isWritten(from)) this.keep(to, this.kept(from)!.slice());
-      else {
-        this.backend.copy(from, to);
-        this.remember(to, this.kept(from));
-      }
+    const [source, target] = [managed(from), managed(to)];
+    this.#after([source, target], () => {
+      this.refuseFailed(source);
+      target.outcome = source.outcome;
+      if (source.memory === null) return this.#residency.keep(target, source.host!);
+      const memory = target.memory ?? this.backend.allocate(target.dtype, target.length);
+      this.backend.copy(this.memoryOf(source), memory);
+      this.#residency.put(target, memory, source.host);
     });
   }
 
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
+    const own = managed(buffer);
     const answer = (): HostArray | Promise<HostArray> => {
-      this.refuseFailed(buffer);
-      if (this.isWritten(buffer)) return this.backend.read(buffer, part);
-      return partOf(this.kept(buffer)!, part);
+      this.refuseFailed(own);
+      const { memory, outcome } = own;
+      const host = memory === null || own.host !== null ? partOf(computed(own), part) : null;
+      if (host !== null && (outcome === null || outcome.isKnown)) return host;
+      const all = this.fetch(host === null ? [{ buffer: memory!, part }] : []);
+      const first = ([elements]: readonly HostArray[]): HostArray => {
+        if (outcome !== null) refuse(outcome, this.#untold);
+        return host ?? elements;
+      };
+      return all instanceof Promise ? all.then(first) : first(all);
     };
-    if (this.#tail !== null) return this.#tail.then(answer);
+    if (this.#tail !== null) return this.#behind([own], answer);
     if (this.answersAtOnce) return answer();
     // Where one has to wait anyway, an error is an answer, too.
     return new Promise((resolve) => resolve(answer()));
   }
 
   readNow(buffer: DeviceBuffer): HostArray | null {
-    if (this.#tail !== null) return null;
+    const own = managed(buffer);
     // Counts and states of generators are asked for as if they had never left the host.
-    const isAsked = buffer instanceof HostBuffer || buffer.dtype === 'int64';
-    if (!isAsked) return null;
-    this.refuseFailed(buffer);
-    return this.kept(buffer)?.slice() ?? null;
+    const isAsked = !this.has(own.dtype) || own.dtype === 'int64';
+    if (this.#tail !== null || !isAsked) return null;
+    this.refuseFailed(own);
+    if (!this.has(own.dtype)) return computed(own).slice();
+    return own.host?.slice() ?? null;
   }
 
-  /** Elements that the host has, alone or beside the device, and that must not be written to; null for others. */
-  kept(buffer: DeviceBuffer): HostArray | null {
-    if (buffer instanceof HostBuffer) return computed(buffer);
-    return this.#remembered.get(buffer) ?? null;
+  /** Memory of the device with an array's elements, which are written there where only the host has them. */
+  memoryOf(buffer: ManagedBuffer): DeviceBuffer {
+    return this.#residency.memoryOf(buffer);
   }
 
-  /** True where the device has the elements, perhaps not alone. */
-  isWritten(buffer: DeviceBuffer): boolean {
-    return !(buffer instanceof HostBuffer) && !this.#unwritten.has(buffer);
+  /** Has memory of the device be an array's, with its elements in it. @param host The same on the host, or null. */
+  put(buffer: ManagedBuffer, memory: DeviceBuffer, host: HostArray | null): void {
+    this.#residency.put(buffer, memory, host);
   }
 
-  /** Says what is in a buffer of the device from now on: null where the host does not know. */
-  remember(buffer: DeviceBuffer, elements: HostArray | null): void {
-    this.#unwritten.delete(buffer);
-    if (elements !== null && elements.byteLength <= mostRemembered)
-      this.#remembered.set(buffer, elements);
-    else this.#remembered.delete(buffer);
+  /** Has the host keep elements of an array: of a dtype that the device lacks, or few. */
+  keep(buffer: ManagedBuffer, elements: HostArray): void {
+    this.#residency.keep(buffer, elements);
   }
 
-  /** Has the host keep elements for a buffer: of a dtype that the device lacks, or few. */
-  keep(buffer: DeviceBuffer, elements: HostArray): void {
-    if (buffer instanceof HostBuffer) {
-      buffer.elements = elements;
-      return;
-    }
-    this.remember(buffer, elements);
-    this.#unwritten.add(buffer);
+  /** Reads memory of the device, and asks runs about which it is not yet known whether they refuse elements. */
+  fetch(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
+    const before = this.#settling;
+    const open = this.#open;
+    this.#open = [];
+    const reports = open.flatMap(({ buffers }) => buffers);
+    const answer = readAll(this.backend, [...reads, ...reports.map((buffer) => ({ buffer }))]);
+    for (const buffer of reports) this.backend.free(buffer);
+    if (open.length === 0 && before === null) return answer;
+    const settled = Promise.all([answer, before]).then(
+      ([all]) => this.#settle(open, all.slice(reads.length)),
+      async (error: unknown) => {
+        await before;
+        for (const outcome of open) outcome.lose(error);
+      },
+    );
+    this.#settling = settled;
+    return settled.then(() => {
+      if (this.#settling === settled) this.#settling = null;
+      return answer;
+    });
+  }
+
+  /** Adds a run about which nobody knows yet whether it refuses elements. */
+  expect(outcome: Outcome): void {
+    this.#open.push(outcome);
+    if (this.#open.length < mostOpen) return;
+    void waitFor(this.fetch([]));
   }
 
   async synchronize(): Promise<void> {
     while (this.#tail !== null) await this.#tail;
+    // What cannot be asked any more is told by who reads it.
+    if (this.#open.length > 0 || this.#settling !== null) await waitFor(this.fetch([]));
     await this.backend.synchronize();
     const [error] = this.#untold;
     this.#untold.clear();
@@ -186,11 +234,44 @@ export class DeviceQueue implements BufferBackend {
    * @returns What it gives, or a promise where it has to wait.
    * @throws What it throws before it has to wait.
    */
-  submit<T>(work: Waiting<T>): T | Promise<T> {
-    if (this.#scalars.size > mostScalars) this.#dropScalars();
-    if (this.#tail !== null) return this.#wait(this.#tail.then(() => finish(work, work.next())));
-    const first = work.next();
-    return first.done === true ? first.value : this.#wait(finish(work, first));
+  submit<T>(work: Work<T>): T | Promise<T> {
+    this.#scratch.begin();
+    const needs = new Set(work.needs);
+    for (const buffer of needs) buffer.users++;
+    const steps = this.#carryOut(work, needs);
+    if (this.#tail !== null)
+      return this.#wait(this.#tail.then(() => runToEnd(steps, steps.next())));
+    const first = steps.next();
+    return first.done === true ? first.value : this.#wait(runToEnd(steps, first));
+  }
+
+  *#carryOut<T>(work: Work<T>, needs: ReadonlySet<ManagedBuffer>): Waiting<T> {
+    try {
+      let hasTrimmed = false;
+      for (;;) {
+        try {
+          return yield* work.begin();
+        } catch (error) {
+          if (!(error instanceof OverBudgetError)) throw error;
+          const hadMore = this.trim();
+          const canRetry = (hadMore && !hasTrimmed) || (yield* this.#residency.makeRoom(error.wanted, needs, this)); // prettier-ignore
+          if (!canRetry) throw error;
+          hasTrimmed = true;
+        }
+      }
+    } catch (error) {
+      work.fail?.(error);
+      throw error;
+    } finally {
+      this.#release(needs);
+    }
+  }
+
+  #release(needs: Iterable<ManagedBuffer>): void {
+    for (const buffer of needs) {
+      buffer.users--;
+      if (buffer.isUnused) this.#residency.free(buffer);
+    }
   }
 
   /** A kernel, made callable once. */
@@ -200,86 +281,57 @@ export class DeviceQueue implements BufferBackend {
     return launch;
   }
 
-  /** Memory for what programs compute in between: one of them at a time. Null where one buffer cannot be so large. */
+  /** Memory for what programs compute in between, in one buffer; null where one cannot be so large. */
   arena(bytes: number): DeviceBuffer | null {
-    if (bytes > this.limits.bufferBytes) return null;
-    this.#noticeLoss();
-    if (this.#arena !== null && this.#arena.length >= bytes) return this.#arena;
-    // Not through the queue: it is work of the queue that asks.
-    if (this.#arena !== null) this.backend.free(this.#arena);
-    this.#arena = null;
-    return (this.#arena = this.backend.allocate('uint8', bytes));
+    return this.#scratch.arena(bytes);
   }
 
   /** One element of the host's in a buffer that others share: it must not be written to. */
   scalar(dtype: DType, element: HostArray): DeviceBuffer {
-    this.#noticeLoss();
-    const bits = new Uint8Array(element.buffer, element.byteOffset, element.byteLength);
-    const key = `${dtype} ${bits.join()}`;
-    let buffer = this.#scalars.get(key);
-    if (buffer === undefined) {
-      // Not through the queue: it is work of the queue that asks.
-      buffer = this.backend.allocate(dtype, 1);
-      this.backend.write(buffer, element);
-      this.#scalars.set(key, buffer);
-    }
-    return buffer;
+    return this.#scratch.scalar(dtype, element);
   }
 
-  /** Gives back the memory that programs compute in. */
-  trim(): void {
-    this.#dropScalars();
-    const arena = this.#arena;
-    this.#arena = null;
-    if (arena !== null) this.free(arena);
+  /** Gives back the memory that programs compute in, between two of them. False where there is none. */
+  trim(): boolean {
+    return this.#scratch.trim();
   }
 
   /** The elements of a buffer could not be computed. */
   fail(buffer: DeviceBuffer, error: unknown): void {
-    this.#failures.set(buffer, { error });
+    managed(buffer).outcome = Outcome.failed(error);
     this.#untold.add(error);
   }
 
-  /** @throws what went wrong as the elements of a buffer were computed. */
-  refuseFailed(buffer: DeviceBuffer): void {
-    const failure = this.#failures.get(buffer);
-    if (failure === undefined) return;
-    this.#untold.delete(failure.error);
-    throw failure.error;
+  /** @throws what went wrong as the elements of a buffer were computed, as far as is known. */
+  refuseFailed({ outcome }: ManagedBuffer): void {
+    if (outcome !== null) refuse(outcome, this.#untold);
   }
 
-  #dropScalars(): void {
-    const scalars = [...this.#scalars.values()];
-    this.#scalars.clear();
-    for (const scalar of scalars) this.free(scalar);
+  #settle(open: readonly Outcome[], reports: readonly HostArray[]): void {
+    let at = 0;
+    for (const outcome of open) {
+      const { length } = outcome.buffers;
+      const failure = outcome.settle(reports.slice(at, (at += length)));
+      if (failure !== null) this.#untold.add(failure.error);
+    }
   }
 
-  /** Forgets memory that is gone with the device. */
-  #noticeLoss(): void {
-    const { losses } = this;
-    if (losses === this.#losses) return;
-    this.#losses = losses;
-    this.trim();
-  }
-
-  #change(buffer: DeviceBuffer, act: () => void): void {
-    this.#after(() => {
-      this.#failures.delete(buffer);
-      act();
-    }, buffer);
-  }
-
-  /** Acts behind all work. Where that is later, an error is one of the buffer's. */
-  #after(act: () => void, buffer?: DeviceBuffer): void {
+  /** Acts behind all work. Where that is later, an error is one of the last buffer's. */
+  #after(needs: readonly ManagedBuffer[], act: () => void): void {
     if (this.#tail === null) return act();
-    void this.#tail.then(() => {
+    void this.#behind(needs, () => {
       try {
         act();
       } catch (error) {
-        if (buffer === undefined) this.#untold.add(error);
-        else this.fail(buffer, error);
+        this.fail(needs.at(-1)!, error);
       }
     });
+  }
+
+  /** Acts once what is waiting now is done. */
+  #behind<T>(needs: readonly ManagedBuffer[], act: () => T | Promise<T>): Promise<T> {
+    for (const buffer of needs) buffer.users++;
+    return this.#tail!.then(act).finally(() => this.#release(needs));
   }
 
   #wait<T>(result: Promise<T>): Promise<T> {
@@ -295,41 +347,30 @@ export class DeviceQueue implements BufferBackend {
   }
 }
 
-/** Elements in a buffer, or in a part of it. */
+/** Elements in a device's memory, or in a part of it. */
 export function* fetched(
-  { backend }: DeviceQueue,
+  queue: DeviceQueue,
   buffer: DeviceBuffer,
   part?: BufferPart,
 ): Waiting<HostArray> {
-  const answer = backend.read(buffer, part);
-  return answer instanceof Promise ? yield answer : answer;
+  const answer = queue.fetch([{ buffer, part }]);
+  const [elements] = answer instanceof Promise ? yield* waited(answer) : answer;
+  return elements;
 }
 
-/** The answer of anything else that has to be waited for. */
-export function* waited<T>(promise: Promise<T>): Waiting<T> {
-  const answers: T[] = [];
-  yield promise.then((answer) => {
-    answers.push(answer);
-    return noElements;
-  });
-  return answers[0];
-}
-
-const noElements: HostArray = new Uint8Array(0);
-
-async function finish<T>(
-  work: Waiting<T>,
-  first: IteratorResult<Promise<HostArray>, T>,
-): Promise<T> {
-  let step = first;
-  while (step.done !== true) {
-    const answer = await step.value.then(
-      (elements) => ({ elements }),
-      (error: unknown) => ({ error }),
-    );
-    step = 'error' in answer ? work.throw(answer.error) : work.next(answer.elements);
+/** Waits for answers that tell what went wrong elsewhere. */
+async function waitFor(answer: unknown): Promise<void> {
+  try {
+    await answer;
+  } catch {
+    // Origins have been told.
   }
-  return step.value;
+}
+
+function refuse({ failure }: Outcome, untold: Set<unknown>): void {
+  if (failure === null) return;
+  untold.delete(failure.error);
+  throw failure.error;
 }
 
 function partOf(elements: HostArray, part: BufferPart | undefined): HostArray {
@@ -338,7 +379,7 @@ function partOf(elements: HostArray, part: BufferPart | undefined): HostArray {
   return viewOf(dtype, elements.slice().buffer, offset, length);
 }
 
-function computed({ elements }: HostBuffer): HostArray {
-  if (elements !== null) return elements;
+function computed({ host }: ManagedBuffer): HostArray {
+  if (host !== null) return host;
   throw new InternalError('elements were read before they were computed');
 }

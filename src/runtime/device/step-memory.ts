@@ -5,6 +5,7 @@ import type { DeviceBuffer } from '../memory/backend.js';
 import { Storage } from '../memory/storage.js';
 import { alignedBytes, type BufferSlot, copyBetween } from './memory.js';
 import type { DeviceQueue } from './queue.js';
+import { ManagedBuffer, managed } from './queue/managed.js';
 
 /** Places of temporaries in an arena, for certain sizes. */
 interface ArenaLayout {
@@ -20,8 +21,6 @@ export class StepMemory {
   readonly #queue: DeviceQueue;
   /** By place; made at the first run. */
   #constants: ReadonlyMap<number, Storage> | null = null;
-  /** Losses of the device before the constants were made. */
-  #losses = 0;
   #layout: ArenaLayout | null = null;
 
   constructor(plan: StepPlan, queue: DeviceQueue) {
@@ -111,20 +110,19 @@ export class StepMemory {
   }
 
   #constant(place: number): DeviceBuffer {
-    const { backend, losses } = this.#queue;
-    if (this.#constants === null || this.#losses !== losses) {
-      this.release();
-      this.#losses = losses;
+    if (this.#constants === null) {
       const made = new Map<number, Storage>();
       this.#constants = made;
       this.#plan.memory.places.forEach(({ role, dtype }, id) => {
         if (role.kind !== 'constant') return;
-        const buffer = backend.allocate(dtype, role.data.data.length);
-        backend.write(buffer, role.data.data);
+        const { data } = role.data;
+        const buffer = new ManagedBuffer(dtype, data.length);
+        buffer.host = data;
+        buffer.isBacked = true;
         // Which frees it with whoever runs the steps.
         made.set(id, Storage.ofBuffer(this.#queue, buffer));
       });
     }
-    return this.#constants.get(place)!.buffer;
+    return this.#queue.memoryOf(managed(this.#constants.get(place)!.buffer));
   }
 }

@@ -21,7 +21,8 @@ import { profiling } from '../profile/recorder.js';
 import type { LaunchArgument } from './backend.js';
 import { type ConditionBlock, Conditions, conditionsLength } from './conditions.js';
 import { type BufferSlot, clearElements, copyBetween, storeInteger } from './memory.js';
-import { type DeviceQueue, fetched, type Waiting } from './queue.js';
+import { type DeviceQueue, fetched } from './queue.js';
+import { type Waiting, waited } from './queue/waiting.js';
 import { StepMemory } from './step-memory.js';
 
 /** Iterations of the first chunk of a loop, and the most of one chunk. */
@@ -253,7 +254,7 @@ export class StepRunner {
       if (i === most) break;
       const part = { dtype: 'int32', length: 1, offset: block.first.offset } as const;
       const read = this.#queue.backend.read(block.first.buffer, part);
-      const known: HostArray | null = answer === null ? null : yield answer;
+      const known: HostArray | null = answer === null ? null : yield* waited(answer);
       if (Number(known?.[0] ?? 1) === 0) break;
       answer = null;
       if (read instanceof Promise) {

@@ -16,6 +16,12 @@ export interface BufferPart {
   readonly offset: number;
 }
 
+/** Elements to be read: those of a buffer, or of a part of it. */
+export interface BufferRead {
+  readonly buffer: DeviceBuffer;
+  readonly part?: BufferPart | undefined;
+}
+
 /** Limits of a device. */
 export interface BackendLimits {
   readonly dtypes: ReadonlySet<DType>;
@@ -36,6 +42,10 @@ export interface BufferBackend {
   readonly answersAtOnce: boolean;
   /** The bytes of all buffers that have not been freed. */
   readonly bytesInUse: number;
+  /** The bytes of arrays that have left it for the host, since there was no room. Default: none ever do. */
+  readonly bytesSpilled?: number;
+  /** Number of times that the device was lost: buffers from before have no elements. Default: never. */
+  readonly losses?: number;
   /** A new buffer, with anything in it. */
   allocate(dtype: DType, length: number): DeviceBuffer;
   free(buffer: DeviceBuffer): void;
@@ -46,6 +56,8 @@ export interface BufferBackend {
    * Rejects when the device is lost before it has answered.
    */
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray>;
+  /** Like `read` for several buffers, answered together. Default: one after the other. */
+  readAll?(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]>;
   /** A copy of all elements where they are known without waiting; null where they are not. */
   readNow?(buffer: DeviceBuffer): HostArray | null;
   /** Copies all elements of one buffer into another of the same dtype and length. */

@@ -2,8 +2,12 @@ import { bytesOf } from '../../base/dtype.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { type Generation, Generations, type Mortal } from './generations.js';
 
-/** Budget by which dead results are looked for on a device that says none. */
+/**
+ * Budgets by which dead results are looked for: that of a device that says none, and the least, since to look costs a
+ * collection, and arrays that are not found in time move to the host.
+ */
 const usualBudget = 2 ** 28;
+const leastBudget = 2 ** 23;
 
 /** Bytes that the least buffer costs, with what belongs to it. */
 const leastBytes = 2 ** 12;
@@ -13,7 +17,8 @@ const byBackend = new WeakMap<BufferBackend, Generations>();
 function generationsOf(backend: BufferBackend): Generations {
   let generations = byBackend.get(backend);
   if (generations === undefined) {
-    generations = new Generations(Math.min(backend.limits.budget ?? Infinity, usualBudget));
+    const budget = Math.min(backend.limits.budget ?? Infinity, usualBudget);
+    generations = new Generations(Math.max(budget, leastBudget));
     byBackend.set(backend, generations);
   }
   return generations;
@@ -80,8 +85,8 @@ export class Elsewhere {
 
 /**
  * Frees buffers of arrays that nobody holds any more, also while synchronous code runs. Arrays in use have to be held
- * by the caller.
+ * by the caller. `isUrgent` looks for them though little has been made since the last time.
  */
-export function freeDropped(backend: BufferBackend): void {
-  generationsOf(backend).lookIfDue();
+export function freeDropped(backend: BufferBackend, isUrgent: boolean = false): void {
+  generationsOf(backend).lookIfDue(isUrgent);
 }

@@ -27,3 +27,25 @@ export function exhausted(
     cause,
   });
 }
+
+/** A buffer does not fit into what is left of a device's memory: other arrays may have to go to the host. */
+export class OverBudgetError extends DeviceError {
+  /** Bytes that were to be taken. */
+  readonly wanted: number;
+
+  static {
+    Object.defineProperty(this, 'name', { value: DeviceError.name });
+  }
+
+  /** @param used Bytes in use. @param most Bytes that there are in all. */
+  constructor(wanted: number, used: number, most: number) {
+    super('the memory of the device is exhausted', {
+      op: 'allocate',
+      expected: `at most ${most} bytes in use`,
+      actual: `${wanted} bytes beside ${used}`,
+      advice:
+        'compute with smaller arrays, or give the device more memory: memoryBudget of initDevice',
+    });
+    this.wanted = wanted;
+  }
+}

@@ -90,9 +90,12 @@ export class Generations {
     return Math.min(weighedBytes, this.budget / 8);
   }
 
-  /** Ends dead results if enough has been made since the last time. Results in use have to be held by the caller. */
-  lookIfDue(): void {
-    if (this.#bytesSinceLook >= this.#interval) this.#look();
+  /**
+   * Ends dead results if enough has been made since the last time, or it is urgent. Results in use have to be held by
+   * the caller.
+   */
+  lookIfDue(isUrgent: boolean = false): void {
+    if (isUrgent || this.#bytesSinceLook >= this.#interval) this.#look();
   }
 
   /** Adds a result. Its owner must hold the returned witness. */

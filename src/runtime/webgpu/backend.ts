@@ -4,7 +4,7 @@ import type { Shader } from '../../codegen/wgsl/shader.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import type { Backend, Launch, LaunchCondition } from '../device/backend.js';
-import type { BackendLimits, BufferPart, DeviceBuffer } from '../memory/backend.js';
+import type { BackendLimits, BufferPart, BufferRead, DeviceBuffer } from '../memory/backend.js';
 import type { DeviceTimer } from '../profile/recorder.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
@@ -114,16 +114,27 @@ export class WebGpuBackend implements Backend {
   }
 
   read(buffer: DeviceBuffer, part?: BufferPart): HostArray | Promise<HostArray> {
-    const own = this.#present(buffer);
-    const { dtype, length, offset } = part ?? { dtype: own.dtype, length: own.length, offset: 0 };
-    const begin = Math.floor(offset / 4) * 4;
-    const end = padded(offset + bytesOf(dtype) * length);
-    const elements = (bytes: Uint8Array): HostArray => {
-      const first = bytes.byteOffset + offset - begin;
-      const own = bytes.buffer.slice(first, first + bytesOf(dtype) * length);
-      return viewOf(dtype, own, 0, length);
-    };
-    const answer = this.#commands.read(own.id, own.base + begin, end - begin);
+    const answer = this.readAll([{ buffer, part }]);
+    return answer instanceof Promise ? answer.then(([elements]) => elements) : answer[0];
+  }
+
+  readAll(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
+    let end = 0;
+    const parts = reads.map(({ buffer, part }) => {
+      const own = this.#present(buffer);
+      const { dtype, length, offset } = part ?? { dtype: own.dtype, length: own.length, offset: 0 };
+      const begin = Math.floor(offset / 4) * 4;
+      const bytes = padded(offset + bytesOf(dtype) * length) - begin;
+      const at = end;
+      end += bytes;
+      return { id: own.id, base: own.base + begin, bytes, dtype, length, at: at + offset - begin };
+    });
+    const elements = ({ buffer, byteOffset }: Uint8Array): readonly HostArray[] =>
+      parts.map(({ dtype, length, at }) => {
+        const first = byteOffset + at;
+        return viewOf(dtype, buffer.slice(first, first + bytesOf(dtype) * length), 0, length);
+      });
+    const answer = this.#commands.read(parts.map(({ id, base, bytes }) => ({ id, base, bytes })));
     return answer instanceof Promise ? answer.then(elements) : elements(answer);
   }
 

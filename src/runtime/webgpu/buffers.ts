@@ -1,6 +1,7 @@
 import { bytesOf, type DType } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
 import type { DeviceBuffer } from '../memory/backend.js';
+import { OverBudgetError } from '../memory/exhausted.js';
 import type { GpuCommands } from './commands.js';
 
 /** Smallest size class, in bytes. */
@@ -119,13 +120,18 @@ export class BufferPool {
     buffer.life = this.life;
   }
 
-  /** Destroys the memory that is kept for later, but what others share. */
+  /** Destroys the memory that is kept for later: of what several share, what nobody has a part of. */
   trim(): void {
     for (const [size, places] of this.#free) {
-      if (this.#isShared(size)) continue;
-      for (const { id } of places) this.#commands.destroyBuffer(id);
-      this.#keptBytes -= size * places.length;
-      this.#free.delete(size);
+      const whole = this.#isShared(size) ? Math.floor(slabBytes / size) : 1;
+      const counts = new Map<number, number>();
+      for (const { id } of places) counts.set(id, (counts.get(id) ?? 0) + 1);
+      const isWhole = (id: number): boolean => counts.get(id) === whole;
+      for (const id of counts.keys()) if (isWhole(id)) this.#commands.destroyBuffer(id);
+      const left = places.filter(({ id }) => !isWhole(id));
+      this.#keptBytes -= size * (places.length - left.length);
+      if (left.length === 0) this.#free.delete(size);
+      else this.#free.set(size, left);
     }
   }
 
@@ -151,14 +157,7 @@ export class BufferPool {
         advice: 'divide it into several arrays, or compute on the CPU: await x.cpu()',
       });
     }
-    if (this.#usedBytes + size > this.#budget) {
-      throw new DeviceError('the memory of the device is exhausted', {
-        op: 'allocate',
-        expected: `at most ${this.#budget} bytes in use`,
-        actual: `${bytes} bytes beside ${this.#usedBytes}`,
-        advice: 'drop arrays, or copy them to the host: await x.cpu()',
-      });
-    }
+    if (this.#usedBytes + size > this.#budget) throw new OverBudgetError(bytes, this.#usedBytes, this.#budget); // prettier-ignore
     return size;
   }
 
@@ -180,7 +179,10 @@ export class BufferPool {
       return kept;
     }
     const bytes = this.#isShared(size) ? slabBytes : size;
-    if (this.bytesTaken + bytes > this.#budget) this.trim();
+    if (this.bytesTaken + bytes > this.#budget) {
+      this.trim();
+      if (this.bytesTaken + bytes > this.#budget) throw new OverBudgetError(bytes, this.bytesTaken, this.#budget); // prettier-ignore
+    }
     const id = this.#ids++;
     this.#commands.createBuffer(id, bytes);
     for (let base = size; base + size <= bytes; base += size) this.#keep(size, { id, base });

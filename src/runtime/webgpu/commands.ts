@@ -30,6 +30,12 @@ export interface BufferPosition {
   readonly base: number;
 }
 
+/** Part of a buffer. */
+export interface BufferRange extends BufferPosition {
+  /** A multiple of 4. */
+  readonly bytes: number;
+}
+
 /** One dispatch of a pipeline, along one dimension. */
 export interface Dispatch {
   readonly pipeline: number;
@@ -68,8 +74,8 @@ export interface GpuCommands {
   write(buffer: number, offset: number, bytes: Uint8Array): void;
   /** Copies whole words between buffers, or between parts of one that do not overlap. */
   copy(from: BufferPosition, to: BufferPosition, bytes: number): void;
-  /** A copy of whole words. */
-  read(buffer: number, offset: number, bytes: number): Uint8Array | Promise<Uint8Array>;
+  /** A copy of whole words, of all parts behind each other: answered together. */
+  read(parts: readonly BufferRange[]): Uint8Array | Promise<Uint8Array>;
   /**
    * Times each dispatch from now on, which keeps them from overlapping.
    * @param make Makes what measures, where the GPU is in this thread.

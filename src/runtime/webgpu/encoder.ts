@@ -1,5 +1,5 @@
 import type { DispatchTimes, DispatchTiming } from './timing.js';
-import type { BufferPosition, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
+import type { BufferPosition, BufferRange, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
 
 interface Pipeline {
   readonly pipeline: GPUComputePipeline;
@@ -177,12 +177,8 @@ export class GpuEncoder implements GpuCommands {
     this.counts.bytesWritten += bytes.length;
     if (own.batch === this.#batch) {
       // The queue writes at once, that is before what has not been submitted.
-      if (
-        bytes.length <= this.#mostUploaded &&
-        this.#uploadEnd + bytes.length <= this.#uploadBytes
-      ) {
-        return this.#upload(buffer, offset, bytes);
-      }
+      const fits = this.#uploadEnd + bytes.length <= this.#uploadBytes;
+      if (fits && bytes.length <= this.#mostUploaded) return this.#upload(buffer, offset, bytes);
       this.#submit();
     }
     const { buffer: memory } = bytes;
@@ -224,7 +220,8 @@ export class GpuEncoder implements GpuCommands {
     }
   }
 
-  async read(buffer: number, offset: number, bytes: number): Promise<Uint8Array> {
+  async read(parts: readonly BufferRange[]): Promise<Uint8Array> {
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     this.counts.reads++;
     this.counts.bytesRead += bytes;
     if (bytes === 0) {
@@ -237,7 +234,11 @@ export class GpuEncoder implements GpuCommands {
       usage: this.#usages.mapRead | this.#usages.copyTarget,
     });
     this.#endPass();
-    this.#commands.copyBufferToBuffer(this.#used(buffer), offset, staging, 0, bytes);
+    let end = 0;
+    for (const { id, base, bytes: length } of parts) {
+      this.#commands.copyBufferToBuffer(this.#used(id), base, staging, end, length);
+      end += length;
+    }
     this.#submit();
     try {
       const pending = [...this.#pending];

@@ -1,4 +1,4 @@
-import type { PipelineDescription } from './commands.js';
+import type { BufferRange, PipelineDescription } from './commands.js';
 
 /**
  * Layout of the memory that a worker shares with whoever commands it, in words. Lengths of texts are 0 where there is
@@ -42,7 +42,7 @@ export const commandCodes = {
   writeMany: 5,
   /** source, position, target, position, length */
   copy: 6,
-  /** buffer, position, length, and memory for the answer beside the words */
+  /** nothing, with parts and memory for the answer beside the words */
   read: 7,
   /** nothing */
   synchronize: 8,
@@ -51,7 +51,8 @@ export const commandCodes = {
 } as const;
 
 /** Something that does not go into words. */
-export type Attachment = PipelineDescription | Uint8Array | SharedArrayBuffer;
+export type Attachment =
+  PipelineDescription | readonly BufferRange[] | Uint8Array | SharedArrayBuffer;
 
 /** A message to the worker of a GPU. */
 export type GpuMessage =

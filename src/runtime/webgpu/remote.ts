@@ -3,6 +3,7 @@ import { functionText, spawn, type Spawned } from '../threads/spawn.js';
 import { openDevice, opened, packageAddress } from './adapter.js';
 import type {
   BufferPosition,
+  BufferRange,
   CommandCounts,
   Dispatch,
   GpuCommands,
@@ -195,12 +196,13 @@ export class GpuWorker implements GpuCommands {
       this.#put(commandCodes.copy, from.id, from.base / 4, to.id, to.base / 4, bytes / 4);
   }
 
-  read(buffer: number, offset: number, bytes: number): Uint8Array {
+  read(parts: readonly BufferRange[]): Uint8Array {
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     this.#counts.reads++;
     this.#counts.bytesRead += bytes;
     const memory = this.#answerOf(bytes);
-    this.#put(commandCodes.read, buffer, offset / 4, bytes / 4);
-    this.#attachments.push(memory);
+    this.#put(commandCodes.read);
+    this.#attachments.push(parts, memory);
     this.#wait();
     return new Uint8Array(memory, 0, bytes).slice();
   }

@@ -1,5 +1,5 @@
 import type { WebGpuPackage, openDevice } from './adapter.js';
-import type { PipelineDescription } from './commands.js';
+import type { BufferRange, PipelineDescription } from './commands.js';
 import type { GpuEncoder } from './encoder.js';
 import type { Attachment, GpuMessage } from './messages.js';
 
@@ -129,8 +129,8 @@ export function serveGpu({ Encoder, openDevice, load }: WorkerTools): void {
         own.copy({ id, base: base * 4 }, { id: to, base: toBase * 4 }, length * 4);
         k += 5;
       } else if (kind === op.read) {
-        const memory = attachments[used++] as SharedArrayBuffer;
-        await answer(own.read(commands[k++], commands[k++] * 4, commands[k++] * 4), memory);
+        const parts = attachments[used++] as readonly BufferRange[];
+        await answer(own.read(parts), attachments[used++] as SharedArrayBuffer);
       } else if (kind === op.synchronize) await answer(own.synchronize(), null);
       else own.lose();
     }
