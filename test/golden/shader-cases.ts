@@ -44,9 +44,9 @@ export function shaderCases(): readonly ShaderCase[] {
     Array.from({ length: 32 }, (_, at) => (at * 5) % 6),
   );
   return [
-    of('points', [f32(32, 64), f32(64)], [array(1, 32, 64), array(2, 64)], (x, y) => tanh(add(mul(x, 2), y))), // prettier-ignore
+    of('points', [f32(64, 64), f32(64)], [array(1, 64, 64), array(2, 64)], (x, y) => tanh(add(mul(x, 2), y))), // prettier-ignore
     of('points-any-rows', [f32(rows, 6)], [array(3, 5, 6)], (x) => mul(x, x)),
-    of('points-float16', [type('float16', 64, 32)], [narrow('float16', 4, 64, 32)], (x) => relu(x)), // prettier-ignore
+    of('points-float16', [type('float16', 64, 64)], [narrow('float16', 4, 64, 64)], (x) => relu(x)), // prettier-ignore
     of('rows', [f32(6, 128)], [array(5, 6, 128)], (x) => softmax(x)),
     of('columns', [f32(96, 8)], [array(6, 96, 8)], (x) => sum(x, 0)),
     of('fold-in-two', [f32(2 ** 16)], [array(7, 2 ** 16)], (x) => sum(exp(x))),
@@ -59,7 +59,7 @@ export function shaderCases(): readonly ShaderCase[] {
     of('scatter', [f32(6, 8), type('int32', 4, 8), f32(4, 8)], [array(22, 6, 8), positions, array(23, 4, 8)], (x, at, y) => scatterAdd(x, at, y, 0)), // prettier-ignore
     of('scan', [f32(2, 512)], [array(24, 2, 512)], (x) => cumsum(x, 1)),
     of('sort', [f32(2, 100)], [array(25, 2, 100)], (x) => sort(x)),
-    of('conversion', [f32(64, 32)], [array(26, 64, 32)], (x) => cast(x, 'int8')),
+    of('conversion', [f32(64, 64)], [array(26, 64, 64)], (x) => cast(x, 'int8')),
     { name: 'recurrence', program: lstm.program, inputs: lstm.inputs },
   ];
 }

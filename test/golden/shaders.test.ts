@@ -16,7 +16,7 @@ const features: ShaderFeatures = {
   f16: false,
   maxWorkgroupInvocations: 256,
   maxWorkgroupsPerDimension: 65535,
-  maxStorageBuffers: 10,
+  maxStorageBuffers: 16,
 };
 const kept = new KeptTexts('shaders');
 const cases = shaderCases();
@@ -26,7 +26,11 @@ function shadersOf({ program }: ShaderCase): string {
   return gpuKernelsOf(program)
     .map((kernel) => {
       const buffers = kernel.params.filter((param) => param.kind === 'buffer' && !param.isPrivate);
-      const { text } = shaderOf(kernel, [...buffers.keys()], features);
+      const { text } = shaderOf(
+        kernel,
+        { memories: [...buffers.keys()], isAligned: true },
+        features,
+      );
       return `==== ${kernel.name} ====\n\n${text}`;
     })
     .join('\n');

@@ -5,11 +5,12 @@ import { gridNest, type NestLoop, nest } from '../../ops/nests/nest.js';
 import type { NestSchedule } from '../../ops/nests/schedule.js';
 import { foldRow } from '../folds/fold-row.js';
 import { foldInWorkgroups } from './folds/fold-workgroups.js';
+import { overPoints } from './points.js';
 import { groupShape, type GroupShape } from './folds/group-shape.js';
 
 /** Loops of devices whose threads are many: a thread for each result, or a workgroup for a few of them. */
 export const gpuNests: NestSchedule = {
-  points: ({ loops }, body, isDivided) => over(loops, body, isDivided),
+  points: ({ loops }, body, isDivided) => (isDivided ? overPoints(loops, body) : nest(loops, body)),
   folds(fold, isDivided) {
     const extents = {
       folded: fold.inner.map(({ extent }) => extent),

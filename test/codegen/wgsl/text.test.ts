@@ -15,7 +15,11 @@ test('the text of a simple kernel is what one would write', () => {
     maxWorkgroupsPerDimension: 65535,
     maxStorageBuffers: 8,
   };
-  const shader = shaderOf(e.kernel('square', [out, x, n], body), [0, 0], features);
+  const shader = shaderOf(
+    e.kernel('square', [out, x, n], body),
+    { memories: [0, 0], isAligned: true },
+    features,
+  );
   assert.equal(
     shader.text,
     `@group(0) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
