@@ -35,6 +35,8 @@ const deepest = 24;
 interface BufferName {
   readonly memory: BoundMemory;
   readonly first: string;
+  /** The distance of its elements; null for neighbors. */
+  readonly distance: string | null;
 }
 
 class KernelPrinter {
@@ -140,9 +142,12 @@ class KernelPrinter {
       if (place.kind === 'number') throw new InternalError('a buffer is no number');
       const first = this.#unique.identifier(param.name, 'at');
       const memory = new BoundMemory(place.storage, place.binding, this.#layout, this.#helpers);
-      this.#buffers.set(param, { memory, first });
-      if (place.kind === 'elements') return this.#line(`let ${first} = ${word};`);
-      return this.#line(`let ${first} = ${word} + id.x * ${uniformText(place.lengthWord)};`); // prettier-ignore
+      if (place.kind === 'elements') {
+        this.#buffers.set(param, { memory, first, distance: null });
+        return this.#line(`let ${first} = ${word};`);
+      }
+      this.#buffers.set(param, { memory, first, distance: uniformText(place.membersWord) });
+      return this.#line(`let ${first} = ${word} + id.x;`);
     });
   }
 
@@ -413,13 +418,16 @@ class KernelPrinter {
 
   /** Number of an element in its binding, in elements of its kind. */
   #element(buffer: Buffer, index: Expr): string {
-    const { first } = this.#buffers.get(buffer)!;
+    const { first, distance } = this.#buffers.get(buffer)!;
+    const times = distance === null ? '' : ` * ${distance}`;
     if (index.type.lanes > 1) {
-      return `vec4<u32>(${first}) + vec4<u32>(${this.#text(index)})`;
+      return `vec4<u32>(${first}) + vec4<u32>(${this.#text(index)})${times}`;
     }
-    if (index.type.scalar === 'i64') return `${first} + ${this.#text(index)}.x`;
-    if (index.kind === 'const') return index.value === 0 ? first : `${first} + ${index.value}u`;
-    return `${first} + u32(${this.#text(index)})`;
+    if (index.type.scalar === 'i64') return `${first} + ${this.#text(index)}.x${times}`;
+    if (index.kind === 'const') {
+      return index.value === 0 ? first : `${first} + ${index.value}u${times}`;
+    }
+    return `${first} + u32(${this.#text(index)})${times}`;
   }
 
   /** The number of all of which an expression tells one, if it does. */

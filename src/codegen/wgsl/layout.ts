@@ -54,7 +54,7 @@ export function shaderLayout(
     if (hasScalarStores && sharesWord(storage)) atomic.add(binding);
     words += param.isPrivate ? 2 : 1;
     if (!param.isPrivate) return { kind: 'elements', storage, binding, word };
-    return { kind: 'private', storage, binding, word, lengthWord: word + 1 };
+    return { kind: 'private', storage, binding, word, membersWord: word + 1 };
   });
   const hasPrivate = parameters.some(({ kind }) => kind === 'private');
   const bindings = Array.from({ length: shared + Number(hasPrivate) }, (_, binding) => ({

@@ -45,14 +45,14 @@ export type ShaderParameter =
     }
   /**
    * Memory of each member of the team, in a buffer of the device's choice: the words say the element at which it begins
-   * and how many elements each member has.
+   * and how many members there are. Elements of one number lie beside each other, since neighbors use them at a time.
    */
   | {
       readonly kind: 'private';
       readonly storage: ElementKind;
       readonly binding: number;
       readonly word: number;
-      readonly lengthWord: number;
+      readonly membersWord: number;
     }; // prettier-ignore
 
 /** A binding of a shader: group 0, in order; the uniform block is binding 0 and buffers follow. */

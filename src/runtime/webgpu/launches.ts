@@ -92,10 +92,10 @@ export function encodeLaunch(
     } else {
       const { privateBytes: bytes } = arg as { privateBytes: number };
       const begin = bindings[parameter.binding] as number;
-      const length = Math.ceil(bytes / 16) * (16 / size);
+      const members = groups * workgroupSize;
       uniforms[parameter.word] = begin / size;
-      uniforms[parameter.lengthWord] = length;
-      bindings[parameter.binding] = begin + length * size * groups * workgroupSize;
+      uniforms[parameter.membersWord] = members;
+      bindings[parameter.binding] = begin + Math.ceil(bytes / 16) * 16 * members;
     }
   });
   uniforms[shader.groupsWord] = groups;

@@ -1,11 +1,14 @@
 import type { FoldExtents } from '../../../ops/nests/schedule.js';
 import type { Expr } from '../../../loop/language/nodes.js';
+import { lanes } from '../points.js';
 import { workgroupLimits } from '../../../loop/language/verify-workgroups.js';
 
 /** Division of the invocations of a workgroup: so many results, each folded by so many `partials`. Powers of two. */
 export interface GroupShape {
   readonly results: number;
   readonly partials: number;
+  /** Neighbors that an invocation takes in one step. */
+  readonly together: 1 | 4;
   /** True where neighboring invocations fold one result, as neighboring elements are of one. */
   readonly isRow: boolean;
 }
@@ -46,7 +49,8 @@ export function groupShape(
   while (invocations * stateBytes > workgroupLimits.bytes) invocations /= 2;
   const partials = Math.min(wanted, invocations);
   if (partials < 4) return null;
-  return { results: invocations / partials, partials, isRow };
+  const isWhole = isRow && length % lanes === 0 && length >= lanes * partials;
+  return { results: invocations / partials, partials, together: isWhole ? lanes : 1, isRow };
 }
 
 /** The product of extents; infinite where one is not known. */
