@@ -38,7 +38,10 @@ export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
   const count = rows * vectors;
   // Results go by way of memory in rounds, so that what follows a product is in the code once for each.
   const together = Math.min(count, mostElements / (invocations * lanes));
-  const length = Math.max(panels.length, count === 1 ? 0 : together * invocations * lanes);
+  /** True where all columns of a vector are results, or none is. */
+  const isWhole = divides(n, areNeighbors ? lanes : wide);
+  const isSingle = count === 1 && isWhole;
+  const length = Math.max(panels.length, isSingle ? 0 : together * invocations * lanes);
   const memory = e.buffer('tile', storageOf(scalarDTypes[scalar]));
   const groups = product(batch, down, beside);
   return e.workgroups(groups, invocations, [{ buffer: memory, length }], (group, own) => {
@@ -77,65 +80,59 @@ export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
           ),
         { step: depth },
       );
-    /** Stores a vector of results of an invocation. */
-    const storeAt = (row: Expr, vector: Expr, value: Expr): Stmt => {
+    /** Stores results of an invocation: `lane` of a vector, or all of them. */
+    const storeAt = (row: Expr, vector: Expr, lane: Expr | null, value: Expr): Stmt => {
       const [at, column] = [e.variable('i', 'i32'), e.variable('j', 'i32')];
       const start = areNeighbors
         ? e.mul(e.add(x, e.mul(vector, across)), lanes)
         : e.add(x, e.mul(vector, across * lanes));
-      const isRow = divides(m, high) ? null : e.lt(at, m);
-      const isWhole = divides(n, areNeighbors ? lanes : wide);
-      const stores = isWhole
-        ? within(
-            [isRow, divides(n, wide) ? null : e.lt(column, n)],
-            spec.store(entry, at, e.ramp(column, distance, lanes), value),
-          )
-        : e.block(
-            ...Array.from({ length: lanes }, (_, lane) => {
-              const single = e.add(column, lane * distance);
-              const store = spec.store(entry, at, single, e.extract(value, lane));
-              return within([isRow, e.lt(single, n)], store);
-            }),
-          );
+      const own = lane === null ? start : e.add(start, e.mul(lane, distance));
+      const columns = lane === null ? e.ramp(column, distance, lanes) : column;
+      const isInside = [
+        ...(divides(m, high) ? [] : [e.lt(at, m)]),
+        ...(divides(n, wide) ? [] : [e.lt(column, n)]),
+      ];
+      const store = spec.store(entry, at, columns, value);
       return e.block(
         e.declare(at, e.add(i0, rowAt(row))),
-        e.declare(column, e.add(j0, start)),
-        stores,
+        e.declare(column, e.add(j0, own)),
+        isInside.length === 0 ? store : e.ifThen(isInside.reduce((a, b) => e.and(a, b)), store), // prettier-ignore
       );
     };
     /** The place of a vector of this invocation in memory. */
     const place = (at: Expr | number): Expr =>
-      e.ramp(e.mul(e.add(own, e.mul(e.add(at, e.i32(0)), invocations)), lanes), 1, lanes);
-    const rounds = Array.from({ length: count / together }, (_, round) =>
-      e.block(
+      e.mul(e.add(own, e.mul(e.add(at, e.i32(0)), invocations)), lanes);
+    const rowOf = (result: Expr): Expr => e.shr(result, Math.log2(vectors));
+    const vectorOf = (result: Expr): Expr => e.and(result, vectors - 1);
+    const rounds = Array.from({ length: count / together }, (_, round) => {
+      const first = round * together;
+      return e.block(
         ...sums
-          .slice(round * together, (round + 1) * together)
-          .map((sum, at) => e.store(memory, place(at), sum)),
-        e.forLoop('result', 0, together, (at) => {
-          const result = e.add(at, round * together);
-          return storeAt(
-            e.shr(result, Math.log2(vectors)),
-            e.and(result, vectors - 1),
-            e.load(memory, place(at)),
-          );
-        }),
-      ),
-    );
+          .slice(first, first + together)
+          .map((sum, at) => e.store(memory, e.ramp(place(at), 1, lanes), sum)),
+        isWhole
+          ? e.forLoop('result', 0, together, (at) => {
+              const result = e.add(at, first);
+              const value = e.load(memory, e.ramp(place(at), 1, lanes));
+              return storeAt(rowOf(result), vectorOf(result), null, value);
+            })
+          : e.forLoop('result', 0, together * lanes, (at) => {
+              const [vector, lane] = [e.shr(at, Math.log2(lanes)), e.and(at, lanes - 1)];
+              const result = e.add(vector, first);
+              const value = e.load(memory, e.add(place(vector), lane));
+              return storeAt(rowOf(result), vectorOf(result), lane, value);
+            }),
+      );
+    });
     return e.block(
       e.declare(entry, b),
       e.declare(i0, e.mul(ti, high)),
       e.declare(j0, e.mul(tj, wide)),
       ...sums.map((sum) => e.declare(sum, e.constant(scalar, 0, lanes))),
       sumInBlocks(sums, k, k, depth, steps),
-      ...(count === 1 ? [storeAt(e.i32(0), e.i32(0), sums[0])] : rounds),
+      ...(isSingle ? [storeAt(e.i32(0), e.i32(0), null, sums[0])] : rounds),
     );
   });
-}
-
-/** A statement on conditions, of which null is always met. */
-function within(conditions: readonly (Expr | null)[], stmt: Stmt): Stmt {
-  const all = conditions.filter((condition) => condition !== null);
-  return all.length === 0 ? stmt : e.ifThen(all.reduce((a, b) => e.and(a, b)), stmt); // prettier-ignore
 }
 
 /** The tiles that cover an extent. */
