@@ -155,30 +155,39 @@ class Work implements GroupWork {
     );
   }
 
-  /** Joins the states of a result pairwise, into the place of the first. */
+  /**
+   * Joins the states of a result pairwise, into the place of the first: by two levels of the tree between two barriers
+   * where their number is even.
+   */
   #tree(stage: FoldStage, buffers: readonly Buffer[], state: readonly Var[]): Stmt {
     const { partials } = this.#shape;
     const { invocation, partial, stride } = this.#place;
-    return e.forLoop('level', 0, Math.log2(partials), (level) => {
-      const half = e.shr(e.i32(partials / 2), level);
-      const [own, other] = ['own', 'other'].map((name) =>
-        state.map(({ type }, k) => e.variable(`${name}_${k}`, type.scalar)),
-      );
-      const behind = e.add(invocation, e.mul(half, stride));
-      const joined = combine(stage, own, other);
-      const next = joined.map(({ type }, k) => e.variable(`joined_${k}`, type.scalar));
-      return e.block(
-        e.ifThen(
-          e.lt(partial, half),
-          e.block(
-            ...own.map((local, k) => e.declare(local, get(buffers[k], invocation, local))),
-            ...other.map((local, k) => e.declare(local, get(buffers[k], behind, local))),
-            ...next.map((local, k) => e.declare(local, joined[k])),
-            ...next.map((local, k) => put(buffers[k], invocation, local)),
-          ),
-        ),
-        e.workgroupBarrier,
-      );
+    const levels = Math.log2(partials);
+    const together = levels % 2 === 0 ? 2 : 1;
+    return e.forLoop('level', 0, levels / together, (level) => {
+      const part = e.shr(e.i32(partials / 2 ** together), together === 1 ? level : e.shl(level, 1));
+      const statements: Stmt[] = [];
+      const declared = (name: string, values: readonly Expr[]): readonly Var[] => {
+        const locals = state.map(({ type }, k) => e.variable(`${name}_${k}`, type.scalar));
+        statements.push(...locals.map((local, k) => e.declare(local, values[k])));
+        return locals;
+      };
+      const at = (distance: number): readonly Var[] =>
+        declared(
+          `part${distance}`,
+          state.map((local, k) => {
+            const place = e.add(invocation, e.mul(part, distance * stride));
+            return get(buffers[k], distance === 0 ? invocation : place, local);
+          }),
+        );
+      const joined = (name: string, a: readonly Var[], b: readonly Var[]): readonly Var[] =>
+        declared(name, combine(stage, a, b));
+      const next =
+        together === 1
+          ? joined('joined', at(0), at(1))
+          : joined('joined', joined('even', at(0), at(2)), joined('odd', at(1), at(3)));
+      statements.push(...next.map((local, k) => put(buffers[k], invocation, local)));
+      return e.block(e.ifThen(e.lt(partial, part), e.block(...statements)), e.workgroupBarrier);
     });
   }
 

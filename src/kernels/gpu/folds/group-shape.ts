@@ -29,6 +29,9 @@ const partialsOfColumns: typeof partialsOfRows = [
 /** Invocations that certainly fill a GPU: with so many results each is folded by one, unless reads would be far apart. */
 const manyResults = 2 ** 16;
 
+/** Steps of an invocation for which a row may have fewer of them. */
+const mostSteps = 8;
+
 /** Invocations of a workgroup that folds short rows. */
 const usualInvocations = 64;
 
@@ -49,8 +52,17 @@ export function groupShape(
   while (invocations * stateBytes > workgroupLimits.bytes) invocations /= 2;
   const partials = Math.min(wanted, invocations);
   if (partials < 4) return null;
-  const isWhole = isRow && length % lanes === 0 && length >= lanes * partials;
-  return { results: invocations / partials, partials, together: isWhole ? lanes : 1, isRow };
+  return isRow ? shapeOfRows(length, results, partials) : { results: invocations / partials, partials, together: 1, isRow }; // prettier-ignore
+}
+
+/** The division for rows: fewer invocations for each where there are many, so that they meet less often. */
+function shapeOfRows(length: number, results: number, most: number): GroupShape {
+  const together = length % lanes === 0 && length >= lanes * most ? lanes : 1;
+  let partials = most;
+  const canBeLess = (): boolean =>
+    partials > 16 && (results * partials) / 4 >= manyResults && (length / (partials * together)) * 4 <= mostSteps; // prettier-ignore
+  while (Number.isFinite(results) && canBeLess()) partials /= 4;
+  return { results: Math.max(usualInvocations / partials, 1), partials, together, isRow: true };
 }
 
 /** The product of extents; infinite where one is not known. */
