@@ -16,7 +16,7 @@ import { splat, typeText } from './types.js';
 import type { VectorAccesses } from './vector-access.js';
 
 /** The most iterations of a loop that drivers may unroll. */
-const mostUnrolled = 3;
+const mostUnrolled = 2;
 
 /** Prints a kernel of scalars and vectors of WGSL, whose ranges have become loops, as a shader. */
 export function shaderText(
