@@ -14,7 +14,8 @@ import { simplifyKernel } from '../../loop/optimize/simplify.js';
 import { unroll } from '../../loop/optimize/unroll.js';
 import { vectorize } from '../../loop/optimize/vectorize.js';
 import { mapStmt, ownExprs, substitution, visitExprs, visitStmts, withBody } from '../../loop/language/visit.js'; // prettier-ignore
-import { isShaderType, shaderLanes } from './types.js';
+import { gridLanes } from '../../loop/language/team.js';
+import { isShaderType } from './functions/types.js';
 
 /** A kernel whose parallel ranges are loops over single steps, and whose workgroups are a loop over groups. */
 export interface GridKernel {
@@ -82,7 +83,7 @@ function inShaderTypes(kernel: Kernel): Kernel {
     if (inner.kind !== 'for' || inner.mode !== 'vector' || isOfLanes(inner)) return inner;
     return { ...inner, mode: 'serial' };
   };
-  const vectorBytes = shaderLanes * e.scalarBytes('f32');
+  const vectorBytes = gridLanes * e.scalarBytes('f32');
   const vectorized = vectorize(withBody(kernel, visit(kernel.body)), { vectorBytes });
   let isPossible = true;
   visitStmts(vectorized.body, (stmt) => {
@@ -94,7 +95,7 @@ function inShaderTypes(kernel: Kernel): Kernel {
 /** True for a loop that is one vector. */
 function isOfLanes({ begin, end, step }: For): boolean {
   const [from, to] = [begin, end].map((bound) => bound.kind === 'const' && Number(bound.value));
-  return step === 1 && from === 0 && to === shaderLanes;
+  return step === 1 && from === 0 && to === gridLanes;
 }
 
 /** Everything that code of workgroups reads besides parameters. */

@@ -4,7 +4,7 @@ import { gridKernel } from './grid.js';
 import { shaderText } from './kernel.js';
 import { shaderLayout } from './layout.js';
 import type { BindingPattern, Shader, ShaderFeatures } from './shader.js';
-import { VectorAccesses } from './vector-access.js';
+import { VectorAccesses } from './memory/vector-access.js';
 import { stepCounter } from './workgroups.js';
 
 /** Invocations of a workgroup of kernels that need no workgroup: what all GPUs run at once. */
@@ -21,7 +21,7 @@ export function shaderOf(
   { maxStorageBuffers, maxWorkgroupsPerDimension, maxWorkgroupInvocations }: ShaderFeatures,
 ): Shader {
   const grid = gridKernel(kernel);
-  const accesses = new VectorAccesses(grid, pattern.isAligned);
+  const accesses = new VectorAccesses(grid.kernel.body, grid.invocation, pattern.isAligned);
   const layout = shaderLayout(grid.kernel, pattern, accesses);
   if (layout.bindings.length > maxStorageBuffers) {
     throw new UnsupportedError('a kernel uses more buffers than the device lets a shader use', {

@@ -1,19 +1,18 @@
 import { InternalError } from '../../base/errors.js';
 import { exprType } from '../../loop/language/build.js';
-import type { BinaryExpr, Buffer, Expr, For, Kernel, Load, Ramp, Select, Stmt, UnaryExpr, Var } from '../../loop/language/nodes.js'; // prettier-ignore
+import type { BinaryExpr, Expr, For, Kernel, Select, Stmt, UnaryExpr, Var } from '../../loop/language/nodes.js'; // prettier-ignore
 import { unreachable } from '../../base/unreachable.js';
 import { assignedVariables, children, refuseRange, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
+import { groupBarrier } from './barrier.js';
+import { BufferTexts } from './buffers.js';
 import { Exactness } from './exact.js';
-import type { ElementText } from './elements.js';
 import type { GridKernel, GridWorkgroups } from './grid.js';
-import { groupBarrier, GroupMemoryText } from './group-memory.js';
-import { ShaderFunctions } from './helpers.js';
-import type { ShaderLayout } from './layout.js';
-import { bindingTexts, BoundMemory, uniformText } from './memory.js';
+import { ShaderFunctions } from './functions/helpers.js';
+import { bindingTexts, type ShaderLayout, uniformText } from './layout.js';
 import { ShaderNames } from './names.js';
 import { binaryWgsl, bitsText, castWgsl, constantWgsl, unaryWgsl } from './operations.js';
-import { splat, typeText } from './types.js';
-import type { VectorAccesses } from './vector-access.js';
+import { splat, typeText } from './functions/types.js';
+import type { VectorAccesses } from './memory/vector-access.js';
 
 /** The most iterations of a loop that drivers may unroll. */
 const mostUnrolled = 2;
@@ -31,18 +30,9 @@ export function shaderText(
 /** Operations in one expression: compilers of shaders recurse over them. */
 const deepest = 24;
 
-/** A buffer in its binding, and the variable with the number of its first element. */
-interface BufferName {
-  readonly memory: BoundMemory;
-  readonly first: string;
-  /** The distance of its elements; null for neighbors. */
-  readonly distance: string | null;
-}
-
 class KernelPrinter {
   readonly #kernel: Kernel;
   readonly #layout: ShaderLayout;
-  readonly #accesses: VectorAccesses;
   readonly #workgroupSize: number;
   readonly #helpers: ShaderFunctions = new ShaderFunctions();
   readonly #exact: Exactness;
@@ -51,11 +41,9 @@ class KernelPrinter {
   readonly #numbers: Map<Var, 'invocations' | 'workgroups'>;
   /** Null for kernels without workgroups. */
   readonly #workgroups: GridWorkgroups | null;
-  /** Names of the memory of a workgroup. */
-  readonly #groupMemory: Map<Buffer, GroupMemoryText> = new Map();
   readonly #lines: string[] = [];
   readonly #names: Map<Var, string> = new Map();
-  readonly #buffers: Map<Buffer, BufferName> = new Map();
+  readonly #buffers: BufferTexts;
   readonly #unique: ShaderNames = new ShaderNames();
   #depth = 1;
   #temporaries = 0;
@@ -71,7 +59,7 @@ class KernelPrinter {
     const { kernel, invocation, workgroups } = grid;
     this.#kernel = kernel;
     this.#layout = layout;
-    this.#accesses = accesses;
+    this.#buffers = new BufferTexts(layout, accesses, this.#helpers, (expr) => this.#text(expr));
     this.#workgroupSize = workgroupSize;
     this.#exact = new Exactness(kernel);
     this.#assigned = assignedVariables(kernel.body);
@@ -83,9 +71,7 @@ class KernelPrinter {
     this.#names.set(workgroups.group, 'workgroup');
     this.#names.set(workgroups.statement.invocation, 'local');
     for (const memory of workgroups.statement.memory) {
-      const name = this.#unique.identifier(memory.buffer.name);
-      const use = accesses.useOf(memory.buffer);
-      this.#groupMemory.set(memory.buffer, new GroupMemoryText(name, memory, use, this.#helpers));
+      this.#buffers.share(memory, this.#unique.identifier(memory.buffer.name));
     }
   }
 
@@ -105,11 +91,7 @@ class KernelPrinter {
       '}',
     ];
     const zero = `fn k_zero() -> u32 {\n  return ${uniformText(this.#layout.zeroWord)};\n}`;
-    const groupMemory = [...this.#groupMemory.values()];
-    const declarations = [
-      ...bindingTexts(this.#layout),
-      ...groupMemory.map(({ declaration }) => declaration),
-    ];
+    const declarations = [...bindingTexts(this.#layout), ...this.#buffers.declarations];
     const parts = [declarations.join('\n'), zero, this.#helpers.text, main.join('\n')];
     return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
   }
@@ -141,13 +123,9 @@ class KernelPrinter {
       }
       if (place.kind === 'number') throw new InternalError('a buffer is no number');
       const first = this.#unique.identifier(param.name, 'at');
-      const memory = new BoundMemory(place.storage, place.binding, this.#layout, this.#helpers);
-      if (place.kind === 'elements') {
-        this.#buffers.set(param, { memory, first, distance: null });
-        return this.#line(`let ${first} = ${word};`);
-      }
-      this.#buffers.set(param, { memory, first, distance: uniformText(place.membersWord) });
-      return this.#line(`let ${first} = ${word} + id.x;`);
+      this.#buffers.bind(param, place, first);
+      const member = place.kind === 'private' ? ' + id.x' : '';
+      return this.#line(`let ${first} = ${word}${member};`);
     });
   }
 
@@ -208,9 +186,8 @@ class KernelPrinter {
       }
       case 'store': {
         const { buffer, index, value } = stmt;
-        const isWhole = this.#accesses.isWhole(buffer, index);
-        this.#share(isWhole ? (index as Ramp).base : index, value);
-        return this.#line(this.#store(buffer, index, this.#text(value)));
+        this.#share(this.#buffers.computed(buffer, index), value);
+        return this.#line(this.#buffers.store(buffer, index, this.#text(value)));
       }
       case 'call':
       case 'barrier':
@@ -242,31 +219,6 @@ class KernelPrinter {
     this.#braced(head, () => this.#statement(body));
   }
 
-  #store(buffer: Buffer, index: Expr, value: string): string {
-    const memory = this.#memoryOf(buffer);
-    if (index.type.lanes === 1) return memory.store(this.#place(buffer, index), value);
-    if (!this.#accesses.isWhole(buffer, index)) {
-      return memory.scatter(this.#place(buffer, index), value);
-    }
-    return memory.storeVector(this.#place(buffer, (index as Ramp).base), value);
-  }
-
-  #load({ buffer, index }: Load): string {
-    const memory = this.#memoryOf(buffer);
-    if (index.type.lanes === 1) return memory.load(this.#place(buffer, index));
-    if (!this.#accesses.isWhole(buffer, index)) return memory.gather(this.#place(buffer, index));
-    return memory.loadVector(this.#place(buffer, (index as Ramp).base));
-  }
-
-  #memoryOf(buffer: Buffer): ElementText {
-    return this.#groupMemory.get(buffer) ?? this.#buffers.get(buffer)!.memory;
-  }
-
-  /** The number of an element in memory of the workgroup or in its binding. */
-  #place(buffer: Buffer, index: Expr): string {
-    return this.#groupMemory.has(buffer) ? this.#text(index) : this.#element(buffer, index);
-  }
-
   /** Prints expressions, after declaring those that are used several times. */
   #values(...roots: readonly Expr[]): readonly string[] {
     this.#share(...roots);
@@ -277,10 +229,8 @@ class KernelPrinter {
     this.#shared = new Map();
     const uses = new Map<Expr, number>();
     const count = (expr: Expr): void => void uses.set(expr, (uses.get(expr) ?? 0) + 1);
-    const first = (buffer: Buffer, index: Expr): Expr =>
-      this.#accesses.isWhole(buffer, index) ? (index as Ramp).base : index;
     visitExprs(roots, (expr) => {
-      if (expr.kind === 'load') count(first(expr.buffer, expr.index));
+      if (expr.kind === 'load') count(this.#buffers.computed(expr.buffer, expr.index));
       else children(expr).forEach(count);
     });
     roots.forEach(count);
@@ -320,7 +270,7 @@ class KernelPrinter {
         if (scalar === 'i64' || scalar === 'f64') return this.#text(expr.x);
         return `bitcast<${typeText(scalar as 'i32' | 'f32', lanes)}>(${this.#runtime(expr.x)})`;
       case 'load':
-        return this.#load(expr);
+        return this.#buffers.load(expr);
       case 'ramp': {
         const steps = Array.from({ length: lanes }, (_, k) => `${k}i`).join(', ');
         const stride = splat('i32', this.#text(expr.stride), lanes);
@@ -414,20 +364,6 @@ class KernelPrinter {
     const { lanes } = expr.type;
     const scalar = constantWgsl(exprType('i32'), expr.value, this.#helpers);
     return splat('i32', `${this.#helpers.use('k_opaque')}(${scalar})`, lanes);
-  }
-
-  /** Number of an element in its binding, in elements of its kind. */
-  #element(buffer: Buffer, index: Expr): string {
-    const { first, distance } = this.#buffers.get(buffer)!;
-    const times = distance === null ? '' : ` * ${distance}`;
-    if (index.type.lanes > 1) {
-      return `vec4<u32>(${first}) + vec4<u32>(${this.#text(index)})${times}`;
-    }
-    if (index.type.scalar === 'i64') return `${first} + ${this.#text(index)}.x${times}`;
-    if (index.kind === 'const') {
-      return index.value === 0 ? first : `${first} + ${index.value}u${times}`;
-    }
-    return `${first} + u32(${this.#text(index)})${times}`;
   }
 
   /** The number of all of which an expression tells one, if it does. */

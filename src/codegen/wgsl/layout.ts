@@ -2,16 +2,14 @@ import { InternalError } from '../../base/errors.js';
 import { storageBytes } from '../../loop/language/build.js';
 import type { ElementKind, Kernel } from '../../loop/language/nodes.js';
 import type { BindingPattern, ShaderBinding, ShaderParameter } from './shader.js';
-import type { VectorAccesses } from './vector-access.js';
+import { type BindingElements, bindingName } from './memory/bound-memory.js';
+import { components } from './memory/elements.js';
+import type { VectorAccesses } from './memory/vector-access.js';
 
 /** Places of a kernel's arguments: words of the uniform block, and bindings. */
-export interface ShaderLayout {
+export interface ShaderLayout extends BindingElements {
   readonly parameters: readonly ShaderParameter[];
   readonly bindings: readonly ShaderBinding[];
-  /** Bindings whose words several invocations store parts of. */
-  readonly atomic: ReadonlySet<number>;
-  /** Bindings that are arrays of vectors of four words, since nothing stores to less. */
-  readonly vectors: ReadonlySet<number>;
   readonly zeroWord: number;
   readonly groupsWord: number;
   readonly uniformWords: number;
@@ -69,4 +67,21 @@ export function shaderLayout(
 /** True for elements of which several share a word. */
 export function sharesWord(storage: ElementKind): boolean {
   return storage === 'i8' || storage === 'u8' || storage === 'u16';
+}
+
+/** The declarations of all bindings, the uniform block first. */
+export function bindingTexts(layout: ShaderLayout): readonly string[] {
+  const { bindings, uniformWords, atomic, vectors } = layout;
+  const block = `@group(0) @binding(0) var<uniform> numbers: array<vec4<u32>, ${uniformWords / 4}>;`;
+  const buffers = bindings.map(({ access }, binding) => {
+    const word = atomic.has(binding) ? 'atomic<u32>' : 'u32';
+    const element = vectors.has(binding) ? 'vec4<u32>' : word;
+    return `@group(0) @binding(${binding + 1}) var<storage, ${access}> ${bindingName(binding)}: array<${element}>;`;
+  });
+  return [block, ...buffers];
+}
+
+/** A word of the uniform block. */
+export function uniformText(word: number): string {
+  return `numbers[${Math.floor(word / 4)}].${components[word % 4]}`;
 }

@@ -1,8 +1,8 @@
 import { InternalError } from '../../base/errors.js';
 import { exprType } from '../../loop/language/build.js';
 import type { BinaryOp, ExprType, Scalar, UnaryOp } from '../../loop/language/nodes.js';
-import type { ShaderFunctions } from './helpers.js';
-import { splat, typeText } from './types.js';
+import type { ShaderFunctions } from './functions/helpers.js';
+import { splat, typeText } from './functions/types.js';
 
 const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
   add: '+', sub: '-', mul: '*', div: '/', rem: '%', and: '&', or: '|', xor: '^',

@@ -15,12 +15,12 @@ export interface BindingPattern {
    * `[0, 1, 0]` for a kernel that reads and writes one memory and reads another).
    */
   readonly memories: readonly number[];
-  /** True where the elements of all buffers begin at multiples of `alignedBytes`: four of them are read at once. */
+  /** True where the elements of all buffers begin at multiples of `vectorAlignment`: four of them are read at once. */
   readonly isAligned: boolean;
 }
 
 /** Alignment of buffers of which shaders read and write four neighboring elements at once. */
-export const alignedBytes = 16;
+export const vectorAlignment = 16;
 
 /** Properties of a device that the text of a shader depends on. */
 export interface ShaderFeatures {

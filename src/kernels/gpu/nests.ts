@@ -12,7 +12,8 @@ import { gridNest, type NestLoop, nest } from '../../ops/nests/nest.js';
 import type { NestSchedule } from '../../ops/nests/schedule.js';
 import { foldRow } from '../folds/fold-row.js';
 import { foldInWorkgroups } from './folds/fold-workgroups.js';
-import { lanes, overPoints } from './points.js';
+import { gridLanes } from '../../loop/language/team.js';
+import { overPoints } from './points.js';
 import { groupShape, type GroupShape } from './folds/group-shape.js';
 
 /** Loops of devices whose threads are many: a thread for each result, or a workgroup for a few of them. */
@@ -49,7 +50,7 @@ export const gpuNests: NestSchedule = {
 
 /** A pass by vectors of shaders, or without vectors. */
 function inShaderLanes(stage: FoldStage): FoldStage {
-  return stage.lanes === lanes ? stage : { ...stage, lanes: 1 };
+  return stage.lanes === gridLanes ? stage : { ...stage, lanes: 1 };
 }
 
 /** A thread for each iteration, or loops. */

@@ -1,14 +1,11 @@
 import { Multiples } from '../../loop/analysis/multiples.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { overGrid, overGridOfVectors } from '../../loop/language/team.js';
+import { gridLanes as lanes, overGrid, overGridOfVectors } from '../../loop/language/team.js';
 import { ownExprs, substitution, visitExprs, visitStmts } from '../../loop/language/visit.js';
 import type { NestLoop } from '../../ops/nests/nest.js';
 import { laneStep } from '../contraction/reach.js';
 import { known } from '../contraction/sizes.js';
-
-/** Neighbors that an invocation reads and stores at once: a vector of shaders. */
-export const lanes = 4;
 
 /** Elements below which an invocation for each is worth more than fewer reads. */
 const fewElements = 2 ** 12;
@@ -21,7 +18,7 @@ export function overPoints(loops: readonly NestLoop[], body: (at: readonly Expr[
   const extents = loops.map(({ extent }) => extent);
   const shape = vectorsOf(extents, body);
   if (shape === 'none') return overGrid(extents, body);
-  if (shape === 'whole') return overGridOfVectors(extents, lanes, body);
+  if (shape === 'whole') return overGridOfVectors(extents, body);
   const [extent] = extents;
   const count = known(extent);
   const whole =
@@ -30,7 +27,7 @@ export function overPoints(loops: readonly NestLoop[], body: (at: readonly Expr[
   const tail = e.parallel(0, 1, 1, (from, to) =>
     e.forLoop('at', from, to, () => e.forLoop('at', whole, extent, (at) => body([at]))),
   );
-  return e.block(overGridOfVectors([whole], lanes, body), tail);
+  return e.block(overGridOfVectors([whole], body), tail);
 }
 
 /** Division of points into vectors; `tail`: with elements behind the last whole one. */

@@ -1,4 +1,4 @@
-import { alignedBytes, type BindingPattern, type Shader, type ShaderFeatures, type ShaderParameter } from '../../codegen/wgsl/shader.js'; // prettier-ignore
+import { vectorAlignment, type BindingPattern, type Shader, type ShaderFeatures, type ShaderParameter } from '../../codegen/wgsl/shader.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import type { ElementKind, Kernel } from '../../loop/language/nodes.js';
 import type { LaunchArgument } from '../device/backend.js';
@@ -48,7 +48,7 @@ export function bindingPattern(args: readonly LaunchArgument[]): {
     let number = memories.indexOf(buffer.id);
     if (number < 0) number = memories.push(buffer.id) - 1;
     numbers.push(number);
-    isAligned &&= (buffer.base + offset) % alignedBytes === 0;
+    isAligned &&= (buffer.base + offset) % vectorAlignment === 0;
   }
   return { given, pattern: { memories: numbers, isAligned } };
 }

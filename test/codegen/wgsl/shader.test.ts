@@ -47,7 +47,7 @@ function pointKernel(
 /** The same, of four neighbors at once. */
 function vectorKernel(...[scalar, made, f]: Parameters<typeof pointKernel>): Kernel {
   const [out, a, b] = [e.buffer('out', made), e.buffer('a', scalar), e.buffer('b', scalar)];
-  const body = overGridOfVectors([n], 4, ([i]) => e.store(out, i, f(e.load(a, i), e.load(b, i))));
+  const body = overGridOfVectors([n], ([i]) => e.store(out, i, f(e.load(a, i), e.load(b, i))));
   return e.kernel('point', [out, a, b, n], body);
 }
 
@@ -255,7 +255,7 @@ describe('kernels as WGSL', () => {
     for (const [storage, Elements] of Object.entries(made) as [ElementKind, typeof Int32Array][]) {
       for (const [name, [from, to]] of Object.entries(places)) {
         const [out, a] = [e.buffer('out', storage), e.buffer('in', storage)];
-        const body = overGridOfVectors([n], 4, ([i]) => {
+        const body = overGridOfVectors([n], ([i]) => {
           const value = e.load(a, from(i));
           return e.store(out, to(i), e.add(value, value));
         });

@@ -25,7 +25,7 @@ import {
 } from '../../../ops/normalization/attention-nests.js';
 import { shortTerms } from '../../contraction/long-sums.js';
 import { isWithin, known, product } from '../../contraction/sizes.js';
-import { lanes } from '../points.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 
 /*
  * Attention by workgroups: each holds the rows of a tile in memory, and streams those of the other side through it, so

@@ -1,6 +1,6 @@
 import type { FoldExtents } from '../../../ops/nests/schedule.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import { lanes } from '../points.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 import { workgroupLimits } from '../../../loop/language/verify-workgroups.js';
 
 /** Division of the invocations of a workgroup: so many results, each folded by so many `partials`. Powers of two. */

@@ -2,7 +2,7 @@ import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { divides } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
-import { lanes } from '../points.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 import { depth, highOf, invocations, type ProductTile, wideOf } from './tile.js';
 
 /** Orders of elements in memory. */

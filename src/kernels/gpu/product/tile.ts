@@ -1,7 +1,7 @@
 import { known } from '../../contraction/sizes.js';
 import { isLong } from '../../contraction/long-sums.js';
 import type { Contraction } from '../../contraction/spec.js';
-import { lanes } from '../points.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 
 /** Invocations of a workgroup. */
 export const invocations = 256;

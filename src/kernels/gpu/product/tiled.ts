@@ -5,7 +5,7 @@ import { scalarDTypes, storageOf } from '../../../ops/elements.js';
 import { isContiguous } from '../../contraction/reach.js';
 import { divides, known, product } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
-import { lanes } from '../points.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 import { sumInBlocks } from './blocks.js';
 import { Panels } from './panels.js';
 import { depth, highOf, invocations, type ProductTile, wideOf } from './tile.js';

@@ -1,7 +1,8 @@
-import { InternalError } from '../../base/errors.js';
+import { InternalError } from '../../../base/errors.js';
 import { float64Functions } from './float64.js';
 import { int64Functions } from './int64.js';
-import { shaderLanes, splat, typeText } from './types.js';
+import { gridLanes } from '../../../loop/language/team.js';
+import { splat, typeText } from './types.js';
 
 /**
  * Functions of WGSL that kernels call, besides `laneFunctions`. Drivers may assume that floats are neither NaN nor infinite and that sums of
@@ -66,7 +67,7 @@ const laneFunctions: Readonly<Record<string, (types: LaneTypes) => string>> = {
 };
 
 /** End of the names of functions of vectors. */
-const vectorSuffix = `_${shaderLanes}`;
+const vectorSuffix = `_${gridLanes}`;
 
 /** Name of a function of lanes, and its text. */
 function ofLanes(name: string, lanes: number): readonly [name: string, text: string] {
@@ -98,7 +99,7 @@ export class ShaderFunctions {
     if (this.#used.has(name)) return name;
     this.#used.set(name, text);
     for (const [inner] of text.matchAll(/\bk_\w+/g)) {
-      const [plain, lanes] = inner.endsWith(vectorSuffix) ? [inner.slice(0, -vectorSuffix.length), shaderLanes] : [inner, 1]; // prettier-ignore
+      const [plain, lanes] = inner.endsWith(vectorSuffix) ? [inner.slice(0, -vectorSuffix.length), gridLanes] : [inner, 1]; // prettier-ignore
       if (plain in laneFunctions || plain in functions) this.use(plain, lanes);
     }
     return name;

@@ -1,11 +1,9 @@
-import type { ExprType, Scalar } from '../../loop/language/nodes.js';
-
-/** Lanes of the vectors that shaders compute with. */
-export const shaderLanes = 4;
+import { gridLanes } from '../../../loop/language/team.js';
+import type { ExprType, Scalar } from '../../../loop/language/nodes.js';
 
 /** True for values that a shader holds in one vector of WGSL, or in one scalar. */
 export function isShaderType({ scalar, lanes }: ExprType): boolean {
-  return lanes === 1 || (lanes === shaderLanes && scalar !== 'i64' && scalar !== 'f64');
+  return lanes === 1 || (lanes === gridLanes && scalar !== 'i64' && scalar !== 'f64');
 }
 
 /** A type of WGSL: of values of a type without 64 bits, or of their bits. */

@@ -1,9 +1,8 @@
-import { Multiples } from '../../loop/analysis/multiples.js';
-import type { Buffer, Expr, Stmt } from '../../loop/language/nodes.js';
-import { storageBytes } from '../../loop/language/build.js';
-import { ownExprs, ownStmts, variablesOf, visitExprs } from '../../loop/language/visit.js';
-import type { GridKernel } from './grid.js';
-import { shaderLanes } from './types.js';
+import { Multiples } from '../../../loop/analysis/multiples.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import { storageBytes } from '../../../loop/language/build.js';
+import { ownExprs, ownStmts, variablesOf, visitExprs } from '../../../loop/language/visit.js';
+import { gridLanes } from '../../../loop/language/team.js';
 
 /** Use that a kernel makes of a buffer. */
 export interface BufferUse {
@@ -24,10 +23,7 @@ export class VectorAccesses {
   /** True where all buffers begin at places at which vectors may begin. */
   readonly #isAligned: boolean;
 
-  constructor(
-    { kernel: { body }, invocation }: Pick<GridKernel, 'kernel' | 'invocation'>,
-    isAligned: boolean,
-  ) {
+  constructor(body: Stmt, invocation: Var, isAligned: boolean) {
     this.#multiples = new Multiples(body);
     this.#isAligned = isAligned;
     const numbers = new Set([invocation]);
@@ -67,10 +63,10 @@ export class VectorAccesses {
     if (!this.#isAligned || isPrivate || index.kind !== 'ramp') return false;
     const { base, stride, type } = index;
     return (
-      type.lanes === shaderLanes &&
+      type.lanes === gridLanes &&
       stride.kind === 'const' &&
       Number(stride.value) === 1 &&
-      this.#multiples.of(base) % shaderLanes === 0
+      this.#multiples.of(base) % gridLanes === 0
     );
   }
 }

@@ -1,24 +1,14 @@
-import { unreachable } from '../../base/unreachable.js';
-import type { ElementKind } from '../../loop/language/nodes.js';
+import { unreachable } from '../../../base/unreachable.js';
+import type { ElementKind } from '../../../loop/language/nodes.js';
 import { components, ElementText } from './elements.js';
-import type { ShaderFunctions } from './helpers.js';
-import type { ShaderLayout } from './layout.js';
+import type { ShaderFunctions } from '../functions/helpers.js';
 
-/** The declarations of all bindings, the uniform block first. */
-export function bindingTexts(layout: ShaderLayout): readonly string[] {
-  const { bindings, uniformWords, atomic, vectors } = layout;
-  const block = `@group(0) @binding(0) var<uniform> numbers: array<vec4<u32>, ${uniformWords / 4}>;`;
-  const buffers = bindings.map(({ access }, binding) => {
-    const word = atomic.has(binding) ? 'atomic<u32>' : 'u32';
-    const element = vectors.has(binding) ? 'vec4<u32>' : word;
-    return `@group(0) @binding(${binding + 1}) var<storage, ${access}> ${arrayOf(binding)}: array<${element}>;`;
-  });
-  return [block, ...buffers];
-}
-
-/** A word of the uniform block. */
-export function uniformText(word: number): string {
-  return `numbers[${Math.floor(word / 4)}].${components[word % 4]}`;
+/** Bindings by their elements; those of all others are words. */
+export interface BindingElements {
+  /** Bindings whose words several invocations store parts of. */
+  readonly atomic: ReadonlySet<number>;
+  /** Bindings that are arrays of vectors of four words, since nothing stores to less. */
+  readonly vectors: ReadonlySet<number>;
 }
 
 /** Reads and writes of elements of a kind in a binding, an array of words or of vectors of four words. */
@@ -30,11 +20,11 @@ export class BoundMemory extends ElementText {
   constructor(
     storage: ElementKind,
     binding: number,
-    { atomic, vectors }: ShaderLayout,
+    { atomic, vectors }: BindingElements,
     helpers: ShaderFunctions,
   ) {
     super(storage, helpers, `${storage}_${binding}`, 'u32');
-    this.#array = arrayOf(binding);
+    this.#array = bindingName(binding);
     this.#isAtomic = atomic.has(binding);
     this.#isOfVectors = vectors.has(binding);
   }
@@ -150,6 +140,7 @@ export class BoundMemory extends ElementText {
   }
 }
 
-function arrayOf(binding: number): string {
+/** Name of a binding. */
+export function bindingName(binding: number): string {
   return `words${binding}`;
 }
