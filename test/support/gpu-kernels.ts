@@ -45,6 +45,8 @@ export function interpreted(kernel: Kernel, args: readonly KernelInput[]): reado
 export class KernelsOnGpu {
   /** The most workgroups of a dispatch. */
   mostGroups: number = Infinity;
+  /** Elements in front of those of each array in its memory. */
+  offset: number = 0;
   readonly #backend: WebGpuBackend;
 
   constructor(gpu: GpuEncoder) {
@@ -72,17 +74,25 @@ export class KernelsOnGpu {
       const dtype = dtypeOf[storage];
       const isWide = storageBytes(storage) === 8;
       const words = bytes / Math.min(storageBytes(storage), 4);
-      const buffer = backend.allocate(dtype, words);
-      backend.write(buffer, isWide ? new Int32Array(arg.buffer) : arg);
+      if (this.offset === 0) {
+        const buffer = backend.allocate(dtype, words);
+        backend.write(buffer, isWide ? new Int32Array(arg.buffer) : arg);
+        arrays.push({ buffer, of: arg });
+        return { buffer, offset: 0 };
+      }
+      const buffer = backend.allocate(dtype, words + this.offset);
+      const moved = new (arg.constructor as Int32ArrayConstructor)(words + this.offset);
+      moved.set(arg as Int32Array, this.offset);
+      backend.write(buffer, moved);
       arrays.push({ buffer, of: arg });
-      return { buffer, offset: 0 };
+      return { buffer, offset: this.offset * storageBytes(storage) };
     });
     backend.prepare(kernel)(given);
     const results: HostArray[] = [];
     for (const { buffer, of } of arrays) {
       const found = await backend.read(buffer);
       const same = Object.getPrototypeOf(of) as { constructor: new (bytes: ArrayBufferLike) => HostArray }; // prettier-ignore
-      results.push(new same.constructor(found.buffer));
+      results.push(new same.constructor(found.buffer.slice(this.offset * found.BYTES_PER_ELEMENT)));
     }
     for (const { buffer } of arrays) backend.free(buffer);
     return results;

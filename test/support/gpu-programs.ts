@@ -2,6 +2,7 @@ import { dtypes } from '../../src/base/dtype.js';
 import type { Program } from '../../src/ir/program.js';
 import { gpuTarget } from '../../src/kernels/gpu/index.js';
 import type { Kernel } from '../../src/loop/language/nodes.js';
+import type { MainStep } from '../../src/passes/lower/main/steps.js';
 import { planSteps } from '../../src/passes/lower/main/stepwise.js';
 import { runPipeline } from '../../src/passes/pipeline.js';
 import { DeviceExecutable } from '../../src/runtime/device/executable.js';
@@ -10,11 +11,24 @@ import type { Operand } from '../../src/runtime/execution/executable.js';
 import { Storage } from '../../src/runtime/memory/storage.js';
 import { FakeBackend } from './fake-device.js';
 
-/** The kernels that a GPU is given for a program without control flow. */
+/** The kernels that a GPU is given for a program, those of loops and branches in the order of their texts. */
 export function gpuKernelsOf(program: Program): readonly Kernel[] {
-  return planSteps(runPipeline(program), gpuTarget).steps.flatMap((step) =>
-    step.kind === 'kernel' ? [step.kernel.kernel] : [],
-  );
+  const kernelsOf = (steps: readonly MainStep[]): readonly Kernel[] =>
+    steps.flatMap((step): readonly Kernel[] => {
+      switch (step.kind) {
+        case 'kernel':
+          return [step.kernel.kernel];
+        case 'foreach':
+          return kernelsOf(step.body);
+        case 'while':
+          return kernelsOf([...step.condition, ...step.body]);
+        case 'branch':
+          return kernelsOf([...step.consequent, ...step.alternate]);
+        case 'bind':
+          return [];
+      }
+    });
+  return kernelsOf(planSteps(runPipeline(program), gpuTarget).steps);
 }
 
 /** What programs compute by kernels for a GPU that has all dtypes: the interpreter runs them, in orders of a seed. */

@@ -19,11 +19,11 @@ export class Exactness {
     });
   }
 
-  /** The value of a local, as long as that is the value of another one. */
+  /** The value of a local, as long as that is the value of another one, in one lane where all are alike. */
   resolve(expr: Expr): Expr {
     let value = expr;
     for (;;) {
-      const known = value.kind === 'var' ? this.#values.get(value) : undefined;
+      const known = value.kind === 'var' ? this.#values.get(value) : value.kind === 'broadcast' ? value.x : undefined; // prettier-ignore
       if (known === undefined) return value;
       value = known;
     }

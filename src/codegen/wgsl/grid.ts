@@ -1,10 +1,21 @@
 import * as e from '../../loop/language/build.js';
-import type { Buffer, Expr, Kernel, Stmt, Var, Workgroups } from '../../loop/language/nodes.js';
+import type {
+  Buffer,
+  Expr,
+  For,
+  Kernel,
+  Stmt,
+  Var,
+  Workgroups,
+} from '../../loop/language/nodes.js';
 import { scalarize } from '../../loop/optimize/scalarize.js';
 import { share } from '../../loop/optimize/share.js';
 import { simplifyKernel } from '../../loop/optimize/simplify.js';
 import { unroll } from '../../loop/optimize/unroll.js';
-import { mapStmt, substitution, withBody } from '../../loop/language/visit.js';
+import { vectorize } from '../../loop/optimize/vectorize.js';
+import { mapStmt, ownExprs, substitution, visitExprs, visitStmts, withBody } from '../../loop/language/visit.js'; // prettier-ignore
+import { gridLanes } from '../../loop/language/team.js';
+import { isShaderType } from './functions/types.js';
 
 /** A kernel whose parallel ranges are loops over single steps, and whose workgroups are a loop over groups. */
 export interface GridKernel {
@@ -58,12 +69,33 @@ export function gridKernel(kernel: Kernel): GridKernel {
       return replaceVariables(stmt.body, ends);
     });
   };
-  const scalar = scalarize(kernel);
-  const body = visit(scalar.body);
+  const body = visit(inShaderTypes(kernel).body);
   const own = grouped(workgroups);
   const whole = { ...kernel, params: [...kernel.params, invocation, ...own], body };
   const optimized = [unroll, simplifyKernel, share].reduce<Kernel>((given, pass) => pass(given), whole); // prettier-ignore
   return { kernel: withBody({ ...optimized, params: kernel.params }, optimized.body), invocation, ranges, workgroups }; // prettier-ignore
+}
+
+/** The kernel with vectors of four lanes where it asks for them, without vectors where it has others. */
+function inShaderTypes(kernel: Kernel): Kernel {
+  const visit = (stmt: Stmt): Stmt => {
+    const inner = mapStmt(stmt, { stmt: visit });
+    if (inner.kind !== 'for' || inner.mode !== 'vector' || isOfLanes(inner)) return inner;
+    return { ...inner, mode: 'serial' };
+  };
+  const vectorBytes = gridLanes * e.scalarBytes('f32');
+  const vectorized = vectorize(withBody(kernel, visit(kernel.body)), { vectorBytes });
+  let isPossible = true;
+  visitStmts(vectorized.body, (stmt) => {
+    visitExprs(ownExprs(stmt), ({ type }) => void (isPossible &&= isShaderType(type)));
+  });
+  return isPossible ? vectorized : scalarize(kernel);
+}
+
+/** True for a loop that is one vector. */
+function isOfLanes({ begin, end, step }: For): boolean {
+  const [from, to] = [begin, end].map((bound) => bound.kind === 'const' && Number(bound.value));
+  return step === 1 && from === 0 && to === gridLanes;
 }
 
 /** Everything that code of workgroups reads besides parameters. */

@@ -4,6 +4,7 @@ import { gridKernel } from './grid.js';
 import { shaderText } from './kernel.js';
 import { shaderLayout } from './layout.js';
 import type { BindingPattern, Shader, ShaderFeatures } from './shader.js';
+import { VectorAccesses } from './memory/vector-access.js';
 import { stepCounter } from './workgroups.js';
 
 /** Invocations of a workgroup of kernels that need no workgroup: what all GPUs run at once. */
@@ -19,7 +20,9 @@ export function shaderOf(
   pattern: BindingPattern,
   { maxStorageBuffers, maxWorkgroupsPerDimension, maxWorkgroupInvocations }: ShaderFeatures,
 ): Shader {
-  const layout = shaderLayout(kernel, pattern);
+  const grid = gridKernel(kernel);
+  const accesses = new VectorAccesses(grid.kernel.body, grid.invocation, pattern.isAligned);
+  const layout = shaderLayout(grid.kernel, pattern, accesses);
   if (layout.bindings.length > maxStorageBuffers) {
     throw new UnsupportedError('a kernel uses more buffers than the device lets a shader use', {
       op: kernel.name,
@@ -27,7 +30,6 @@ export function shaderOf(
       actual: String(layout.bindings.length),
     });
   }
-  const grid = gridKernel(kernel);
   const isDivided = grid.ranges.length > 0;
   const { workgroups } = grid;
   const usual = isDivided ? Math.min(usualSize, maxWorkgroupInvocations) : 1;
@@ -42,7 +44,7 @@ export function shaderOf(
   const stepsOf = stepCounter(kernel, workgroups === null ? grid.ranges : [workgroups.statement.count]); // prettier-ignore
   const { parameters, bindings, uniformWords, zeroWord, groupsWord } = layout;
   return {
-    text: shaderText(grid, layout, workgroupSize),
+    text: shaderText(grid, layout, accesses, workgroupSize),
     parameters,
     bindings,
     uniformWords,

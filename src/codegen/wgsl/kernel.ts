@@ -1,62 +1,66 @@
 import { InternalError } from '../../base/errors.js';
-import type { BinaryExpr, Buffer, Expr, For, Kernel, Select, Stmt, UnaryExpr, Var } from '../../loop/language/nodes.js'; // prettier-ignore
+import { exprType } from '../../loop/language/build.js';
+import type { BinaryExpr, Expr, For, Kernel, Select, Stmt, UnaryExpr, Var } from '../../loop/language/nodes.js'; // prettier-ignore
 import { unreachable } from '../../base/unreachable.js';
 import { assignedVariables, children, refuseRange, variablesOf, visitExprs } from '../../loop/language/visit.js'; // prettier-ignore
+import { groupBarrier } from './barrier.js';
+import { BufferTexts } from './buffers.js';
 import { Exactness } from './exact.js';
 import type { GridKernel, GridWorkgroups } from './grid.js';
-import { groupBarrier, groupMemoryText } from './group-memory.js';
-import { ShaderFunctions } from './helpers.js';
-import type { ShaderLayout } from './layout.js';
-import { MemoryText } from './memory.js';
+import { ShaderFunctions } from './functions/helpers.js';
+import { bindingTexts, type ShaderLayout, uniformText } from './layout.js';
 import { ShaderNames } from './names.js';
 import { binaryWgsl, bitsText, castWgsl, constantWgsl, unaryWgsl } from './operations.js';
+import { splat, typeText } from './functions/types.js';
+import type { VectorAccesses } from './memory/vector-access.js';
 
 /** The most iterations of a loop that drivers may unroll. */
-const mostUnrolled = 4;
+const mostUnrolled = 2;
 
-/** Prints a kernel of scalars, whose ranges have become loops, as a shader. */
-export function shaderText(grid: GridKernel, layout: ShaderLayout, workgroupSize: number): string {
-  return new KernelPrinter(grid, layout, workgroupSize).print();
+/** Prints a kernel of scalars and vectors of WGSL, whose ranges have become loops, as a shader. */
+export function shaderText(
+  grid: GridKernel,
+  layout: ShaderLayout,
+  accesses: VectorAccesses,
+  workgroupSize: number,
+): string {
+  return new KernelPrinter(grid, layout, accesses, workgroupSize).print();
 }
 
 /** Operations in one expression: compilers of shaders recurse over them. */
 const deepest = 24;
-
-/** An element of a buffer: its binding, and the variable with the first element. */
-interface BufferName {
-  readonly binding: number;
-  readonly first: string;
-}
 
 class KernelPrinter {
   readonly #kernel: Kernel;
   readonly #layout: ShaderLayout;
   readonly #workgroupSize: number;
   readonly #helpers: ShaderFunctions = new ShaderFunctions();
-  readonly #memory: MemoryText;
   readonly #exact: Exactness;
   readonly #assigned: ReadonlySet<Var>;
   /** By variables that hold the number of the invocation or of the workgroup: the number of all. */
   readonly #numbers: Map<Var, 'invocations' | 'workgroups'>;
   /** Null for kernels without workgroups. */
   readonly #workgroups: GridWorkgroups | null;
-  /** Names of the memory of a workgroup. */
-  readonly #groupMemory: Map<Buffer, string> = new Map();
   readonly #lines: string[] = [];
   readonly #names: Map<Var, string> = new Map();
-  readonly #buffers: Map<Buffer, BufferName> = new Map();
+  readonly #buffers: BufferTexts;
   readonly #unique: ShaderNames = new ShaderNames();
   #depth = 1;
   #temporaries = 0;
   /** Subexpressions of the present statement that have names. */
   #shared: Map<Expr, string> = new Map();
 
-  constructor(grid: GridKernel, layout: ShaderLayout, workgroupSize: number) {
+  constructor(
+    grid: GridKernel,
+    layout: ShaderLayout,
+    accesses: VectorAccesses,
+    workgroupSize: number,
+  ) {
     const { kernel, invocation, workgroups } = grid;
     this.#kernel = kernel;
     this.#layout = layout;
+    this.#buffers = new BufferTexts(layout, accesses, this.#helpers, (expr) => this.#text(expr));
     this.#workgroupSize = workgroupSize;
-    this.#memory = new MemoryText(this.#helpers, layout);
     this.#exact = new Exactness(kernel);
     this.#assigned = assignedVariables(kernel.body);
     this.#numbers = new Map([[invocation, 'invocations']]);
@@ -66,8 +70,8 @@ class KernelPrinter {
     this.#numbers.set(workgroups.group, 'workgroups');
     this.#names.set(workgroups.group, 'workgroup');
     this.#names.set(workgroups.statement.invocation, 'local');
-    for (const { buffer } of workgroups.statement.memory) {
-      this.#groupMemory.set(buffer, this.#unique.identifier(buffer.name));
+    for (const memory of workgroups.statement.memory) {
+      this.#buffers.share(memory, this.#unique.identifier(memory.buffer.name));
     }
   }
 
@@ -86,19 +90,15 @@ class KernelPrinter {
       ...this.#lines,
       '}',
     ];
-    const zero = `fn k_zero() -> u32 {\n  return ${this.#memory.number(this.#layout.zeroWord)};\n}`;
-    const groupMemory = this.#workgroups?.statement.memory ?? [];
-    const declarations = [
-      ...this.#memory.declarations(),
-      ...groupMemory.map((each) => groupMemoryText(this.#groupMemory.get(each.buffer)!, each)),
-    ];
+    const zero = `fn k_zero() -> u32 {\n  return ${uniformText(this.#layout.zeroWord)};\n}`;
+    const declarations = [...bindingTexts(this.#layout), ...this.#buffers.declarations];
     const parts = [declarations.join('\n'), zero, this.#helpers.text, main.join('\n')];
     return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
   }
 
   #parameters(): void {
     const { groupsWord, parameters } = this.#layout;
-    const groups = `i32(${this.#memory.number(groupsWord)})`;
+    const groups = `i32(${uniformText(groupsWord)})`;
     if (this.#workgroups !== null) {
       this.#line('let workgroup = i32(group_id.x);');
       this.#line('let local = i32(local_index);');
@@ -109,23 +109,23 @@ class KernelPrinter {
     }
     this.#kernel.params.forEach((param, k) => {
       const place = parameters[k];
-      const word = this.#memory.number(place.word);
+      const word = uniformText(place.word);
       if (param.kind === 'var') {
         const texts = {
           i32: `bitcast<i32>(${word})`,
           f32: `bitcast<f32>(${word})`,
           bool: `(${word} != 0u)`,
-          i64: `vec2<u32>(${word}, ${this.#memory.number(place.word + 1)})`,
-          f64: `vec2<u32>(${word}, ${this.#memory.number(place.word + 1)})`,
+          i64: `vec2<u32>(${word}, ${uniformText(place.word + 1)})`,
+          f64: `vec2<u32>(${word}, ${uniformText(place.word + 1)})`,
         };
         if (place.kind !== 'number') throw new InternalError('a number is no buffer');
         return this.#line(`let ${this.#name(param)} = ${texts[place.scalar]};`);
       }
       if (place.kind === 'number') throw new InternalError('a buffer is no number');
       const first = this.#unique.identifier(param.name, 'at');
-      this.#buffers.set(param, { binding: place.binding, first });
-      if (place.kind === 'elements') return this.#line(`let ${first} = ${word};`);
-      return this.#line(`let ${first} = ${word} + id.x * ${this.#memory.number(place.lengthWord)};`); // prettier-ignore
+      this.#buffers.bind(param, place, first);
+      const member = place.kind === 'private' ? ' + id.x' : '';
+      return this.#line(`let ${first} = ${word}${member};`);
     });
   }
 
@@ -186,15 +186,8 @@ class KernelPrinter {
       }
       case 'store': {
         const { buffer, index, value } = stmt;
-        this.#share(index, value);
-        const shared = this.#groupMemory.get(buffer);
-        if (shared !== undefined) {
-          return this.#line(`${shared}[${this.#text(index)}] = ${this.#text(value)};`);
-        }
-        const { binding } = this.#buffers.get(buffer)!;
-        return this.#line(
-          this.#memory.store(buffer.storage, binding, this.#element(buffer, index), this.#text(value)),
-        ); // prettier-ignore
+        this.#share(this.#buffers.computed(buffer, index), value);
+        return this.#line(this.#buffers.store(buffer, index, this.#text(value)));
       }
       case 'call':
       case 'barrier':
@@ -236,14 +229,17 @@ class KernelPrinter {
     this.#shared = new Map();
     const uses = new Map<Expr, number>();
     const count = (expr: Expr): void => void uses.set(expr, (uses.get(expr) ?? 0) + 1);
-    visitExprs(roots, (expr) => children(expr).forEach(count));
+    visitExprs(roots, (expr) => {
+      if (expr.kind === 'load') count(this.#buffers.computed(expr.buffer, expr.index));
+      else children(expr).forEach(count);
+    });
     roots.forEach(count);
     const depths = new Map<Expr, number>();
     visitExprs(roots, (expr) => {
       if (expr.kind === 'const' || expr.kind === 'var') return;
       const depth = 1 + Math.max(0, ...children(expr).map((child) => depths.get(child) ?? 0));
       depths.set(expr, depth);
-      if (uses.get(expr)! < 2 && depth < deepest) return;
+      if ((uses.get(expr) ?? 0) < 2 && depth < deepest) return;
       const text = this.#text(expr);
       const name = this.#temporary();
       this.#line(`let ${name} = ${text};`);
@@ -255,10 +251,10 @@ class KernelPrinter {
   #text(expr: Expr): string {
     const shared = this.#shared.get(expr);
     if (shared !== undefined) return shared;
-    const { scalar } = expr.type;
+    const { scalar, lanes } = expr.type;
     switch (expr.kind) {
       case 'const':
-        return constantWgsl(scalar, expr.value, this.#helpers);
+        return constantWgsl(expr.type, expr.value, this.#helpers);
       case 'var':
         return this.#name(expr);
       case 'unary':
@@ -268,22 +264,24 @@ class KernelPrinter {
       case 'select':
         return this.#select(expr);
       case 'cast':
-        return castWgsl(expr.x.type.scalar, scalar, this.#runtime(expr.x), this.#helpers);
+        return castWgsl(expr.x.type, scalar, this.#runtime(expr.x), this.#helpers);
       case 'bitcast':
         // Both of 64 bits are pairs of words.
         if (scalar === 'i64' || scalar === 'f64') return this.#text(expr.x);
-        return `bitcast<${scalar}>(${this.#runtime(expr.x)})`;
-      case 'load': {
-        const { buffer, index } = expr;
-        const shared = this.#groupMemory.get(buffer);
-        if (shared !== undefined) return `${shared}[${this.#text(index)}]`;
-        const { binding } = this.#buffers.get(buffer)!;
-        return this.#memory.load(buffer.storage, binding, this.#element(buffer, index));
+        return `bitcast<${typeText(scalar as 'i32' | 'f32', lanes)}>(${this.#runtime(expr.x)})`;
+      case 'load':
+        return this.#buffers.load(expr);
+      case 'ramp': {
+        const steps = Array.from({ length: lanes }, (_, k) => `${k}i`).join(', ');
+        const stride = splat('i32', this.#text(expr.stride), lanes);
+        const isNeighbor = expr.stride.kind === 'const' && Number(expr.stride.value) === 1;
+        const distances = isNeighbor ? '' : ` * ${stride}`;
+        return `(${splat('i32', this.#text(expr.base), lanes)} + vec${lanes}<i32>(${steps})${distances})`;
       }
-      case 'ramp':
       case 'broadcast':
+        return splat(scalar, this.#text(expr.x), lanes);
       case 'extract':
-        throw new InternalError(`a ${expr.kind} in a kernel of scalars`);
+        return `${this.#text(expr.x)}.${'xyzw'[expr.lane]}`;
     }
   }
 
@@ -300,7 +298,7 @@ class KernelPrinter {
   /** The contrary of a comparison of floats, of which drivers know that NaN makes it true; null for others. */
   #negated({ op, a, b }: BinaryExpr): string | null {
     const call = (name: string, x: Expr, y: Expr): string =>
-      `${this.#helpers.use(name)}(${this.#text(x)}, ${this.#text(y)})`;
+      `${this.#helpers.use(name, x.type.lanes)}(${this.#text(x)}, ${this.#text(y)})`;
     switch (op) {
       case 'eq':
         return call('k_ne', a, b);
@@ -319,11 +317,11 @@ class KernelPrinter {
 
   #binary(expr: BinaryExpr): string {
     const { op, a, b } = expr;
-    const { scalar } = a.type;
+    const { scalar, lanes } = a.type;
     if (scalar === 'f32') {
       const isSame = this.#exact.resolve(a) === this.#exact.resolve(b);
       if (isSame && (op === 'ne' || op === 'eq')) {
-        const isNan = `${this.#helpers.use('k_nan')}(${this.#text(a)})`;
+        const isNan = `${this.#helpers.use('k_nan', lanes)}(${this.#text(a)})`;
         return op === 'ne' ? isNan : `!${isNan}`;
       }
       const [left, right] = (['a', 'b'] as const).map((which) => {
@@ -331,12 +329,12 @@ class KernelPrinter {
         return this.#exact.hidesOperand(expr, which) ? this.#hidden(operand) : this.#text(operand);
       });
       if (a.kind === 'const' && b.kind === 'const') {
-        return binaryWgsl(op, scalar, this.#hidden(a), right, this.#helpers);
+        return binaryWgsl(op, a.type, this.#hidden(a), right, this.#helpers);
       }
-      return binaryWgsl(op, scalar, left, right, this.#helpers);
+      return binaryWgsl(op, a.type, left, right, this.#helpers);
     }
     const left = b.kind === 'const' ? this.#runtime(a) : this.#text(a);
-    return binaryWgsl(op, scalar, left, this.#text(b), this.#helpers);
+    return binaryWgsl(op, a.type, left, this.#text(b), this.#helpers);
   }
 
   #select({ condition, a, b, type }: Select): string {
@@ -350,10 +348,12 @@ class KernelPrinter {
 
   /** A float of which drivers do not know where it comes from. */
   #hidden(expr: Expr): string {
+    const { lanes } = expr.type;
     if (expr.kind === 'const') {
-      return `${this.#helpers.use('k_float')}(${bitsText(Number(expr.value))})`;
+      const float = `${this.#helpers.use('k_float')}(${bitsText(Number(expr.value))})`;
+      return splat('f32', float, lanes);
     }
-    return `${this.#helpers.use('k_exact')}(${this.#text(expr)})`;
+    return `${this.#helpers.use('k_exact', lanes)}(${this.#text(expr)})`;
   }
 
   /** A value that compilers do not compute beforehand: they refuse results that are out of range. */
@@ -361,15 +361,9 @@ class KernelPrinter {
     if (expr.kind !== 'const') return this.#text(expr);
     if (expr.type.scalar === 'f32') return this.#hidden(expr);
     if (expr.type.scalar !== 'i32') return this.#text(expr);
-    return `${this.#helpers.use('k_opaque')}(${this.#text(expr)})`;
-  }
-
-  /** Number of an element in its binding, in elements of its kind. */
-  #element(buffer: Buffer, index: Expr): string {
-    const { first } = this.#buffers.get(buffer)!;
-    if (index.type.scalar === 'i64') return `${first} + ${this.#text(index)}.x`;
-    if (index.kind === 'const') return index.value === 0 ? first : `${first} + ${index.value}u`;
-    return `${first} + u32(${this.#text(index)})`;
+    const { lanes } = expr.type;
+    const scalar = constantWgsl(exprType('i32'), expr.value, this.#helpers);
+    return splat('i32', `${this.#helpers.use('k_opaque')}(${scalar})`, lanes);
   }
 
   /** The number of all of which an expression tells one, if it does. */

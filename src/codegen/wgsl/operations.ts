@@ -1,6 +1,8 @@
 import { InternalError } from '../../base/errors.js';
-import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
-import type { ShaderFunctions } from './helpers.js';
+import { exprType } from '../../loop/language/build.js';
+import type { BinaryOp, ExprType, Scalar, UnaryOp } from '../../loop/language/nodes.js';
+import type { ShaderFunctions } from './functions/helpers.js';
+import { splat, typeText } from './functions/types.js';
 
 const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
   add: '+', sub: '-', mul: '*', div: '/', rem: '%', and: '&', or: '|', xor: '^',
@@ -9,16 +11,16 @@ const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
 
 const wrapped = (a: string, op: string, b: string): string => `(${a} ${op} ${b})`;
 
-/** A binary operation on operands of a scalar type. */
+/** A binary operation on operands of a type. */
 export function binaryWgsl(
   op: BinaryOp,
-  scalar: Scalar,
+  { scalar, lanes }: ExprType,
   a: string,
   b: string,
   helpers: ShaderFunctions,
 ): string {
   const call = (name: string, ...args: readonly string[]): string =>
-    `${helpers.use(name)}(${args.join(', ')})`;
+    `${helpers.use(name, lanes)}(${args.join(', ')})`;
   if (scalar === 'i64') {
     const isEqual = `all(${a} == ${b})`;
     switch (op) {
@@ -66,19 +68,20 @@ export function binaryWgsl(
     case 'max':
       return `${op}(${a}, ${b})`;
     case 'shl':
-      return wrapped(a, '<<', shiftCount(b));
+      return wrapped(a, '<<', shiftCount(b, lanes));
     case 'shr':
-      return wrapped(a, '>>', shiftCount(b));
+      return wrapped(a, '>>', shiftCount(b, lanes));
     case 'shrU':
-      return `bitcast<i32>(bitcast<u32>(${a}) >> ${shiftCount(b)})`;
+      return `bitcast<${typeText('i32', lanes)}>(bitcast<${typeText('u32', lanes)}>(${a}) >> ${shiftCount(b, lanes)})`;
     default:
       return wrapped(a, infix[op]!, b);
   }
 }
 
-function shiftCount(count: string): string {
-  const constant = /^\(?(-?\d+)i\)?$/.exec(count);
-  return constant === null ? `(u32(${count}) & 31u)` : `${Number(constant[1]) & 31}u`;
+function shiftCount(count: string, lanes: number): string {
+  const constant = /^(?:vec4<i32>\()?\(?(-?\d+)i\)*$/.exec(count);
+  if (constant !== null) return splat('u32', `${Number(constant[1]) & 31}u`, lanes);
+  return `(${typeText('u32', lanes)}(${count}) & ${splat('u32', '31u', lanes)})`;
 }
 
 export function unaryWgsl(
@@ -107,24 +110,31 @@ export function unaryWgsl(
   }
 }
 
-export function castWgsl(from: Scalar, to: Scalar, x: string, helpers: ShaderFunctions): string {
+export function castWgsl(
+  { scalar: from, lanes }: ExprType,
+  to: Scalar,
+  x: string,
+  helpers: ShaderFunctions,
+): string {
+  const all = (scalar: string, text: string): string => splat(scalar, text, lanes);
   if (to === 'bool') {
-    if (from === 'i32') return `(${x} != 0i)`;
+    if (from === 'i32') return `(${x} != ${all('i32', '0i')})`;
     if (from === 'i64') return `any(${x} != vec2<u32>(0u))`;
     if (from === 'f64') return `!${helpers.use('k_f64_zero')}(${x})`;
-    return `((bitcast<u32>(${x}) & 0x7fffffffu) != 0u)`;
+    const bits = `bitcast<${typeText('u32', lanes)}>(${x})`;
+    return `((${bits} & ${all('u32', '0x7fffffffu')}) != ${all('u32', '0u')})`;
   }
   if (from === 'bool') {
     if (to === 'f64') return `vec2<u32>(0u, select(0u, 0x3ff00000u, ${x}))`;
-    return to === 'i64' ? `vec2<u32>(select(0u, 1u, ${x}), 0u)` : `${to}(${x})`;
+    return to === 'i64' ? `vec2<u32>(select(0u, 1u, ${x}), 0u)` : `${typeText(to, lanes)}(${x})`;
   }
   if (from === 'f64' || to === 'f64') return `${helpers.use(`k_${from}_to_${to}`)}(${x})`;
   if (from === 'i64') {
     return to === 'i32' ? `bitcast<i32>(${x}.x)` : `${helpers.use('k_i64_to_f32')}(${x})`;
   }
   if (to === 'i64') return `${helpers.use(`k_${from}_to_i64`)}(${x})`;
-  if (from === 'i32' && to === 'f32') return `f32(${x})`;
-  if (from === 'f32' && to === 'i32') return `${helpers.use('k_f32_to_i32')}(${x})`;
+  if (from === 'i32' && to === 'f32') return `${typeText('f32', lanes)}(${x})`;
+  if (from === 'f32' && to === 'i32') return `${helpers.use('k_f32_to_i32', lanes)}(${x})`;
   throw new InternalError(`no WGSL for a cast of ${from} to ${to}`);
 }
 
@@ -138,10 +148,11 @@ export function bitsText(value: number): string {
 
 /** A constant; floats that are not finite, and -0, are made of bits, since WGSL has no literals of them. */
 export function constantWgsl(
-  scalar: Scalar,
+  { scalar, lanes }: ExprType,
   value: number | bigint,
   helpers: ShaderFunctions,
 ): string {
+  if (lanes > 1) return splat(scalar, constantWgsl(exprType(scalar), value, helpers), lanes);
   switch (scalar) {
     case 'bool':
       return value === 0 ? 'false' : 'true';

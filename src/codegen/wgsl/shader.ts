@@ -7,11 +7,20 @@ import type { ElementKind } from '../../loop/language/nodes.js';
 
 /**
  * Arguments that share a buffer. Bindings are declared once for each buffer, since no buffer may be bound twice in a
- * dispatch that writes to it: `bindings[k]` numbers the buffer of the k-th parameter that is a shared buffer, in the
- * order of their first appearance (so `[0, 1, 0]` for a kernel that reads and writes one buffer and reads another).
- * Where elements begin is an argument, so that any element may be the first.
+ * dispatch that writes to it. Where elements begin is an argument, so that any element may be the first.
  */
-export type BindingPattern = readonly number[];
+export interface BindingPattern {
+  /**
+   * The number of the memory of the k-th parameter that is a shared buffer, in the order of their first appearance (so
+   * `[0, 1, 0]` for a kernel that reads and writes one memory and reads another).
+   */
+  readonly memories: readonly number[];
+  /** True where the elements of all buffers begin at multiples of `vectorAlignment`: four of them are read at once. */
+  readonly isAligned: boolean;
+}
+
+/** Alignment of buffers of which shaders read and write four neighboring elements at once. */
+export const vectorAlignment = 16;
 
 /** Properties of a device that the text of a shader depends on. */
 export interface ShaderFeatures {
@@ -36,14 +45,14 @@ export type ShaderParameter =
     }
   /**
    * Memory of each member of the team, in a buffer of the device's choice: the words say the element at which it begins
-   * and how many elements each member has.
+   * and how many members there are. Elements of one number lie beside each other, since neighbors use them at a time.
    */
   | {
       readonly kind: 'private';
       readonly storage: ElementKind;
       readonly binding: number;
       readonly word: number;
-      readonly lengthWord: number;
+      readonly membersWord: number;
     }; // prettier-ignore
 
 /** A binding of a shader: group 0, in order; the uniform block is binding 0 and buffers follow. */

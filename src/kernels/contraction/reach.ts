@@ -66,7 +66,7 @@ function loadsOf(operand: Expr): Extract<Expr, { kind: 'load' }>[] {
 }
 
 /** Stride of an index from lane to lane, or null if that is not evident. */
-function laneStep(index: Expr): number | null {
+export function laneStep(index: Expr): number | null {
   if (index.type.lanes === 1 || index.kind === 'const' || index.kind === 'broadcast') return 0;
   if (index.kind === 'ramp')
     return index.stride.kind === 'const' ? Number(index.stride.value) : null;

@@ -31,6 +31,7 @@ export const cpuNests: NestSchedule = {
   },
   rows: (_extents, _stateBytes, isDivided) => ({
     invocations: 1,
+    together: 1,
     over(frame, row) {
       const last = frame.inner[frame.inner.length - 1];
       const shared = isDivided ? loopToShare(frame.outer, () => 1) : null;

@@ -141,7 +141,8 @@ function joinCopies(fold: FoldStage, states: readonly (readonly Var[])[]): reado
   return statements;
 }
 
-function joinLanes(
+/** Joins the lanes of a state pairwise, and what they make with a total. */
+export function joinLanes(
   fold: FoldStage,
   state: readonly Var[] | undefined,
   total: readonly Var[],

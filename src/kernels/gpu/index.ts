@@ -36,10 +36,10 @@ const gpuKernels: KernelTable = new Map([
   ...[scatterAdd, scatter, takeAdjoint].map(gatheringKernel),
 ]);
 
-/** A GPU: its threads are the lanes, so that none has vectors of its own. */
+/** A GPU: its threads are the lanes, which read and store vectors where elements are neighbors. */
 export const gpuTarget: DeviceTarget = {
   name: 'gpu',
-  vectorBytes: 4,
+  vectorBytes: 16,
   vectorRegisters: 64,
   fusesMultiplyAdd: false,
   productSteps: 1,

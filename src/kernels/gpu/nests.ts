@@ -1,15 +1,24 @@
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { bytesOfState, declareState, type Fold, place, step } from '../../ops/nests/fold.js';
+import {
+  bytesOfState,
+  declareState,
+  type Fold,
+  type FoldStage,
+  place,
+  step,
+} from '../../ops/nests/fold.js';
 import { gridNest, type NestLoop, nest } from '../../ops/nests/nest.js';
 import type { NestSchedule } from '../../ops/nests/schedule.js';
 import { foldRow } from '../folds/fold-row.js';
 import { foldInWorkgroups } from './folds/fold-workgroups.js';
+import { gridLanes } from '../../loop/language/team.js';
+import { overPoints } from './points.js';
 import { groupShape, type GroupShape } from './folds/group-shape.js';
 
 /** Loops of devices whose threads are many: a thread for each result, or a workgroup for a few of them. */
 export const gpuNests: NestSchedule = {
-  points: ({ loops }, body, isDivided) => over(loops, body, isDivided),
+  points: ({ loops }, body, isDivided) => (isDivided ? overPoints(loops, body) : nest(loops, body)),
   folds(fold, isDivided) {
     const extents = {
       folded: fold.inner.map(({ extent }) => extent),
@@ -23,16 +32,26 @@ export const gpuNests: NestSchedule = {
     const shape = isDivided ? groupShape(extents, stateBytes()) : null;
     return {
       invocations: shape?.partials ?? 1,
+      together: shape?.together ?? 1,
       over(frame, row) {
         if (shape !== null) return foldInWorkgroups(frame, shape, row);
         const last = frame.inner[frame.inner.length - 1];
         const body = (keptAt: readonly Expr[]): Stmt =>
-          row({ keptAt, isFirst: null, fold: (stage) => foldRow(stage, last, keptAt) });
+          row({
+            keptAt,
+            isFirst: null,
+            fold: (stage) => foldRow(inShaderLanes(stage), last, keptAt),
+          });
         return over(frame.outer, body, isDivided);
       },
     };
   },
 };
+
+/** A pass by vectors of shaders, or without vectors. */
+function inShaderLanes(stage: FoldStage): FoldStage {
+  return stage.lanes === gridLanes ? stage : { ...stage, lanes: 1 };
+}
 
 /** A thread for each iteration, or loops. */
 function over(
@@ -65,7 +84,7 @@ function foldOnGrid(fold: Fold, isDivided: boolean): Stmt {
         fold.storeResults(state, index),
       );
     }
-    const { total, statements } = foldRow(fold, row, keptAt);
+    const { total, statements } = foldRow(inShaderLanes(fold), row, keptAt);
     return e.block(...statements, fold.storeResults(total, index));
   };
   return over(fold.outer, body, isDivided);

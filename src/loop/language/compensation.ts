@@ -30,7 +30,9 @@ function finiteOrZero(error: Expr): Expr {
 
 /** Adds a term to a sum in locals, together with what the addition before rounded away, which `error` holds. */
 export function addWithError(sum: Var, error: Var, arriving: Expr): Stmt {
-  const [term, next] = ['term', 'next'].map((name) => e.variable(name, sum.type.scalar));
+  const [term, next] = ['term', 'next'].map((name) =>
+    e.variable(name, sum.type.scalar, sum.type.lanes),
+  );
   const added = fastTwoSum(sum, term);
   return e.block(
     e.declare(term, e.add(arriving, error)),

@@ -61,6 +61,34 @@ export function overGrid(extents: readonly Expr[], body: (index: readonly Expr[]
   );
 }
 
+/** Lanes of the vectors that the threads of a grid read and store: those of shaders. */
+export const gridLanes = 4;
+
+/**
+ * The same for neighbors along the last axis, `gridLanes` at a time, of which its extent is a multiple: for devices whose
+ * threads read and store several neighbors at once.
+ */
+export function overGridOfVectors(
+  extents: readonly Expr[],
+  body: (index: readonly Expr[]) => Stmt,
+): Stmt {
+  const lanes = gridLanes;
+  const last = extents[extents.length - 1];
+  const vectors = last.kind === 'const' ? e.i32(Number(last.value) / lanes) : e.div(last, lanes);
+  return overGrid([...extents.slice(0, -1), vectors], (index) =>
+    e.forLoop(
+      'lane',
+      0,
+      lanes,
+      (lane) => {
+        const first = e.mul(index[index.length - 1], lanes);
+        return body([...index.slice(0, -1), e.add(first, lane)]);
+      },
+      { mode: 'vector' },
+    ),
+  );
+}
+
 /** The index of a row-major position in a box. */
 export function indexAt(position: Expr, extents: readonly Expr[]): readonly Expr[] {
   if (extents.length === 0) return [];

@@ -22,6 +22,8 @@ export interface RowWork {
 export interface RowNest {
   /** Number of invocations that look at one row, a power of two: each at the elements that it looked at before. */
   readonly invocations: number;
+  /** Neighbors that an invocation looks at together, a power of two: rows are divided into as many each. */
+  readonly together: number;
   /** The loops over rows. */
   over(frame: FoldLoops, row: (work: RowWork) => Stmt): Stmt;
 }

@@ -172,7 +172,7 @@ export class WebGpuBackend implements Backend {
     const prepared = new Map<string, PreparedShader>();
     return (args, condition) => {
       const { given, pattern } = bindingPattern(args);
-      const key = pattern.join();
+      const key = `${pattern.memories.join()} ${pattern.isAligned}`;
       let known = prepared.get(key);
       if (known === undefined) {
         const { features } = this.#commands.properties;

@@ -1,4 +1,4 @@
-import type { BindingPattern, Shader, ShaderFeatures, ShaderParameter } from '../../codegen/wgsl/shader.js'; // prettier-ignore
+import { vectorAlignment, type BindingPattern, type Shader, type ShaderFeatures, type ShaderParameter } from '../../codegen/wgsl/shader.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import type { ElementKind, Kernel } from '../../loop/language/nodes.js';
 import type { LaunchArgument } from '../device/backend.js';
@@ -36,19 +36,21 @@ export function bindingPattern(args: readonly LaunchArgument[]): {
 } {
   const given: GpuBuffer[] = [];
   const memories: number[] = [];
-  const pattern: number[] = [];
+  const numbers: number[] = [];
+  let isAligned = true;
   for (const arg of args) {
     if (typeof arg === 'number' || !('buffer' in arg)) continue;
-    const { buffer } = arg;
+    const { buffer, offset } = arg;
     if (!(buffer instanceof GpuBuffer) || buffer.id < 0) {
       throw new InternalError('this is no buffer of the GPU, or it has been freed');
     }
     given.push(buffer);
     let number = memories.indexOf(buffer.id);
     if (number < 0) number = memories.push(buffer.id) - 1;
-    pattern.push(number);
+    numbers.push(number);
+    isAligned &&= (buffer.base + offset) % vectorAlignment === 0;
   }
-  return { given, pattern };
+  return { given, pattern: { memories: numbers, isAligned } };
 }
 
 /** Uniforms, bindings and number of workgroups for the arguments of a launch, which may have a condition. */
@@ -90,10 +92,10 @@ export function encodeLaunch(
     } else {
       const { privateBytes: bytes } = arg as { privateBytes: number };
       const begin = bindings[parameter.binding] as number;
-      const length = Math.ceil(bytes / 16) * (16 / size);
+      const members = groups * workgroupSize;
       uniforms[parameter.word] = begin / size;
-      uniforms[parameter.lengthWord] = length;
-      bindings[parameter.binding] = begin + length * size * groups * workgroupSize;
+      uniforms[parameter.membersWord] = members;
+      bindings[parameter.binding] = begin + Math.ceil(bytes / 16) * 16 * members;
     }
   });
   uniforms[shader.groupsWord] = groups;

@@ -5,7 +5,8 @@ import { shaderOf } from '../../../src/codegen/wgsl/index.js';
 import type { ShaderFeatures } from '../../../src/codegen/wgsl/shader.js';
 import * as e from '../../../src/loop/language/build.js';
 import { fastTwoSum } from '../../../src/loop/language/compensation.js';
-import type { BinaryOp, Expr, Kernel, Scalar, Stmt, UnaryOp } from '../../../src/loop/language/nodes.js'; // prettier-ignore
+import type { BinaryOp, ElementKind, Expr, Kernel, Scalar, Stmt, UnaryOp } from '../../../src/loop/language/nodes.js'; // prettier-ignore
+import { overGridOfVectors } from '../../../src/loop/language/team.js';
 import { interpreted, KernelsOnGpu } from '../../support/gpu-kernels.js';
 import { gpuForTests } from '../../support/webgpu.js';
 
@@ -40,6 +41,13 @@ function pointKernel(
   // prettier-ignore
   const [out, a, b] = [e.buffer('out', made), e.buffer('a', scalar), e.buffer('b', scalar)];
   const body = each(n, 1, (i) => e.store(out, i, f(e.load(a, i), e.load(b, i))));
+  return e.kernel('point', [out, a, b, n], body);
+}
+
+/** The same, of four neighbors at once. */
+function vectorKernel(...[scalar, made, f]: Parameters<typeof pointKernel>): Kernel {
+  const [out, a, b] = [e.buffer('out', made), e.buffer('a', scalar), e.buffer('b', scalar)];
+  const body = overGridOfVectors([n], ([i]) => e.store(out, i, f(e.load(a, i), e.load(b, i))));
   return e.kernel('point', [out, a, b, n], body);
 }
 
@@ -103,6 +111,10 @@ async function comparePairs(
   const [a, b] = [left, right].map((all) => arrayOf[scalar](kept.map((k) => all[k])));
   const out = arrayOf[made](kept.map(() => (made === 'i64' ? 0n : 0)));
   await compare(pointKernel(scalar, made, f), [out, a, b, kept.length], what);
+  const isWide = [scalar, made].some((each) => each === 'f64' || each === 'i64');
+  if (isWide) return;
+  const count = kept.length - (kept.length % 4);
+  await compare(vectorKernel(scalar, made, f), [out, a, b, count], `${what}, in vectors`);
 }
 
 /** Unary operations that are defined for every float. */
@@ -228,6 +240,37 @@ describe('kernels as WGSL', () => {
     }
   });
 
+  it('read and store vectors', { skip }, async () => {
+    const made = { u8: Uint8Array, i8: Int8Array, u16: Uint16Array, i32: Int32Array, f32: Float32Array }; // prettier-ignore
+    const places: Readonly<
+      Record<string, readonly [from: (i: Expr) => Expr, to: (i: Expr) => Expr]>
+    > = {
+      neighbors: [(i) => i, (i) => i],
+      'neighbors from elsewhere': [(i) => e.add(i, 3), (i) => i],
+      'neighbors to elsewhere': [(i) => i, (i) => e.add(i, 1)],
+      'elements apart': [(i) => e.mul(i, 2), (i) => e.sub(e.mul(n, 2), e.mul(i, 2))],
+      'one element': [() => e.i32(5), (i) => i],
+      'elements anywhere': [(i) => e.rem(e.mul(i, 7), 11), (i) => e.xor(i, 5)],
+    };
+    for (const [storage, Elements] of Object.entries(made) as [ElementKind, typeof Int32Array][]) {
+      for (const [name, [from, to]] of Object.entries(places)) {
+        const [out, a] = [e.buffer('out', storage), e.buffer('in', storage)];
+        const body = overGridOfVectors([n], ([i]) => {
+          const value = e.load(a, from(i));
+          return e.store(out, to(i), e.add(value, value));
+        });
+        const kernel = e.kernel('vectors', [out, a, n], body);
+        for (const offset of [0, 1, 4]) {
+          runner!.offset = offset;
+          const given = Elements.from({ length: 600 }, (_, k) => (k * 37) % 101);
+          const before = Elements.from({ length: 600 }, () => 9);
+          await compare(kernel, [before, given, 264], `${name} of ${storage}, ${offset} elements behind the beginning`); // prettier-ignore
+        }
+        runner!.offset = 0;
+      }
+    }
+  });
+
   it('divide ranges of any length and step among their invocations', { skip }, async () => {
     for (const step of [1, 4, 64]) {
       const out = e.buffer('out', 'i32');
@@ -237,7 +280,7 @@ describe('kernels as WGSL', () => {
       );
       const kernel = e.kernel('stretches', [out, n], body);
       for (const size of sizes) {
-        const shader = shaderOf(kernel, [0], usual);
+        const shader = shaderOf(kernel, { memories: [0], isAligned: true }, usual);
         const found = shader.workgroups([undefined, size], 1000);
         assert.equal(found, Math.max(1, Math.ceil(Math.ceil((size - 1) / step) / 64)));
         if (runner === null) continue;
@@ -294,10 +337,10 @@ describe('kernels as WGSL', () => {
   });
 
   it('refuse too many buffers', () => {
-    const of = (kernel: Kernel, pattern: readonly number[]) => () => shaderOf(kernel, pattern, usual); // prettier-ignore
+    const of = (kernel: Kernel, memories: readonly number[]) => () => shaderOf(kernel, { memories, isAligned: true }, usual); // prettier-ignore
     const many = Array.from({ length: 9 }, (_, k) => e.buffer(`b${k}`, 'f32'));
     const kernel = e.kernel('k', many, e.block());
     assert.throws(of(kernel, many.map((_, k) => k)), UnsupportedError); // prettier-ignore
-    assert.equal(shaderOf(kernel, many.map(() => 0), usual).bindings.length, 1); // prettier-ignore
+    assert.equal(shaderOf(kernel, { memories: many.map(() => 0), isAligned: true }, usual).bindings.length, 1); // prettier-ignore
   });
 });

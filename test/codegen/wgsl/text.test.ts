@@ -16,7 +16,8 @@ test('the text of a simple kernel is what one would write', () => {
   const body = e.parallel(0, n, 1, (from, to) =>
     e.forLoop('i', from, to, (i) => e.store(out, i, e.mul(e.load(x, i), e.load(x, i)))),
   );
-  const shader = shaderOf(e.kernel('square', [out, x, n], body), [0, 0], features);
+  const placement = { memories: [0, 0], isAligned: true };
+  const shader = shaderOf(e.kernel('square', [out, x, n], body), placement, features);
   assert.equal(
     shader.text,
     `@group(0) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
@@ -54,7 +55,11 @@ test('equal kernels have one text, whatever the numbers of their nodes', () => {
       e.assign(local, e.mul(local, local)),
       e.store(c, 0, local),
     );
-    return shaderOf(e.kernel(`group${first}`, [a, b, c], body), [0, 1, 2], features).text;
+    return shaderOf(
+      e.kernel(`group${first}`, [a, b, c], body),
+      { memories: [0, 1, 2], isAligned: true },
+      features,
+    ).text;
   };
   assert.equal(textOf(3), textOf(128));
 });

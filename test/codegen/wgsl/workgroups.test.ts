@@ -41,7 +41,11 @@ const tree = (size: number, storage: string): string => `
 
 describe('workgroups as WGSL', () => {
   it('share memory and meet at barriers', () => {
-    const shader = shaderOf(parseKernel(tree(64, 'f32')), [0, 1], features);
+    const shader = shaderOf(
+      parseKernel(tree(64, 'f32')),
+      { memories: [0, 1], isAligned: true },
+      features,
+    );
     assert.equal(
       shader.text,
       `@group(0) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
@@ -89,7 +93,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(workgroup_id) gro
 
   it('refuses larger workgroups than the device has', () => {
     const small = { ...features, maxWorkgroupInvocations: 128 };
-    assert.throws(() => shaderOf(parseKernel(tree(256, 'f32')), [0, 1], small), UnsupportedError);
+    assert.throws(
+      () => shaderOf(parseKernel(tree(256, 'f32')), { memories: [0, 1], isAligned: true }, small),
+      UnsupportedError,
+    );
   });
 
   it('compute what the interpreter does, whatever their number', { skip }, async () => {

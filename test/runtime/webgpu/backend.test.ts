@@ -71,8 +71,8 @@ const kernel: Kernel = e.kernel(
   e.block(),
 );
 
-function affine(_: Kernel, pattern: BindingPattern): Shader {
-  const isOne = pattern[0] === pattern[1];
+function affine(_: Kernel, { memories }: BindingPattern): Shader {
+  const isOne = memories[0] === memories[1];
   const from = isOne ? 'b0' : 'b1';
   return {
     text: `

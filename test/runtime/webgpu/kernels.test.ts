@@ -96,3 +96,26 @@ test('attention and its gradients, with a mask and without', { skip }, async () 
     });
   }
 }); // prettier-ignore
+
+test('products of whole numbers are exact, whatever their tiles', { skip }, async () => {
+  kn.random.seed(7);
+  const whole = (...shape: readonly number[]): kn.NDArray => kn.random.uniform([...shape]).mul(9).floor().sub(4);
+  for (const [m, k, n] of [
+    [1024, 16, 2048],
+    [128, 64, 192],
+    [40, 20, 70],
+    [130, 33, 12],
+    [70, 36, 32],
+    [3, 257, 9],
+  ] as const) {
+    for (const dtype of ['float32', 'float16'] as const) {
+      const [x, y] = [whole(m, k), whole(n, k)].map((of) => of.astype(dtype));
+      const product = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => [kn.matmul(a, b.swapaxes(0, 1)).add(1).relu(), kn.matmul(a, b.reshape([k, n]))]);
+      const found = product(x.to('webgpu'), y.to('webgpu'));
+      const expected = product(x, y);
+      for (const [i, each] of found.entries()) {
+        assert.ok(kn.equal(await each.cpu(), expected[i]).all().item(), `${m} ${k} ${n}, ${dtype}, ${i}`);
+      }
+    }
+  }
+}); // prettier-ignore

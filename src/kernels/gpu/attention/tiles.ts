@@ -25,11 +25,12 @@ import {
 } from '../../../ops/normalization/attention-nests.js';
 import { shortTerms } from '../../contraction/long-sums.js';
 import { isWithin, known, product } from '../../contraction/sizes.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 
 /*
  * Attention by workgroups: each holds the rows of a tile in memory, and streams those of the other side through it, so
  * that scores exist nowhere else (after Dao et al., FlashAttention, 2022). An invocation has one score of each tile of
- * `side` by `side`, and the results of one row in columns `side` apart.
+ * `side` by `side`, and the results of one row in vectors of columns `side` apart, where widths allow it.
  */
 
 /** Rows of a tile: the invocations of a workgroup are as many squared. */
@@ -65,7 +66,7 @@ export function sideFor(
 ): TileSide | null {
   const widest = Math.max(size, channels);
   const fits = (side: TileSide): boolean => {
-    const rows = memory.sizes * size + memory.channels * channels + widest + 1;
+    const rows = memory.sizes * size + memory.channels * channels + widest + lanes;
     const elements = side * (rows + memory.tables * (side + 1));
     return (
       elements * e.scalarBytes(scalar) <= workgroupLimits.bytes && widest <= mostColumns * side
@@ -85,6 +86,8 @@ export interface TileRows {
 export class AttentionTile {
   readonly side: TileSide;
   readonly scalar: 'f32' | 'f64';
+  /** Columns that are read and multiplied together. */
+  readonly lanes: number;
   readonly widths: HeadWidths;
   readonly memory: WorkgroupMemory[] = [];
   readonly #context: KernelContext<AttentionAttributes>;
@@ -107,6 +110,8 @@ export class AttentionTile {
     this.scalar = attentionScalar(context.inputs[0]);
     this.widths = widths;
     this.side = side;
+    const isWhole = [widths.size, widths.channels].every((width) => width % lanes === 0);
+    this.lanes = isWhole && this.scalar === 'f32' ? lanes : 1;
   }
 
   /** Row and column of the score of this invocation in each tile. */
@@ -121,7 +126,7 @@ export class AttentionTile {
   /** Memory for `side` rows; rows that neighbors read at one column lie in different banks. */
   rows(name: string, width: number, isPadded: boolean = false): TileRows {
     const storage = this.scalar;
-    const stride = isPadded ? width + 1 : width;
+    const stride = isPadded ? width + this.lanes : width;
     const buffer = e.buffer(name, storage);
     this.memory.push({ buffer, length: this.side * stride });
     return { buffer, stride };
@@ -129,7 +134,14 @@ export class AttentionTile {
 
   /** Memory for a table of `side` by `side`. */
   table(name: string): TileRows {
-    return this.rows(name, this.side, true);
+    const [buffer, stride] = [e.buffer(name, this.scalar), this.side + 1];
+    this.memory.push({ buffer, length: this.side * stride });
+    return { buffer, stride };
+  }
+
+  /** Neighboring columns from one on. */
+  columns(first: Expr): Expr {
+    return this.lanes === 1 ? first : e.ramp(first, 1, this.lanes);
   }
 
   /** A workgroup for each tile of `extent` rows of each head; `body` gets the first row. */
@@ -157,15 +169,16 @@ export class AttentionTile {
 
   /** Fills `side` rows of memory with those of an operand from `first` on, and with zeros beyond its end. */
   fill({ buffer, stride }: TileRows, from: Access, first: Expr, width: number): Stmt {
-    const { side } = this;
+    const { side, lanes } = this;
     const extent = from.shape.at(-2)!;
-    const count = side * width;
+    const count = (side * width) / lanes;
     const put = (flat: Expr): Stmt => {
-      const [row, column] = unravel(flat, [e.i32(side), e.i32(width)]);
-      const at = e.add(first, row);
-      const value = this.read(from, e.min(at, e.sub(extent, 1)), column);
+      const [row, vector] = unravel(flat, [e.i32(side), e.i32(width / lanes)]);
+      const [at, column] = [e.add(first, row), e.mul(vector, lanes)];
+      const value = this.read(from, e.min(at, e.sub(extent, 1)), this.columns(column));
       const inside = e.select(e.lt(at, extent), value, e.constant(this.scalar, 0));
-      return e.store(buffer, e.add(e.mul(row, stride), column), inside);
+      const place = this.columns(e.add(e.mul(row, stride), column));
+      return e.store(buffer, place, e.broadcast(inside, lanes));
     };
     const each = side * side;
     return e.forLoop('part', 0, Math.ceil(count / each), (part) => {
@@ -183,13 +196,20 @@ export class AttentionTile {
     width: number,
   ): { readonly value: Var; readonly statements: readonly Stmt[] } {
     // prettier-ignore
-    const value = e.variable(name, this.scalar);
+    const { lanes, scalar } = this;
+    const sum = e.variable(`${name}Lanes`, scalar, lanes);
+    const value = e.variable(name, scalar);
     const at = ({ buffer, stride }: TileRows, row: Expr, d: Expr): Expr =>
-      e.load(buffer, e.add(e.mul(row, stride), d));
-    const loop = e.forLoop('d', 0, width, (d) =>
-      e.assign(value, e.add(value, e.mul(at(left, this.row, d), at(right, this.column, d)))),
-    );
-    return { value, statements: [e.declare(value, e.constant(this.scalar, 0)), loop] };
+      e.load(buffer, this.columns(e.add(e.mul(row, stride), d)));
+    const add = (d: Expr): Stmt =>
+      e.assign(sum, e.add(sum, e.mul(at(left, this.row, d), at(right, this.column, d))));
+    const loop = e.forLoop('d', 0, width, add, { step: lanes });
+    const parts = Array.from({ length: lanes }, (_, lane) => e.extract(sum, lane));
+    const total = parts.reduce((a, b) => e.add(a, b));
+    return {
+      value,
+      statements: [e.declare(sum, e.constant(scalar, 0, lanes)), loop, e.declare(value, total)],
+    };
   }
 
   /** The factor of the scores. */
@@ -228,9 +248,9 @@ export class RunningSum {
   readonly #sum: Var;
   readonly #error: Var | null;
 
-  constructor(name: string, scalar: Scalar, terms: Expr) {
-    this.#sum = e.variable(name, scalar);
-    this.#error = isWithin(terms, shortTerms) ? null : e.variable(`${name}Error`, scalar);
+  constructor(name: string, scalar: Scalar, terms: Expr, lanes: number = 1) {
+    this.#sum = e.variable(name, scalar, lanes);
+    this.#error = isWithin(terms, shortTerms) ? null : e.variable(`${name}Error`, scalar, lanes);
   }
 
   get locals(): readonly Var[] {
@@ -242,7 +262,9 @@ export class RunningSum {
   }
 
   get begin(): readonly Stmt[] {
-    return this.locals.map((local) => e.declare(local, e.constant(local.type.scalar, 0)));
+    return this.locals.map((local) =>
+      e.declare(local, e.constant(local.type.scalar, 0, local.type.lanes)),
+    );
   }
 
   scale(factor: Expr): readonly Stmt[] {
@@ -265,10 +287,10 @@ export class ColumnSums {
   constructor(tile: AttentionTile, name: string, width: number, terms: Expr) {
     this.#tile = tile;
     this.#width = width;
-    const count = Math.ceil(width / tile.side);
+    const count = Math.ceil(width / (tile.side * tile.lanes));
     this.#sums = Array.from(
       { length: count },
-      (_, k) => new RunningSum(`${name}${k}`, tile.scalar, terms),
+      (_, k) => new RunningSum(`${name}${k}`, tile.scalar, terms, tile.lanes),
     );
   }
 
@@ -282,22 +304,23 @@ export class ColumnSums {
 
   /** Adds the product of the own row of a table and a panel; `beside` gets each factor of the row. */
   addProduct(table: TileRows, panel: TileRows, beside?: (factor: Expr) => Stmt): Stmt {
-    const { side, scalar, row } = this.#tile;
-    const parts = this.#sums.map((_, k) => e.variable(`part${k}`, scalar));
+    const { side, scalar, row, lanes } = this.#tile;
+    const parts = this.#sums.map((_, k) => e.variable(`part${k}`, scalar, lanes));
     const factor = e.variable('factor', scalar);
     const loop = e.forLoop('other', 0, side, (other) =>
       e.block(
         e.declare(factor, e.load(table.buffer, e.add(e.mul(row, table.stride), other))),
         ...(beside === undefined ? [] : [beside(factor)]),
         ...parts.map((part, k) => {
-          const column = e.min(this.#column(k), this.#width - 1);
-          const element = e.load(panel.buffer, e.add(e.mul(other, panel.stride), column));
+          const column = e.min(this.#column(k), this.#width - lanes);
+          const place = this.#tile.columns(e.add(e.mul(other, panel.stride), column));
+          const element = e.load(panel.buffer, place);
           return e.assign(part, e.add(part, e.mul(factor, element)));
         }),
       ),
     );
     return e.block(
-      ...parts.map((part) => e.declare(part, e.constant(scalar, 0))),
+      ...parts.map((part) => e.declare(part, e.constant(scalar, 0, lanes))),
       loop,
       ...this.#sums.map((sum, k) => sum.add(parts[k])),
     );
@@ -305,16 +328,17 @@ export class ColumnSums {
 
   /** Stores the results of the own row, if it is one of `extent`. */
   store(to: Sink, at: Expr, extent: Expr, finish: (sum: Expr) => Expr): Stmt {
-    const isWhole = this.#width % this.#tile.side === 0;
+    const isWhole = this.#width % (this.#tile.side * this.#tile.lanes) === 0;
     const stores = this.#sums.map((sum, k) => {
       const column = this.#column(k);
-      const store = this.#tile.store(to, at, column, finish(sum.result));
+      const store = this.#tile.store(to, at, this.#tile.columns(column), finish(sum.result));
       return isWhole ? store : e.ifThen(e.lt(column, this.#width), store);
     });
     return e.ifThen(e.lt(at, extent), e.block(...stores));
   }
 
   #column(k: number): Expr {
-    return e.add(this.#tile.column, k * this.#tile.side);
+    const { column, side, lanes } = this.#tile;
+    return e.mul(e.add(column, k * side), lanes);
   }
 }

@@ -12,6 +12,7 @@ import {
 } from '../../../ops/nests/fold.js';
 import type { GroupShape } from './group-shape.js';
 import { mostStepsOfPartials, sumsIn } from '../../folds/long-sums.js';
+import { joinLanes } from '../../folds/fold-row.js';
 import { loopInBlocks } from '../../folds/stages.js';
 import { declareTotals } from '../../folds/sum-totals.js';
 
@@ -97,7 +98,11 @@ class Work implements GroupWork {
 
   fold(stage: FoldStage): FoldedState {
     const { state, declarations } = declareState('state', stage.initial, 1);
-    const own = e.ifThen(this.#isLive, this.#foldPart(stage, state));
+    const isWide = this.#shape.together === stage.lanes && stage.lanes > 1;
+    const wide = isWide ? declareState('lanes', stage.initial, stage.lanes) : null;
+    const part = this.#foldPart(stage, wide?.state ?? state, isWide ? stage.lanes : 1);
+    const joined = wide === null ? [] : joinLanes(stage, wide.state, state);
+    const own = e.ifThen(this.#isLive, e.block(...(wide?.declarations ?? []), part, ...joined));
     if (state.length === 0) return { total: [], statements: [own] };
     const buffers = this.#buffersFor(state);
     const total = state.map(({ name, type }) => e.variable(`total_${name}`, type.scalar));
@@ -117,57 +122,72 @@ class Work implements GroupWork {
     };
   }
 
-  /** The elements of this invocation: every one that is `partials` behind the one before. */
-  #foldPart(stage: FoldStage, state: readonly Var[]): Stmt {
-    const { partials } = this.#shape;
+  /** The elements of this invocation: some neighbors in each turn of all invocations, in so many lanes. */
+  #foldPart(stage: FoldStage, state: readonly Var[], lanes: number): Stmt {
+    const { partials, together } = this.#shape;
     const { partial } = this.#place;
     const sums = sumsIn(stage.parts);
-    const steps = mostStepsOfPartials(partials);
+    const steps = mostStepsOfPartials(partials * lanes);
     const extents = this.#frame.inner.map(({ extent }) => extent);
     const part = {
       position: (at: Expr): Expr => at,
       foldedAt: (at: Expr): readonly Expr[] => indexAt(at, extents),
     };
-    const each = (at: Expr): Stmt => step({ ...stage, part }, this.keptAt, [at], state);
-    const range = { begin: partial, end: this.#count, step: partials };
-    const most = this.#count.kind === 'const' ? Math.ceil(Number(this.#count.value) / partials) : Infinity; // prettier-ignore
+    const one = (at: Expr): Stmt => step({ ...stage, part }, this.keptAt, [at], state);
+    const each = (first: Expr): Stmt => {
+      if (together === 1) return one(first);
+      if (lanes === together) return one(e.ramp(first, 1, lanes));
+      return e.forLoop('lane', 0, together, (lane) => one(e.add(first, lane)));
+    };
+    const turn = partials * together;
+    const range = { begin: e.mul(partial, together), end: this.#count, step: turn };
+    const most = this.#count.kind === 'const' ? Math.ceil(Number(this.#count.value) / turn) * (together / lanes) : Infinity; // prettier-ignore
     if (sums.length === 0 || most <= steps) {
-      return e.forLoop('i', range.begin, range.end, each, { step: partials });
+      return e.forLoop('i', range.begin, range.end, each, { step: turn });
     }
     const additions = Math.ceil(most / steps);
     const blocks = { within: [], around: null, additions };
-    const totals = declareTotals('part', stage, sums, 1, blocks);
+    const totals = declareTotals('part', stage, sums, lanes, blocks);
     return e.block(
       ...totals.declarations,
-      loopInBlocks('i', range, { steps, isLast: false }, each, () => totals.add(state)),
+      loopInBlocks('i', range, { steps: Math.max(Math.floor((steps * lanes) / together), 1), isLast: false }, each, () => totals.add(state)), // prettier-ignore
       totals.complete(state),
     );
   }
 
-  /** Joins the states of a result pairwise, into the place of the first. */
+  /**
+   * Joins the states of a result pairwise, into the place of the first: by two levels of the tree between two barriers
+   * where their number is even.
+   */
   #tree(stage: FoldStage, buffers: readonly Buffer[], state: readonly Var[]): Stmt {
     const { partials } = this.#shape;
     const { invocation, partial, stride } = this.#place;
-    return e.forLoop('level', 0, Math.log2(partials), (level) => {
-      const half = e.shr(e.i32(partials / 2), level);
-      const [own, other] = ['own', 'other'].map((name) =>
-        state.map(({ type }, k) => e.variable(`${name}_${k}`, type.scalar)),
-      );
-      const behind = e.add(invocation, e.mul(half, stride));
-      const joined = combine(stage, own, other);
-      const next = joined.map(({ type }, k) => e.variable(`joined_${k}`, type.scalar));
-      return e.block(
-        e.ifThen(
-          e.lt(partial, half),
-          e.block(
-            ...own.map((local, k) => e.declare(local, get(buffers[k], invocation, local))),
-            ...other.map((local, k) => e.declare(local, get(buffers[k], behind, local))),
-            ...next.map((local, k) => e.declare(local, joined[k])),
-            ...next.map((local, k) => put(buffers[k], invocation, local)),
-          ),
-        ),
-        e.workgroupBarrier,
-      );
+    const levels = Math.log2(partials);
+    const together = levels % 2 === 0 ? 2 : 1;
+    return e.forLoop('level', 0, levels / together, (level) => {
+      const part = e.shr(e.i32(partials / 2 ** together), together === 1 ? level : e.shl(level, 1));
+      const statements: Stmt[] = [];
+      const declared = (name: string, values: readonly Expr[]): readonly Var[] => {
+        const locals = state.map(({ type }, k) => e.variable(`${name}_${k}`, type.scalar));
+        statements.push(...locals.map((local, k) => e.declare(local, values[k])));
+        return locals;
+      };
+      const at = (distance: number): readonly Var[] =>
+        declared(
+          `part${distance}`,
+          state.map((local, k) => {
+            const place = e.add(invocation, e.mul(part, distance * stride));
+            return get(buffers[k], distance === 0 ? invocation : place, local);
+          }),
+        );
+      const joined = (name: string, a: readonly Var[], b: readonly Var[]): readonly Var[] =>
+        declared(name, combine(stage, a, b));
+      const next =
+        together === 1
+          ? joined('joined', at(0), at(1))
+          : joined('joined', joined('even', at(0), at(2)), joined('odd', at(1), at(3)));
+      statements.push(...next.map((local, k) => put(buffers[k], invocation, local)));
+      return e.block(e.ifThen(e.lt(partial, part), e.block(...statements)), e.workgroupBarrier);
     });
   }
 

@@ -17,19 +17,20 @@ export function sumInBlocks(
   depth: number,
   steps: (begin: Expr, end: Expr) => Stmt,
 ): Stmt {
-  const { scalar } = sums[0].type;
+  const { scalar, lanes } = sums[0].type;
   if (!isLong({ k: terms, scalar })) return steps(e.i32(0), end);
   const block = Math.ceil(blockTerms / depth) * depth;
   const locals = (name: string): readonly Var[] =>
-    sums.map((sum, at) => e.variable(`${name}${at}`, sum.type.scalar));
+    sums.map((sum, at) => e.variable(`${name}${at}`, sum.type.scalar, lanes));
+  const none = e.constant(scalar, 0, lanes);
   const [totals, errors] = [locals('total'), locals('error')];
   const carry = sums.flatMap((sum, at) => [
     addWithError(totals[at], errors[at], sum),
-    e.assign(sum, e.constant(scalar, 0)),
+    e.assign(sum, none),
   ]);
   return e.block(
-    ...totals.map((total) => e.declare(total, e.constant(scalar, 0))),
-    ...errors.map((error) => e.declare(error, e.constant(scalar, 0))),
+    ...totals.map((total) => e.declare(total, none)),
+    ...errors.map((error) => e.declare(error, none)),
     e.forLoop(
       'block',
       0,

@@ -3,37 +3,53 @@ import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { unravel } from '../../../ops/contraction/unravel.js';
 import { scalarDTypes, storageOf } from '../../../ops/elements.js';
 import { isContiguous } from '../../contraction/reach.js';
-import { known, product } from '../../contraction/sizes.js';
+import { divides, known, product } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 import { sumInBlocks } from './blocks.js';
-import { depth, type ProductTile, side } from './tile.js';
+import { Panels } from './panels.js';
+import { depth, highOf, invocations, type ProductTile, wideOf } from './tile.js';
 
-const invocations = side * side;
+/** Elements that fit into the memory of a workgroup. */
+const mostElements = 2 ** 12;
 
 /**
  * A contraction by workgroups, each of which has a tile of the results: it holds `depth` columns of `a` and rows of `b`
- * at a time in its memory, so that an operand is read once for each tile that it meets. Neighboring invocations read
- * and store neighbors. Loops are not unrolled, since compilers of shaders take seconds for what is.
+ * at a time in its memory, so that an operand is read once for each tile that it meets. Everything is in vectors: four
+ * steps of a row of `a`, four columns of a row of `b`, four results. The columns of a vector are neighbors where that is
+ * how they lie in memory, else as far apart as there are invocations beside each other, whose elements are then
+ * neighbors.
  */
-export function tiledProduct(spec: Contraction, { rows, columns }: ProductTile): Stmt {
+export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
   const { batch, m, n, k, scalar } = spec;
-  const [high, wide] = [side * rows, side * columns];
-  const [down, across] = [tilesOf(m, high), tilesOf(n, wide)];
-  const left = new Panel(high, m, k, 0);
-  const right = new Panel(wide, n, k, left.length);
-  const results = rows * columns;
-  const length = Math.max(left.length + right.length, results * invocations);
+  const { rows, vectors, across } = tile;
+  const [high, wide, below] = [highOf(tile), wideOf(tile), invocations / across];
+  const [down, beside] = [tilesOf(m, high), tilesOf(n, wide)];
+  const [i, j, kk] = ['i', 'j', 'k'].map((name) => e.variable(name, 'i32'));
+  const first = e.variable('entry', 'i32');
+  const isAcross = isContiguous(spec.b(first, kk, e.ramp(j, 1, lanes)));
+  const areNeighbors = isAcross && divides(n, lanes);
+  const distance = areNeighbors ? 1 : across;
+  const panels = new Panels(spec, tile, {
+    distance,
+    isAlongLeft: isContiguous(spec.a(first, i, e.ramp(kk, 1, lanes))),
+    isAcrossRight: isAcross,
+  });
+  const count = rows * vectors;
+  // Results go by way of memory in rounds, so that what follows a product is in the code once for each.
+  const together = Math.min(count, mostElements / (invocations * lanes));
+  /** True where all columns of a vector are results, or none is. */
+  const isWhole = divides(n, areNeighbors ? lanes : wide);
+  const isSingle = count === 1 && isWhole;
+  const length = Math.max(panels.length, isSingle ? 0 : together * invocations * lanes);
   const memory = e.buffer('tile', storageOf(scalarDTypes[scalar]));
-  const groups = product(batch, down, across);
-  return e.workgroups(groups, invocations, [{ buffer: memory, length }], (group, invocation) => {
+  const groups = product(batch, down, beside);
+  return e.workgroups(groups, invocations, [{ buffer: memory, length }], (group, own) => {
     const [entry, i0, j0] = ['entry', 'row', 'column'].map((name) => e.variable(name, 'i32'));
-    const [b, ti, tj] = unravel(group, [batch, down, across]);
-    const [x, y] = [e.and(invocation, side - 1), e.shr(invocation, Math.log2(side))];
-    const sums = Array.from({ length: results }, (_, at) => e.variable(`sum${at}`, scalar));
-    const shape = [e.variable('i', 'i32'), e.variable('k', 'i32')];
-    const a = (i: Expr, kk: Expr): Expr => spec.a(entry, i, kk);
-    const bTurned = (j: Expr, kk: Expr): Expr => spec.b(entry, kk, j);
-    const along = (of: typeof a): boolean => isContiguous(of(shape[0], e.ramp(shape[1], 1, 4)));
+    const [b, ti, tj] = unravel(group, [batch, down, beside]);
+    const [x, y] = [e.and(own, across - 1), e.shr(own, Math.log2(across))];
+    const sums = Array.from({ length: count }, (_, at) => e.variable(`sum${at}`, scalar, lanes));
+    const rowAt = (row: Expr | number): Expr => e.add(y, e.mul(e.add(row, e.i32(0)), below));
     const steps = (begin: Expr, end: Expr): Stmt =>
       e.forLoop(
         'k0',
@@ -41,47 +57,80 @@ export function tiledProduct(spec: Contraction, { rows, columns }: ProductTile):
         end,
         (k0) =>
           e.block(
-            left.fill(memory, invocation, i0, k0, along(a), a),
-            right.fill(memory, invocation, j0, k0, along(bTurned), bTurned),
+            panels.fillLeft(memory, own, entry, i0, k0),
+            panels.fillRight(memory, own, entry, j0, k0),
             e.workgroupBarrier,
-            e.forLoop('kk', 0, depth, (kk) =>
-              multiply(sums, {
-                left: Array.from({ length: rows }, (_, r) => left.at(memory, e.add(y, r * side), kk)), // prettier-ignore
-                right: Array.from({ length: columns }, (_, c) => right.at(memory, e.add(x, c * side), kk)), // prettier-ignore
-              }),
+            e.forLoop(
+              'kk',
+              0,
+              depth,
+              (at) =>
+                multiply(
+                  sums,
+                  Array.from({ length: rows }, (_, row) => panels.left(memory, rowAt(row), at)),
+                  Array.from({ length: lanes }, (_, lane) =>
+                    Array.from({ length: vectors }, (_, vector) =>
+                      panels.right(memory, e.add(x, vector * across), e.add(at, lane)),
+                    ),
+                  ),
+                ),
+              { step: lanes },
             ),
             e.workgroupBarrier,
           ),
         { step: depth },
       );
-    /** Stores the result at a place among those of an invocation. */
-    const storeAt = (row: Expr, column: Expr, value: Expr): Stmt => {
-      const [i, j] = [e.variable('i', 'i32'), e.variable('j', 'i32')];
+    /** Stores results of an invocation: `lane` of a vector, or all of them. */
+    const storeAt = (row: Expr, vector: Expr, lane: Expr | null, value: Expr): Stmt => {
+      const [at, column] = [e.variable('i', 'i32'), e.variable('j', 'i32')];
+      const start = areNeighbors
+        ? e.mul(e.add(x, e.mul(vector, across)), lanes)
+        : e.add(x, e.mul(vector, across * lanes));
+      const own = lane === null ? start : e.add(start, e.mul(lane, distance));
+      const columns = lane === null ? e.ramp(column, distance, lanes) : column;
+      const isInside = [
+        ...(divides(m, high) ? [] : [e.lt(at, m)]),
+        ...(divides(n, wide) ? [] : [e.lt(column, n)]),
+      ];
+      const store = spec.store(entry, at, columns, value);
       return e.block(
-        e.declare(i, e.add(i0, e.add(y, row))),
-        e.declare(j, e.add(j0, e.add(x, column))),
-        e.ifThen(e.and(e.lt(i, m), e.lt(j, n)), spec.store(entry, i, j, value)),
+        e.declare(at, e.add(i0, rowAt(row))),
+        e.declare(column, e.add(j0, own)),
+        isInside.length === 0 ? store : e.ifThen(isInside.reduce((a, b) => e.and(a, b)), store), // prettier-ignore
       );
     };
+    /** The place of a vector of this invocation in memory. */
+    const place = (at: Expr | number): Expr =>
+      e.mul(e.add(own, e.mul(e.add(at, e.i32(0)), invocations)), lanes);
+    const rowOf = (result: Expr): Expr => e.shr(result, Math.log2(vectors));
+    const vectorOf = (result: Expr): Expr => e.and(result, vectors - 1);
+    const rounds = Array.from({ length: count / together }, (_, round) => {
+      const first = round * together;
+      return e.block(
+        ...sums
+          .slice(first, first + together)
+          .map((sum, at) => e.store(memory, e.ramp(place(at), 1, lanes), sum)),
+        isWhole
+          ? e.forLoop('result', 0, together, (at) => {
+              const result = e.add(at, first);
+              const value = e.load(memory, e.ramp(place(at), 1, lanes));
+              return storeAt(rowOf(result), vectorOf(result), null, value);
+            })
+          : e.forLoop('result', 0, together * lanes, (at) => {
+              const [vector, lane] = [e.shr(at, Math.log2(lanes)), e.and(at, lanes - 1)];
+              const result = e.add(vector, first);
+              const value = e.load(memory, e.add(place(vector), lane));
+              return storeAt(rowOf(result), vectorOf(result), lane, value);
+            }),
+      );
+    });
     return e.block(
       e.declare(entry, b),
       e.declare(i0, e.mul(ti, high)),
       e.declare(j0, e.mul(tj, wide)),
-      ...sums.map((sum) => e.declare(sum, e.constant(scalar, 0))),
+      ...sums.map((sum) => e.declare(sum, e.constant(scalar, 0, lanes))),
       sumInBlocks(sums, k, k, depth, steps),
-      ...(results === 1
-        ? [storeAt(e.i32(0), e.i32(0), sums[0])]
-        : [
-            // By way of memory, so that what follows a product is in the code once.
-            ...sums.map((sum, at) => e.store(memory, e.add(invocation, at * invocations), sum)),
-            e.forLoop('result', 0, results, (at) =>
-              storeAt(
-                e.mul(e.shr(at, Math.log2(columns)), side),
-                e.mul(e.and(at, columns - 1), side),
-                e.load(memory, e.add(invocation, e.mul(at, invocations))),
-              ),
-            ),
-          ]),
+      ...(isSingle ? [storeAt(e.i32(0), e.i32(0), null, sums[0])] : rounds),
     );
   });
 }
@@ -92,82 +141,29 @@ function tilesOf(extent: Expr, step: number): Expr {
   return size === null ? e.div(e.add(extent, step - 1), step) : e.i32(Math.ceil(size / step));
 }
 
-/** Part of an operand in memory of a workgroup: `depth` lines of `width` elements, and one that keeps banks apart. */
-class Panel {
-  readonly length: number;
-  readonly #width: number;
-  readonly #extent: Expr;
-  readonly #k: Expr;
-  readonly #offset: number;
-
-  constructor(width: number, extent: Expr, k: Expr, offset: number) {
-    this.length = depth * (width + 1);
-    this.#width = width;
-    this.#extent = extent;
-    this.#k = k;
-    this.#offset = offset;
-  }
-
-  at(memory: Parameters<typeof e.load>[0], position: Expr, kk: Expr): Expr {
-    return e.load(memory, this.#index(position, kk));
-  }
-
-  /** Loads are clamped to the operand, and what is beyond its end along `k` is 0; `isAlong`: neighbors are along `k`. */
-  fill(
-    memory: Parameters<typeof e.store>[0],
-    invocation: Expr,
-    first: Expr,
-    k0: Expr,
-    isAlong: boolean,
-    element: (position: Expr, kk: Expr) => Expr,
-  ): Stmt {
-    const width = this.#width;
-    const each = (flat: Expr): Stmt => {
-      const [position, kk] = isAlong
-        ? [e.shr(flat, Math.log2(depth)), e.and(flat, depth - 1)]
-        : [e.and(flat, width - 1), e.shr(flat, Math.log2(width))];
-      const at = e.add(k0, kk);
-      const value = element(
-        clampedTo(this.#extent, e.add(first, position), width),
-        clampedTo(this.#k, at, depth),
-      );
-      const { scalar } = value.type;
-      const isWhole = isMultiple(this.#k, depth);
-      const inside = isWhole ? value : e.select(e.lt(at, this.#k), value, e.constant(scalar, 0));
-      return e.store(memory, this.#index(position, kk), inside);
-    };
-    const times = (depth * width) / invocations;
-    if (times === 1) return each(invocation);
-    return e.forLoop('part', 0, times, (part) => each(e.add(invocation, e.mul(part, invocations))));
-  }
-
-  #index(position: Expr, kk: Expr): Expr {
-    return e.add(e.add(e.mul(kk, this.#width + 1), position), this.#offset);
-  }
-}
-
-function isMultiple(extent: Expr, of: number): boolean {
-  const size = known(extent);
-  return size !== null && size % of === 0;
-}
-
-function clampedTo(extent: Expr, index: Expr, step: number): Expr {
-  return isMultiple(extent, step) ? index : e.min(index, e.sub(extent, 1));
-}
-
-/** Adds the outer product of some elements to sums, by rows. */
+/**
+ * Adds products of four steps to sums, by rows: `left` has four steps of each row, `right` for each step the columns.
+ */
 function multiply(
   sums: readonly Var[],
-  { left, right }: { readonly left: readonly Expr[]; readonly right: readonly Expr[] },
+  left: readonly Expr[],
+  right: readonly (readonly Expr[])[],
 ): Stmt {
   const locals = (name: string, of: readonly Expr[]): readonly Var[] =>
-    of.map(({ type }, at) => e.variable(`${name}${at}`, type.scalar));
-  const [a, b] = [locals('a', left), locals('b', right)];
+    of.map(({ type }, at) => e.variable(`${name}${at}`, type.scalar, type.lanes));
+  const columns = right.flat();
+  const [a, b] = [locals('a', left), locals('b', columns)];
+  const vectors = right[0].length;
   return e.block(
     ...a.map((local, at) => e.declare(local, left[at])),
-    ...b.map((local, at) => e.declare(local, right[at])),
-    ...sums.map((sum, at) =>
-      e.assign(sum, e.add(sum, e.mul(a[Math.floor(at / b.length)], b[at % b.length]))),
-    ),
+    ...right.flatMap((_, step) => [
+      ...Array.from({ length: vectors }, (_, at) => step * vectors + at).map((at) =>
+        e.declare(b[at], columns[at]),
+      ),
+      ...sums.map((sum, at) => {
+        const factor = e.extract(a[Math.floor(at / vectors)], step);
+        return e.assign(sum, e.add(sum, e.mul(factor, b[step * vectors + (at % vectors)])));
+      }),
+    ]),
   );
 }

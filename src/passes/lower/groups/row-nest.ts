@@ -209,10 +209,11 @@ class Rows {
   /** A row buffer, read and written as if it were the whole value. */
   #wait(value: Value): Waiting {
     const { dtype, shape } = value.type;
-    const { invocations } = this.#rows;
-    // Each invocation keeps the elements that it looks at, of which one in `invocations` is its own.
+    const { invocations, together } = this.#rows;
+    // Each invocation keeps the elements that it looks at, `together` of as many for each invocation.
+    const turn = invocations * together;
     const length =
-      invocations === 1 ? this.#count : e.div(e.add(this.#count, invocations - 1), invocations);
+      invocations === 1 ? this.#count : e.mul(e.div(e.add(this.#count, turn - 1), turn), together);
     const buffer = this.#scope.builder.scratch(`row${value.node}`, dtype, length);
     const extents = this.#scope.shape(shape);
     const wide = this.#domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
@@ -225,7 +226,9 @@ class Rows {
         parts.filter((_, k) => inRow[k]),
         strides,
       );
-      return invocations === 1 ? inAll : e.shr(inAll, Math.log2(invocations));
+      if (invocations === 1) return inAll;
+      const turns = e.mul(e.shr(inAll, Math.log2(turn)), together);
+      return together === 1 ? turns : e.add(turns, e.and(inAll, together - 1));
     };
     return {
       dtype,

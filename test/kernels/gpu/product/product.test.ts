@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { symbol } from '../../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
+import { gpuTarget } from '../../../../src/kernels/gpu/index.js';
+import { tiledProduct } from '../../../../src/kernels/gpu/product/tiled.js';
+import * as e from '../../../../src/loop/language/build.js';
 import type { Kernel } from '../../../../src/loop/language/nodes.js';
+import { verifyKernel } from '../../../../src/loop/language/verify.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
-import { visitStmts } from '../../../../src/loop/language/visit.js';
+import { visitExprs, visitStmts } from '../../../../src/loop/language/visit.js';
 import { add, matmul, relu, swapaxes } from '../../../../src/ops/index.js';
 import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import { Storage } from '../../../../src/runtime/memory/storage.js';
 import { numbersOf, sizeOf } from '../../../support/arrays.js';
+import { interpreted } from '../../../support/gpu-kernels.js';
 import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
 import { generator } from '../../../support/samples.js';
 
@@ -151,17 +156,44 @@ describe('products by workgroups', () => {
     const kernelOf = (m: number, k: number, n: number): readonly Kernel[] =>
       gpuKernelsOf(programOf([[m, k], [k, n]], (a, b) => matmul(a, b))); // prettier-ignore
     assert.deepEqual(groupsOf(kernelOf(1024, 1024, 1024)), [{ size: 256, bytes: 16384 }]);
-    assert.deepEqual(groupsOf(kernelOf(64, 64, 64)), [{ size: 256, bytes: 16 * 2 * 33 * 4 }]);
+    // Tiles of 32 rows and 64 columns; the results are less than the operands.
+    assert.deepEqual(groupsOf(kernelOf(64, 64, 64)), [{ size: 256, bytes: 16 * (32 + 64) * 4 + 2048 }]); // prettier-ignore
     const [{ body }] = kernelOf(1024, 1024, 1024);
     let [barriers, loads] = [0, 0];
     visitStmts(body, ({ kind }) => (barriers += Number(kind === 'workgroup barrier')));
     assert.equal(barriers, 2);
-    // An invocation loads 4 elements of each operand for 16 steps of 16 results.
+    // An invocation loads a vector of each operand for 16 steps of 16 results.
     visitStmts(body, (stmt) => {
-      if (stmt.kind === 'for' && stmt.variable.name === 'part' && stmt.end.kind === 'const') {
-        loads += Number(stmt.end.value);
-      }
+      if (stmt.kind !== 'store') return;
+      visitExprs([stmt.value], (expr) => {
+        if (expr.kind === 'load' && expr.buffer.name.startsWith('x')) loads += expr.type.lanes;
+      });
     });
     assert.equal(loads, 8);
+  });
+
+  it('are right for the largest tiles', () => {
+    const [m, k, n] = [256, 32, 128];
+    const [x, y, out] = ['x', 'y', 'out'].map((name) => e.buffer(name, 'f32'));
+    const product = tiledProduct(
+      {
+        context: { scratch: () => assert.fail(), target: gpuTarget, isDivided: true },
+        scalar: 'f32',
+        batch: e.i32(1),
+        m: e.i32(m),
+        n: e.i32(n),
+        k: e.i32(k),
+        a: (_, i, at) => e.load(x, e.add(e.mul(i, k), at)),
+        b: (_, at, j) => e.load(y, e.add(e.mul(at, n), j)),
+        store: (_, i, j, value) => e.store(out, e.add(e.mul(i, n), j), value),
+      },
+      { rows: 8, vectors: 2, across: 16 },
+    );
+    const kernel = e.kernel('product', [x, y, out], product);
+    verifyKernel(kernel);
+    const [left, right] = [whole([m, k]), whole([k, n])].map(numbersOf);
+    const given = [Float32Array.from(left), Float32Array.from(right), new Float32Array(m * n)];
+    const [, , found] = interpreted(kernel, given);
+    assert.deepEqual([...found], productOf(left, right, m, n, k));
   });
 });

@@ -1,14 +1,6 @@
-import { loadedScalar } from '../../loop/language/build.js';
-import type { Buffer, Kernel, WorkgroupMemory } from '../../loop/language/nodes.js';
+import type { Buffer, Kernel } from '../../loop/language/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../loop/language/visit.js';
 import type { ShaderLayout } from './layout.js';
-
-/** The declaration of memory of a workgroup; elements of 64 bits are pairs of words. */
-export function groupMemoryText(name: string, { buffer, length }: WorkgroupMemory): string {
-  const scalar = loadedScalar(buffer.storage);
-  const type = scalar === 'i64' || scalar === 'f64' ? 'vec2<u32>' : scalar;
-  return `var<workgroup> ${name}: array<${type}, ${length}>;`;
-}
 
 /** The barrier of a kernel's workgroups, for the memory by which its invocations tell each other something. */
 export function groupBarrier(kernel: Kernel, { parameters }: ShaderLayout): string {
