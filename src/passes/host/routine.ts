@@ -8,7 +8,8 @@ import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { DType } from '../../base/dtype.js';
 import { controlOf } from '../lower/main/control.js';
-import type { BoundaryCheck, Island, Partition, IslandStage } from './partition.js';
+import type { Island } from './islands/island.js';
+import type { BoundaryCheck, Partition, IslandStage } from './partition.js';
 import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
@@ -132,9 +133,10 @@ export class RoutineBuilder {
   }
 
   #stage(stage: IslandStage, number: number): void {
-    const { checks, island, elsewhere, extents, calls, requirements } = stage;
+    const { checks, island, revealed, elsewhere, extents, calls, requirements } = stage;
     this.#checks(checks);
     if (island !== null) this.#run(island, `island ${number}`, false);
+    for (const id of revealed) this.#extents(id);
     this.#checks(elsewhere?.checks ?? []);
     if (elsewhere?.island) this.#run(elsewhere.island, `elsewhere ${number}`, true);
     for (const id of extents) this.#extents(id);
@@ -275,8 +277,8 @@ export class RoutineBuilder {
   #lastReads(): readonly (readonly Value[])[] {
     const { program, stages } = this.#partition;
     const lastRead = new Map<Value, number>();
-    stages.forEach(({ island, elsewhere, extents, calls }, stage) => {
-      const operands = [...extents, ...calls].flatMap((id) => program.operands(id));
+    stages.forEach(({ island, revealed, elsewhere, extents, calls }, stage) => {
+      const operands = [...revealed, ...extents, ...calls].flatMap((id) => program.operands(id));
       const reads = [island, elsewhere?.island].flatMap((each) => each?.reads ?? []);
       for (const value of [...reads, ...operands]) {
         lastRead.set(viewed(program, value), stage);

@@ -30,7 +30,7 @@ import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
 import type { DeviceQueue, Waiting } from './queue.js';
-import type { RunResult } from './routine.js';
+import { lengthOf, type RunResult } from './routine.js';
 
 /**
  * A program that runs on a device. Elements that operators refuse are looked at when the program has run: where the
@@ -231,8 +231,4 @@ export class DeviceExecutable implements DeviceProgramExecutable {
       return { storage: target, shape };
     });
   }
-}
-
-function lengthOf(shape: readonly number[]): number {
-  return shape.reduce((product, extent) => product * extent, 1);
 }
