@@ -1,9 +1,10 @@
+import { symbolsOf } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
-import type { Requirement } from '../../ir/requirement.js';
+import { dimsOf, type Requirement } from '../../ir/requirement.js';
 import { isFree } from '../gradient/effort.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { isHostRun } from './islands/host-run.js';
@@ -24,8 +25,6 @@ export interface IslandStage {
   /** Of calls whose sizes only the data decides: nobody could check them earlier. */
   readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
-  /** Calls by which the island has made sizes that something besides it speaks of. */
-  readonly revealed: readonly NodeId[];
   /** Calls that run elsewhere, when the island has run, and what is checked before. */
   readonly elsewhere: Pick<IslandStage, 'checks' | 'island'> | null;
   /** The calls whose operand's elements become sizes. */
@@ -86,8 +85,8 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
 export function wholePartition(program: Program): Partition {
   const gives = program.outputs.map(({ value }) => viewed(program, value));
   const members = [...program.graph.nodes()].filter((id) => program.node(id).kind !== 'variable');
-  const island = { program, reads: program.inputs, gives, members };
-  const stage = { checks: [], island, revealed: [], elsewhere: null, extents: [], calls: [], requirements: [] }; // prettier-ignore
+  const island = { program, reads: program.inputs, gives, members, revealed: [] };
+  const stage = { checks: [], island, elsewhere: null, extents: [], calls: [], requirements: [] };
   return { program, stages: [stage] };
 }
 
@@ -146,8 +145,8 @@ class Partitioner {
   }
 
   #stages(): readonly IslandStage[] {
-    for (const { revealed, extents, calls } of this.#drafts) {
-      for (const id of [...revealed, ...extents, ...calls]) {
+    for (const { extents, calls } of this.#drafts) {
+      for (const id of [...extents, ...calls]) {
         this.#program.operands(id).forEach((value) => this.#want(value));
       }
     }
@@ -164,7 +163,8 @@ class Partitioner {
     if (this.#kept.size === 0) return false;
     const program = this.#program;
     const spoken = new Set(symbolsOfTypes(program.outputs.map(({ value }) => value.type)).keys());
-    for (const { island, elsewhere, calls } of stages) {
+    for (const { island, elsewhere, calls, requirements } of stages) {
+      for (const dim of requirements.flatMap(dimsOf)) symbolsOf(dim, spoken);
       for (const name of calls.flatMap((id) => [...symbolsAround(program, id)])) spoken.add(name);
       for (const part of [island, elsewhere?.island]) {
         for (const { key } of part?.program.sizes ?? []) spoken.add(key);
@@ -190,7 +190,11 @@ class Partitioner {
   }
 
   #require(id: NodeId, requirement: Requirement): void {
-    const ready = this.#readyFor(id);
+    let ready = 0;
+    this.#program.graph.forEachPredecessor(id, (source) => {
+      // The host knows a size that is kept when the island has run.
+      ready = Math.max(ready, this.#stageOf[source] + Number(this.#kept.has(source)));
+    });
     // Sizes of inputs alone are checked before the program runs.
     if (ready > 0) this.#draft(ready - 1).requirements.push(requirement);
   }
@@ -280,18 +284,20 @@ class Partitioner {
     const { wanted, wantedElsewhere, revealed, extents, calls, requirements } = draft;
     // What runs elsewhere comes last, and so says first what it wants of the island.
     const elsewhere = wantedElsewhere.size === 0 ? null : this.#cut(stage, wantedElsewhere, true);
-    const { island, checks } = this.#cut(stage, wanted, false);
-    return { checks, island, revealed, elsewhere, extents, calls, requirements };
+    const { island, checks } = this.#cut(stage, wanted, false, revealed);
+    return { checks, island, elsewhere, extents, calls, requirements };
   }
 
   #cut(
     stage: number,
     wanted: ReadonlySet<Value>,
     isElsewhere: boolean,
+    revealed: readonly NodeId[] = [],
   ): Pick<IslandStage, 'island' | 'checks'> {
-    const { members, reads } = this.#members(stage, [...wanted], isElsewhere);
+    const { members, reads } = this.#members(stage, [...wanted], isElsewhere, revealed);
     for (const value of reads) this.#want(value);
-    const island = wanted.size === 0 ? null : islandOf(this.#program, members, reads, [...wanted]);
+    const isEmpty = wanted.size + revealed.length === 0;
+    const island = isEmpty ? null : islandOf(this.#program, members, reads, [...wanted], revealed);
     return { island, checks: this.#checks(members, reads) };
   }
 
@@ -315,9 +321,10 @@ class Partitioner {
     stage: number,
     roots: readonly Value[],
     isElsewhere: boolean,
+    revealed: readonly NodeId[],
   ): { readonly members: readonly NodeId[]; readonly reads: readonly Value[] } {
     const program = this.#program;
-    const members = new Set<NodeId>();
+    const members = new Set<NodeId>(revealed);
     const reads = new Set<Value>();
     const visit = (value: Value): void => {
       const node = program.node(value.node);

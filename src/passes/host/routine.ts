@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, type DimExpr, floorDivDim, mulDim, sameDim, subDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, boundsOf, type Dim, type DimExpr, floorDivDim, mulDim, sameDim, subDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { givenSizes, linearForm } from '../../ir/bind.js';
@@ -133,13 +133,15 @@ export class RoutineBuilder {
   }
 
   #stage(stage: IslandStage, number: number): void {
-    const { checks, island, revealed, elsewhere, extents, calls, requirements } = stage;
+    const { checks, island, elsewhere, extents, calls, requirements } = stage;
     this.#checks(checks);
     if (island !== null) this.#run(island, `island ${number}`, false);
-    for (const id of revealed) this.#extents(id);
     this.#checks(elsewhere?.checks ?? []);
     if (elsewhere?.island) this.#run(elsewhere.island, `elsewhere ${number}`, true);
-    for (const id of extents) this.#extents(id);
+    for (const id of extents) {
+      const [sizes] = this.#partition.program.operands(id);
+      this.#extents(id, this.at(sizes));
+    }
     for (const id of calls) this.#control(id);
     for (const { condition, ...refusal } of requirements) {
       this.require(condition.dim, condition.relation, refusal);
@@ -153,7 +155,7 @@ export class RoutineBuilder {
     }
   }
 
-  #run({ program, reads, gives }: Island, name: string, isElsewhere: boolean): void {
+  #run({ program, reads, gives, revealed }: Island, name: string, isElsewhere: boolean): void {
     const sizes = program.sizes.map(({ key }) => this.size(key));
     // Before results get their places: they may be inputs.
     const given = reads.map((value) => this.at(value));
@@ -162,13 +164,16 @@ export class RoutineBuilder {
       this.#stretches.set(value, { of, shape: value.type.shape });
       return of;
     });
-    this.emit({
-      kind: 'run',
-      part: { name, program, isElsewhere },
-      reads: given,
-      sizes,
-      gives: made,
-    });
+    const all = revealed.length === 0 ? null : this.handle('int32');
+    const part = { name, program, isElsewhere };
+    this.emit({ kind: 'run', part, reads: given, sizes, gives: all === null ? made : [...made, all] }); // prettier-ignore
+    if (all === null) return;
+    let offset = 0;
+    for (const id of revealed) {
+      this.#extents(id, { of: all, offset, shape: [] });
+      offset += this.#call(id).types[0].shape.length;
+    }
+    this.drop(all);
   }
 
   #control(id: NodeId): void {
@@ -195,12 +200,11 @@ export class RoutineBuilder {
     });
   }
 
-  /** The elements of an array become sizes. */
-  #extents(id: NodeId): void {
+  /** The elements of an array, from the beginning of a stretch on, become sizes. */
+  #extents(id: NodeId, { of, offset = 0 }: Stretch): void {
     const call = this.#call(id);
     const { op, source, attributes } = call;
-    const [sizes] = this.#partition.program.operands(id);
-    const dtype = sizes.type.dtype === 'int64' ? 'int64' : 'int32';
+    const dtype = of.dtype === 'int64' ? 'int64' : 'int32';
     const most = attributes['most'] as readonly (Dim | null)[] | null;
     const refuse = (
       problem: string,
@@ -210,7 +214,7 @@ export class RoutineBuilder {
       return { error: 'shape', op: op.name, problem: [problem], expected, actual, source };
     };
     call.types[0].shape.forEach((dim, axis) => {
-      const from: Stretch = { ...this.at(sizes), offset: axis, shape: [] };
+      const from: Stretch = { of, offset: addDim(offset, axis), shape: [] };
       const isOpen = typeof dim !== 'number' && symbolsOf(dim).has(dim.key) && !this.#known.has(dim.key); // prettier-ignore
       const { min, max } = boundsOf(dim);
       const bound = most?.[axis] ?? (max === Infinity ? null : max);
@@ -277,8 +281,8 @@ export class RoutineBuilder {
   #lastReads(): readonly (readonly Value[])[] {
     const { program, stages } = this.#partition;
     const lastRead = new Map<Value, number>();
-    stages.forEach(({ island, revealed, elsewhere, extents, calls }, stage) => {
-      const operands = [...revealed, ...extents, ...calls].flatMap((id) => program.operands(id));
+    stages.forEach(({ island, elsewhere, extents, calls }, stage) => {
+      const operands = [...extents, ...calls].flatMap((id) => program.operands(id));
       const reads = [island, elsewhere?.island].flatMap((each) => each?.reads ?? []);
       for (const value of [...reads, ...operands]) {
         lastRead.set(viewed(program, value), stage);

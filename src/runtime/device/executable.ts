@@ -1,6 +1,6 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import type { HostArray } from '../../base/dtype.js';
-import { DeviceError, named } from '../../base/errors.js';
+import type { DType, HostArray } from '../../base/dtype.js';
+import { named } from '../../base/errors.js';
 import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
@@ -23,14 +23,22 @@ import {
   type PartReport,
 } from '../execution/backends.js';
 import type { Operand, TierReport } from '../execution/executable.js';
+import { LaterResult } from '../execution/later-result.js';
 import type { DeviceBuffer } from '../memory/backend.js';
-import { freeDropped } from '../memory/elsewhere.js';
+import { freeDropped, notYetKnown } from '../memory/elsewhere.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
 import type { DeviceQueue, Waiting } from './queue.js';
 import { lengthOf, type RunResult } from './routine.js';
+
+/** A result that the device has yet to make. */
+interface AwaitedResult {
+  readonly operand: Operand;
+  arrive(made: RunResult): void;
+  fail(error: unknown): void;
+}
 
 /**
  * A program that runs on a device. Elements that operators refuse are looked at when the program has run: where the
@@ -102,59 +110,70 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const names = bindProgram(program, actual, sizes);
     const shapes = this.#shapes(names);
-    if (shapes !== null) checkInto(program, shapes, into);
+    checkInto(program, shapes, into);
     const given = inputs.map(({ storage }) =>
       storage.backend === null ? storage.copy() : storage.buffer,
     );
-    /** Buffers for the results, once it is known that they are made later. */
-    let later: readonly DeviceBuffer[] | null = null;
+    /** The results, once it is known that they are made later. */
+    let later: readonly AwaitedResult[] | null = null;
     const work = function* (self: DeviceExecutable): Waiting<readonly RunResult[]> {
       try {
         const made = yield* self.#run(given, inputs, sizes, names);
-        later?.forEach((buffer, k) => {
-          made[k].array.moveInto(buffer);
-          made[k].array.free();
-        });
+        later?.forEach((result, k) => result.arrive(made[k]));
         return made;
       } catch (error) {
-        for (const buffer of later ?? []) queue.fail(buffer, error);
+        for (const result of later ?? []) result.fail(error);
         throw error;
       }
     };
     const answer = queue.submit(work(this));
     if (!(answer instanceof Promise)) return this.#results(answer, into);
     // The error is one of the results from here on.
-    answer.catch(() => {});
-    if (shapes === null) throw this.#unknownSize();
-    later = program.outputs.map(({ value: { type } }, k) =>
-      into[k] ? into[k].buffer : queue.allocateResult(type.dtype, lengthOf(shapes[k])),
+    const arrival = answer.then(
+      () => {},
+      () => {},
     );
-    return later.map((buffer, k) => {
-      into[k]?.changes();
-      return { storage: into[k] ?? Storage.ofBuffer(queue, buffer), shape: shapes[k] };
+    later = program.outputs.map(({ value: { type } }, k) => {
+      const shape = shapes[k];
+      const target = into[k] ?? null;
+      if (shape === null) {
+        if (target !== null) throw notYetKnown(queue);
+        return this.#unsized(type.dtype, arrival);
+      }
+      const buffer = target?.buffer ?? queue.allocateResult(type.dtype, lengthOf(shape));
+      target?.changes();
+      return this.#sized({ storage: target ?? Storage.ofBuffer(queue, buffer), shape }, buffer);
     });
+    return later.map(({ operand }) => operand);
   }
 
-  /** The shapes of results; null where the data decides some. */
-  #shapes(names: DimBindings): readonly (readonly number[])[] | null {
-    const { outputs } = this.program;
-    const own = outputs.flatMap(({ value: { type } }) =>
-      type.shape.flatMap((dim) => [...symbolsOf(dim)].filter((name) => !names.has(name))),
-    );
-    if (own.length === 0) {
-      return outputs.map(({ value: { type } }) => type.shape.map((dim) => evaluateDim(dim, names)));
-    }
-    // An engine may answer at once or later.
-    if (this.#queue.answersAtOnce || this.#queue.isHost) return null;
-    throw this.#unknownSize();
+  /** A result of a size that is known, which the work moves into its buffer. */
+  #sized(operand: Operand, buffer: DeviceBuffer): AwaitedResult {
+    return {
+      operand,
+      arrive: ({ array }) => {
+        array.moveInto(buffer);
+        array.free();
+      },
+      fail: (error) => this.#queue.fail(buffer, error),
+    };
   }
 
-  #unknownSize(): DeviceError {
-    return new DeviceError('the size of a result is known to the device only', {
-      op: 'run',
-      expected: 'results whose sizes follow from those of the operands',
-      actual: `sizes that the data decides, on the device ${this.#queue.name}, which answers later`,
-      advice: 'compute it on the CPU: await x.cpu()',
+  /** A result whose size the work finds out. */
+  #unsized(dtype: DType, arrival: Promise<void>): AwaitedResult {
+    const operand = new LaterResult(dtype, this.#queue, arrival);
+    return {
+      operand,
+      arrive: ({ array, shape }) => operand.arrive(array.handOver(), shape),
+      fail: (error) => operand.fail(this.#queue.failed(dtype, error), error),
+    };
+  }
+
+  /** The shapes of results; null for those that the data decides. */
+  #shapes(names: DimBindings): readonly (readonly number[] | null)[] {
+    return this.program.outputs.map(({ value: { type } }) => {
+      const isKnown = type.shape.every((dim) => [...symbolsOf(dim)].every((name) => names.has(name))); // prettier-ignore
+      return isKnown ? type.shape.map((dim) => evaluateDim(dim, names)) : null;
     });
   }
 

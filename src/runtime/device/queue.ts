@@ -234,6 +234,13 @@ export class DeviceQueue implements BufferBackend {
     if (arena !== null) this.free(arena);
   }
 
+  /** A buffer that stands for elements which could not be computed. */
+  failed(dtype: DType, error: unknown): DeviceBuffer {
+    const buffer = new HostBuffer(dtype, 0, null);
+    this.fail(buffer, error);
+    return buffer;
+  }
+
   /** The elements of a buffer could not be computed. */
   fail(buffer: DeviceBuffer, error: unknown): void {
     this.#failures.set(buffer, { error });

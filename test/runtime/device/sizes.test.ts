@@ -1,22 +1,18 @@
-import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
-import * as kn from '../../../src/index.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
 import { FakeBackend } from '../../support/fake-device.js';
+import { testSizes } from '../../support/sizes.js';
 
-const backend = new FakeBackend('sizes', { answersAtOnce: true });
-registerDevice(backend);
-const x = kn.array([1, -2, 3, -4, 5, 6]);
+const devices = {
+  'a device that decides': new FakeBackend('decides'),
+  'a device that decides and answers at once': new FakeBackend('at once', { answersAtOnce: true }),
+  'a device that is asked': new FakeBackend('asked', { hasConditions: false }),
+};
 
-test('explore', async () => {
-  const f = kn.hybridize((a: kn.NDArray) => kn.sum(kn.booleanMask(a, a.greater(0)).mul(2)));
-  const d = x.to('sizes');
-  const before = backend.reads;
-  const y = f(d);
-  console.log('reads', backend.reads - before, await y.data());
-  console.log(String(f.explain().toString?.()));
-  const g = kn.hybridize((a: kn.NDArray) => kn.booleanMask(a, a.greater(0)).mul(2));
-  const b2 = backend.reads;
-  const z = g(d);
-  console.log('reads', backend.reads - b2, z.shape, await z.data());
-});
+for (const [name, backend] of Object.entries(devices)) {
+  testSizes(name, {
+    name: backend.name,
+    decides: backend.hasConditions,
+    use: () => registerDevice(backend),
+    reads: () => backend.reads,
+  });
+}

@@ -2,6 +2,7 @@ import { symbolsOfAttributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import { symbolsOfTypes, undeterminedSymbols } from '../../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../../ir/program.js';
+import { cast, concat, flatten } from '../../../ops/index.js';
 import { isExtents } from '../../rewrite/measure.js';
 
 /**
@@ -16,6 +17,11 @@ export interface Island {
   readonly gives: readonly Value[];
   /** Its nodes in the whole program, ascending. */
   readonly members: readonly NodeId[];
+  /**
+   * Calls by which it makes sizes from data of which something besides it speaks: its last output, int32, has the sizes
+   * of all of them, one behind the other.
+   */
+  readonly revealed: readonly NodeId[];
 }
 
 /** Some nodes of a program as an island. */
@@ -24,6 +30,7 @@ export function islandOf(
   members: readonly NodeId[],
   reads: readonly Value[],
   gives: readonly Value[],
+  revealed: readonly NodeId[] = [],
 ): Island {
   const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
   const spoken = symbolsOfTypes(calls.flatMap(({ types }) => types));
@@ -52,8 +59,11 @@ export function islandOf(
           : into.appendNode(node, whole.operands(id).map(moved));
       whole.results(id).forEach((value, port) => made.set(value, copies[port]));
     }
-    into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
+    const outputs = gives.map((value, k) => ({ name: `y${k}`, value: moved(value) }));
+    const sizes = revealed.map((id) => flatten(cast(moved(whole.operands(id)[0]), 'int32')));
+    if (sizes.length > 0) outputs.push({ name: 'sizes', value: concat(sizes, 0) });
+    into.setOutputs(outputs);
   };
   const program = Program.from(whole, fill, open);
-  return { program, reads, gives, members };
+  return { program, reads, gives, members, revealed };
 }

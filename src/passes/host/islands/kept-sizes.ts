@@ -1,16 +1,25 @@
-import { type Dim, elementCount, sameDim, symbolsOf } from '../../../base/dim/index.js';
+import {
+  boundsOf,
+  type Dim,
+  elementCount,
+  fromAtom,
+  sameDim,
+  substituteDim,
+  symbolsOf,
+} from '../../../base/dim/index.js';
 import type { NodeId } from '../../../graph/graph.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
 import type { CallNode, Program } from '../../../ir/program.js';
-import { dimsOf } from '../../../ir/requirement.js';
+import { dimsOf, type Requirement } from '../../../ir/requirement.js';
 import { nameOfSize, symbolsOfCall } from '../../../ir/size-sources.js';
 import { symbolicUpperBound, type UnknownSymbols } from '../../groups/room.js';
 import { isExtents } from '../../rewrite/measure.js';
 
 /**
  * The calls whose data decides sizes that an island need not stop for: the sizes have bounds in sizes that are known
- * before, so that there is room for all arrays, and nothing is required of them, which only the host could refuse.
- * An array with two such sizes in one product is not made room for: it would be far larger than what is selected.
+ * before, so that there is room for all arrays. What is required of them the host refuses when the island has run, which
+ * is right where it holds for the bounds: what is read beyond a size until then lies within the room of the array. An
+ * array with two such sizes in one product is not made room for: it would be far larger than what is selected.
  *
  * @param elsewhere Calls that run elsewhere: sizes that they compute are known to the host anyway.
  */
@@ -51,7 +60,9 @@ function refused(program: Program, unknown: UnknownSymbols): ReadonlySet<string>
   const refuse = (dim: Dim): void => {
     for (const name of symbolsOf(dim)) if (unknown.has(name)) names.add(name);
   };
-  for (const requirement of program.requirements) dimsOf(requirement).forEach(refuse);
+  for (const requirement of program.requirements) {
+    if (!holdsForBounds(requirement, unknown)) dimsOf(requirement).forEach(refuse);
+  }
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call' || isExtents(node)) continue;
@@ -64,11 +75,27 @@ function refused(program: Program, unknown: UnknownSymbols): ReadonlySet<string>
   return names;
 }
 
+/** True where a requirement holds if all sizes that are not known are as large as they can be. */
+function holdsForBounds({ condition }: Requirement, unknown: UnknownSymbols): boolean {
+  const { dim, relation } = condition;
+  const most = new Map<string, Dim>();
+  for (const name of symbolsOf(dim)) {
+    if (!unknown.has(name)) continue;
+    const bound = unknown.most!(name);
+    if (bound === null) return false;
+    most.set(name, bound);
+  }
+  const { min, max } = boundsOf(substituteDim(dim, most));
+  return relation === '=' ? min === 0 && max === 0 : min >= 0;
+}
+
 /** True for a sum of which a term multiplies sizes that are not known. */
 function isProduct(dim: Dim, unknown: UnknownSymbols): boolean {
   if (typeof dim === 'number') return false;
   return dim.terms.some(({ atoms }) => {
     const open = atoms.filter((atom) => {
+      // As the factors of sizes that meet, which are 0 or 1.
+      if (boundsOf(fromAtom(atom)).max <= 1) return false;
       const names = atom.kind === 'symbol' ? [atom.name] : [atom.left, atom.right].flatMap((side) => [...symbolsOf(side)]); // prettier-ignore
       return names.some((name) => unknown.has(name));
     });

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import * as kn from '../../src/index.js';
+
+/*
+ * Sizes that the data decides, in captured code on a device: what it computes is computed once more in plain arithmetic,
+ * and answers that the host waits for are counted.
+ */
+
+/** A device. */
+export interface SizedDevice {
+  readonly name: string;
+  /** True if it decides for itself which kernels run. */
+  readonly decides: boolean;
+  /** Reason for not testing it; false where it is tested. */
+  readonly skip?: string | false;
+  /** Makes it the device with its name. */
+  use(): void;
+  /** Answers that it has given so far. */
+  reads(): number;
+}
+
+type Captured = (...given: kn.NDArray[]) => kn.NDArray[];
+
+interface Case {
+  readonly title: string;
+  readonly fn: Captured;
+  readonly given: readonly (readonly number[] | readonly (readonly number[])[])[];
+  readonly expected: readonly (readonly number[])[];
+  /** Answers before the results are read. Default 0. */
+  readonly reads?: number;
+  /** True where they are more on a device that is asked. Default false. */
+  readonly asks?: boolean;
+}
+
+const positive = (values: readonly number[]): readonly number[] => values.filter((v) => v > 0);
+const total = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
+const mixed = [1, -2, 3, -4, 5, 6, -7, 8];
+const negative = [-1, -2, -3];
+
+const masked = (x: kn.NDArray): kn.NDArray => x.booleanMask(x.greater(0));
+
+/** The numbers from 1 to 700, of which every third is negative: more than one workgroup. */
+const many = Array.from({ length: 700 }, (_, k) => (k % 3 === 2 ? -1 - k : 1 + k));
+
+const cases: readonly Case[] = [
+  ...[mixed, negative, many, [2, 4]].map((x): Case => ({
+    title: `a mask in the middle, ${positive(x).length} of ${x.length}`,
+    fn: (a) => [kn.sum(masked(a).mul(2)), kn.sum(masked(a).pow(2).add(1))],
+    given: [x],
+    expected: [[2 * total(positive(x))], [total(positive(x).map((v) => v * v + 1))]],
+  })),
+  {
+    title: 'nothing is selected',
+    fn: (a) => [kn.sum(masked(a)), kn.sum(masked(a).mul(a.max()), 0, { keepdims: true })],
+    given: [negative],
+    expected: [[0], [0]],
+  },
+  {
+    title: 'the size as a number',
+    fn: (a) => {
+      const chosen = masked(a);
+      return [kn.sum(chosen).div(kn.sizeOf(chosen, 0)), chosen.mean()];
+    },
+    given: [mixed],
+    expected: [[23 / 5], [23 / 5]],
+  },
+  {
+    title: 'arithmetic of sizes: twice as many, and three at most',
+    fn: (a) => {
+      const chosen = masked(a);
+      const twice = kn.concat([chosen, chosen.mul(10)]);
+      return [kn.sum(twice), kn.sum(chosen.slice([0, 3])), kn.sum(kn.flip(twice, 0).slice([0, 2]))];
+    },
+    given: [mixed],
+    expected: [[253], [9], [140]],
+  },
+  {
+    title: 'something is required of the size',
+    fn: (a) => [masked(a).max(), masked(a.neg()).min()],
+    given: [mixed],
+    expected: [[8], [2]],
+    // Both sizes at once, when everything has run.
+    reads: 1,
+  },
+  {
+    title: 'two masks meet',
+    fn: (a, b) => [kn.sum(masked(a).mul(masked(b)))],
+    given: [mixed, mixed.map((v, k) => (v > 0 ? k + 1 : -1))],
+    expected: [[total(mixed.map((v, k) => (v > 0 ? v * (k + 1) : 0)))]],
+    reads: 1,
+  },
+  {
+    title: 'a mask of what a mask has selected',
+    fn: (a) => [kn.sum(masked(masked(a).sub(4)))],
+    given: [mixed],
+    expected: [[1 + 2 + 4]],
+  },
+  {
+    title: 'results whose size the data decides',
+    fn: (a) => [masked(a).mul(3), masked(a.neg())],
+    given: [mixed],
+    expected: [
+      [3, 9, 15, 18, 24],
+      [2, 4, 7],
+    ],
+    reads: 1,
+  },
+  {
+    title: 'gradients',
+    fn: (a) => [kn.grad((x: kn.NDArray) => kn.sum(masked(x).pow(3)))(a) as kn.NDArray],
+    given: [mixed],
+    expected: [mixed.map((v) => (v > 0 ? 3 * v * v : 0))],
+  },
+];
+
+export function testSizes(name: string, device: SizedDevice): void {
+  suite(`sizes that the data decides: ${name}`, { skip: device.skip ?? false }, () => {
+    for (const { title, fn, given, expected, reads = 0, asks = false } of cases) {
+      test(title, async () => {
+        device.use();
+        const captured = kn.hybridize((args: kn.NDArray[]) => fn(...args));
+        const operands = given.map((each) => kn.array(each as number[]).to(device.name));
+        const before = device.reads();
+        const made = captured(operands);
+        const results: number[][] = [];
+        for (const each of made) results.push([...(await each.data())].map(Number));
+        const asked = device.reads() - before - results.length;
+        assert.equal(results.length, expected.length);
+        results.forEach((result, k) => assertClose(result, expected[k]));
+        if (device.decides || !asks) assert.equal(asked, reads, 'answers');
+        else assert.ok(asked > reads, 'a device that is asked answers');
+      });
+    }
+  });
+}
+
+function assertClose(actual: readonly number[], expected: readonly number[]): void {
+  assert.equal(actual.length, expected.length);
+  actual.forEach((x, k) => {
+    const margin = 1e-5 * (1 + Math.abs(expected[k]));
+    assert.ok(Math.abs(x - expected[k]) <= margin, `${actual.join()}, not ${expected.join()}`);
+  });
+}
