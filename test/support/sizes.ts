@@ -12,6 +12,7 @@ export interface SizedDevice {
   readonly name: string;
   /** True if it decides for itself which kernels run. */
   readonly decides: boolean;
+  readonly hasInt64: boolean;
   /** Reason for not testing it; false where it is tested. */
   readonly skip?: string | false;
   /** Makes it the device with its name. */
@@ -31,6 +32,8 @@ interface Case {
   readonly reads?: number;
   /** True where they are more on a device that is asked. Default false. */
   readonly asks?: boolean;
+  /** True where they are more on a device without int64. Default false. */
+  readonly hasWide?: boolean;
 }
 
 const positive = (values: readonly number[]): readonly number[] => values.filter((v) => v > 0);
@@ -113,11 +116,80 @@ const cases: readonly Case[] = [
     given: [mixed],
     expected: [mixed.map((v) => (v > 0 ? 3 * v * v : 0))],
   },
+  {
+    title: 'gradients of many',
+    fn: (a) => [kn.grad((x: kn.NDArray) => kn.sum(masked(x).pow(2)))(a) as kn.NDArray],
+    given: [many],
+    expected: [many.map((v) => (v > 0 ? 2 * v : 0))],
+  },
+  {
+    title: 'a pipeline of rows: selected, scaled to the sum of the selected, and added up',
+    fn: (rows) => {
+      const chosen = rows.booleanMask(kn.sum(rows, 1).greater(0));
+      const scaled = chosen.div(kn.sum(kn.abs(chosen), 0, { keepdims: true }));
+      return [kn.sum(scaled, 0), kn.grad((x: kn.NDArray) => kn.sum(x.booleanMask(kn.sum(x, 1).greater(0)).pow(2)))(rows) as kn.NDArray]; // prettier-ignore
+    },
+    given: [[[1, 2], [-3, 1], [3, 6], [-1, -1]]], // prettier-ignore
+    expected: [
+      [1, 1],
+      [2, 4, 0, 0, 6, 12, 0, 0],
+    ],
+  },
+  {
+    title: 'distinct values',
+    fn: (a) => [kn.sum(kn.unique(a)), kn.grad((x: kn.NDArray) => kn.sum(kn.unique(x).pow(2)))(a) as kn.NDArray], // prettier-ignore
+    given: [[3, 1, 3, 7, 1, 3]],
+    hasWide: true,
+    expected: [[11], [6, 2, 0, 14, 0, 0]],
+  },
+  {
+    title: 'a branch on what is selected',
+    fn: (a) => {
+      const chosen = masked(a);
+      return [
+        kn.cond(kn.sum(chosen).greater(20), () => kn.sum(chosen.mul(2)), () => kn.sum(chosen.mul(3))) as kn.NDArray, // prettier-ignore
+        kn.cond(kn.sum(a).less(0), () => kn.sum(masked(a)), () => kn.sum(masked(a.neg()).mul(masked(a.neg())))) as kn.NDArray, // prettier-ignore
+      ];
+    },
+    given: [mixed],
+    expected: [[46], [4 + 16 + 49]],
+    asks: true,
+  },
+  {
+    title: 'a loop over what is selected',
+    fn: (a) => {
+      const [rows, last] = kn.foreach((x, s) => [s.mul(x), s.mul(2).add(x)], masked(a), kn.array(1)) as [kn.NDArray, kn.NDArray]; // prettier-ignore
+      return [kn.sum(rows), last];
+    },
+    given: [[1, -2, 3, -4, 2]],
+    // 1 * 1, 3 * 3, 9 * 2; 2 + 1, 6 + 3, 18 + 2
+    expected: [[1 + 9 + 18], [20]],
+    asks: true,
+  },
+  {
+    title: 'a mask in each iteration of a loop, backwards too',
+    fn: (a) => {
+      const through = (x: kn.NDArray): kn.NDArray =>
+        kn.whileLoop(
+          (v) => kn.sum(v.booleanMask(v.greater(4))).greater(0),
+          (v) => [[], [v.mul(0.5).add(kn.sum(v.booleanMask(v.greater(4))).mul(0))]],
+          [x],
+          { maxIterations: 4, padded: true },
+        )[1][0] as kn.NDArray; // prettier-ignore
+      return [through(a), kn.grad((x: kn.NDArray) => kn.sum(through(x)))(a) as kn.NDArray];
+    },
+    given: [[1, 12, 6]],
+    expected: [
+      [0.25, 3, 1.5],
+      [0.25, 0.25, 0.25],
+    ],
+    asks: true,
+  },
 ];
 
 export function testSizes(name: string, device: SizedDevice): void {
   suite(`sizes that the data decides: ${name}`, { skip: device.skip ?? false }, () => {
-    for (const { title, fn, given, expected, reads = 0, asks = false } of cases) {
+    for (const { title, fn, given, expected, reads = 0, asks = false, hasWide = false } of cases) {
       test(title, async () => {
         device.use();
         const captured = kn.hybridize((args: kn.NDArray[]) => fn(...args));
@@ -129,8 +201,9 @@ export function testSizes(name: string, device: SizedDevice): void {
         const asked = device.reads() - before - results.length;
         assert.equal(results.length, expected.length);
         results.forEach((result, k) => assertClose(result, expected[k]));
-        if (device.decides || !asks) assert.equal(asked, reads, 'answers');
-        else assert.ok(asked > reads, 'a device that is asked answers');
+        const isLeast = (device.decides || !asks) && (device.hasInt64 || !hasWide);
+        if (isLeast) assert.equal(asked, reads, 'answers');
+        else assert.ok(asked > reads, 'more answers than the least');
       });
     }
   });

@@ -74,10 +74,7 @@ function segmentNest(context: KernelContext<unknown>): Stmt {
       // There may be no positions at all.
       const look = e.block(
         e.assign(isOpen, e.constant('bool', 0)),
-        e.ifThen(
-          e.lt(low, count),
-          e.assign(isOpen, e.eq(positions.at([sourceOf(low)]), position)),
-        ),
+        e.ifThen(e.lt(low, count), e.assign(isOpen, e.eq(positions.at([sourceOf(low)]), position))),
       );
       return e.block(
         e.declare(low, e.i32(0)),
