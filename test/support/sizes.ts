@@ -26,7 +26,7 @@ type Captured = (...given: kn.NDArray[]) => kn.NDArray[];
 interface Case {
   readonly title: string;
   readonly fn: Captured;
-  readonly given: readonly (readonly number[] | readonly (readonly number[])[])[];
+  readonly given: readonly (number | readonly number[] | readonly (readonly number[])[])[];
   readonly expected: readonly (readonly number[])[];
   /** Answers before the results are read. Default 0. */
   readonly reads?: number;
@@ -164,6 +164,26 @@ const cases: readonly Case[] = [
     given: [[1, -2, 3, -4, 2]],
     // 1 * 1, 3 * 3, 9 * 2; 2 + 1, 6 + 3, 18 + 2
     expected: [[1 + 9 + 18], [20]],
+    asks: true,
+  },
+  {
+    title: 'as many rows as a loop has iterations, backwards too',
+    fn: (a) => {
+      const rows = (x: kn.NDArray): kn.NDArray =>
+        kn.whileLoop((v) => v.greater(1), (v) => [v.mul(3), [v.div(2)]], [x], { maxIterations: 10 })[0] as kn.NDArray; // prettier-ignore
+      return [kn.sum(rows(a)), kn.sum(rows(a)).div(kn.sizeOf(rows(a), 0)), kn.grad((x: kn.NDArray) => kn.sum(rows(x).pow(2)))(a) as kn.NDArray]; // prettier-ignore
+    },
+    given: [12],
+    // Rows of 36, 18, 9 and 4.5: three times a, and so on.
+    expected: [[67.5], [67.5 / 4], [2 * 12 * (9 + 9 / 4 + 9 / 16 + 9 / 64)]],
+    asks: true,
+  },
+  {
+    title: 'a loop without iterations has no rows',
+    fn: (a) => [kn.whileLoop((v) => v.greater(1), (v) => [v.mul(3), [v.div(2)]], [a], { maxIterations: 10 })[0] as kn.NDArray], // prettier-ignore
+    given: [0.5],
+    expected: [[]],
+    reads: 1,
     asks: true,
   },
   {
