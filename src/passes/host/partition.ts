@@ -77,7 +77,9 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
   }
   const hasCuts = own.size + hostRun.size + elsewhere.size > 0;
   if (!hasCuts && !isWhole) return null;
-  const kept = placement.keepsSizes === true ? keptSizes(program, elsewhere) : new Set<NodeId>();
+  const mayKeep = (call: CallNode, id: NodeId): boolean =>
+    !runsElsewhere(call, id) && !program.operands(id).some(({ node }) => elsewhere.has(node));
+  const kept = placement.keepsSizes === true ? keptSizes(program, mayKeep) : new Set<NodeId>();
   return new Partitioner(program, hostRun, elsewhere, repeated, kept).run();
 }
 

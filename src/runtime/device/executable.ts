@@ -31,7 +31,7 @@ import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
 import type { DeviceQueue, Waiting } from './queue.js';
-import { lengthOf, type RunResult } from './routine.js';
+import { arrayLength, type RunResult } from './routine.js';
 
 /** A result that the device has yet to make. */
 interface AwaitedResult {
@@ -140,7 +140,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
         if (target !== null) throw notYetKnown(queue);
         return this.#unsized(type.dtype, arrival);
       }
-      const buffer = target?.buffer ?? queue.allocateResult(type.dtype, lengthOf(shape));
+      const buffer = target?.buffer ?? queue.allocateResult(type.dtype, arrayLength(shape));
       target?.changes();
       return this.#sized({ storage: target ?? Storage.ofBuffer(queue, buffer), shape }, buffer);
     });

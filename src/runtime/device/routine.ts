@@ -84,7 +84,7 @@ export class RoutineRun {
     for (const { of, shape: declared } of outputs) {
       const array = this.#at(of);
       const shape = shapeEvaluator(declared)(this.#names);
-      const length = lengthOf(shape);
+      const length = arrayLength(shape);
       if (length < array.length) {
         // There is room for more than there is.
         const part = yield* array.part(0, length);
@@ -243,7 +243,7 @@ export class RoutineRun {
 
   #operand({ of, shape: declared, offset = 0 }: Stretch): RunOperand {
     const shape = shapeEvaluator(declared)(this.#names);
-    const length = lengthOf(shape);
+    const length = arrayLength(shape);
     const array = this.#at(of);
     return { array, shape, length, from: length === array.length ? 0 : this.#value(offset) };
   }
@@ -273,7 +273,7 @@ export class RoutineRun {
 }
 
 /** The number of elements of an array. */
-export function lengthOf(shape: readonly number[]): number {
+export function arrayLength(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);
 }
 

@@ -53,15 +53,13 @@ export class DeviceSizes {
   }
 
   /** True where a dimension speaks of sizes that only the device knows. */
-  isKept(dim: Dim): boolean {
+  readonly isKept = (dim: Dim): boolean => {
     if (this.#kept.size === 0 || typeof dim === 'number') return false;
     return [...symbolsOf(dim)].some((name) => this.#kept.has(name));
-  }
+  };
 
   /** True for a step whose sizes stay on the device. */
-  keeps(step: BindStep): boolean {
-    return this.#computed.has(step);
-  }
+  readonly keeps = (step: BindStep): boolean => this.#computed.has(step);
 
   /** The bounds of all sizes that only the device knows, by their names. */
   bounds(names: DimBindings): ReadonlyMap<string, number> {

@@ -62,12 +62,8 @@ export class StepRunner {
     this.#queue = queue;
     this.#memory = new StepMemory(plan, queue);
     this.#conditions = new Conditions(queue);
-    const sizes = new DeviceSizes(plan, queue);
-    this.#sizes = sizes;
-    this.#conditional =
-      queue.backend.hasConditions === true
-        ? conditionalSteps(plan.steps, (dim) => sizes.isKept(dim))
-        : new Map();
+    this.#sizes = new DeviceSizes(plan, queue);
+    this.#conditional = queue.backend.hasConditions === true ? conditionalSteps(plan.steps, this.#sizes.isKept) : new Map(); // prettier-ignore
   }
 
   release(): void {
@@ -315,14 +311,14 @@ export class StepRunner {
 
   /** True for a branch or loop that is handed over whole. */
   #isAhead(step: BranchStep | ForeachStep, { names }: StepRun): boolean {
-    return this.#conditional.has(step) && launchesAhead([step], names, this.#keeps) <= mostAhead;
+    return (
+      this.#conditional.has(step) && launchesAhead([step], names, this.#sizes.keeps) <= mostAhead
+    );
   }
-
-  readonly #keeps = (step: BindStep): boolean => this.#sizes.keeps(step);
 
   /** Kernels of one iteration. */
   #oneAhead({ condition, body }: WhileStep, { names }: StepRun): number {
-    return 1 + launchesAhead([...condition, ...body], names, this.#keeps);
+    return 1 + launchesAhead([...condition, ...body], names, this.#sizes.keeps);
   }
 
   #block(step: MainStep, run: StepRun): ConditionBlock {

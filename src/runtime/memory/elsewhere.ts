@@ -52,8 +52,8 @@ class OwnedBuffer implements Mortal {
   }
 }
 
-/** Place of an array's elements on another device than the CPU, for the array to hold. */
-export interface Place {
+/** BufferPlace of an array's elements on another device than the CPU, for the array to hold. */
+export interface BufferPlace {
   readonly backend: BufferBackend;
   readonly buffer: DeviceBuffer;
   /** True where the elements can be read at once. */
@@ -64,7 +64,7 @@ export interface Place {
 }
 
 /** Elements of an array on another device than the CPU, for their owner to hold. */
-export class Elsewhere implements Place {
+export class Elsewhere implements BufferPlace {
   readonly #owned: OwnedBuffer;
   /** See `Generations`. */
   readonly witness: object;
@@ -99,7 +99,7 @@ export class Elsewhere implements Place {
 }
 
 /** Elements that a device will have when it is known how many there are. */
-export class LaterPlace implements Place {
+export class LaterPlace implements BufferPlace {
   readonly backend: BufferBackend;
   readonly isKnown = false;
   readonly #arrival: Promise<unknown>;

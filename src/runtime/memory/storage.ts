@@ -9,7 +9,7 @@ import {
 import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
-import { Elsewhere, freeDropped, LaterPlace, type Place } from './elsewhere.js';
+import { type BufferPlace, Elsewhere, freeDropped, type LaterPlace } from './elsewhere.js';
 import { isFar } from './far.js';
 import type { MemoryHolder } from './linear.js';
 import { type Claim, Residence } from './residents.js';
@@ -66,7 +66,7 @@ export class Storage {
   #home: HostArray | null;
   #berth: PinnedLocation | null = null;
   /** Null on the CPU. Where it is not, all else about places is null. */
-  #elsewhere: Place | null = null;
+  #elsewhere: BufferPlace | null = null;
   #claim: Claim | null = null;
   #wasRead = false;
   /** 0 until somebody asks. */
@@ -381,7 +381,7 @@ function hasNoElements({ dtype, length }: Storage): ArgumentError {
 }
 
 /** Reads where nobody can wait. */
-function readAtOnce({ backend, buffer }: Place): HostArray {
+function readAtOnce({ backend, buffer }: BufferPlace): HostArray {
   const answer = backend.answersAtOnce ? backend.read(buffer) : (backend.readNow?.(buffer) ?? null);
   if (answer !== null && !(answer instanceof Promise)) return answer;
   throw new DeviceError(

@@ -21,14 +21,17 @@ import { isExtents } from '../../rewrite/measure.js';
  * is right where it holds for the bounds: what is read beyond a size until then lies within the room of the array. An
  * array with two such sizes in one product is not made room for: it would be far larger than what is selected.
  *
- * @param elsewhere Calls that run elsewhere: sizes that they compute are known to the host anyway.
+ * @param mayKeep False for a call that cannot be in an island, or whose sizes the host knows anyway.
  */
-export function keptSizes(program: Program, elsewhere: ReadonlySet<NodeId>): ReadonlySet<NodeId> {
+export function keptSizes(
+  program: Program,
+  mayKeep: (call: CallNode, id: NodeId) => boolean,
+): ReadonlySet<NodeId> {
   const kept = new Map<string, { readonly id: NodeId; readonly most: Dim | null }>();
   for (const id of program.graph.nodes()) {
     const call = program.node(id);
-    if (call.kind !== 'call' || !isExtents(call) || !isOpen(program, call, id)) continue;
-    if (program.operands(id).some(({ node }) => elsewhere.has(node))) continue;
+    if (call.kind !== 'call' || !isExtents(call)) continue;
+    if (!isOpen(program, call, id) || !mayKeep(call, id)) continue;
     for (const { size, most } of call.decides) kept.set(nameOfSize(size)!, { id, most });
   }
   if (kept.size === 0) return new Set();
