@@ -101,6 +101,13 @@ const cases: readonly Case[] = [
     expected: [[1 + 2 + 4]],
   },
   {
+    title: 'all pairs of what two masks select: room for all would be too much',
+    fn: (a) => [kn.sum(masked(a).reshape([-1, 1]).sub(masked(a.neg())))],
+    given: [mixed],
+    expected: [[3 * 23 - 5 * 13]],
+    reads: 2,
+  },
+  {
     title: 'results whose size the data decides',
     fn: (a) => [masked(a).mul(3), masked(a.neg())],
     given: [mixed],
@@ -226,6 +233,28 @@ export function testSizes(name: string, device: SizedDevice): void {
         else assert.ok(asked > reads, 'more answers than the least');
       });
     }
+    test('what is required of sizes is refused as on the CPU, by whoever reads the result', async () => {
+      device.use();
+      const refused: readonly [Captured, readonly number[]][] = [
+        [(a) => [masked(a).max()], negative],
+        [(a) => [masked(a).add(masked(a.neg()))], mixed],
+      ];
+      for (const [fn, given] of refused) {
+        const captured = kn.hybridize((x: kn.NDArray) => fn(x)[0]);
+        let expected: unknown;
+        try {
+          captured(kn.array(given as number[]));
+        } catch (error) {
+          expected = error;
+        }
+        assert.ok(expected instanceof kn.KaonError);
+        const { name, message } = expected;
+        await assert.rejects(
+          async () => captured(kn.array(given as number[]).to(device.name)).data(),
+          { name, message },
+        );
+      }
+    });
   });
 }
 
