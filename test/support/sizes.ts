@@ -233,6 +233,24 @@ export function testSizes(name: string, device: SizedDevice): void {
         else assert.ok(asked > reads, 'more answers than the least');
       });
     }
+    test('operands of changing sizes', async () => {
+      device.use();
+      const captured = kn.hybridize((x: kn.NDArray) => [
+        kn.sum(masked(x).mul(2)),
+        kn.grad((y: kn.NDArray) => kn.sum(masked(y).pow(2)))(x) as kn.NDArray,
+      ]);
+      for (const length of [5, 300, 8, 1, 700]) {
+        const x = many.slice(0, length);
+        const given = kn.array(x).to(device.name);
+        const before = device.reads();
+        const made = captured(given);
+        assert.equal(device.reads(), before, 'answers');
+        assertClose([...(await made[0].data())].map(Number), [2 * total(positive(x))]);
+        const expected = x.map((v) => (v > 0 ? 2 * v : 0));
+        assertClose([...(await made[1].data())].map(Number), expected);
+      }
+    });
+
     test('what is required of sizes is refused as on the CPU, by whoever reads the result', async () => {
       device.use();
       const refused: readonly [Captured, readonly number[]][] = [

@@ -175,8 +175,9 @@ class Partitioner {
         }
       }
     }
-    const revealed = [...this.#kept].filter((id) =>
-      [...symbolsOfCall(program.node(id) as CallNode)].some((name) => spoken.has(name)),
+    const revealed = [...this.#kept].filter(
+      (id) =>
+      [...symbolsOfTypes((program.node(id) as CallNode).types).keys()].some((name) => spoken.has(name)), // prettier-ignore
     );
     for (const id of revealed) this.#draft(this.#stageOf[id]).revealed.push(id);
     return revealed.length > 0;
