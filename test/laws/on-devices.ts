@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DeviceError, KaonError } from '../../src/base/errors.js';
+import { KaonError } from '../../src/base/errors.js';
 import type { Program } from '../../src/ir/program.js';
 import { refuseElements } from '../../src/ops/declare/check.js';
 import { declarationOf } from '../../src/ops/declare/facets.js';
@@ -30,8 +30,11 @@ function there(queue: DeviceQueue, { storage, shape }: Operand): Operand {
     : { storage, shape };
 }
 
-async function here({ storage, shape }: Operand): Promise<Operand> {
-  return { storage: new Storage(storage.dtype, await storage.read()), shape };
+async function here(result: Operand): Promise<Operand> {
+  const { storage } = result;
+  const elements = await storage.read();
+  // A shape that the data decides is known from here on.
+  return { storage: new Storage(storage.dtype, elements), shape: result.shape };
 }
 
 /** True if the call of a sample refuses elements of its operands. */
@@ -51,10 +54,6 @@ function isRefused(program: Program, operands: readonly Operand[]): boolean {
       return true;
     }
   });
-}
-
-function decidesResults({ outputs }: Program): boolean {
-  return outputs.some(({ value }) => value.type.shape.some((dim) => typeof dim !== 'number'));
 }
 
 /** Extents from which on workgroups of several sizes work, each beside small ones. */
@@ -129,10 +128,6 @@ function testCases(
         for (const queue of queues) {
           const executable = new DeviceExecutable(program, queue, 'islands');
           const given = operands.map((operand) => there(queue, operand));
-          if (!queue.answersAtOnce && decidesResults(program)) {
-            assert.throws(() => executable.run(given), DeviceError);
-            continue;
-          }
           if (isRefused(program, operands)) {
             // At once, or by whoever reads what was made of the elements.
             await assert.rejects(async () => executable.run(given)[0].storage.read(), KaonError);

@@ -5,6 +5,7 @@ export {
   type Dim,
   DimExpr,
   type DimOperation,
+  fromAtom,
   isStatic,
   sameDim,
   sameShape,

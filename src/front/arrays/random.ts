@@ -110,7 +110,7 @@ export function setState(state: GeneratorState): void {
 
 /** Draws once. A call that is refused leaves the generator where it was. */
 function draw(make: (state: NDArray) => NDArray): NDArray {
-  // Numbers for the host are not drawn from a state that only a device knows.
+  // Numbers for others are not drawn from a state that only a device knows.
   refuseAwaited();
   const state = takeState();
   try {

@@ -2,6 +2,8 @@ import { BoundedCache } from '../../base/bounded-cache.js';
 import { elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import type { TensorType } from '../../ir/types.js';
+import type { Operand } from '../../runtime/execution/executable.js';
+import { LaterResult } from '../../runtime/execution/later-result.js';
 
 /**
  * The type of an array whose sizes are known. Interned: while a type is in use, equal types are one object,
@@ -41,8 +43,47 @@ export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
   return type;
 }
 
+/**
+ * The type of a result whose size a device has yet to tell: whoever wants to know more than its dtype is refused until
+ * the result has been read.
+ */
+class LaterType implements ArrayType {
+  readonly dtype: DType;
+  readonly #result: LaterResult;
+
+  constructor(dtype: DType, result: LaterResult) {
+    this.dtype = dtype;
+    this.#result = result;
+  }
+
+  /** @throws DeviceError until it is known. */
+  get known(): ArrayType {
+    return arrayType(this.dtype, this.#result.shape);
+  }
+
+  get id(): number {
+    return this.known.id;
+  }
+
+  get shape(): readonly number[] {
+    return this.known.shape;
+  }
+
+  get size(): number {
+    return this.known.size;
+  }
+}
+
+/** The type of the result of a run; `before` as in `arrayTypeLike`. */
+export function resultType(before: ArrayType | undefined, result: Operand): ArrayType {
+  const { dtype } = result.storage;
+  if (result instanceof LaterResult) return new LaterType(dtype, result);
+  return arrayTypeLike(before instanceof LaterType ? undefined : before, dtype, result.shape);
+}
+
 /** The interned form of a type; undefined when a size is symbolic. */
 export function staticType(type: TensorType | ArrayType): ArrayType | undefined {
+  if (type instanceof LaterType) return type.known;
   if ('id' in type) return type;
   return type.shape.every((dim) => typeof dim === 'number')
     ? arrayType(type.dtype, type.shape)
@@ -50,7 +91,7 @@ export function staticType(type: TensorType | ArrayType): ArrayType | undefined 
 }
 
 /** `arrayType` with a fast path for the same type as before, which needs no key. */
-export function arrayTypeLike(
+function arrayTypeLike(
   before: ArrayType | undefined,
   dtype: DType,
   shape: readonly number[],

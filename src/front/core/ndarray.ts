@@ -6,7 +6,7 @@ import { Tensor, type TensorType } from '../../ir/types.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import type { GradReq } from '../capture/gradient-use.js';
-import { type ArrayType, staticType } from './array-type.js';
+import { type ArrayType, arrayType, staticType } from './array-type.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
 import type { Origin, Session } from './history.js';
 import type { KeptGradient } from './kept-gradient.js';
@@ -157,9 +157,10 @@ export class NDArray<D extends DType = DType> extends Tensor {
   /** The array on the CPU: itself where it is there already, else a copy, which no gradient flows through. */
   async cpu(): Promise<NDArray> {
     const storage = installed().visible(this);
-    return storage.backend === null
-      ? this
-      : new NDArray(this.type, new Storage(this.dtype, await storage.read()));
+    if (storage.backend === null) return this;
+    const elements = await storage.read();
+    // Only now is the size of every array known.
+    return new NDArray(arrayType(this.dtype, this.shape), new Storage(this.dtype, elements));
   }
 
   /**

@@ -3,7 +3,7 @@ import { add } from '../../ops/index.js';
 import { type ArrayType, arrayType } from '../core/array-type.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
-import { detours, followsOthers } from '../../runtime/execution/backends.js';
+import { detours, followsOthers, newArrays } from '../../runtime/execution/backends.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 /*
@@ -57,9 +57,16 @@ export function generatorState(): GeneratorState {
   return { seed, counter };
 }
 
-/** @throws DeviceError while the state of draws that no code captures has to be waited for. */
+/**
+ * Refuses draws that no code captures from a state that has to be waited for, unless new arrays live on the device
+ * that has it: then they are drawn there.
+ * @throws DeviceError
+ */
 export function refuseAwaited(): void {
-  if (mode.capture === null && awaited !== null) generatorState();
+  if (mode.capture !== null || awaited === null) return;
+  const { backend } = awaited.state.storage;
+  const drawsThere = backend === newArrays.backend && backend?.limits.dtypes.has('int64') === true;
+  if (!drawsThere) generatorState();
 }
 
 export function setGeneratorState(state: GeneratorState): void {

@@ -5,7 +5,7 @@ import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { Attributes } from '../../base/attributes/schema.js';
 import { mayCheck } from '../../passes/simplify/checks.js';
 import { compile } from '../../runtime/compile/compile.js';
-import { type ArrayType, arrayType } from '../core/array-type.js';
+import { type ArrayType, resultType } from '../core/array-type.js';
 import type { CapturedSizes } from '../capture/sizes.js';
 import type { Capture } from '../core/capture.js';
 import { currentTrace } from '../core/capture.js';
@@ -62,7 +62,7 @@ function runChecked(
   if (checks.isTold) checks.look(results, values.length, operands);
   return results
     .slice(0, values.length)
-    .map(({ storage, shape }) => new NDArray(arrayType(storage.dtype, shape), storage));
+    .map((result) => new NDArray(resultType(undefined, result), result.storage));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { InternalError, named } from '../../base/errors.js';
 import { refuseElements } from '../../ops/declare/check.js';
-import { type ArrayType, arrayType } from '../core/array-type.js';
+import { type ArrayType, resultType } from '../core/array-type.js';
 import { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
@@ -39,8 +39,8 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
   const results = plan.executable.run(operands, undefined, plan.sizes);
   const arrays: NDArray[] = [];
   for (let i = 0; i < results.length; i++) {
-    const { storage, shape } = results[i];
-    const type = plan.types === null ? arrayType(storage.dtype, shape) : plan.types[i];
+    const { storage } = results[i];
+    const type = plan.types === null ? resultType(undefined, results[i]) : plan.types[i];
     mode.scratch?.note(storage);
     arrays.push(new NDArray(type, storage));
   }

@@ -9,7 +9,7 @@ import { useEngine } from '../../runtime/engine/use.js';
 import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import type { Storage } from '../../runtime/memory/storage.js';
-import { type ArrayType, arrayTypeLike } from '../core/array-type.js';
+import { type ArrayType, resultType } from '../core/array-type.js';
 import { hostNumber } from '../core/capture.js';
 import { joinRecording } from '../dispatch/dispatch.js';
 import { ElementChecks } from '../dispatch/element-checks.js';
@@ -266,9 +266,9 @@ export class GraphRunner {
   }
 
   #arrays(results: readonly Operand[]): readonly NDArray[] {
-    return results.map(({ storage, shape }, k) => {
-      const type = (this.#types[k] = arrayTypeLike(this.#types[k], storage.dtype, shape));
-      return new NDArray(type, storage);
+    return results.map((result, k) => {
+      const type = (this.#types[k] = resultType(this.#types[k], result));
+      return new NDArray(type, result.storage);
     });
   }
 

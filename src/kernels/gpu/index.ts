@@ -18,6 +18,7 @@ import {
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
 import { attentionExpansions } from './expansion/attention.js';
+import { positionExpansions } from './expansion/positions.js';
 import { scanExpansions } from './expansion/scan.js';
 import { scatterExpansions } from './expansion/scatter.js';
 import { sortExpansions } from './expansion/sort.js';
@@ -55,6 +56,7 @@ export const gpuTarget: DeviceTarget = {
     ...splitExpansions,
     ...sortExpansions,
     ...scatterExpansions,
+    ...positionExpansions,
     ...scanExpansions,
     ...attentionExpansions,
   ]),

@@ -1,4 +1,4 @@
-import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Bounds, type Dim, type DimExpr, type DimOperation, floorDivDim, fold, maxDim, minDim, mulDim, subDim } from '../../base/dim/index.js'; // prettier-ignore
 import * as e from './build.js';
 import type { Expr, Var } from './nodes.js';
 
@@ -66,6 +66,25 @@ export class ExtentParameters {
     return right === undefined ? undefined : build(left, right);
   }
 }
+
+/** A size as an int32 expression of its symbols: for callers, who compute what kernels are passed. */
+export function sizeExpression(dim: Dim, symbol: (name: string, bounds: Bounds) => Expr): Expr {
+  return fold<Expr>(dim, {
+    constant: (value) => e.i32(value),
+    symbol,
+    add: (a, b) => e.add(a, b),
+    mul: (a, b) => e.mul(a, b),
+    operation: (kind, a, b) => sizeOperations[kind](a, b),
+  });
+}
+
+/** Of sizes, which are not negative, so that truncation is the floor. */
+const sizeOperations: Readonly<Record<DimOperation, (a: Expr, b: Expr) => Expr>> = {
+  floorDiv: e.div,
+  mod: e.rem,
+  min: e.min,
+  max: e.max,
+};
 
 function nameOf(dim: DimExpr): string {
   return dim.key.replace(/[^A-Za-z0-9_]+/g, '_').replace(/^_|_$/g, '') || 'size';

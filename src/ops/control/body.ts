@@ -12,6 +12,9 @@ import type { Meeting } from '../declare/meeting.js';
  * its operands. A region's symbols are its own; they stand for the sizes of what it is called with.
  */
 
+/** Byte limit of padding the rows of a loop to its iteration limit where nobody has asked for it. */
+export const paddingBytes: number = 1 << 24;
+
 /** Result of a region's inference on operands: output types in the dimensions of the enclosing program. */
 export interface Instance {
   readonly types: readonly TensorType[];

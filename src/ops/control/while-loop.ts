@@ -21,6 +21,7 @@ import {
   checkState,
   bindRegion,
   firstIteration,
+  paddingBytes,
   regionAt,
 } from './body.js';
 import { type LoopSave, runBackward, sizesOfBackward } from './foreach.js';
@@ -157,9 +158,6 @@ function asMany<T extends Tensor>(rows: T, as: T): T {
   const { shape } = rows.type;
   return sameDim(shape[0], length) ? rows : reshape<T>(rows, [length, ...shape.slice(1)]);
 }
-
-/** Byte limit of padding rows for a loop without stacked results. */
-const paddingBytes = 1 << 24;
 
 /** True when saved rows are padded to the iteration limit instead of having the number of iterations. */
 function isWorthPadding({ rowBytes }: LoopBackward, limit: Dim | null): boolean {

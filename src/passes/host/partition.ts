@@ -1,29 +1,17 @@
+import { symbolsOf } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
-import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
-import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
-import type { Requirement } from '../../ir/requirement.js';
+import { dimsOf, type Requirement } from '../../ir/requirement.js';
 import { isFree } from '../gradient/effort.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import { isHostRun } from './host-run.js';
+import { isHostRun } from './islands/host-run.js';
+import { type Island, islandOf } from './islands/island.js';
+import { keptSizes, symbolsAround } from './islands/kept-sizes.js';
 import { isExtents } from '../rewrite/measure.js';
 import { viewed } from '../rewrite/views.js';
-
-/**
- * Ordinary nodes that run together, as a program whose sizes are all known when it starts. It is passed those that the
- * shapes of what it reads do not determine, and that have the same names in the whole program.
- */
-export interface Island {
-  readonly program: Program;
-  /** Values of the whole program for its inputs. */
-  readonly reads: readonly Value[];
-  /** Values of the whole program that its outputs are. */
-  readonly gives: readonly Value[];
-  /** Its nodes in the whole program, ascending. */
-  readonly members: readonly NodeId[];
-}
 
 /** Elements that an operator would refuse, and that are there before its island runs. */
 export interface BoundaryCheck {
@@ -63,6 +51,8 @@ export interface CallPlacement {
   readonly mayRepeatElsewhere?: (call: CallNode, id: NodeId) => boolean;
   /** Make one island of a program without cuts. Default false. */
   readonly isWhole?: boolean;
+  /** Let islands make bounded sizes from data themselves and go on (`islands/kept-sizes.ts`). Default false. */
+  readonly keepsSizes?: boolean;
 }
 
 /**
@@ -86,14 +76,18 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
     else if (isFree(program, id) && mayRepeatElsewhere(node, id)) repeated.add(id);
   }
   const hasCuts = own.size + hostRun.size + elsewhere.size > 0;
-  return hasCuts || isWhole ? new Partitioner(program, hostRun, elsewhere, repeated).run() : null;
+  if (!hasCuts && !isWhole) return null;
+  const mayKeep = (call: CallNode, id: NodeId): boolean =>
+    !runsElsewhere(call, id) && !program.operands(id).some(({ node }) => elsewhere.has(node));
+  const kept = placement.keepsSizes === true ? keptSizes(program, mayKeep) : new Set<NodeId>();
+  return new Partitioner(program, hostRun, elsewhere, repeated, kept).run();
 }
 
 /** A program without cuts as the one island that it is. */
 export function wholePartition(program: Program): Partition {
   const gives = program.outputs.map(({ value }) => viewed(program, value));
   const members = [...program.graph.nodes()].filter((id) => program.node(id).kind !== 'variable');
-  const island = { program, reads: program.inputs, gives, members };
+  const island = { program, reads: program.inputs, gives, members, revealed: [] };
   const stage = { checks: [], island, elsewhere: null, extents: [], calls: [], requirements: [] };
   return { program, stages: [stage] };
 }
@@ -103,6 +97,7 @@ interface Draft {
   readonly wanted: Set<Value>;
   /** Values for the calls that run elsewhere to compute. */
   readonly wantedElsewhere: Set<Value>;
+  readonly revealed: NodeId[];
   readonly extents: NodeId[];
   readonly calls: NodeId[];
   readonly requirements: Requirement[];
@@ -114,6 +109,8 @@ class Partitioner {
   readonly #elsewhere: ReadonlySet<NodeId>;
   /** Calls that cost nothing, for islands and for what runs elsewhere. */
   readonly #repeated: ReadonlySet<NodeId>;
+  /** Calls that make sizes inside of their islands. */
+  readonly #kept: ReadonlySet<NodeId>;
   /** By node: the first stage that can read its results. */
   readonly #stageOf: Int32Array;
   /** By node: the first stage in which calls that run elsewhere can read its results. */
@@ -125,11 +122,13 @@ class Partitioner {
     hostRun: ReadonlySet<NodeId>,
     elsewhere: ReadonlySet<NodeId>,
     repeated: ReadonlySet<NodeId>,
+    kept: ReadonlySet<NodeId>,
   ) {
     this.#program = program;
     this.#hostRun = hostRun;
     this.#elsewhere = elsewhere;
     this.#repeated = repeated;
+    this.#kept = kept;
     this.#stageOf = new Int32Array(program.graph.nodeCount);
     this.#besideOf = new Int32Array(program.graph.nodeCount);
   }
@@ -143,15 +142,45 @@ class Partitioner {
     }
     if (this.#elsewhere.size > 0) this.#delay();
     for (const { value } of program.outputs) this.#want(value);
+    const stages = this.#stages();
+    return { program, stages: this.#reveal(stages) ? this.#stages() : stages };
+  }
+
+  #stages(): readonly IslandStage[] {
     for (const { extents, calls } of this.#drafts) {
-      for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
+      for (const id of [...extents, ...calls]) {
+        this.#program.operands(id).forEach((value) => this.#want(value));
+      }
     }
     const stages: IslandStage[] = [];
     // From the last: an island says what it wants of those before it.
     for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
       stages.push(this.#stage(stage, this.#drafts[stage]));
     }
-    return { program, stages: stages.reverse() };
+    return stages.reverse();
+  }
+
+  /** Reveals kept sizes of which results, the host or other islands speak; false where there are none. */
+  #reveal(stages: readonly IslandStage[]): boolean {
+    if (this.#kept.size === 0) return false;
+    const program = this.#program;
+    const spoken = new Set(symbolsOfTypes(program.outputs.map(({ value }) => value.type)).keys());
+    for (const { island, elsewhere, calls, requirements } of stages) {
+      for (const dim of requirements.flatMap(dimsOf)) symbolsOf(dim, spoken);
+      for (const name of calls.flatMap((id) => [...symbolsAround(program, id)])) spoken.add(name);
+      for (const part of [island, elsewhere?.island]) {
+        for (const { key } of part?.program.sizes ?? []) spoken.add(key);
+        for (const name of symbolsOfTypes(part?.reads.map(({ type }) => type) ?? []).keys()) {
+          spoken.add(name);
+        }
+      }
+    }
+    const revealed = [...this.#kept].filter(
+      (id) =>
+      [...symbolsOfTypes((program.node(id) as CallNode).types).keys()].some((name) => spoken.has(name)), // prettier-ignore
+    );
+    for (const id of revealed) this.#draft(this.#stageOf[id]).revealed.push(id);
+    return revealed.length > 0;
   }
 
   /** The first stage in which a node has all that it reads. */
@@ -164,7 +193,11 @@ class Partitioner {
   }
 
   #require(id: NodeId, requirement: Requirement): void {
-    const ready = this.#readyFor(id);
+    let ready = 0;
+    this.#program.graph.forEachPredecessor(id, (source) => {
+      // The host knows a size that is kept when the island has run.
+      ready = Math.max(ready, this.#stageOf[source] + Number(this.#kept.has(source)));
+    });
     // Sizes of inputs alone are checked before the program runs.
     if (ready > 0) this.#draft(ready - 1).requirements.push(requirement);
   }
@@ -179,7 +212,7 @@ class Partitioner {
     if (this.#hostRun.has(id)) draft.calls.push(id);
     else if (this.#elsewhere.has(id)) {
       if (introduces.length > 0) throw unplanned(call, introduces);
-    } else if (introduces.length === 0) {
+    } else if (introduces.length === 0 || this.#kept.has(id)) {
       this.#stageOf[id] = ready;
       this.#besideOf[id] = this.#repeated.has(id) ? beside : ready;
       return;
@@ -226,13 +259,14 @@ class Partitioner {
   /** True for a call of an island: results of the others are there in the next stage. */
   #isPlain(id: NodeId): boolean {
     const node = this.#program.node(id);
-    return node.kind !== 'call' || !(this.#hostRun.has(id) || isExtents(node));
+    return node.kind !== 'call' || this.#kept.has(id) || !(this.#hostRun.has(id) || isExtents(node)); // prettier-ignore
   }
 
   #draft(stage: number): Draft {
     return (this.#drafts[stage] ??= {
       wanted: new Set(),
       wantedElsewhere: new Set(),
+      revealed: [],
       extents: [],
       calls: [],
       requirements: [],
@@ -250,10 +284,10 @@ class Partitioner {
   }
 
   #stage(stage: number, draft: Draft): IslandStage {
-    const { wanted, wantedElsewhere, extents, calls, requirements } = draft;
+    const { wanted, wantedElsewhere, revealed, extents, calls, requirements } = draft;
     // What runs elsewhere comes last, and so says first what it wants of the island.
     const elsewhere = wantedElsewhere.size === 0 ? null : this.#cut(stage, wantedElsewhere, true);
-    const { island, checks } = this.#cut(stage, wanted, false);
+    const { island, checks } = this.#cut(stage, wanted, false, revealed);
     return { checks, island, elsewhere, extents, calls, requirements };
   }
 
@@ -261,10 +295,12 @@ class Partitioner {
     stage: number,
     wanted: ReadonlySet<Value>,
     isElsewhere: boolean,
+    revealed: readonly NodeId[] = [],
   ): Pick<IslandStage, 'island' | 'checks'> {
-    const { members, reads } = this.#members(stage, [...wanted], isElsewhere);
+    const { members, reads } = this.#members(stage, [...wanted], isElsewhere, revealed);
     for (const value of reads) this.#want(value);
-    const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
+    const isEmpty = wanted.size + revealed.length === 0;
+    const island = isEmpty ? null : islandOf(this.#program, members, reads, [...wanted], revealed);
     return { island, checks: this.#checks(members, reads) };
   }
 
@@ -288,9 +324,10 @@ class Partitioner {
     stage: number,
     roots: readonly Value[],
     isElsewhere: boolean,
+    revealed: readonly NodeId[],
   ): { readonly members: readonly NodeId[]; readonly reads: readonly Value[] } {
     const program = this.#program;
-    const members = new Set<NodeId>();
+    const members = new Set<NodeId>(revealed);
     const reads = new Set<Value>();
     const visit = (value: Value): void => {
       const node = program.node(value.node);
@@ -302,7 +339,13 @@ class Partitioner {
     };
     roots.forEach(visit);
     // A set grows while it is walked, so that this ends when everything is known.
-    for (const id of members) program.operands(id).forEach(visit);
+    for (const id of members) {
+      program.operands(id).forEach(visit);
+      for (const { node } of program.sizeReads(id)) {
+        if (this.#kept.has(node) && !isElsewhere && this.#stageOf[node] === stage)
+          members.add(node);
+      }
+    }
     return { members: [...members].sort((a, b) => a - b), reads: [...reads] };
   }
 
@@ -313,37 +356,6 @@ class Partitioner {
     if (isFree(this.#program, id) && (isElsewhere ? own || this.#repeated.has(id) : !own))
       return true;
     return own === isElsewhere && this.#stageOf[id] === stage + (own ? 1 : 0);
-  }
-
-  #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
-    const whole = this.#program;
-    const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
-    const spoken = symbolsOfTypes(calls.flatMap(({ types }) => types));
-    for (const { op, attributes } of calls) symbolsOfAttributes(op.attributes, attributes, spoken);
-    const open = undeterminedSymbols(
-      reads.map(({ type }) => type),
-      spoken,
-    );
-    const fill = (into: Program): void => {
-      const made = new Map<Value, Value>();
-      const moved = (value: Value): Value => made.get(value)!;
-      for (const value of reads) {
-        const node = whole.node(value.node);
-        const hint = node.kind === 'variable' ? node.name : `v${value.node}`;
-        made.set(value, into.variable(into.freshName(hint), value.type));
-      }
-      for (const id of members) {
-        const node = whole.node(id) as CallNode | ConstantNode;
-        const copies =
-          node.kind === 'constant'
-            ? [into.constant(node.data)]
-            : into.appendNode(node, whole.operands(id).map(moved));
-        whole.results(id).forEach((value, port) => made.set(value, copies[port]));
-      }
-      into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
-    };
-    const program = Program.from(whole, fill, open);
-    return { program, reads, gives, members };
   }
 }
 

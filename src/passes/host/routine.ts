@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, type DimExpr, floorDivDim, mulDim, sameDim, subDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, boundsOf, type Dim, type DimExpr, floorDivDim, mulDim, sameDim, subDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { givenSizes, linearForm } from '../../ir/bind.js';
@@ -8,7 +8,8 @@ import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { DType } from '../../base/dtype.js';
 import { controlOf } from '../lower/main/control.js';
-import type { BoundaryCheck, Island, Partition, IslandStage } from './partition.js';
+import type { Island } from './islands/island.js';
+import type { BoundaryCheck, Partition, IslandStage } from './partition.js';
 import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
@@ -137,7 +138,10 @@ export class RoutineBuilder {
     if (island !== null) this.#run(island, `island ${number}`, false);
     this.#checks(elsewhere?.checks ?? []);
     if (elsewhere?.island) this.#run(elsewhere.island, `elsewhere ${number}`, true);
-    for (const id of extents) this.#extents(id);
+    for (const id of extents) {
+      const [sizes] = this.#partition.program.operands(id);
+      this.#extents(id, this.at(sizes));
+    }
     for (const id of calls) this.#control(id);
     for (const { condition, ...refusal } of requirements) {
       this.require(condition.dim, condition.relation, refusal);
@@ -151,7 +155,7 @@ export class RoutineBuilder {
     }
   }
 
-  #run({ program, reads, gives }: Island, name: string, isElsewhere: boolean): void {
+  #run({ program, reads, gives, revealed }: Island, name: string, isElsewhere: boolean): void {
     const sizes = program.sizes.map(({ key }) => this.size(key));
     // Before results get their places: they may be inputs.
     const given = reads.map((value) => this.at(value));
@@ -160,13 +164,16 @@ export class RoutineBuilder {
       this.#stretches.set(value, { of, shape: value.type.shape });
       return of;
     });
-    this.emit({
-      kind: 'run',
-      part: { name, program, isElsewhere },
-      reads: given,
-      sizes,
-      gives: made,
-    });
+    const all = revealed.length === 0 ? null : this.handle('int32');
+    const part = { name, program, isElsewhere };
+    this.emit({ kind: 'run', part, reads: given, sizes, gives: all === null ? made : [...made, all] }); // prettier-ignore
+    if (all === null) return;
+    let offset = 0;
+    for (const id of revealed) {
+      this.#extents(id, { of: all, offset, shape: [] });
+      offset += this.#call(id).types[0].shape.length;
+    }
+    this.drop(all);
   }
 
   #control(id: NodeId): void {
@@ -193,12 +200,11 @@ export class RoutineBuilder {
     });
   }
 
-  /** The elements of an array become sizes. */
-  #extents(id: NodeId): void {
+  /** The elements of an array, from the beginning of a stretch on, become sizes. */
+  #extents(id: NodeId, { of, offset = 0 }: Stretch): void {
     const call = this.#call(id);
     const { op, source, attributes } = call;
-    const [sizes] = this.#partition.program.operands(id);
-    const dtype = sizes.type.dtype === 'int64' ? 'int64' : 'int32';
+    const dtype = of.dtype === 'int64' ? 'int64' : 'int32';
     const most = attributes['most'] as readonly (Dim | null)[] | null;
     const refuse = (
       problem: string,
@@ -208,7 +214,7 @@ export class RoutineBuilder {
       return { error: 'shape', op: op.name, problem: [problem], expected, actual, source };
     };
     call.types[0].shape.forEach((dim, axis) => {
-      const from: Stretch = { ...this.at(sizes), offset: axis, shape: [] };
+      const from: Stretch = { of, offset: addDim(offset, axis), shape: [] };
       const isOpen = typeof dim !== 'number' && symbolsOf(dim).has(dim.key) && !this.#known.has(dim.key); // prettier-ignore
       const { min, max } = boundsOf(dim);
       const bound = most?.[axis] ?? (max === Infinity ? null : max);

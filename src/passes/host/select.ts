@@ -11,8 +11,9 @@ import { isExtents } from '../rewrite/measure.js';
 import type { Pass } from '../rewrite/pass.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import { decomposeUnless } from '../simplify/decompose.js';
-import { isHostRun } from './host-run.js';
-import { type CallPlacement, type Island, partition } from './partition.js';
+import { isHostRun } from './islands/host-run.js';
+import type { Island } from './islands/island.js';
+import { type CallPlacement, partition } from './partition.js';
 
 /** Calls that somebody else can run, and the cost of having them run there. */
 export interface CallSelector {

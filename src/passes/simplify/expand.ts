@@ -12,7 +12,7 @@ export function expandFor(
   isWanted: (program: Program, call: CallNode, id: NodeId) => boolean = () => true,
 ): Program {
   if (expansions === undefined) return program;
-  const expanded = throughRegions(program, (inner) =>
+  const expanded = throughRegions(program, (inner, region) =>
     transform(
       inner,
       ({ node, operands, into }) => {
@@ -21,7 +21,7 @@ export function expandFor(
         const context = { attributes, inputs: operands, outputTypes };
         return into.assuming(() => expansions.get(node.op)!(context)) ?? undefined;
       },
-      { wanted: (call, id) => expansions.has(call.op) && isWanted(inner, call, id) },
+      { region, wanted: (call, id) => expansions.has(call.op) && isWanted(inner, call, id) },
     ),
   );
   // What an expansion looks through may have lost its last use.

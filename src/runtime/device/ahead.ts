@@ -1,6 +1,6 @@
-import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
+import { type Dim, type DimBindings, evaluateDim } from '../../base/dim/index.js';
 import { unreachable } from '../../base/unreachable.js';
-import type { MainStep } from '../../passes/lower/main/steps.js';
+import type { BindStep, MainStep } from '../../passes/lower/main/steps.js';
 
 /**
  * The most kernels that are handed over with conditions before the host waits to learn which of them ran: an idle one
@@ -8,13 +8,20 @@ import type { MainStep } from '../../passes/lower/main/steps.js';
  */
 export const mostAhead = 1024;
 
-/** The branches and loops of a plan, each with a number; those that need no condition are left out. */
-export function conditionalSteps(steps: readonly MainStep[]): ReadonlyMap<MainStep, number> {
+/**
+ * The branches and loops of a plan, each with a number; those that need no condition are left out. `isKept` is true for
+ * dimensions that only the device knows.
+ */
+export function conditionalSteps(
+  steps: readonly MainStep[],
+  isKept: (dim: Dim) => boolean,
+): ReadonlyMap<MainStep, number> {
   const found = new Map<MainStep, number>();
   const visit = (all: readonly MainStep[]): void => {
     for (const step of all) {
       if (step.kind === 'kernel' || step.kind === 'bind') continue;
-      if (step.kind !== 'foreach' || step.count !== null) found.set(step, found.size);
+      if (step.kind !== 'foreach' || step.count !== null || isKept(step.length))
+        found.set(step, found.size);
       if (step.kind === 'branch') {
         visit(step.consequent);
         visit(step.alternate);
@@ -28,8 +35,15 @@ export function conditionalSteps(steps: readonly MainStep[]): ReadonlyMap<MainSt
   return found;
 }
 
-/** The most kernels of steps about which the device decides; infinite where the host has to know something. */
-export function launchesAhead(steps: readonly MainStep[], names: DimBindings): number {
+/**
+ * The most kernels of steps about which the device decides; infinite where the host has to know something. `keeps` is
+ * true for sizes that stay on the device, of which `names` has the bounds.
+ */
+export function launchesAhead(
+  steps: readonly MainStep[],
+  names: DimBindings,
+  keeps: (step: BindStep) => boolean,
+): number {
   let sum = 0;
   for (const step of steps) {
     // What comes behind sizes that the device makes may speak of them.
@@ -39,15 +53,17 @@ export function launchesAhead(steps: readonly MainStep[], names: DimBindings): n
         sum++;
         break;
       case 'bind':
-        return Infinity;
+        if (!keeps(step)) return Infinity;
+        sum++;
+        break;
       case 'branch':
-        sum += 1 + launchesAhead([...step.consequent, ...step.alternate], names);
+        sum += 1 + launchesAhead([...step.consequent, ...step.alternate], names, keeps);
         break;
       case 'foreach':
-        sum += evaluateDim(step.length, names) * (1 + launchesAhead(step.body, names));
+        sum += evaluateDim(step.length, names) * (1 + launchesAhead(step.body, names, keeps));
         break;
       case 'while': {
-        const each = launchesAhead([...step.condition, ...step.body], names);
+        const each = launchesAhead([...step.condition, ...step.body], names, keeps);
         if (step.limit === null || each === Infinity) return Infinity;
         sum += evaluateDim(step.limit, names) * (1 + each);
         break;

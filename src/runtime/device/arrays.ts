@@ -7,6 +7,9 @@ import { ManagedBuffer } from './queue/managed.js';
 import { mostRemembered } from './queue/residency.js';
 import type { Waiting } from './queue/waiting.js';
 
+/** The most elements that are read at once where one of them is asked for. */
+const mostAtOnce = 64;
+
 /**
  * An array of a run: on the device, on the host, or, where it has been copied, on both. Those of dtypes that the device
  * lacks are on the host.
@@ -93,13 +96,15 @@ export class RunArray {
     return (this.#host ??= yield* fetched(this.#queue, this.#buffer!));
   }
 
-  /** One element. */
+  /** One element; of few all are read at once, since others will be asked for. */
   *element(index: number): Waiting<number> {
-    if (this.#host !== null) return Number(this.#host[index]);
-    const { dtype } = this;
-    const part = { dtype, length: 1, offset: bytesOf(dtype) * index };
-    const [element] = yield* fetched(this.#queue, this.#buffer!, part);
-    return Number(element);
+    const { dtype, length } = this;
+    if (this.#host === null && length > mostAtOnce) {
+      const part = { dtype, length: 1, offset: bytesOf(dtype) * index };
+      const [element] = yield* fetched(this.#queue, this.#buffer!, part);
+      return Number(element);
+    }
+    return Number((yield* this.elements())[index]);
   }
 
   /** Elements for the device to read, from one on: they are copied there if they are not there yet. */

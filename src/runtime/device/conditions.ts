@@ -28,8 +28,11 @@ const conditionWords = 1 + 3 * classes;
 /** Elements for a branch or loop: two conditions, and the number of iterations so far. */
 const blockWords = 2 * conditionWords + 1;
 
-/** The least elements of a buffer for conditions: none that is used for indirect dispatches may share its memory. */
-const leastWords = 512;
+/**
+ * The least elements of a buffer for conditions or sizes, whose memory nothing else may share: that of conditions is
+ * used for indirect dispatches, and sizes are the same for all invocations only where nothing stores to them.
+ */
+export const leastWords: number = 512;
 
 /** The number of workgroups to run for so many, at most `most`, and where a condition has it, in bytes. */
 export function conditionalGroups(

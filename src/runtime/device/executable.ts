@@ -1,6 +1,6 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import type { HostArray } from '../../base/dtype.js';
-import { currentSource, DeviceError, located, named } from '../../base/errors.js';
+import type { DType, HostArray } from '../../base/dtype.js';
+import { currentSource, located, named } from '../../base/errors.js';
 import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
@@ -17,7 +17,8 @@ import {
   type PartReport,
 } from '../execution/backends.js';
 import type { Operand, TierReport } from '../execution/executable.js';
-import { freeDropped } from '../memory/elsewhere.js';
+import { LaterResult } from '../execution/later-result.js';
+import { freeDropped, notYetKnown } from '../memory/elsewhere.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
@@ -26,7 +27,7 @@ import type { DeviceQueue } from './queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
 import { type Failure, openOutcomes, Outcome, type Reports } from './queue/outcomes.js';
 import { answered, guarded, type Waiting } from './queue/waiting.js';
-import type { RunResult } from './routine.js';
+import { arrayLength, type RunResult } from './routine.js';
 import { type Snapshot, snapshotOf } from './snapshots.js';
 
 /** A call of a program: elements of its operands, its sizes, and the user's line where an error may need it. */
@@ -45,6 +46,15 @@ interface RunMade {
 interface MadeArray {
   readonly buffer: ManagedBuffer;
   readonly shape: readonly number[];
+}
+
+/** A result that the device has yet to make. */
+interface AwaitedResult {
+  readonly operand: Operand;
+  /** Array that it goes into; null for a new one, of a size that is not known yet. */
+  readonly target: ManagedBuffer | null;
+  arrive(made: MadeArray): void;
+  fail(error: unknown): void;
 }
 
 /**
@@ -113,60 +123,68 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const names = bindProgram(program, actual, sizes);
     const shapes = this.#shapes(names);
-    if (shapes !== null) checkInto(program, shapes, into);
+    checkInto(program, shapes, into);
     const given = inputs.map(({ storage }) =>
       storage.backend === null ? snapshotOf(storage) : managed(storage.buffer),
     );
     const targets = into.map((each) => (each?.backend === queue ? managed(each.buffer) : null));
-    /** Arrays for the results, once it is known that they are made later. */
-    let later: readonly ManagedBuffer[] | null = null;
+    if (!queue.answersAtOnce && targets.some((each, k) => each !== null && shapes[k] === null))
+      throw notYetKnown(queue);
+    /** The results, once it is known that they are made later. */
+    let later: readonly AwaitedResult[] | null = null;
     const call: Call = { given, names, source: this.#source() };
     const run = (): Waiting<RunMade> => this.#run(call, inputs);
     const deliver = this.#deliver.bind(this);
     const answer = queue.submit({
       needs: [...given, ...targets].filter((each) => each instanceof ManagedBuffer),
       *begin() {
-        return deliver(yield* run(), call, later ?? targets);
+        const made = deliver(yield* run(), call, later?.map(({ target }) => target) ?? targets);
+        later?.forEach((result, k) => result.arrive(made[k]));
+        return made;
       },
       fail: (error) => {
-        for (const buffer of later ?? []) queue.fail(buffer, error);
+        for (const result of later ?? []) result.fail(error);
       },
     });
     if (!(answer instanceof Promise)) {
       return answer.map(({ buffer, shape }, k) => ({ storage: this.#storage(buffer, into[k]), shape })); // prettier-ignore
     }
     // The error is one of the results from here on.
-    answer.catch(() => {});
-    if (shapes === null) throw this.#unknownSize();
-    later = program.outputs.map(
-      ({ value: { type } }, k) => targets[k] ?? new ManagedBuffer(type.dtype, lengthOf(shapes[k])),
+    const arrival = answer.then(
+      () => {},
+      () => {},
     );
-    return later.map((buffer, k) => {
+    later = program.outputs.map(({ value: { type } }, k) => {
+      const shape = shapes[k];
+      if (shape === null) return this.#unsized(type.dtype, arrival);
+      const target = targets[k] ?? new ManagedBuffer(type.dtype, arrayLength(shape));
       into[k]?.changes();
-      return { storage: into[k] ?? Storage.ofBuffer(queue, buffer), shape: shapes[k] };
+      return this.#sized({ storage: into[k] ?? Storage.ofBuffer(queue, target), shape }, target);
     });
+    return later.map(({ operand }) => operand);
   }
 
-  /** The shapes of results; null where the data decides some. */
-  #shapes(names: DimBindings): readonly (readonly number[])[] | null {
-    const { outputs } = this.program;
-    const own = outputs.flatMap(({ value: { type } }) =>
-      type.shape.flatMap((dim) => [...symbolsOf(dim)].filter((name) => !names.has(name))),
-    );
-    if (own.length === 0) {
-      return outputs.map(({ value: { type } }) => type.shape.map((dim) => evaluateDim(dim, names)));
-    }
-    // An engine may answer at once or later.
-    if (this.#queue.answersAtOnce || this.#queue.isHost) return null;
-    throw this.#unknownSize();
+  /** A result of a size that is known. */
+  #sized(operand: Operand, target: ManagedBuffer): AwaitedResult {
+    return { operand, target, arrive: () => {}, fail: (error) => this.#queue.fail(target, error) };
   }
 
-  #unknownSize(): DeviceError {
-    return new DeviceError('the size of a result is known to the device only', {
-      op: 'run',
-      expected: 'results whose sizes follow from those of the operands',
-      actual: `sizes that the data decides, on the device ${this.#queue.name}, which answers later`,
-      advice: 'compute it on the CPU: await x.cpu()',
+  /** A result whose size the work finds out. */
+  #unsized(dtype: DType, arrival: Promise<void>): AwaitedResult {
+    const operand = new LaterResult(dtype, this.#queue, arrival);
+    return {
+      operand,
+      target: null,
+      arrive: ({ buffer, shape }) => operand.arrive(buffer, shape),
+      fail: (error) => operand.fail(this.#queue.failed(dtype, error), error),
+    };
+  }
+
+  /** The shapes of results; null for those that the data decides. */
+  #shapes(names: DimBindings): readonly (readonly number[] | null)[] {
+    return this.program.outputs.map(({ value: { type } }) => {
+      const isKnown = type.shape.every((dim) => [...symbolsOf(dim)].every((name) => names.has(name))); // prettier-ignore
+      return isKnown ? type.shape.map((dim) => evaluateDim(dim, names)) : null;
     });
   }
 
@@ -285,8 +303,4 @@ function* elementsOf(
   const answers = yield* answered(queue.fetch(asked.map((array) => ({ buffer: array.slot(0).buffer })))); // prettier-ignore
   let at = 0;
   return arrays.map(({ hostElements }) => hostElements ?? answers[at++]);
-}
-
-function lengthOf(shape: readonly number[]): number {
-  return shape.reduce((product, extent) => product * extent, 1);
 }

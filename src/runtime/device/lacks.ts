@@ -4,7 +4,8 @@ import { DeviceError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { Value } from '../../ir/program.js';
-import { isHostRun } from '../../passes/host/host-run.js';
+import { isHostRun } from '../../passes/host/islands/host-run.js';
+import { padRows } from '../../passes/host/islands/padded-rows.js';
 import type { CallPlacement } from '../../passes/host/partition.js';
 import { controlOf } from '../../passes/lower/main/control.js';
 import { expandFor } from '../../passes/simplify/expand.js';
@@ -49,6 +50,7 @@ export function placementOn(program: Program, backend: Backend): CallPlacement {
       controlOf(call) !== null && (isHostRun(call, id, own) || lacks(call, id) || hasLacking(call)),
     runsElsewhere: (call, id) => lacks(call, id) || counters.has(id),
     isWhole: true,
+    keepsSizes: true,
   };
 }
 
@@ -90,15 +92,17 @@ function isOfFewIntegers(program: Program, call: CallNode, id: NodeId, most: num
 }
 
 /**
- * A program with the calls expanded of whose dtypes a device lacks only those of results: positions of int64 are made
- * as int32, and stay so where the program only uses them.
+ * A program as a device can run most of it: loops have room for all of their rows where the device decides about
+ * iterations; calls of whose dtypes it lacks only those of results are expanded; and positions and counts of int64 are
+ * made as int32, and stay so where the program only uses them.
  */
-export function withoutLacked(program: Program, { limits, target }: Backend): Program {
+export function preparedFor(program: Program, { limits, target, hasConditions }: Backend): Program {
+  const padded = hasConditions === true ? padRows(program) : program;
   const has = ({ type: { dtype } }: Value): boolean => limits.dtypes.has(dtype);
-  const expanded = expandFor(program, target, (inner, _call, id) => {
+  const expanded = expandFor(padded, target, (inner, _call, id) => {
     return inner.operands(id).every(has) && !inner.results(id).every(has);
   });
-  return expanded === program ? program : narrowPositions(expanded);
+  return limits.dtypes.has('int64') ? expanded : narrowPositions(expanded);
 }
 
 function lack(program: Program, call: CallNode, id: NodeId, backend: Backend): LackedCall | null {

@@ -10,7 +10,7 @@ import { compile, evaluateConstant } from '../compile/compile.js';
 import type { IslandReport, PartReport } from '../execution/backends.js';
 import { RunArray } from './arrays.js';
 import { HostPartCode, typeOf } from './host-part.js';
-import { lackedCalls, lackedText, placementOn, withoutLacked } from './lacks.js';
+import { lackedCalls, lackedText, placementOn, preparedFor } from './lacks.js';
 import type { DeviceQueue } from './queue.js';
 import type { Waiting } from './queue/waiting.js';
 import { type DeviceCode, RoutineRun, type RunOperand, type RunResult } from './routine.js';
@@ -115,7 +115,7 @@ export function devicePlaces(queue: DeviceQueue): PartPlaces {
   const { backend, name } = queue;
   return {
     cut: (program) => {
-      const lowest = withoutLacked(lowered(program), backend);
+      const lowest = preparedFor(lowered(program), backend);
       return partition(lowest, placementOn(lowest, backend))!;
     },
     code: ({ program, isElsewhere }) => {

@@ -296,6 +296,13 @@ export class DeviceQueue implements BufferBackend {
     return this.#scratch.trim();
   }
 
+  /** A buffer that stands for elements which could not be computed. */
+  failed(dtype: DType, error: unknown): DeviceBuffer {
+    const buffer = new ManagedBuffer(dtype, 0);
+    this.fail(buffer, error);
+    return buffer;
+  }
+
   /** The elements of a buffer could not be computed. */
   fail(buffer: DeviceBuffer, error: unknown): void {
     managed(buffer).outcome = Outcome.failed(error);

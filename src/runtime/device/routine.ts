@@ -74,21 +74,34 @@ export class RoutineRun {
         this.#put(handle, RunArray.ofHost(this.#queue, handle.dtype, data));
       }
       yield* this.#all(body);
-      return this.#results(outputs);
+      return yield* this.#results(outputs);
     } finally {
       for (const array of this.#own) array.free();
     }
   }
 
-  #results(outputs: readonly Stretch[]): readonly RunResult[] {
-    return outputs.map(({ of, shape }) => {
+  *#results(outputs: readonly Stretch[]): Waiting<readonly RunResult[]> {
+    const results: RunResult[] = [];
+    for (const { of, shape: declared } of outputs) {
       const array = this.#at(of);
+      const shape = shapeEvaluator(declared)(this.#names);
+      const length = arrayLength(shape);
+      if (length < array.length) {
+        // There is room for more than there is.
+        const part = yield* array.part(0, length);
+        this.#own.add(part);
+        results.push({ array: part, shape });
+        continue;
+      }
       const isFirst = this.#own.has(array) && !this.#routine.constants.has(of);
       // Inputs and constants are somebody else's, and so is what another output is.
-      const result = isFirst ? array : array.copy();
-      this.#own.delete(array);
-      return { array: result, shape: shapeEvaluator(shape)(this.#names) };
-    });
+      const result =
+        isFirst && !results.some((other) => other.array === array) ? array : array.copy();
+      this.#own.add(result);
+      results.push({ array: result, shape });
+    }
+    for (const { array } of results) this.#own.delete(array);
+    return results;
   }
 
   /** Runs statements in order; true where one of them leaves the repetition around them. */
@@ -231,7 +244,7 @@ export class RoutineRun {
 
   #operand({ of, shape: declared, offset = 0 }: Stretch): RunOperand {
     const shape = shapeEvaluator(declared)(this.#names);
-    const length = shape.reduce((product, extent) => product * extent, 1);
+    const length = arrayLength(shape);
     const array = this.#at(of);
     return { array, shape, length, from: length === array.length ? 0 : this.#value(offset) };
   }
@@ -258,6 +271,11 @@ export class RoutineRun {
     this.#arrays[id] = undefined;
     if (array !== undefined && this.#own.delete(array)) array.free();
   }
+}
+
+/** The number of elements of an array. */
+export function arrayLength(shape: readonly number[]): number {
+  return shape.reduce((product, extent) => product * extent, 1);
 }
 
 interface ArrayPosition {

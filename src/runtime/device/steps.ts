@@ -1,4 +1,4 @@
-import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
+import { type Dim, type DimBindings, evaluateDim } from '../../base/dim/index.js';
 import { bytesOf, type DType, type HostArray } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
@@ -23,6 +23,7 @@ import { type ConditionBlock, Conditions, conditionsLength } from './conditions.
 import { type BufferSlot, clearElements, copyBetween, storeInteger } from './memory.js';
 import { type DeviceQueue, fetched } from './queue.js';
 import { type Waiting, waited } from './queue/waiting.js';
+import { DeviceSizes } from './sizes.js';
 import { StepMemory } from './step-memory.js';
 
 /** Iterations of the first chunk of a loop, and the most of one chunk. */
@@ -31,11 +32,13 @@ const mostChunk = 64;
 
 /** State of one run. */
 interface StepRun {
-  /** Sizes of the inputs, and those that the run finds itself. */
+  /** Sizes of the inputs, those that the run finds itself, and bounds of those that stay on the device. */
   readonly names: Map<string, number>;
   readonly places: readonly (BufferSlot | undefined)[];
   /** Addresses that change from iteration to iteration. */
   readonly addresses: Map<Var, BufferSlot>;
+  /** Memory of the sizes that stay on the device; null where there are none. */
+  readonly sizes: DeviceBuffer | null;
   /** Memory of conditions; made when the first is needed. */
   conditions: DeviceBuffer | null;
   /** Under which kernels run; undefined where they do in any case. */
@@ -51,6 +54,7 @@ export class StepRunner {
   readonly #queue: DeviceQueue;
   readonly #memory: StepMemory;
   readonly #conditions: Conditions;
+  readonly #sizes: DeviceSizes;
   /** Numbers of the branches and loops about which the device decides. */
   readonly #conditional: ReadonlyMap<MainStep, number>;
 
@@ -59,7 +63,8 @@ export class StepRunner {
     this.#queue = queue;
     this.#memory = new StepMemory(plan, queue);
     this.#conditions = new Conditions(queue);
-    this.#conditional = queue.backend.hasConditions === true ? conditionalSteps(plan.steps) : new Map(); // prettier-ignore
+    this.#sizes = new DeviceSizes(plan, queue);
+    this.#conditional = queue.backend.hasConditions === true ? conditionalSteps(plan.steps, this.#sizes.isKept) : new Map(); // prettier-ignore
   }
 
   release(): void {
@@ -85,14 +90,15 @@ export class StepRunner {
         results.set(source.place, buffer);
       }
       const places = this.#memory.places(inputs, results, layout, lent);
-      const all = new Map(names);
-      run = { names: all, places, addresses: new Map(), conditions: null, condition: undefined }; // prettier-ignore
+      const all = new Map([...names, ...this.#sizes.bounds(names)]);
+      const sizes = this.#sizes.allocate();
+      run = { names: all, places, addresses: new Map(), sizes, conditions: null, condition: undefined }; // prettier-ignore
       yield* this.#all(steps, run);
       const given = outputs.map((_, k) => this.#memory.result(k, inputs, results, all, made));
       isDone = true;
       return given;
     } finally {
-      if (run?.conditions) backend.free(run.conditions);
+      for (const each of [run?.conditions, run?.sizes]) if (each) backend.free(each);
       for (const each of lent) backend.free(each);
       if (!isDone) for (const buffer of made) backend.free(buffer);
     }
@@ -104,7 +110,9 @@ export class StepRunner {
         case 'kernel': {
           const { kernel, args } = step.kernel;
           const given = args.map((arg) => this.#argument(arg, run));
-          const prepared = this.#queue.launch(kernel);
+          const sized = this.#sizes.sized(step.kernel);
+          if (sized !== kernel) given.push({ buffer: run.sizes!, offset: 0 });
+          const prepared = this.#queue.launch(sized);
           const launch = (): void => prepared(given, run.condition);
           const { recorder } = profiling;
           if (recorder === null) launch();
@@ -132,17 +140,22 @@ export class StepRunner {
   #argument(arg: KernelArgument, run: StepRun): LaunchArgument {
     switch (arg.kind) {
       case 'size':
-        return evaluateDim(arg.dim, run.names);
+        return this.#most(arg.dim, run);
       case 'place':
         return this.#at(arg.place, run);
       case 'scratch':
-        return { privateBytes: bytesOf(arg.dtype) * evaluateDim(arg.length, run.names) };
+        return { privateBytes: bytesOf(arg.dtype) * this.#most(arg.length, run) };
       case 'thread':
       case 'threads':
       case 'kept':
       case 'state':
         throw new InternalError(`a kernel of a device takes a ${arg.kind}`);
     }
+  }
+
+  /** The value of a dimension, or its bound where only the device knows it. */
+  #most(dim: Dim, { names }: StepRun): number {
+    return evaluateDim(this.#sizes.boundOf(dim), names);
   }
 
   #at(location: number, { places, addresses }: StepRun): BufferSlot {
@@ -152,29 +165,34 @@ export class StepRunner {
     return slot;
   }
 
-  *#integer(dtype: DType, location: number, index: number, run: StepRun): Waiting<number> {
-    const { buffer, offset } = this.#at(location, run);
+  *#integer(dtype: DType, { buffer, offset }: BufferSlot, index: number = 0): Waiting<number> {
     const part = { dtype, length: 1, offset: offset + bytesOf(dtype) * index };
     const [element] = yield* fetched(this.#queue, buffer, part);
     return Number(element);
   }
 
   /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
-  *#bind({ from, isWide, sizes }: BindStep, run: StepRun): Waiting<void> {
+  *#bind(step: BindStep, run: StepRun): Waiting<void> {
+    const { from, isWide, sizes } = step;
+    if (this.#sizes.keeps(step)) {
+      this.#sizes.make(step, this.#at(from, run), run.sizes!, run.names);
+      return;
+    }
     for (const [k, { name, bounds, most }] of sizes.entries()) {
       const room = most === null ? bounds.max : evaluateDim(most, run.names);
-      const size = yield* this.#integer(isWide ? 'int64' : 'int32', from, k, run);
+      const size = yield* this.#integer(isWide ? 'int64' : 'int32', this.#at(from, run), k);
       run.names.set(name, Math.min(Math.max(size, bounds.min), room));
     }
   }
 
   *#foreach(step: ForeachStep, run: StepRun): Waiting<void> {
-    const { length, reverse, count, rows, states, body, paddings } = step;
-    const size = evaluateDim(length, run.names);
+    const { length, reverse, rows, states, body, paddings } = step;
+    const size = this.#most(length, run);
+    const count = this.#count(step, run);
     if (count !== null && this.#isAhead(step, run)) return yield* this.#firstRows(step, size, count, run); // prettier-ignore
     let end = size;
     if (count !== null) {
-      const counted = yield* this.#integer('int32', count, 0, run);
+      const counted = yield* this.#integer('int32', count);
       end = Math.max(Math.min(counted, size), 0);
     }
     this.#start(states, run);
@@ -186,13 +204,19 @@ export class StepRunner {
     this.#clear(paddings, end, size, run);
   }
 
+  /** The place of the number of rows that a loop is over, of all that there is room for; null for all of them. */
+  #count({ count, length }: ForeachStep, run: StepRun): BufferSlot | null {
+    if (count !== null) return this.#at(count, run);
+    if (typeof length === 'number' || !this.#sizes.isKept(length)) return null;
+    return this.#sizes.slotOf(length, run.sizes!);
+  }
+
   /** A loop over the first rows, whose number the device knows: backwards, the rows beyond come first. */
-  *#firstRows(step: ForeachStep, size: number, count: number, run: StepRun): Waiting<void> {
+  *#firstRows(step: ForeachStep, size: number, counted: BufferSlot, run: StepRun): Waiting<void> {
     const { reverse, rows, states, body } = step;
     if (size === 0) return this.#start(states, run);
     const block = this.#block(step, run);
     const [outer, before] = [run.condition, this.#before(run)];
-    const counted = this.#at(count, run);
     this.#start(states, run);
     // Iterations that do not run change the places of states all the same.
     if (reverse) this.#settle(states, block, counted, size, size, 'before', run);
@@ -220,7 +244,7 @@ export class StepRunner {
     let i = 0;
     for (; ; i++) {
       yield* this.#all(condition, run);
-      if (i >= most || (yield* this.#integer('bool', predicate, 0, run)) === 0) break;
+      if (i >= most || (yield* this.#integer('bool', this.#at(predicate, run))) === 0) break;
       this.#rows(rows, i, run);
       yield* this.#all(body, run);
       swap(states, run);
@@ -273,7 +297,7 @@ export class StepRunner {
   *#branch(step: BranchStep, run: StepRun): Waiting<void> {
     const { predicate, consequent, alternate } = step;
     if (!this.#isAhead(step, run)) {
-      const flag = yield* this.#integer('bool', predicate, 0, run);
+      const flag = yield* this.#integer('bool', this.#at(predicate, run));
       return yield* this.#all(flag === 0 ? alternate : consequent, run);
     }
     const block = this.#block(step, run);
@@ -288,12 +312,14 @@ export class StepRunner {
 
   /** True for a branch or loop that is handed over whole. */
   #isAhead(step: BranchStep | ForeachStep, { names }: StepRun): boolean {
-    return this.#conditional.has(step) && launchesAhead([step], names) <= mostAhead;
+    return (
+      this.#conditional.has(step) && launchesAhead([step], names, this.#sizes.keeps) <= mostAhead
+    );
   }
 
   /** Kernels of one iteration. */
   #oneAhead({ condition, body }: WhileStep, { names }: StepRun): number {
-    return 1 + launchesAhead([...condition, ...body], names);
+    return 1 + launchesAhead([...condition, ...body], names, this.#sizes.keeps);
   }
 
   #block(step: MainStep, run: StepRun): ConditionBlock {

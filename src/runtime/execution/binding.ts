@@ -263,7 +263,7 @@ function bindOperands(
 /** Refuses storages that outputs of these shapes do not fit. */
 export function checkInto(
   program: Program,
-  shapes: readonly (readonly number[])[],
+  shapes: readonly (readonly number[] | null)[],
   into: readonly (Storage | null)[] | undefined,
 ): void {
   if (into === undefined) return;
@@ -277,7 +277,9 @@ export function checkInto(
   into.forEach((storage, k) => {
     if (storage === null) return;
     const { name, value } = program.outputs[k];
-    const length = elementCount(shapes[k]);
+    const shape = shapes[k];
+    // What only the data decides is compared when it is there.
+    const length = shape === null ? storage.length : elementCount(shape);
     if (storage.dtype !== value.type.dtype || storage.length !== length) {
       throw new ArgumentError(`output ${name} does not fit where it is to be written`, {
         op: 'run',

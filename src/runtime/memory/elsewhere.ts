@@ -1,4 +1,5 @@
-import { bytesOf } from '../../base/dtype.js';
+import { bytesOf, type HostArray } from '../../base/dtype.js';
+import { DeviceError } from '../../base/errors.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { type Generation, Generations, type Mortal } from './generations.js';
 
@@ -56,8 +57,19 @@ class OwnedBuffer implements Mortal {
   }
 }
 
+/** BufferPlace of an array's elements on another device than the CPU, for the array to hold. */
+export interface BufferPlace {
+  readonly backend: BufferBackend;
+  readonly buffer: DeviceBuffer;
+  /** True where the elements can be read at once. */
+  readonly isKnown: boolean;
+  read(): HostArray | Promise<HostArray>;
+  /** Frees the buffer at once. */
+  free(): void;
+}
+
 /** Elements of an array on another device than the CPU, for their owner to hold. */
-export class Elsewhere {
+export class Elsewhere implements BufferPlace {
   readonly #owned: OwnedBuffer;
   /** See `Generations`. */
   readonly witness: object;
@@ -77,10 +89,66 @@ export class Elsewhere {
     return this.#owned.buffer;
   }
 
-  /** Frees the buffer at once. */
+  get isKnown(): boolean {
+    const { backend, buffer } = this;
+    return backend.answersAtOnce || (backend.readNow?.(buffer) ?? null) !== null;
+  }
+
+  read(): HostArray | Promise<HostArray> {
+    return this.backend.read(this.buffer);
+  }
+
   free(): void {
     this.#owned.die();
   }
+}
+
+/** Elements that a device will have when it is known how many there are. */
+export class LaterPlace implements BufferPlace {
+  readonly backend: BufferBackend;
+  readonly isKnown = false;
+  readonly #arrival: Promise<unknown>;
+  #place: Elsewhere | null = null;
+  #isFreed = false;
+
+  /** @param arrival Settled when the elements have arrived. It never rejects. */
+  constructor(backend: BufferBackend, arrival: Promise<unknown>) {
+    this.backend = backend;
+    this.#arrival = arrival;
+  }
+
+  /** Takes the buffer over. */
+  arrive(buffer: DeviceBuffer): void {
+    if (this.#isFreed) this.backend.free(buffer);
+    else this.#place = new Elsewhere(this.backend, buffer, this);
+  }
+
+  /** @throws DeviceError until it is there. */
+  get buffer(): DeviceBuffer {
+    if (this.#place === null) throw notYetKnown(this.backend);
+    return this.#place.buffer;
+  }
+
+  read(): HostArray | Promise<HostArray> {
+    return this.#place === null
+      ? this.#arrival.then(() => this.#place!.read())
+      : this.#place.read();
+  }
+
+  free(): void {
+    this.#isFreed = true;
+    this.#place?.free();
+  }
+}
+
+/** The refusal of the size of an array that a device has yet to tell. */
+export function notYetKnown({ name }: BufferBackend): DeviceError {
+  return new DeviceError('the size of an array is not known yet', {
+    op: 'shape',
+    expected: 'an array whose size follows from those of others, or that has been read',
+    actual: `a size that the data decides, on the device ${name}, which answers later`,
+    advice: 'wait for it: await x.data(), or compute on a copy: const y = await x.cpu()',
+  });
 }
 
 /**

@@ -9,7 +9,7 @@ import {
 import { ArgumentError, DeviceError, InternalError } from '../../base/errors.js';
 import type { BufferBackend, DeviceBuffer } from './backend.js';
 import { cpu, type Device } from './device.js';
-import { Elsewhere, freeDropped } from './elsewhere.js';
+import { type BufferPlace, Elsewhere, freeDropped, type LaterPlace } from './elsewhere.js';
 import { isFar } from './far.js';
 import type { MemoryHolder } from './linear.js';
 import { type Claim, Residence } from './residents.js';
@@ -60,12 +60,13 @@ const abandoned = new FinalizationRegistry<PinnedLocation>((location) => locatio
  */
 export class Storage {
   readonly dtype: DType;
-  readonly length: number;
+  /** Null where only the place knows it. */
+  readonly #length: number | null;
   /** The elements on the host; null where only a device has them. */
   #home: HostArray | null;
   #berth: PinnedLocation | null = null;
   /** Null on the CPU. Where it is not, all else about places is null. */
-  #elsewhere: Elsewhere | null = null;
+  #elsewhere: BufferPlace | null = null;
   #claim: Claim | null = null;
   #wasRead = false;
   /** 0 until somebody asks. */
@@ -78,15 +79,15 @@ export class Storage {
   /** Takes the array over. */
   constructor(dtype: DType, home: HostArray);
   /** @internal Elements that only a device has; see `onDevice`. */
-  constructor(dtype: DType, home: HostArray | null, length: number, isWindow?: boolean);
+  constructor(dtype: DType, home: HostArray | null, length: number | null, isWindow?: boolean);
   constructor(
     dtype: DType,
     home: HostArray | null,
-    length: number = home!.length,
+    length: number | null = home!.length,
     isWindow: boolean = false,
   ) {
     this.dtype = dtype;
-    this.length = length;
+    this.#length = length;
     this.#home = home;
     this.#isWindow = isWindow;
   }
@@ -121,6 +122,18 @@ export class Storage {
     return storage;
   }
 
+  /** Elements that a device will have when it is known how many there are. */
+  static later(dtype: DType, place: LaterPlace): Storage {
+    const storage = new Storage(dtype, null, null);
+    storage.#elsewhere = place;
+    return storage;
+  }
+
+  /** The number of elements. */
+  get length(): number {
+    return this.#length ?? this.#elsewhere!.buffer.length;
+  }
+
   /** The device that has the elements; null for the CPU. */
   get backend(): BufferBackend | null {
     return this.#elsewhere === null ? null : this.#elsewhere.backend;
@@ -151,15 +164,12 @@ export class Storage {
 
   /** True where the elements can be read at once. */
   get isKnown(): boolean {
-    if (this.#elsewhere === null) return true;
-    const { backend, buffer } = this.#elsewhere;
-    return backend.answersAtOnce || (backend.readNow?.(buffer) ?? null) !== null;
+    return this.#elsewhere?.isKnown ?? true;
   }
 
   /** A copy of the elements for the host, from wherever they are. The one way that may have to be waited for. */
   read(): HostArray | Promise<HostArray> {
-    if (this.#elsewhere !== null) return this.#elsewhere.backend.read(this.#elsewhere.buffer);
-    return this.copy();
+    return this.#elsewhere === null ? this.copy() : this.#elsewhere.read();
   }
 
   /**
@@ -371,7 +381,7 @@ function hasNoElements({ dtype, length }: Storage): ArgumentError {
 }
 
 /** Reads where nobody can wait. */
-function readAtOnce({ backend, buffer }: Elsewhere): HostArray {
+function readAtOnce({ backend, buffer }: BufferPlace): HostArray {
   const answer = backend.answersAtOnce ? backend.read(buffer) : (backend.readNow?.(buffer) ?? null);
   if (answer !== null && !(answer instanceof Promise)) return answer;
   throw new DeviceError(

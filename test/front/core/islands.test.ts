@@ -171,14 +171,67 @@ test('loops with a part that the device lacks run it on the CPU, and the rest on
   assert.deepEqual((await there.cpu()).tolist(), sums(x).tolist());
 });
 
-test('sizes of results that only the data decides are refused on a device that answers later', () => {
-  const x = numbers(3, 3, -4).to('fake');
-  for (const run of [(): unknown => kn.nonzero(x), (): unknown => kn.hybridize(kn.nonzero)(x)]) {
-    assert.throws(
-      run,
-      (error) => error instanceof kn.DeviceError && /x\.cpu\(\)/.test(error.advice ?? ''),
-    );
-  }
+test('draws go on from what a loop has left on the device where new arrays live, as they do on the CPU', async () => {
+  const holding = new FakeBackend('draws there', { dtypes: dtypes.filter((each) => each !== 'float64') }); // prettier-ignore
+  const draws = registerDevice(holding);
+  const drawn = async (device: string): Promise<number[][]> => {
+    kn.config.device = device;
+    try {
+      kn.random.seed(23);
+      const run = kn.hybridize((x: kn.NDArray): kn.NDArray =>
+        kn.whileLoop(
+          (sum) => sum.less(2),
+          (sum) => [[], [sum.add(kn.random.uniform([]))]],
+          [x],
+          { maxIterations: 20 },
+        )[1][0] as kn.NDArray); // prettier-ignore
+      const made = [run(kn.array(0)), kn.random.uniform([3]), kn.random.normal([2]), run(kn.array(1)), kn.random.uniform([])]; // prettier-ignore
+      for (const each of made) assert.equal(each.device, device);
+      return await Promise.all(made.map(async (each) => [...(await each.data())].map(Number)));
+    } finally {
+      kn.config.device = 'cpu';
+    }
+  };
+  const expected = await drawn('cpu');
+  const next = kn.random.getState();
+  const found = await drawn('draws there');
+  found.flat().forEach((x, k) => assert.ok(Math.abs(x - expected.flat()[k]) < 1e-5));
+  await draws.synchronize();
+  assert.deepEqual(kn.random.getState(), next);
+});
+
+for (const form of ['eager', 'captured'] as const) {
+  test(`${form} code: a result whose size the data decides has its shape when it has been read`, async () => {
+    const x = numbers(3, 3, -4);
+    const mask = x.greater(-0.25).to('fake');
+    const pick = (a: kn.NDArray): kn.NDArray => a.booleanMask(mask);
+    const made = (form === 'eager' ? pick : kn.hybridize(pick))(x.mul(2).to('fake'));
+    assert.equal(made.device, 'fake');
+    assert.equal(made.dtype, 'float32');
+    const isRefused = (error: unknown): boolean =>
+      error instanceof kn.DeviceError && /x\.data\(\)/.test(error.advice ?? '');
+    for (const use of [() => made.shape, () => made.size, () => made.add(1), () => made.to('cpu'), () => made.tolist()]) assert.throws(use, isRefused); // prettier-ignore
+    assert.deepEqual([...(await made.data())], [-0.25, 0, 0.25, 0.5, 0.75, 1]);
+    assert.deepEqual(made.shape, [6]);
+    assert.deepEqual((await made.add(1).cpu()).tolist(), [0.75, 1, 1.25, 1.5, 1.75, 2]);
+    const copy = await made.cpu();
+    assert.deepEqual([copy.shape, copy.device], [[6], 'cpu']);
+  });
+}
+
+test('why a result of unknown size could not be computed is told to whoever wants it', async () => {
+  const x = numbers(2, 3).to('fake');
+  const pick = kn.hybridize((a: kn.NDArray, at: kn.NDArray) => {
+    const rows = a.take(at, { axis: 0 });
+    return rows.booleanMask(rows.greater(0));
+  });
+  const bad = pick(x, kn.array([0, 5], { dtype: 'int32' }).to('fake'));
+  const isRefused = (error: unknown): boolean =>
+    error instanceof kn.KaonError && error.op === 'take' && /5/.test(error.actual ?? '');
+  await assert.rejects(() => bad.data(), isRefused);
+  assert.throws(() => bad.shape, isRefused);
+  await assert.rejects(() => bad.cpu(), isRefused);
+  await queue.synchronize();
 });
 
 for (const form of ['eager', 'captured'] as const) {

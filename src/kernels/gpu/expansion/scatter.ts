@@ -1,16 +1,18 @@
 import { type Dim, elementCount, isStatic } from '../../../base/dim/index.js';
 import type { Operator } from '../../../ir/operator.js';
-import type { Value } from '../../../ir/program.js';
+import type { Program, Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
+import { iota } from '../../../ops/movement/fill.js';
 import { add, reshape, scatterAdd, takeAdjoint } from '../../../ops/index.js';
 import type { IndexMode } from '../../../ops/indexing/position.js';
 import { normalizedPositions, sumsByPosition } from '../scatter/segments.js';
+import { areSelected } from './positions.js';
 import { sortedPositions } from './sort.js';
 
 /*
- * Scatters of many contributions by a sort of their positions: each element of the result then finds its own in a
- * binary search, in the order in which they came. Few are compared with all elements in one dispatch (`scatter.ts`).
+ * Scatters of many contributions by a sort of their positions, where these do not ascend anyway: each element of the
+ * result then finds its own in a binary search, in the order in which they came. Few are compared with all elements in one dispatch (`scatter.ts`).
  */
 
 /** Contributions, and comparisons, up to which all are compared. */
@@ -34,8 +36,15 @@ function summed(
   const [before, size, behind] = shape;
   const count = elementCount(positions.type.shape);
   const counted = normalizedPositions(reshape(positions, [count]), size, mode);
-  const order = sortedPositions(counted, 0, false);
+  const order = areSelected(positions)
+    ? inOrder(positions.program, count)
+    : sortedPositions(counted, 0, false);
   return sumsByPosition(reshape(x, [before, count, behind]), counted, order, size);
+}
+
+/** The order of positions that ascend. */
+function inOrder(program: Program, length: Dim): Value {
+  return program.append(iota.declaration, [], { length, start: 0, step: 1, dtype: 'int32' })[0];
 }
 
 interface AdjointAttributes {
@@ -49,7 +58,8 @@ const adjointExpansion: DeviceExpansion<AdjointAttributes> = ({
   attributes: { shape, axis, mode },
   inputs: [g, indices],
 }) => {
-  if (!isWorthSorting(elementCount(indices.type.shape), shape)) return null;
+  const isWorth = areSelected(indices) || isWorthSorting(elementCount(indices.type.shape), shape);
+  if (!isWorth) return null;
   const along = axis === null ? 0 : axis < 0 ? axis + shape.length : axis;
   const [before, size, behind] =
     axis === null

@@ -71,7 +71,11 @@ function segmentNest(context: KernelContext<unknown>): Stmt {
       const isOpen = e.variable('isOpen', 'bool');
       const sum = new Contributions(sink.dtype, true);
       const sourceOf = (at: Expr): Expr => order.at([at]);
-      const isHere = e.eq(positions.at([sourceOf(e.min(low, e.sub(count, 1)))]), position);
+      // There may be no positions at all.
+      const look = e.block(
+        e.assign(isOpen, e.constant('bool', 0)),
+        e.ifThen(e.lt(low, count), e.assign(isOpen, e.eq(positions.at([sourceOf(low)]), position))),
+      );
       return e.block(
         e.declare(low, e.i32(0)),
         e.declare(high, count),
@@ -87,13 +91,14 @@ function segmentNest(context: KernelContext<unknown>): Stmt {
           ),
         ),
         ...sum.begin(e.constant(computeScalar(sink.dtype), 0)),
-        e.declare(isOpen, e.and(e.lt(low, count), isHere)),
+        e.declare(isOpen, e.constant('bool', 0)),
+        look,
         e.whileLoop(
           isOpen,
           e.block(
             sum.add(x.at([before, sourceOf(low), behind])),
             e.assign(low, e.add(low, 1)),
-            e.assign(isOpen, e.and(e.lt(low, count), isHere)),
+            look,
           ),
         ),
         sink.store([before, position, behind], e.cast(computeScalar(sink.dtype), sum.result)),

@@ -25,7 +25,7 @@ export function prepareControl(program: Program): Program {
 function hasControl(program: Program): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'call' && controlOf(node) !== null) return true;
+    if (node.kind === 'call' && (controlOf(node) !== null || isExtents(node))) return true;
   }
   return false;
 }

@@ -118,6 +118,11 @@ export function mainSizes(steps: readonly MainStep[]): readonly DimExpr[] {
   return found;
 }
 
+/** All dimensions of which steps speak, in order. */
+export function stepDims(steps: readonly MainStep[]): readonly Dim[] {
+  return dimsOf(steps, new Set());
+}
+
 /** All sizes, in order; adds the bound symbols to `bound`. */
 function dimsOf(steps: readonly MainStep[], bound: Set<string>): readonly Dim[] {
   return steps.flatMap((step): readonly Dim[] => {

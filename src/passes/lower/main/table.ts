@@ -1,5 +1,6 @@
-import { type Dim, type DimExpr, type DimOperation, fold, symbol, symbolsOf } from '../../../base/dim/index.js'; // prettier-ignore
+import { type Dim, type DimExpr, symbol, symbolsOf } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
+import { sizeExpression } from '../../../loop/language/extents.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ScratchArgument } from '../nests/builder.js';
@@ -144,13 +145,8 @@ export class TableReader {
     if (typeof dim === 'number') return e.i32(dim);
     const isBound = [...symbolsOf(dim)].some((name) => this.#bound.has(name));
     if (!isBound) return this.load(this.#table.sizeEntry(dim));
-    return fold<Expr>(dim, {
-      constant: (value) => e.i32(value),
-      symbol: (name, bounds) =>
-        this.#bound.get(name) ?? this.load(this.#table.sizeEntry(symbol(name, bounds))),
-      add: (a, b) => e.add(a, b),
-      mul: (a, b) => e.mul(a, b),
-      operation: (kind, a, b) => sizeOperations[kind](a, b),
+    return sizeExpression(dim, (name, bounds) => {
+      return this.#bound.get(name) ?? this.load(this.#table.sizeEntry(symbol(name, bounds)));
     });
   }
 
@@ -184,11 +180,3 @@ export class TableReader {
     return local;
   }
 }
-
-/** Of sizes, which are not negative, so that truncation is the floor. */
-const sizeOperations: Readonly<Record<DimOperation, (a: Expr, b: Expr) => Expr>> = {
-  floorDiv: e.div,
-  mod: e.rem,
-  min: e.min,
-  max: e.max,
-};

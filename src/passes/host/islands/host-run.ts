@@ -1,6 +1,6 @@
-import type { NodeId } from '../../graph/graph.js';
-import type { CallNode, Value } from '../../ir/program.js';
-import { canCompile, controlOf } from '../lower/main/control.js';
+import type { NodeId } from '../../../graph/graph.js';
+import type { CallNode, Value } from '../../../ir/program.js';
+import { canCompile, controlOf } from '../../lower/main/control.js';
 
 /**
  * True for a loop or branch that the host runs, with its regions as programs of their own: one with sizes
