@@ -8,7 +8,7 @@ import type { OnnxDType } from '../../../ops/declare/onnx.js';
 
 const floats: readonly OnnxDType[] = ['float16', 'float32', 'float64'];
 const numbers: readonly OnnxDType[] = [...floats, 'int32', 'int64'];
-/** Those that a scatter adds up or multiplies. */
+/** Dtypes that a scatter adds up or multiplies. */
 const scattered: readonly OnnxDType[] = ['bool', 'int8', 'uint8', 'int32', 'int64', 'float32', 'float64']; // prettier-ignore
 
 const accepted: Readonly<Record<string, readonly OnnxDType[]>> = {

@@ -115,7 +115,7 @@ test('errors of eager calls name the line of the call', async () => {
   const marker = new Error();
   const error = await errorOf(() => bad.data());
   assert.deepEqual(facts(error), facts(here));
-  const [, markerLine] = /origins\.test\.[jt]s:(\d+)/.exec(marker.stack ?? '')!;
+  const [, markerLine] = /outcomes\.test\.[jt]s:(\d+)/.exec(marker.stack ?? '')!;
   assert.equal(line(error), Number(markerLine) - 1);
 });
 
