@@ -1,5 +1,5 @@
 import type { Expr, Var } from '../../loop/language/nodes.js';
-import { visitExprs } from '../../loop/language/visit.js';
+import { children, visitExprs } from '../../loop/language/visit.js';
 
 /**
  * True when the lanes of every load in an operand are contiguous, so that one vector load serves them all;
@@ -36,25 +36,17 @@ export function isDecidedBy(operand: Expr, indices: readonly Expr[]): boolean {
  * false where more is computed of it for all of them, such as the row that they lie in.
  */
 export function mayBeginAnywhere(operand: Expr, index: Var): boolean {
+  const dependent = new Set<Expr>([index]);
   let mayBegin = true;
   visitExprs([operand], (expr) => {
-    if (expr.type.lanes > 1 || expr === index || !mentions(expr, index)) return;
-    const isLinear =
-      expr.kind === 'binary' &&
-      (expr.op === 'add' ||
-        expr.op === 'sub' ||
-        (expr.op === 'mul' && !(mentions(expr.a, index) && mentions(expr.b, index))));
-    if (!isLinear) mayBegin = false;
+    const from = children(expr).filter((child) => dependent.has(child));
+    if (from.length === 0) return;
+    dependent.add(expr);
+    const isSum = expr.kind === 'binary' && (expr.op === 'add' || expr.op === 'sub');
+    const isMultiple = expr.kind === 'binary' && expr.op === 'mul' && from.length === 1;
+    if (expr.type.lanes === 1 && !isSum && !isMultiple) mayBegin = false;
   });
   return mayBegin;
-}
-
-function mentions(operand: Expr, index: Var): boolean {
-  let isFound = false;
-  visitExprs([operand], (expr) => {
-    if (expr === index) isFound = true;
-  });
-  return isFound;
 }
 
 function loadsOf(operand: Expr): Extract<Expr, { kind: 'load' }>[] {
