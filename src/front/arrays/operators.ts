@@ -16,7 +16,10 @@ import type {
   PlainInput,
   Promoted,
 } from '../core/result-dtypes.js';
-import type { ConvOptions, ConvTransposeOptions } from '../../ops/contraction/convolution.js';
+import type {
+  ConvOptions,
+  ConvTransposeOptions,
+} from '../../ops/contraction/convolution/convolution.js';
 import type { AvgPoolOptions, PoolOptions } from '../../ops/contraction/pooling.js';
 import type { SlidingWindowsOptions } from '../../ops/contraction/sliding-windows.js';
 import type { PerAxis } from '../../ops/contraction/window.js';
@@ -45,7 +48,10 @@ import type { Axes, ReductionOptions, ShapeArgument } from '../../ops/signatures
 
 install();
 
-export type { ConvOptions, ConvTransposeOptions } from '../../ops/contraction/convolution.js';
+export type {
+  ConvOptions,
+  ConvTransposeOptions,
+} from '../../ops/contraction/convolution/convolution.js';
 export type { AvgPoolOptions, PoolOptions } from '../../ops/contraction/pooling.js';
 export type { SlidingWindowsOptions } from '../../ops/contraction/sliding-windows.js';
 export type { PerAxis } from '../../ops/contraction/window.js';

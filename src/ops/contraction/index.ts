@@ -1,5 +1,5 @@
-export * from './convolution.js';
-export * from './convolution-ranks.js';
+export * from './convolution/convolution.js';
+export * from './convolution/ranks.js';
 export * from './einstein-sum.js';
 export * from './matmul.js';
 export * from './pooling.js';

@@ -23,7 +23,7 @@ import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
-import type { DeviceQueue } from './queue.js';
+import type { DeviceQueue } from './queue/queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
 import { type Failure, openOutcomes, Outcome, type Reports } from './queue/outcomes.js';
 import { answered, guarded, type Waiting } from './queue/waiting.js';

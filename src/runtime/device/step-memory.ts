@@ -4,7 +4,7 @@ import { planMemory } from '../../passes/plan/memory.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { Storage } from '../memory/storage.js';
 import { alignedBytes, type BufferSlot, copyBetween } from './memory.js';
-import type { DeviceQueue } from './queue.js';
+import type { DeviceQueue } from './queue/queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
 
 /** Places of temporaries in an arena, for certain sizes. */

@@ -21,7 +21,7 @@ import { profiling } from '../profile/recorder.js';
 import type { LaunchArgument } from './backend.js';
 import { type ConditionBlock, Conditions, conditionsLength } from './conditions.js';
 import { type BufferSlot, clearElements, copyBetween, storeInteger } from './memory.js';
-import { type DeviceQueue, fetched } from './queue.js';
+import { type DeviceQueue, fetched } from './queue/queue.js';
 import { type Waiting, waited } from './queue/waiting.js';
 import { DeviceSizes } from './sizes.js';
 import { StepMemory } from './step-memory.js';

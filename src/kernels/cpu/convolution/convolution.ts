@@ -13,7 +13,7 @@ import type {
   ConvAttributes,
   ConvWeightGradientAttributes,
   WindowAttributes,
-} from '../../../ops/contraction/convolution-nests.js';
+} from '../../../ops/contraction/convolution/nests.js';
 import { reach } from '../../../ops/contraction/window.js';
 import { convolveLoops } from '../windowed/index.js';
 import { windowedOf } from '../windowed/operands.js';

@@ -6,7 +6,7 @@ import type { Stmt } from '../../../loop/language/nodes.js';
 import { ravel } from '../../../ops/loops.js';
 import { accumulatorOf } from '../../../ops/sums.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
-import type { ConvTransposeAttributes } from '../../../ops/contraction/convolution-nests.js';
+import type { ConvTransposeAttributes } from '../../../ops/contraction/convolution/nests.js';
 import { contents, placed } from '../product/contents.js';
 import { type Prepared, rowMajor, type Stride } from '../product/offsets.js';
 import { contractStrided, grouped, type SpacedAxis } from '../product/strided.js';

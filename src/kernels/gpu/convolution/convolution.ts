@@ -12,7 +12,7 @@ import {
   isInside,
   reachedPlace,
   windowPlace,
-} from '../../../ops/contraction/convolution-nests.js';
+} from '../../../ops/contraction/convolution/nests.js';
 import { unravel, volume } from '../../../ops/contraction/unravel.js';
 import {
   type Access,

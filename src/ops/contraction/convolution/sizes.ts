@@ -1,15 +1,15 @@
-import { type Dim, mulDim } from '../../base/dim/index.js';
-import { ShapeError } from '../../base/errors.js';
+import { type Dim, mulDim } from '../../../base/dim/index.js';
+import { ShapeError } from '../../../base/errors.js';
 import {
   divisible,
   equalSizes,
   type MessageTemplate,
   type Require,
   words,
-} from '../../ir/requirement.js';
-import type { Shape } from '../../ir/types.js';
-import { shapeToString } from '../declare/infer.js';
-import type { Meeting } from '../declare/meeting.js';
+} from '../../../ir/requirement.js';
+import type { Shape } from '../../../ir/types.js';
+import { shapeToString } from '../../declare/infer.js';
+import type { Meeting } from '../../declare/meeting.js';
 
 /** The operands of a convolution in words, for errors. */
 export function operandWords(x: Shape, w: Shape, groups: number): MessageTemplate {

@@ -1,7 +1,7 @@
-import type { Tensor } from '../../ir/types.js';
-import type { DefaultTensor, Input } from '../declare/declare.js';
+import type { Tensor } from '../../../ir/types.js';
+import type { DefaultTensor, Input } from '../../declare/declare.js';
 import { type Conv, conv, type ConvTranspose, convTranspose } from './convolution.js';
-import { checkSpatialAxes } from './window.js';
+import { checkSpatialAxes } from '../window.js';
 
 /** `conv` over one spatial axis: `[N, C, W]` by `[O, C / groups, K]`. */
 export const conv1d: Conv = overAxes('conv1d', 1, conv);

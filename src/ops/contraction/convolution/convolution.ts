@@ -1,4 +1,4 @@
-import * as attr from '../../base/attributes/attribute.js';
+import * as attr from '../../../base/attributes/attribute.js';
 import {
   addDim,
   type Dim,
@@ -8,19 +8,19 @@ import {
   minDim,
   mulDim,
   subDim,
-} from '../../base/dim/index.js';
-import { ArgumentError } from '../../base/errors.js';
-import { words } from '../../ir/requirement.js';
-import type { Shape, Tensor } from '../../ir/types.js';
+} from '../../../base/dim/index.js';
+import { ArgumentError } from '../../../base/errors.js';
+import { words } from '../../../ir/requirement.js';
+import type { Shape, Tensor } from '../../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare/declare.js';
-import { checkShape } from '../declare/infer.js';
-import { convNest, convTransposeNest, convWeightGradientNest } from './convolution-nests.js';
+} from '../../declare/declare.js';
+import { checkShape } from '../../declare/infer.js';
+import { convNest, convTransposeNest, convWeightGradientNest } from './nests.js';
 import {
   batches,
   channels,
@@ -29,7 +29,7 @@ import {
   operandWords,
   requireGroups,
   requireMeeting,
-} from './convolution-sizes.js';
+} from './sizes.js';
 import {
   endsFor,
   perAxis,
@@ -40,10 +40,10 @@ import {
   type WindowOptions,
   windowsOf,
   withBorder,
-} from './window.js';
-import { reshape } from '../movement/reshape.js';
-import { swapaxes, transpose } from '../movement/transpose.js';
-import { zerosLike } from '../movement/fill.js';
+} from '../window.js';
+import { reshape } from '../../movement/reshape.js';
+import { swapaxes, transpose } from '../../movement/transpose.js';
+import { zerosLike } from '../../movement/fill.js';
 
 /*
  * Convolution is linear in its input and in its weights, so are its two adjoints, and the three are each

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim/index.js';
-import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
-import type { DType } from '../../../src/base/dtype.js';
-import { Program } from '../../../src/ir/program.js';
+import { symbol } from '../../../../src/base/dim/index.js';
+import { ArgumentError, ShapeError } from '../../../../src/base/errors.js';
+import type { DType } from '../../../../src/base/dtype.js';
+import { Program } from '../../../../src/ir/program.js';
 import {
   conv, conv1d, conv2d, type ConvOptions, convTranspose, convTranspose2d, convWeightGradient,
-} from '../../../src/ops/index.js'; // prettier-ignore
-import type { Operand } from '../../../src/runtime/execution/executable.js';
+} from '../../../../src/ops/index.js'; // prettier-ignore
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import {
   indicesOf, numbersOf, positionOf, randomOperand, sizeOf,
-} from '../../support/arrays.js'; // prettier-ignore
-import { assertClose } from '../../support/close.js';
-import { evaluate } from '../../support/evaluate.js';
-import { generator } from '../../support/samples.js';
+} from '../../../support/arrays.js'; // prettier-ignore
+import { assertClose } from '../../../support/close.js';
+import { evaluate } from '../../../support/evaluate.js';
+import { generator } from '../../../support/samples.js';
 
 interface Geometry {
   readonly x: readonly number[];

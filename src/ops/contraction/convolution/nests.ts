@@ -1,9 +1,9 @@
-import type { Dim } from '../../base/dim/index.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { type Access, computeScalar, type KernelContext } from '../declare/lowering.js';
-import { divisor, overAll } from '../loops.js';
-import { accumulatorOf, type SumScalar, sumOver } from '../sums.js';
+import type { Dim } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Access, computeScalar, type KernelContext } from '../../declare/lowering.js';
+import { divisor, overAll } from '../../loops.js';
+import { accumulatorOf, type SumScalar, sumOver } from '../../sums.js';
 
 /*
  * Convolution, its transpose and its weights' gradient as sums, each element by itself. What would lie outside of
