@@ -11,7 +11,7 @@ import { ShaderFunctions } from './functions/helpers.js';
 import { bindingTexts, type ShaderLayout, uniformText } from './layout.js';
 import { ShaderNames } from './names.js';
 import { binaryWgsl, bitsText, castWgsl, constantWgsl, unaryWgsl } from './operations.js';
-import { splat, typeText } from './functions/types.js';
+import { inAllLanes, wgslType } from './functions/types.js';
 import type { VectorAccesses } from './memory/vector-access.js';
 
 /** The most iterations of a loop that drivers may unroll. */
@@ -268,18 +268,18 @@ class KernelPrinter {
       case 'bitcast':
         // Both of 64 bits are pairs of words.
         if (scalar === 'i64' || scalar === 'f64') return this.#text(expr.x);
-        return `bitcast<${typeText(scalar as 'i32' | 'f32', lanes)}>(${this.#runtime(expr.x)})`;
+        return `bitcast<${wgslType(scalar as 'i32' | 'f32', lanes)}>(${this.#runtime(expr.x)})`;
       case 'load':
         return this.#buffers.load(expr);
       case 'ramp': {
         const steps = Array.from({ length: lanes }, (_, k) => `${k}i`).join(', ');
-        const stride = splat('i32', this.#text(expr.stride), lanes);
+        const stride = inAllLanes('i32', this.#text(expr.stride), lanes);
         const isNeighbor = expr.stride.kind === 'const' && Number(expr.stride.value) === 1;
         const distances = isNeighbor ? '' : ` * ${stride}`;
-        return `(${splat('i32', this.#text(expr.base), lanes)} + vec${lanes}<i32>(${steps})${distances})`;
+        return `(${inAllLanes('i32', this.#text(expr.base), lanes)} + vec${lanes}<i32>(${steps})${distances})`;
       }
       case 'broadcast':
-        return splat(scalar, this.#text(expr.x), lanes);
+        return inAllLanes(scalar, this.#text(expr.x), lanes);
       case 'extract':
         return `${this.#text(expr.x)}.${'xyzw'[expr.lane]}`;
     }
@@ -351,7 +351,7 @@ class KernelPrinter {
     const { lanes } = expr.type;
     if (expr.kind === 'const') {
       const float = `${this.#helpers.use('k_float')}(${bitsText(Number(expr.value))})`;
-      return splat('f32', float, lanes);
+      return inAllLanes('f32', float, lanes);
     }
     return `${this.#helpers.use('k_exact', lanes)}(${this.#text(expr)})`;
   }
@@ -363,7 +363,7 @@ class KernelPrinter {
     if (expr.type.scalar !== 'i32') return this.#text(expr);
     const { lanes } = expr.type;
     const scalar = constantWgsl(exprType('i32'), expr.value, this.#helpers);
-    return splat('i32', `${this.#helpers.use('k_opaque')}(${scalar})`, lanes);
+    return inAllLanes('i32', `${this.#helpers.use('k_opaque')}(${scalar})`, lanes);
   }
 
   /** The number of all of which an expression tells one, if it does. */

@@ -2,7 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import { exprType } from '../../loop/language/build.js';
 import type { BinaryOp, ExprType, Scalar, UnaryOp } from '../../loop/language/nodes.js';
 import type { ShaderFunctions } from './functions/helpers.js';
-import { splat, typeText } from './functions/types.js';
+import { inAllLanes, wgslType } from './functions/types.js';
 
 const infix: Readonly<Partial<Record<BinaryOp, string>>> = {
   add: '+', sub: '-', mul: '*', div: '/', rem: '%', and: '&', or: '|', xor: '^',
@@ -72,7 +72,7 @@ export function binaryWgsl(
     case 'shr':
       return wrapped(a, '>>', shiftCount(b, lanes));
     case 'shrU':
-      return `bitcast<${typeText('i32', lanes)}>(bitcast<${typeText('u32', lanes)}>(${a}) >> ${shiftCount(b, lanes)})`;
+      return `bitcast<${wgslType('i32', lanes)}>(bitcast<${wgslType('u32', lanes)}>(${a}) >> ${shiftCount(b, lanes)})`;
     default:
       return wrapped(a, infix[op]!, b);
   }
@@ -80,8 +80,8 @@ export function binaryWgsl(
 
 function shiftCount(count: string, lanes: number): string {
   const constant = /^(?:vec4<i32>\()?\(?(-?\d+)i\)*$/.exec(count);
-  if (constant !== null) return splat('u32', `${Number(constant[1]) & 31}u`, lanes);
-  return `(${typeText('u32', lanes)}(${count}) & ${splat('u32', '31u', lanes)})`;
+  if (constant !== null) return inAllLanes('u32', `${Number(constant[1]) & 31}u`, lanes);
+  return `(${wgslType('u32', lanes)}(${count}) & ${inAllLanes('u32', '31u', lanes)})`;
 }
 
 export function unaryWgsl(
@@ -116,24 +116,24 @@ export function castWgsl(
   x: string,
   helpers: ShaderFunctions,
 ): string {
-  const all = (scalar: string, text: string): string => splat(scalar, text, lanes);
+  const all = (scalar: string, text: string): string => inAllLanes(scalar, text, lanes);
   if (to === 'bool') {
     if (from === 'i32') return `(${x} != ${all('i32', '0i')})`;
     if (from === 'i64') return `any(${x} != vec2<u32>(0u))`;
     if (from === 'f64') return `!${helpers.use('k_f64_zero')}(${x})`;
-    const bits = `bitcast<${typeText('u32', lanes)}>(${x})`;
+    const bits = `bitcast<${wgslType('u32', lanes)}>(${x})`;
     return `((${bits} & ${all('u32', '0x7fffffffu')}) != ${all('u32', '0u')})`;
   }
   if (from === 'bool') {
     if (to === 'f64') return `vec2<u32>(0u, select(0u, 0x3ff00000u, ${x}))`;
-    return to === 'i64' ? `vec2<u32>(select(0u, 1u, ${x}), 0u)` : `${typeText(to, lanes)}(${x})`;
+    return to === 'i64' ? `vec2<u32>(select(0u, 1u, ${x}), 0u)` : `${wgslType(to, lanes)}(${x})`;
   }
   if (from === 'f64' || to === 'f64') return `${helpers.use(`k_${from}_to_${to}`)}(${x})`;
   if (from === 'i64') {
     return to === 'i32' ? `bitcast<i32>(${x}.x)` : `${helpers.use('k_i64_to_f32')}(${x})`;
   }
   if (to === 'i64') return `${helpers.use(`k_${from}_to_i64`)}(${x})`;
-  if (from === 'i32' && to === 'f32') return `${typeText('f32', lanes)}(${x})`;
+  if (from === 'i32' && to === 'f32') return `${wgslType('f32', lanes)}(${x})`;
   if (from === 'f32' && to === 'i32') return `${helpers.use('k_f32_to_i32', lanes)}(${x})`;
   throw new InternalError(`no WGSL for a cast of ${from} to ${to}`);
 }
@@ -152,7 +152,7 @@ export function constantWgsl(
   value: number | bigint,
   helpers: ShaderFunctions,
 ): string {
-  if (lanes > 1) return splat(scalar, constantWgsl(exprType(scalar), value, helpers), lanes);
+  if (lanes > 1) return inAllLanes(scalar, constantWgsl(exprType(scalar), value, helpers), lanes);
   switch (scalar) {
     case 'bool':
       return value === 0 ? 'false' : 'true';

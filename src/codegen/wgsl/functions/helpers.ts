@@ -2,7 +2,7 @@ import { InternalError } from '../../../base/errors.js';
 import { float64Functions } from './float64.js';
 import { int64Functions } from './int64.js';
 import { gridLanes } from '../../../loop/language/team.js';
-import { splat, typeText } from './types.js';
+import { inAllLanes, wgslType } from './types.js';
 
 /**
  * Functions of WGSL that kernels call, besides `laneFunctions`. Drivers may assume that floats are neither NaN nor infinite and that sums of
@@ -73,11 +73,11 @@ const vectorSuffix = `_${gridLanes}`;
 function ofLanes(name: string, lanes: number): readonly [name: string, text: string] {
   const suffix = lanes === 1 ? '' : vectorSuffix;
   const behind = laneFunctions[name]({
-    f: typeText('f32', lanes),
-    i: typeText('i32', lanes),
-    u: typeText('u32', lanes),
-    b: typeText('bool', lanes),
-    all: (scalar, text) => splat(scalar, text, lanes),
+    f: wgslType('f32', lanes),
+    i: wgslType('i32', lanes),
+    u: wgslType('u32', lanes),
+    b: wgslType('bool', lanes),
+    all: (scalar, text) => inAllLanes(scalar, text, lanes),
   });
   return [`${name}${suffix}`, `fn ${name}${suffix}${behind.replaceAll('$(', `${suffix}(`)}`];
 }

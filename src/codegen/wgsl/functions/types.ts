@@ -7,11 +7,11 @@ export function isShaderType({ scalar, lanes }: ExprType): boolean {
 }
 
 /** A type of WGSL: of values of a type without 64 bits, or of their bits. */
-export function typeText(scalar: Exclude<Scalar, 'i64' | 'f64'> | 'u32', lanes: number): string {
+export function wgslType(scalar: Exclude<Scalar, 'i64' | 'f64'> | 'u32', lanes: number): string {
   return lanes === 1 ? scalar : `vec${lanes}<${scalar}>`;
 }
 
 /** A scalar in every lane. */
-export function splat(scalar: string, text: string, lanes: number): string {
+export function inAllLanes(scalar: string, text: string, lanes: number): string {
   return lanes === 1 ? text : `vec${lanes}<${scalar}>(${text})`;
 }

@@ -2,7 +2,7 @@ import { loadedScalar } from '../../../loop/language/build.js';
 import type { ElementKind } from '../../../loop/language/nodes.js';
 import type { ShaderFunctions } from '../functions/helpers.js';
 import { gridLanes } from '../../../loop/language/team.js';
-import { typeText } from '../functions/types.js';
+import { wgslType } from '../functions/types.js';
 
 /** Components of a vector. */
 export const components = 'xyzw';
@@ -53,7 +53,7 @@ export abstract class ElementText {
 
   /** Type of four elements. */
   protected get vector(): string {
-    return typeText(loadedScalar(this.storage) === 'f32' ? 'f32' : 'i32', gridLanes);
+    return wgslType(loadedScalar(this.storage) === 'f32' ? 'f32' : 'i32', gridLanes);
   }
 
   /** A call of a function of this memory. */
