@@ -2,7 +2,7 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import { polynomial } from '../format.js';
 import { borrowOf, floatOf, wideProduct } from './fixed-point.js';
-import { infinityBits, normalParts, signOf, sizeOf } from './float-bits.js';
+import { infinityBits, normalParts, signOf, magnitudeBits } from './float-bits.js';
 
 /** m^(1/3) on [1, 8] within 2%. */
 const start: readonly number[] = [0.7583, 0.2653, -0.0141];
@@ -23,7 +23,7 @@ export function cubeRootFrom(m: Expr, rounds: number): Expr {
  * gives the next digits, which are rounded once.
  */
 export function cubeRootInIntegers(x: Expr): Expr {
-  const { significand, exponent } = normalParts(sizeOf(x));
+  const { significand, exponent } = normalParts(magnitudeBits(x));
   // The bias makes a multiple of 3 of 2^0, and subnormal numbers positive.
   const biased = e.add(exponent, 150 - 127);
   const third = e.shrU(e.mul(biased, 21846), 16);
@@ -45,6 +45,6 @@ export function cubeRootInIntegers(x: Expr): Expr {
     low: e.i32(0),
     scale: e.sub(31 + 50, third),
   };
-  const isKept = e.or(e.eq(sizeOf(x), 0), e.ge(sizeOf(x), infinityBits));
+  const isKept = e.or(e.eq(magnitudeBits(x), 0), e.ge(magnitudeBits(x), infinityBits));
   return e.select(isKept, x, floatOf(magnitude, signOf(x)));
 }

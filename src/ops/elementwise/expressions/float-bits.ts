@@ -16,26 +16,26 @@ export function isInIntegers<A>(x: Expr, { target }: Pick<PointContext<A>, 'targ
 }
 
 /** The bits of the magnitude of a number. */
-export const sizeOf = (x: Expr): Expr => e.and(e.bitcast('i32', x), 0x7fffffff);
+export const magnitudeBits = (x: Expr): Expr => e.and(e.bitcast('i32', x), 0x7fffffff);
 export const signOf = (x: Expr): Expr => e.and(e.bitcast('i32', x), signBit);
 
 /** The number whose magnitude has these bits, with a sign at bit 31. */
 export const signed = (size: Expr, sign: Expr): Expr => e.bitcast('f32', e.or(size, sign));
 
 /** The bits of 2^n. */
-export const bitsOf = (power: number): number => (127 + Math.log2(power)) << 23;
+export const powerBits = (power: number): number => (127 + Math.log2(power)) << 23;
 
 /** The bits of 2^n for a whole `n` of a normal number. */
 export const powerOfTwo = (n: Expr): Expr => e.bitcast('f32', e.shl(e.add(n, 127), 23));
 
 /** The number `significand` 2^(`exponent` - 150). */
-export interface Parts {
+export interface FloatParts {
   readonly significand: Expr;
   readonly exponent: Expr;
 }
 
 /** The parts of a finite magnitude, given by its bits; exponents are 1 at least, also of subnormal numbers. */
-export function partsOf(size: Expr): Parts {
+export function splitFloat(size: Expr): FloatParts {
   const field = e.shrU(size, 23);
   const leading = e.select(e.eq(field, 0), e.i32(0), 0x800000);
   return {
@@ -45,14 +45,14 @@ export function partsOf(size: Expr): Parts {
 }
 
 /** The parts with the leading bit at 23, also of subnormal numbers; zero remains zero. */
-export function normalParts(size: Expr): Parts {
-  const { significand, exponent } = partsOf(size);
+export function normalParts(size: Expr): FloatParts {
+  const { significand, exponent } = splitFloat(size);
   const zeros = zerosAbove(significand);
   return { significand: e.shl(significand, zeros), exponent: e.sub(exponent, zeros) };
 }
 
 /** The bits of a number with a significand below 2^24 and an exponent of 1 at least. */
-export function fromParts({ significand, exponent }: Parts): Expr {
+export function fromParts({ significand, exponent }: FloatParts): Expr {
   const least = e.sub(exponent, 1);
   const shift = e.min(zerosAbove(significand), least);
   // The leading bit of the significand adds 1 to the exponent.

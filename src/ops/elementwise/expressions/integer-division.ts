@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import { leadingZeros } from './fixed-point.js';
-import { fromParts, infinityBits, normalParts, partsOf, powerOfTwo, signed, signOf, sizeOf } from './float-bits.js'; // prettier-ignore
+import { fromParts, infinityBits, normalParts, splitFloat, powerOfTwo, signed, signOf, magnitudeBits } from './float-bits.js'; // prettier-ignore
 
 /*
  * Remainders and whole quotients of f32 by long division, whose digits have 16 bits. A digit is guessed from floats,
@@ -32,7 +32,7 @@ export const wholeDigit: Expr = e.i32(digitBits);
 
 /** The bits of |x| mod |y| for a finite x and y that is not 0, given by their bits. */
 function remainderOf(x: Expr, y: Expr): Expr {
-  const [dividend, divisor] = [partsOf(x), partsOf(y)];
+  const [dividend, divisor] = [splitFloat(x), splitFloat(y)];
   const n = divisor.significand;
   const inverse = e.div(1, e.cast('f32', n));
   const scale = e.mul(inverse, 2 ** digitBits);
@@ -53,7 +53,7 @@ function remainderOf(x: Expr, y: Expr): Expr {
 
 /** The bits of |x| mod |y|, and the condition that there is a remainder at all. */
 function remainder(x: Expr, y: Expr): readonly [rest: Expr, isDefined: Expr] {
-  const [dividend, divisor] = [sizeOf(x), sizeOf(y)];
+  const [dividend, divisor] = [magnitudeBits(x), magnitudeBits(y)];
   const isNumber = e.and(e.ge(divisor, 1), e.le(divisor, infinityBits));
   return [remainderOf(dividend, divisor), e.and(e.lt(dividend, infinityBits), isNumber)];
 }
@@ -76,7 +76,7 @@ export function flooredRemainderInIntegers(x: Expr, y: Expr): Expr {
 
 /** The floor of the exact quotient, rounded once; a zero divisor divides as floats do. */
 export function flooredQuotientInIntegers(x: Expr, y: Expr): Expr {
-  const [dividend, divisor] = [normalParts(sizeOf(x)), normalParts(sizeOf(y))];
+  const [dividend, divisor] = [normalParts(magnitudeBits(x)), normalParts(magnitudeBits(y))];
   const n = divisor.significand;
   const inverse = e.div(1, e.cast('f32', n));
   const high = nextDigit(dividend.significand, e.i32(digitBits - 1), n, e.mul(inverse, 2 ** (digitBits - 1))); // prettier-ignore
@@ -95,17 +95,20 @@ export function flooredQuotientInIntegers(x: Expr, y: Expr): Expr {
   const floored = e.add(whole, e.select(isMore, e.i32(1), 0));
   const value = roundedBits(floored, hasRest, e.max(e.neg(behind), 0));
   return e.select(
-    e.and(isFinite(x), e.and(e.ne(sizeOf(y), 0), e.le(sizeOf(y), infinityBits))),
+    e.and(isFinite(x), e.and(e.ne(magnitudeBits(y), 0), e.le(magnitudeBits(y), infinityBits))),
     signed(value, sign),
     e.select(isDividedByZero(x, y), signed(e.i32(infinityBits), sign), NaN),
   );
 }
 
-const isFinite = (x: Expr): Expr => e.lt(sizeOf(x), infinityBits);
+const isFinite = (x: Expr): Expr => e.lt(magnitudeBits(x), infinityBits);
 
 /** True where a quotient is infinite. */
 const isDividedByZero = (x: Expr, y: Expr): Expr =>
-  e.and(e.eq(sizeOf(y), 0), e.and(e.ge(sizeOf(x), 1), e.le(sizeOf(x), infinityBits)));
+  e.and(
+    e.eq(magnitudeBits(y), 0),
+    e.and(e.ge(magnitudeBits(x), 1), e.le(magnitudeBits(x), infinityBits)),
+  );
 
 /** The bits of an unsigned integer times 2^exponent; with `hasMore` it is a little greater. */
 function roundedBits(x: Expr, hasMore: Expr, exponent: Expr): Expr {

@@ -11,7 +11,7 @@ import {
   wideProduct,
   wideSum,
 } from './fixed-point.js';
-import { infinityBits, normalParts, type Parts, partsOf, signBit, signed, signOf, sizeOf } from './float-bits.js'; // prettier-ignore
+import { infinityBits, normalParts, type FloatParts, splitFloat, signBit, signed, signOf, magnitudeBits } from './float-bits.js'; // prettier-ignore
 import { digitBits, nextDigit, wholeDigit } from './integer-division.js';
 
 /*
@@ -21,8 +21,8 @@ import { digitBits, nextDigit, wholeDigit } from './integer-division.js';
 
 /** x ** y of f32, as IEEE 754 defines it. */
 export function powerInIntegers(x: Expr, y: Expr): Expr {
-  const base = sizeOf(x);
-  const exponent = sizeOf(y);
+  const base = magnitudeBits(x);
+  const exponent = magnitudeBits(y);
   const logarithm = binaryLogarithm(base);
   const sign = e.xor(logarithm.sign, signOf(y));
   const value = exponentialOf(product(logarithm, normalParts(exponent)), sign);
@@ -46,7 +46,7 @@ interface Parity {
 
 /** Parity of a magnitude, given by its bits. Infinities are even. */
 function parityOf(size: Expr): Parity {
-  const { significand, exponent } = partsOf(size);
+  const { significand, exponent } = splitFloat(size);
   const behind = e.sub(150, exponent);
   const count = e.min(e.max(behind, 0), 24);
   const isWhole = e.eq(e.and(significand, e.sub(e.shl(e.i32(1), count), 1)), 0);
@@ -165,7 +165,7 @@ interface FixedPoint {
 const tooGreat = 300;
 
 /** The magnitude of the product. */
-function product(logarithm: Logarithm, { significand, exponent }: Parts): FixedPoint {
+function product(logarithm: Logarithm, { significand, exponent }: FloatParts): FixedPoint {
   const factor = e.shl(significand, 8);
   const wide = wideSum(
     wideProduct(logarithm.high, factor),

@@ -11,7 +11,7 @@ import {
   shiftedUp,
   wideProduct,
 } from './fixed-point.js';
-import { bitsOf, infinityBits, signBit, signOf, sizeOf } from './float-bits.js';
+import { powerBits, infinityBits, signBit, signOf, magnitudeBits } from './float-bits.js';
 
 /*
  * Trigonometric functions of f32 in integers of 32 bits (Payne and Hanek 1983). An angle is multiplied by those
@@ -38,21 +38,21 @@ interface IntegerAngle {
 
 /** The sine of an f32 in radians. */
 export function sineInIntegers(x: Expr): Expr {
-  const angle = splitRadians(sizeOf(x));
+  const angle = splitRadians(magnitudeBits(x));
   const value = floatOf(sineMagnitude(angle, angle.quarter), e.xor(sineSign(angle, angle.quarter), signOf(x))); // prettier-ignore
   return finite(x, e.select(isTiny(x), x, value));
 }
 
 /** The cosine of an f32 in radians. */
 export function cosineInIntegers(x: Expr): Expr {
-  const angle = splitRadians(sizeOf(x));
+  const angle = splitRadians(magnitudeBits(x));
   const quarter = e.add(angle.quarter, 1);
   return finite(x, floatOf(sineMagnitude(angle, quarter), sineSign(angle, quarter)));
 }
 
 /** The tangent of an f32 in radians. */
 export function tangentInIntegers(x: Expr): Expr {
-  const angle = splitRadians(sizeOf(x));
+  const angle = splitRadians(magnitudeBits(x));
   const { quarter } = angle;
   const next = e.add(quarter, 1);
   const sign = e.xor(e.xor(sineSign(angle, quarter), sineSign(angle, next)), signOf(x));
@@ -62,9 +62,9 @@ export function tangentInIntegers(x: Expr): Expr {
 
 /** The sine of pi times an f32, divided by pi times the f32. */
 export function sincInIntegers(x: Expr): Expr {
-  const size = sizeOf(x);
+  const size = magnitudeBits(x);
   // Greater ones are even.
-  const reduced = e.bitcast('f32', e.select(e.ge(size, bitsOf(2 ** 24)), 0, size));
+  const reduced = e.bitcast('f32', e.select(e.ge(size, powerBits(2 ** 24)), 0, size));
   const quarters = e.nearest(e.mul(reduced, 2));
   const fraction = e.bitcast('i32', e.sub(reduced, e.mul(quarters, 0.5)));
   const rest = halfTurns(e.and(fraction, 0x7fffffff));
@@ -78,11 +78,11 @@ export function sincInIntegers(x: Expr): Expr {
 }
 
 /** True where the first term of a series is the result: x^2 / 3 and (pi x)^2 / 6 are less than half an ulp. */
-const isTiny = (x: Expr): Expr => e.lt(sizeOf(x), bitsOf(2 ** -13));
+const isTiny = (x: Expr): Expr => e.lt(magnitudeBits(x), powerBits(2 ** -13));
 
 /** `value`, or NaN for an infinite `x` and for NaN. */
 function finite(x: Expr, value: Expr): Expr {
-  return e.select(e.lt(sizeOf(x), infinityBits), value, e.constant('f32', NaN));
+  return e.select(e.lt(magnitudeBits(x), infinityBits), value, e.constant('f32', NaN));
 }
 
 /** The significand of a normal f32, its leading bit at 23. */
