@@ -4,7 +4,7 @@ import { patternNames } from '../syntax/scopes.js';
 import { type CodeSpan, isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedMembers } from './captured-members.js';
 import type { FileContext, Use } from './form.js';
-import { type FunctionFacts, isIntegerLiteral } from './function-facts.js';
+import { type FunctionFacts, isIntegerLiteral } from '../flow/function-facts.js';
 import { environmentOf, presentEnvironment } from './environments.js';
 import { convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';

@@ -2,7 +2,7 @@ import type * as t from '@babel/types';
 import { loopBoundOf } from '../syntax/loop-bound.js';
 import { isTypeOnly } from '../syntax/walk.js';
 import type { FileContext } from './form.js';
-import { type FunctionFacts, suspends } from './function-facts.js';
+import { type FunctionFacts, suspends } from '../flow/function-facts.js';
 import { leadingExitsOf } from './leading-exits.js';
 import { native, NativeStatements, type Place } from './native-statements.js';
 import { added, type Piece } from './output.js';

@@ -126,7 +126,7 @@ export abstract class Form {
     return `'${this.file.places.text(node.start!)}'`;
   }
 
-  /** Where the runtime assigns members for code in sloppy mode, a last argument that says so. */
+  /** Last argument of functions of the runtime that assign members: true for code in sloppy mode. */
   protected sloppiness(node: t.Node): readonly string[] {
     return this.file.strict.some((span) => contains(span, node)) ? [] : ['true'];
   }

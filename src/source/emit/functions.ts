@@ -4,7 +4,7 @@ import type { Scope, Scopes } from '../syntax/scopes.js';
 import { CapturedForm } from './captured.js';
 import { environmentOf } from './environments.js';
 import type { FileContext, Form } from './form.js';
-import { FunctionFacts } from './function-facts.js';
+import { FunctionFacts } from '../flow/function-facts.js';
 import { HostForm } from './host.js';
 import { dynamicScopeIn } from './native-statements.js';
 import { added, type Piece } from './output.js';

@@ -2,7 +2,7 @@ import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
 import { isCaptured } from '../syntax/scopes.js';
 import type { FileContext } from './form.js';
-import { type FunctionFacts, suspends } from './function-facts.js';
+import { type FunctionFacts, suspends } from '../flow/function-facts.js';
 import { environmentOf } from './environments.js';
 import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';

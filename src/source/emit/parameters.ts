@@ -11,9 +11,10 @@ import {
 import { CapturedForm } from './captured.js';
 import { environmentOf } from './environments.js';
 import type { FileContext, Form } from './form.js';
-import { FunctionFacts } from './function-facts.js';
+import { FunctionFacts } from '../flow/function-facts.js';
 import type { HostForm } from './host.js';
 import { added, type Piece } from './output.js';
+import { has } from './shape.js';
 
 /*
  * Parameters: their defaults and computed keys are expressions, which run before the body, in a scope of their own.
@@ -54,7 +55,7 @@ export function capturedParameter(
   owner: t.Function,
 ): readonly Piece[] {
   return parameter(node, own, (value, name) =>
-    besideEnvironments(value, name, owner, own.file, own.initial(value, name ?? 'a list')),
+    besideEnvironments(value, name, owner, own.file, initialIn(own, value, name)),
   );
 }
 
@@ -71,13 +72,19 @@ export function parameterInBothForms(
     const captured = new CapturedForm(file, new FunctionFacts(owner, file.scopes), owner);
     const both = [
       added(`${file.runtime}.mode.capture !== null ? (`, value.start!),
-      ...captured.initial(value, name ?? 'a list'),
+      ...initialIn(captured, value, name),
       added(') : ('),
       ...written,
       added(')'),
     ];
     return besideEnvironments(value, name, owner, file, both);
   });
+}
+
+/** A default or computed key in the captured form. Lists that it makes collect rows. */
+function initialIn(form: CapturedForm, value: t.Node, name: string | null): readonly Piece[] {
+  const isMaking = has(value, ({ type }) => type === 'ArrayExpression' || type === 'NewExpression');
+  return name !== null && isMaking ? form.initial(value, name) : form.expression(value);
 }
 
 /** True if some default or computed key has a captured form of its own. */
@@ -124,7 +131,8 @@ function isConvertedValue(
 ): boolean {
   if (isAnonymous(value)) return false;
   const own = { ...file, renderFunction: () => [] };
-  const pieces = new CapturedForm(own, new FunctionFacts(owner, file.scopes), owner).initial(value, name ?? 'a list'); // prettier-ignore
+  const form = new CapturedForm(own, new FunctionFacts(owner, file.scopes), owner);
+  const pieces = initialIn(form, value, name);
   return pieces.some((piece) => 'text' in piece && piece.text.includes(file.runtime));
 }
 

@@ -2,7 +2,7 @@ import type * as t from '@babel/types';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedExpressions } from './captured-expressions.js';
 import type { FileContext, Use } from './form.js';
-import type { FunctionFacts } from './function-facts.js';
+import type { FunctionFacts } from '../flow/function-facts.js';
 import { HostForm } from './host.js';
 import { added, type Piece } from './output.js';
 import { suspensionIn, suspensionKeyword } from './shape.js';

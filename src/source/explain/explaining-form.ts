@@ -1,7 +1,7 @@
 import type * as t from '@babel/types';
 import { CapturedForm } from '../emit/captured.js';
 import type { FileContext } from '../emit/form.js';
-import { FunctionFacts } from '../emit/function-facts.js';
+import { FunctionFacts } from '../flow/function-facts.js';
 import { dynamicScopeIn } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
 import { capturedParameter } from '../emit/parameters.js';

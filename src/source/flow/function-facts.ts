@@ -1,9 +1,9 @@
 import type * as t from '@babel/types';
 import type { NodeId } from '../../graph/graph.js';
-import { BitSet } from '../flow/bits.js';
-import { buildFlowGraph } from '../flow/build.js';
-import { BindingIndex, type FlowGraph } from '../flow/flow-graph.js';
-import { type Liveness, liveness } from '../flow/passes.js';
+import { BitSet } from './bits.js';
+import { buildFlowGraph } from './build.js';
+import { BindingIndex, type FlowGraph } from './flow-graph.js';
+import { type Liveness, liveness } from './passes.js';
 import {
   type VariableBinding,
   isCaptured,
