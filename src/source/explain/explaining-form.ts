@@ -4,7 +4,7 @@ import type { FileContext } from '../emit/form.js';
 import { FunctionFacts } from '../emit/function-facts.js';
 import { callsEval } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
-import { jumpsOutOf } from '../emit/shape.js';
+import { jumpsOutOf } from '../syntax/shape.js';
 import type { VariableBinding } from '../syntax/scopes.js';
 import { type CodeSpan, contains, isFunction, visitNodes } from '../syntax/walk.js';
 import type { SourceConstruct, SourceRefusal } from './construct.js';
