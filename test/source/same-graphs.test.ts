@@ -6,7 +6,8 @@ import { type NodeStates, TreeReader } from '../../examples/listops/model.js';
 import { tokens } from '../../examples/attention/data.js';
 import { generate } from '../../examples/attention/generate.js';
 import { Transformer } from '../../examples/attention/model.js';
-import { searchBeam } from '../../examples/decoding/beam.js';
+import type { BeamOptions, Found } from '../../examples/decoding/beam.js';
+import { end } from '../../examples/decoding/data.js';
 import { Speller } from '../../examples/decoding/model.js';
 import type * as beamModule from '../../examples/plain/beam.js';
 import type * as generateModule from '../../examples/plain/generate.js';
@@ -227,18 +228,78 @@ test('the example of trees: the graph of the same thing by hand', () => {
   assertSame(plain, byHand);
 });
 
-test('the search of beams: the graph of the example by hand, but for the order in which the letters are read', () => {
+/** The search of beams with `whileLoop` and `foreach` over the tables that the plain one writes. */
+function searchTables(
+  speller: Speller,
+  language: kn.NDArray,
+  { width, longest }: BeamOptions,
+): Found {
+  const onlyEnd = kn.where(kn.arange(speller.alphabet).equal(end), 0, -Infinity);
+  const first = {
+    last: kn.full([width], end, { dtype: 'int32' }),
+    state: speller.beginState(language).expandDims(0).tile([width, 1]),
+    score: kn.where(kn.arange(width).equal(0), 0, -Infinity),
+    length: kn.zeros([width], { dtype: 'int32' }),
+    isDone: kn.zeros([width], { dtype: 'bool' }),
+    parents: kn.arange(width, { dtype: 'int32' }).expandDims(0).tile([longest, 1]),
+    characters: kn.full([longest, width], end, { dtype: 'int32' }),
+  };
+  const [, { parents, characters, length, score }] = kn.whileLoop(
+    ({ score, isDone }) => isDone.logicalOr(score.equal(-Infinity)).logicalNot().any(),
+    ({ step, last, parents, characters, length, state, score, isDone }) => {
+      const [logits, next] = speller.step(last, state);
+      const costs = kn.where(isDone.expandDims(1), onlyEnd, logits);
+      const best = kn.topK(score.expandDims(1).add(costs).reshape([-1]), width);
+      const parent = best.indices.floorDivide(speller.alphabet).astype('int32');
+      const character = best.indices.mod(speller.alphabet).astype('int32');
+      const after = {
+        last: character,
+        parents: parents.updateSlice(parent.expandDims(0), step, 0),
+        characters: characters.updateSlice(character.expandDims(0), step, 0),
+        length: length.take(parent, { axis: 0 }).add(isDone.take(parent, { axis: 0 }).logicalNot()),
+        state: next.take(parent, { axis: 0 }),
+        score: best.values,
+        isDone: character.equal(end),
+      };
+      return [[], { step: step.add(1), ...after }];
+    },
+    {
+      step: int(0),
+      last: first.last,
+      parents: first.parents,
+      characters: first.characters,
+      length: first.length,
+      state: first.state,
+      score: first.score,
+      isDone: first.isDone,
+    },
+    { maxIterations: longest },
+  );
+  const ranked = kn.topK(score.div(length.add(5).div(6).pow(0)), width);
+  const beam = ranked.indices.astype('int32');
+  const [, [found]] = kn.foreach(
+    (parent, [table, at, done]: Three): [[], Three] => {
+      const row = int(longest - 1).sub(done);
+      const here = table.take(row, { axis: 0 }).take(at);
+      return [[], [table.updateSlice(here.expandDims(0), row, 0), parent.take(at), done.add(1)]];
+    },
+    parents.flip(0),
+    [characters, beam, int(0)] as Three,
+  );
+  return { characters: found.transpose(), scores: ranked.values };
+}
+
+test('the example of beams: the graph of the same thing by hand', () => {
   const speller = new Speller({ alphabet: 3, languages: 4, size: 5 }).initialize();
   speller.step(kn.array([0], { dtype: 'int32' }), speller.beginState(int(0)));
   const options = { width: 4, longest: 30 };
-  const [plain, byHand] = [plainBeam.searchBeamPlainly, searchBeam].map(
-    (search) =>
-    kn.hybridize((language: kn.NDArray) => search(speller, language, options).scores).graphFor(int(0)), // prettier-ignore
+  const [plain, byHand] = [plainBeam.searchBeamPlainly, searchTables].map((search) =>
+    kn.hybridize((language: kn.NDArray) => search(speller, language, options)).graphFor(int(0)),
   );
   assertSame(plain, byHand);
 });
 
-test('generation by a transformer: the graph of the example by hand', () => {
+test('the example of generation: the graph of the same thing by hand', () => {
   const model = new Transformer({ size: 8, heads: 2, layers: 1, capacity: 30 }).initialize();
   model.call(kn.zeros([1, 1], { dtype: 'int32' }));
   const prompts = tokens([[3, 1, 4], [1]], model.capacity);

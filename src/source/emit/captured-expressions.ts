@@ -8,7 +8,7 @@ import { type FunctionFacts, isIntegerLiteral } from '../flow/function-facts.js'
 import { environmentOf, presentEnvironment } from './environments.js';
 import { convertedOperators, isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
-import { has, mayPart } from './shape.js';
+import { has, mayPart } from '../syntax/shape.js';
 
 /**
  * Expressions in the form that captured code runs in. It works on host values as well; what it decides, it

@@ -3,7 +3,7 @@ import { contains, unwrapped, visitNodes } from '../syntax/walk.js';
 import { Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
-import { suspensionIn } from './shape.js';
+import { suspensionIn } from '../syntax/shape.js';
 import { syntacticPlace } from './syntactic-place.js';
 
 /** Members of objects in the captured form: the runtime is told of what changes, and of numbers that it needs as such. */

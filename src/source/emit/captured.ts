@@ -3,7 +3,7 @@ import { loopBoundOf } from '../syntax/loop-bound.js';
 import { isTypeOnly } from '../syntax/walk.js';
 import type { FileContext } from './form.js';
 import { type FunctionFacts, suspends } from '../flow/function-facts.js';
-import { leadingExitsOf } from './leading-exits.js';
+import { leadingExitsOf } from '../syntax/leading-exits.js';
 import { native, NativeStatements, type Place } from './native-statements.js';
 import { added, type Piece } from './output.js';
 import {
@@ -17,7 +17,7 @@ import {
   mayPart,
   suspensionIn,
   type LoopShape,
-} from './shape.js';
+} from '../syntax/shape.js';
 
 /**
  * The body of a function in the form that captured code runs in. Statements that decide become calls of the

@@ -4,7 +4,7 @@ import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { type FileContext, Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
 import { syntacticPlace } from './syntactic-place.js';
-import { has } from './shape.js';
+import { has } from '../syntax/shape.js';
 import { added, type Piece } from './output.js';
 
 /**

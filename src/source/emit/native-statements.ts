@@ -16,7 +16,7 @@ import {
   suspensionIn,
   suspensionInside,
   suspensionKeyword,
-} from './shape.js';
+} from '../syntax/shape.js';
 import { SuspendingExpressions } from './suspending-expressions.js';
 
 /** The form of a jump to a statement. */

@@ -14,7 +14,7 @@ import type { FileContext, Form } from './form.js';
 import { FunctionFacts } from '../flow/function-facts.js';
 import type { HostForm } from './host.js';
 import { added, type Piece } from './output.js';
-import { has } from './shape.js';
+import { has } from '../syntax/shape.js';
 
 /*
  * Parameters: their defaults and computed keys are expressions, which run before the body, in a scope of their own.

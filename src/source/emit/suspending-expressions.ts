@@ -5,7 +5,7 @@ import type { FileContext, Use } from './form.js';
 import type { FunctionFacts } from '../flow/function-facts.js';
 import { HostForm } from './host.js';
 import { added, type Piece } from './output.js';
-import { suspensionIn, suspensionKeyword } from './shape.js';
+import { suspensionIn, suspensionKeyword } from '../syntax/shape.js';
 
 /**
  * Expressions of async functions and generators in the captured form. What contains `await` or `yield` cannot be put

@@ -5,7 +5,7 @@ import { FunctionFacts } from '../flow/function-facts.js';
 import { dynamicScopeIn } from '../emit/native-statements.js';
 import type { Piece } from '../emit/output.js';
 import { capturedParameter } from '../emit/parameters.js';
-import { jumpsOutOf } from '../emit/shape.js';
+import { jumpsOutOf } from '../syntax/shape.js';
 import type { VariableBinding } from '../syntax/scopes.js';
 import { type CodeSpan, contains, isFunction, visitNodes } from '../syntax/walk.js';
 import type { SourceConstruct, SourceRefusal } from './construct.js';

@@ -98,19 +98,21 @@ for (const [name, { code, copies, inputs = [0.3, -2, 1.7, 7] }] of Object.entrie
   });
 }
 
-test('what comes before an exit is computed for each test once, random numbers too', () => {
-  const f = fn(
-    'let n = a; while (true) { const r = kn.random.uniform([]); if (r.greater(0.7)) break; n = n.add(r); } return n.add(kn.random.uniform([]));',
-  );
-  const graph = kn.hybridize(f);
-  for (let seed = 1; seed <= 6; seed++) {
-    const [found, expected] = [graph, f].map((run) => {
-      kn.random.seed(seed);
-      return [run(kn.array(0), table), kn.random.uniform([])].map((each) => Number(each.item()));
-    });
-    assertClose(found, expected, 1e-6, `seed ${seed}`);
-  }
-});
+for (const loopTest of ['true', 'a.less(9)']) {
+  test(`random numbers before an exit are drawn once an iteration, while ${loopTest}`, () => {
+    const f = fn(
+      `while (${loopTest}) { const r = kn.random.uniform([]); if (r.greater(0.8)) break; a = a.add(kn.random.uniform([])); } return a.add(kn.random.uniform([]));`,
+    );
+    const graph = kn.hybridize(f);
+    for (let seed = 1; seed <= 6; seed++) {
+      const [found, expected] = [graph, f].map((run) => {
+        kn.random.seed(seed);
+        return [run(kn.array(0), table), kn.random.uniform([])].map((each) => Number(each.item()));
+      });
+      assertClose(found, expected, 1e-6, `seed ${seed}`);
+    }
+  });
+}
 
 test('checks before an exit are made, in each iteration that comes to it', () => {
   const f = fn(

@@ -176,7 +176,7 @@ export class ArrayProgramWriter extends RandomChoices {
       const push = `${this.pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.chance(0.2) ? ', x' : ''});`;
       return this.chance(0.3) ? `if (${this.#test(scope, 1)}) ${push}` : push;
     }
-    if (this.#options.refuses && this.chance(0.3)) return this.#refusal(scope);
+    if (this.#options.refuses && this.chance(0.5)) return this.#refusal(scope);
     const jumps = [
       ...(scope.depth > 0 ? ['break;', 'continue;'] : []),
       ...scope.loops.flatMap((label) => [`break ${label};`, `continue ${label};`]),

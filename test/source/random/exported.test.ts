@@ -36,7 +36,8 @@ const kinds: Readonly<Record<string, ProgramOptions>> = {
 };
 
 const count = Math.ceil((settings.programs ?? 20) / Object.keys(kinds).length);
-const first = settings.seed ?? 1;
+// From here on few programs are enough for some to refuse.
+const first = settings.seed ?? 8;
 /** One program of so many is compiled as C, which takes longer than all the rest. */
 const perCompiled = settings.isLong ? 1 : 4;
 

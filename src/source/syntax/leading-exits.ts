@@ -1,6 +1,6 @@
 import type * as t from '@babel/types';
-import type { Scopes } from '../syntax/scopes.js';
-import { contains, isTypeOnly } from '../syntax/walk.js';
+import type { Scopes } from './scopes.js';
+import { contains, isTypeOnly } from './walk.js';
 import { jumpsIn, type LoopShape } from './shape.js';
 
 /*
@@ -9,14 +9,14 @@ import { jumpsIn, type LoopShape } from './shape.js';
  */
 
 /** The statements that leave a loop at the start of its body; no other jump does. */
-export interface LeadingExits {
+export interface ExitStatements {
   readonly statements: readonly t.IfStatement[];
   /** True where each is a `break` of the loop alone. */
   readonly areBreaks: boolean;
 }
 
 /** The leading exits of a loop; null where other jumps leave it, too. */
-export function leadingExitsOf(node: LoopShape, scopes: Scopes): LeadingExits | null {
+export function leadingExitsOf(node: LoopShape, scopes: Scopes): ExitStatements | null {
   const jumps = jumpsIn(node);
   const leaving = jumps.filter(
     ({ jump, target, path }) =>

@@ -1,5 +1,5 @@
 import type * as t from '@babel/types';
-import { isFunction, visitNodes } from '../syntax/walk.js';
+import { isFunction, visitNodes } from './walk.js';
 
 /* Questions about statements that only their syntax answers. */
 
