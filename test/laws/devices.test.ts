@@ -1,4 +1,4 @@
-import { DeviceQueue } from '../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../src/runtime/device/queue.js';
 import { FakeBackend } from '../support/fake-device.js';
 import { testOnDevices } from './on-devices.js';
 

@@ -7,7 +7,7 @@ import { declarationOf } from '../../src/ops/declare/facets.js';
 import { registry } from '../../src/ops/registry.js';
 import { compile } from '../../src/runtime/compile/compile.js';
 import { DeviceExecutable } from '../../src/runtime/device/executable.js';
-import type { DeviceQueue } from '../../src/runtime/device/queue/queue.js';
+import type { DeviceQueue } from '../../src/runtime/device/queue.js';
 import type { Operand } from '../../src/runtime/execution/executable.js';
 import { Storage } from '../../src/runtime/memory/storage.js';
 import {

@@ -1,5 +1,5 @@
 import { after } from 'node:test';
-import { DeviceQueue } from '../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../src/runtime/device/queue.js';
 import { setUpWebGpu } from '../../src/runtime/webgpu/setup.js';
 import { gpuForTests } from '../support/webgpu.js';
 import { testWorkgroupsOnDevices, testOnDevices } from './on-devices.js';

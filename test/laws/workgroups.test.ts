@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { gpuTarget } from '../../src/kernels/gpu/index.js';
-import { DeviceQueue } from '../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../src/runtime/device/queue.js';
 import { FakeBackend } from '../support/fake-device.js';
 import { testWorkgroupsOnDevices } from './on-devices.js';
 

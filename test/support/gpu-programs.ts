@@ -6,7 +6,7 @@ import type { MainStep } from '../../src/passes/lower/main/steps.js';
 import { planSteps } from '../../src/passes/lower/main/stepwise.js';
 import { runPipeline } from '../../src/passes/pipeline.js';
 import { DeviceExecutable } from '../../src/runtime/device/executable.js';
-import { DeviceQueue } from '../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../src/runtime/device/queue.js';
 import type { Operand } from '../../src/runtime/execution/executable.js';
 import { Storage } from '../../src/runtime/memory/storage.js';
 import { FakeBackend } from './fake-device.js';

@@ -1,8 +1,8 @@
 import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { type BufferSlot, copyBetween } from './memory.js';
-import type { Snapshot } from './snapshots.js';
-import { type DeviceQueue, fetched } from './queue/queue.js';
+import type { Snapshot } from '../memory/snapshots.js';
+import { type DeviceQueue, fetched } from './queue.js';
 import { ManagedBuffer } from './queue/managed.js';
 import { mostRemembered } from './queue/residency.js';
 import type { Waiting } from './queue/waiting.js';

@@ -3,7 +3,7 @@ import type { ElementKind, Expr, Kernel, Stmt } from '../../loop/language/nodes.
 import { storageOf } from '../../ops/elements.js';
 import type { Launch } from './backend.js';
 import { type BufferSlot, kernelNamed } from './memory.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 
 /*
  * Conditions that a device decides for itself. The host does not wait for what a branch or a loop depends on: it hands

@@ -23,12 +23,12 @@ import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
 import { refuseLacking } from './lacks.js';
 import { DeviceProgram, devicePlaces, type PartPlaces } from './program.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
 import { type Failure, openOutcomes, Outcome, type Reports } from './queue/outcomes.js';
 import { answered, guarded, type Waiting } from './queue/waiting.js';
 import { arrayLength, type RunResult } from './routine.js';
-import { type Snapshot, snapshotOf } from './snapshots.js';
+import { type Snapshot, snapshotOf } from '../memory/snapshots.js';
 
 /** A call of a program: elements of its operands, its sizes, and the user's line where an error may need it. */
 interface Call {

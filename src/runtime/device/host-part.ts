@@ -3,7 +3,7 @@ import type { IslandReport } from '../execution/backends.js';
 import type { Executable, Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 import { RunArray } from './arrays.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 import type { Waiting } from './queue/waiting.js';
 import type { RunOperand } from './routine.js';
 

@@ -3,7 +3,7 @@ import type { ElementKind, Kernel } from '../../loop/language/nodes.js';
 import { storageOf } from '../../ops/elements.js';
 import { clearKernel, copyKernel, setKernel } from '../../passes/lower/nests/memory-kernels.js';
 import type { DeviceBuffer } from '../memory/backend.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 
 /** Elements from a place of a buffer on. */
 export interface BufferSlot {

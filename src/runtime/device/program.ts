@@ -11,7 +11,7 @@ import type { IslandReport, PartReport } from '../execution/backends.js';
 import { RunArray } from './arrays.js';
 import { HostPartCode, typeOf } from './host-part.js';
 import { lackedCalls, lackedText, placementOn, preparedFor } from './lacks.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 import type { Waiting } from './queue/waiting.js';
 import { type DeviceCode, RoutineRun, type RunOperand, type RunResult } from './routine.js';
 import { StepRunner } from './steps.js';

@@ -3,7 +3,7 @@ import { expectResults } from '../memory/elsewhere.js';
 import type { Backend } from './backend.js';
 import { DeviceExecutable } from './executable.js';
 import { lackedCalls } from './lacks.js';
-import { DeviceQueue } from './queue/queue.js';
+import { DeviceQueue } from './queue.js';
 
 /**
  * Makes a device known by its name, in the place of the one that had the name before.

@@ -8,7 +8,7 @@ import { dimEvaluator, errorWithin, lengthEvaluator, shapeEvaluator, testEvaluat
 import type { Handle, HostCallee, HostPart, HostRoutine, HostStatement, HostStatementOf, StackedArray, Stretch } from '../../passes/host/statements.js'; // prettier-ignore
 import { RunArray } from './arrays.js';
 import { clearElements, copyBetween, storeInteger } from './memory.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 import type { Waiting } from './queue/waiting.js';
 
 /** Elements that code reads: some of an array's, as an array of this shape. */

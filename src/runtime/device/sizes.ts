@@ -9,7 +9,7 @@ import { type BindStep, type MainStep, stepDims } from '../../passes/lower/main/
 import type { DeviceBuffer } from '../memory/backend.js';
 import { leastWords } from './conditions.js';
 import type { BufferSlot } from './memory.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 
 /*
  * Sizes that the data decides and that stay on the device. A run has a buffer of sizes: a slot for each size that is

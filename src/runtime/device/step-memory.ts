@@ -1,10 +1,12 @@
 import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
+import type { Var } from '../../loop/language/nodes.js';
 import type { StepPlan } from '../../passes/lower/main/stepwise.js';
+import type { StateBuffer } from '../../passes/lower/main/steps.js';
 import { planMemory } from '../../passes/plan/memory.js';
 import type { DeviceBuffer } from '../memory/backend.js';
 import { Storage } from '../memory/storage.js';
 import { alignedBytes, type BufferSlot, copyBetween } from './memory.js';
-import type { DeviceQueue } from './queue/queue.js';
+import type { DeviceQueue } from './queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
 
 /** Places of temporaries in an arena, for certain sizes. */
@@ -124,5 +126,15 @@ export class StepMemory {
       });
     }
     return this.#queue.memoryOf(managed(this.#constants.get(place)!.buffer));
+  }
+}
+
+/** The next states of a loop become the current ones. */
+export function swapStates(states: readonly StateBuffer[], addresses: Map<Var, BufferSlot>): void {
+  for (const { current, next } of states) {
+    if (next === null) continue;
+    const old = addresses.get(current)!;
+    addresses.set(current, addresses.get(next.variable)!);
+    addresses.set(next.variable, old);
   }
 }

@@ -21,10 +21,10 @@ import { profiling } from '../profile/recorder.js';
 import type { LaunchArgument } from './backend.js';
 import { type ConditionBlock, Conditions, conditionsLength } from './conditions.js';
 import { type BufferSlot, clearElements, copyBetween, storeInteger } from './memory.js';
-import { type DeviceQueue, fetched } from './queue/queue.js';
+import { type DeviceQueue, fetched } from './queue.js';
 import { type Waiting, waited } from './queue/waiting.js';
 import { DeviceSizes } from './sizes.js';
-import { StepMemory } from './step-memory.js';
+import { StepMemory, swapStates } from './step-memory.js';
 
 /** Iterations of the first chunk of a loop, and the most of one chunk. */
 const firstChunk = 2;
@@ -199,7 +199,7 @@ export class StepRunner {
     for (let i = 0; i < end; i++) {
       this.#rows(rows, reverse ? end - 1 - i : i, run);
       yield* this.#all(body, run);
-      swap(states, run);
+      swapStates(states, run.addresses);
     }
     this.#clear(paddings, end, size, run);
   }
@@ -227,7 +227,7 @@ export class StepRunner {
       this.#rows(rows, row, run);
       yield* this.#all(body, run);
       run.condition = outer;
-      swap(states, run);
+      swapStates(states, run.addresses);
     }
     if (!reverse) this.#settle(states, block, counted, size, size, 'behind', run);
     this.#clearBeyond(step, size, counted, run);
@@ -247,7 +247,7 @@ export class StepRunner {
       if (i >= most || (yield* this.#integer('bool', this.#at(predicate, run))) === 0) break;
       this.#rows(rows, i, run);
       yield* this.#all(body, run);
-      swap(states, run);
+      swapStates(states, run.addresses);
     }
     if (most !== Infinity) this.#clear(paddings, i, most, run);
     if (iterations !== undefined) storeInteger(this.#queue, this.#at(iterations, run), i, run.condition); // prettier-ignore
@@ -273,7 +273,7 @@ export class StepRunner {
         run.condition = block.first;
         this.#rows(rows, i, run);
         yield* this.#all(body, run);
-        swap(states, run);
+        swapStates(states, run.addresses);
       }
       if (i === most) break;
       const part = { dtype: 'int32', length: 1, offset: block.first.offset } as const;
@@ -387,15 +387,5 @@ export class StepRunner {
       const length = evaluateDim(elements, run.names);
       clearElements(this.#queue, storage, this.#at(location, run), from * length, to * length, run.condition); // prettier-ignore
     }
-  }
-}
-
-/** The next states become the current ones. */
-function swap(states: readonly StateBuffer[], { addresses }: StepRun): void {
-  for (const { current, next } of states) {
-    if (next === null) continue;
-    const old = addresses.get(current)!;
-    addresses.set(current, addresses.get(next.variable)!);
-    addresses.set(next.variable, old);
   }
 }

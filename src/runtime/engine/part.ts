@@ -8,7 +8,7 @@ import { compile } from '../compile/compile.js';
 import { RunArray } from '../device/arrays.js';
 import { HostPartCode, hostElements, typeOf } from '../device/host-part.js';
 import type { PartCode } from '../device/program.js';
-import type { DeviceQueue } from '../device/queue/queue.js';
+import type { DeviceQueue } from '../device/queue.js';
 import { type Waiting, waited } from '../device/queue/waiting.js';
 import type { RunOperand } from '../device/routine.js';
 import type { PartReport } from '../execution/backends.js';

@@ -5,7 +5,7 @@ import { passes, runPipeline } from '../../passes/pipeline.js';
 import { evaluateConstant } from '../compile/compile.js';
 import { DeviceExecutable } from '../device/executable.js';
 import type { PartPlaces } from '../device/program.js';
-import { DeviceQueue } from '../device/queue/queue.js';
+import { DeviceQueue } from '../device/queue.js';
 import { useMemory, wantHome } from '../execution/backends.js';
 import type { ExternalEngine } from './engine.js';
 import { EngineMemory } from './memory.js';

@@ -5,7 +5,7 @@ import { add, matmul } from '../../../src/ops/index.js';
 import type { Backend } from '../../../src/runtime/device/backend.js';
 import { CpuBackend } from '../../../src/runtime/device/cpu-backend.js';
 import { DeviceExecutable } from '../../../src/runtime/device/executable.js';
-import { DeviceQueue } from '../../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../../src/runtime/device/queue.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
 import { Device } from '../../../src/runtime/memory/device.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';

@@ -5,7 +5,7 @@ import {
   Conditions,
   conditionsLength,
 } from '../../../src/runtime/device/conditions.js';
-import { DeviceQueue } from '../../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../../src/runtime/device/queue.js';
 import { FakeBackend } from '../../support/fake-device.js';
 
 const backend = new FakeBackend('fake', { answersAtOnce: true });

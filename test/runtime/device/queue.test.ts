@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HostArray } from '../../../src/base/dtype.js';
 import { DeviceError } from '../../../src/base/errors.js';
-import { DeviceQueue, fetched } from '../../../src/runtime/device/queue/queue.js';
+import { DeviceQueue, fetched } from '../../../src/runtime/device/queue.js';
 import { ManagedBuffer } from '../../../src/runtime/device/queue/managed.js';
 import type { Waiting } from '../../../src/runtime/device/queue/waiting.js';
 import { FakeBackend } from '../../support/fake-device.js';

@@ -7,7 +7,7 @@ import type { Backend } from '../../../src/runtime/device/backend.js';
 import { RunArray } from '../../../src/runtime/device/arrays.js';
 import { CpuBackend } from '../../../src/runtime/device/cpu-backend.js';
 import { hostElements } from '../../../src/runtime/device/host-part.js';
-import { DeviceQueue } from '../../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../../src/runtime/device/queue.js';
 import type { Waiting } from '../../../src/runtime/device/queue/waiting.js';
 import {
   type DeviceCode,

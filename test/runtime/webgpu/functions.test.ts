@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { cbrt, cos, floorDivide, fmod, mod, pow, sin, sinc, tan } from '../../../src/ops/index.js';
 import { DeviceExecutable } from '../../../src/runtime/device/executable.js';
-import { DeviceQueue } from '../../../src/runtime/device/queue/queue.js';
+import { DeviceQueue } from '../../../src/runtime/device/queue.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
 import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
 import { ProgramsOnGrid } from '../../support/gpu-programs.js';

@@ -1,5 +1,5 @@
 import type { HostArray } from '../../base/dtype.js';
-import type { Storage } from '../memory/storage.js';
+import type { Storage } from './storage.js';
 
 /** Elements as they are now, whatever is written to their storage later. */
 export interface Snapshot {

@@ -1,20 +1,20 @@
-import { bytesOf, type DType, type HostArray, viewOf } from '../../../base/dtype.js';
-import { DeviceError, InternalError } from '../../../base/errors.js';
-import type { Kernel } from '../../../loop/language/nodes.js';
+import { bytesOf, type DType, type HostArray, viewOf } from '../../base/dtype.js';
+import { DeviceError, InternalError } from '../../base/errors.js';
+import type { Kernel } from '../../loop/language/nodes.js';
 import type {
   BackendLimits,
   BufferBackend,
   BufferPart,
   BufferRead,
   DeviceBuffer,
-} from '../../memory/backend.js';
-import { OverBudgetError } from '../../memory/exhausted.js';
-import type { Backend, Launch } from '../backend.js';
-import { managed, ManagedBuffer } from './managed.js';
-import { Outcome } from './outcomes.js';
-import { mostRemembered, Residency } from './residency.js';
-import { ScratchMemory } from './scratch.js';
-import { readAll, runToEnd, waited, type Waiting } from './waiting.js';
+} from '../memory/backend.js';
+import { OverBudgetError } from '../memory/exhausted.js';
+import type { Backend, Launch } from './backend.js';
+import { managed, ManagedBuffer } from './queue/managed.js';
+import { Outcome } from './queue/outcomes.js';
+import { mostRemembered, Residency } from './queue/residency.js';
+import { ScratchMemory } from './queue/scratch.js';
+import { readAll, runToEnd, waited, type Waiting } from './queue/waiting.js';
 
 /** Runs whose reports are waiting for a read before one is made for them. */
 const mostOpen = 256;
