@@ -171,12 +171,17 @@ export class DeviceExecutable implements DeviceProgramExecutable {
 
   /** A result whose size the work finds out. */
   #unsized(dtype: DType, arrival: Promise<void>): AwaitedResult {
-    const operand = new LaterResult(dtype, this.#queue, arrival);
+    const queue = this.#queue;
+    const operand = new LaterResult(dtype, queue, arrival);
     return {
       operand,
       target: null,
-      arrive: ({ buffer, shape }) => operand.arrive(buffer, shape),
-      fail: (error) => operand.fail(this.#queue.failed(dtype, error), error),
+      arrive: ({ buffer, shape }) =>
+        operand.arrive(buffer, () => {
+          queue.refuseFailed(buffer);
+          return shape;
+        }),
+      fail: (error) => operand.fail(queue.failed(dtype, error), error),
     };
   }
 

@@ -8,7 +8,7 @@ import type { Operand } from './executable.js';
 export class LaterResult implements Operand {
   readonly storage: Storage;
   readonly #place: LaterPlace;
-  #shape: readonly number[] | null = null;
+  #shape: (() => readonly number[]) | null = null;
   #failure: { readonly error: unknown } | null = null;
 
   /** @param arrival Settled when `arrive` or `fail` has been called. It never rejects. */
@@ -21,10 +21,11 @@ export class LaterResult implements Operand {
   get shape(): readonly number[] {
     if (this.#failure !== null) throw this.#failure.error;
     if (this.#shape === null) throw notYetKnown(this.#place.backend);
-    return this.#shape;
+    return this.#shape();
   }
 
-  arrive(buffer: DeviceBuffer, shape: readonly number[]): void {
+  /** @param shape Throws what went wrong, where that is known only later. */
+  arrive(buffer: DeviceBuffer, shape: () => readonly number[]): void {
     this.#shape = shape;
     this.#place.arrive(buffer);
   }
