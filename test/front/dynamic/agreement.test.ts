@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { convWeightGradient } from '../../../src/ops/index.js';
+import {
+  attentionGradient,
+  convWeightGradient,
+  diagonalAdjoint,
+  padAdjoint,
+  sliceAdjoint,
+  slidingWindowsAdjoint,
+  takeAdjoint,
+} from '../../../src/ops/index.js';
 import { near } from '../support.js';
 
 // Two arrays whose sizes different data decides, in one operator: captured code accepts and refuses what eager code
@@ -37,6 +45,11 @@ const pairs = {
 const wide = (x: kn.NDArray): kn.NDArray => kn.expandDims(x, 1);
 const rows = (x: kn.NDArray): kn.NDArray => kn.expandDims(x, 0);
 const steps = kn.array([1, 2, 3]).div(3);
+const known = b.slice([0, 2]);
+const widths = [
+  [1, 2],
+  [0, 0],
+];
 
 const operators: Readonly<Record<string, Two>> = {
   mul: (p, q) => p.mul(q),
@@ -66,6 +79,26 @@ const operators: Readonly<Record<string, Two>> = {
   'batches of attention': (p, q) => kn.attention(wide(p), wide(q), wide(p)),
   'a mask of attention': (p, q) =>
     kn.attention(p, p, p, { mask: kn.matmul(q, q.transpose([1, 0])) }),
+  'the gradient of attention': (p, q) => {
+    const back = attentionGradient(p, p, p, q, null, { causal: false, scale: null });
+    return kn.concat([back.q, back.k, back.v], 1);
+  },
+  'the gradient of a border': (p, q) => padAdjoint(kn.pad(p, widths), q.type.shape, widths, 'edge'),
+  'the gradient of a slice': (p, q) => sliceAdjoint(p, q.type.shape, [[null, null, -1]]),
+  'the gradient of a slice, of known sizes': (p, q) =>
+    sliceAdjoint(known, q.type.shape, [[null, null, 1]])
+      .add(q)
+      .mul(p.sum()),
+  'the gradient of a diagonal': (p, q) =>
+    diagonalAdjoint(p.sum(1), [q.type.shape[0], q.type.shape[0]], 0, 0, 1),
+  'the gradient of what was taken': (p, q) =>
+    takeAdjoint(p, kn.argsort(q.sum(1)), q.type.shape, { axis: 0 }),
+  'the gradient of windows': (p, q) =>
+    slidingWindowsAdjoint(
+      kn.slidingWindows(p.transpose([1, 0]), [2], { padding: [[1, 0]] }),
+      [q.type.shape[0]],
+      { kernel: [2], strides: [1], padding: [[1, 0]], dilation: [1] },
+    ),
   'rows of a loop': (p, q) =>
     kn.foreach(
       ([x, y], s: kn.NDArray) => [x.mul(y), s.add(x.sum())],
