@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { symbol } from '../../../src/base/dim/index.js';
 import * as kn from '../../../src/index.js';
 import {
   attentionGradient,
@@ -8,7 +9,9 @@ import {
   padAdjoint,
   sliceAdjoint,
   slidingWindowsAdjoint,
+  stretchTo,
   takeAdjoint,
+  withSizes,
 } from '../../../src/ops/index.js';
 import { near } from '../support.js';
 
@@ -202,6 +205,32 @@ for (const [name, operator] of Object.entries(operators)) {
     }
   });
 }
+
+test('gradients are given the sizes that are asked for before the call', () => {
+  const makesAgree: readonly unknown[] = [withSizes, stretchTo].map(
+    ({ declaration }) => declaration,
+  );
+  for (const [name, operator] of Object.entries(operators)) {
+    if (!name.startsWith('the gradient of')) continue;
+    const { program } = kn.hybridize(selecting(operator)).graphFor(a, b, three, others);
+    const left: string[] = [];
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      if (node.kind !== 'call' || makesAgree.includes(node.op)) continue;
+      const { op, attributes, regions } = node;
+      op.infer({
+        inputs: program.operands(id).map(({ type }) => type),
+        attributes,
+        regions,
+        fresh: (hint) => symbol(hint),
+        require: (condition) => {
+          if (typeof condition !== 'boolean' && condition.relation === '=') left.push(op.name);
+        },
+      });
+    }
+    assert.deepEqual(left, [], name);
+  }
+});
 
 test('a size of an input meets one that the data decides', () => {
   const f = (x: kn.NDArray, y: kn.NDArray, n: kn.NDArray): kn.NDArray =>
