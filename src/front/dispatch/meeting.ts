@@ -23,9 +23,12 @@ export function agreeingOperands(
 ): readonly NDArray[] {
   if (meetings === undefined) return operands;
   const shapes = operands.map(({ type }) => type.shape);
-  if (shapes.every((shape) => shape.every(isStatic))) return operands;
+  const found = meetings(shapes, attributes);
+  const isKnown = shapes.every((shape) => shape.every(isStatic));
+  // Attributes may have sizes that the operands do not have.
+  if (isKnown && found.every(({ size = 0 }) => isStatic(size))) return operands;
   const isDecided = decidedIn([...decidingCaptures(capture, operands)]);
-  const agreements = agree(shapes, meetings(shapes, attributes), isDecided, capture.calls.require);
+  const agreements = agree(shapes, found, isDecided, capture.calls.require);
   return operands.map((operand, i) => {
     const { equal, stretched } = agreements[i];
     const same = equal === null ? operand : withSizes(operand, equal.shape, equal.refusal);

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim, type Dim, sameDim, elementCount } from '../../base/dim/index.js';
+import { addDim, type Dim, elementCount } from '../../base/dim/index.js';
 import { ShapeError } from '../../base/errors.js';
+import { words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -12,6 +13,12 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
+import {
+  type RequiredShape,
+  requiredShape,
+  requireShape,
+  shapeMeetings,
+} from '../declare/meeting.js';
 import { clamped } from '../loops.js';
 import { scatterLoops } from '../scatter.js';
 import { computeScalar } from '../declare/lowering.js';
@@ -24,6 +31,7 @@ import {
   inputShape,
   type SizedWindows,
   windowAttributes,
+  windowCount,
   type WindowOptions,
   windowsOf,
 } from './window.js';
@@ -135,25 +143,18 @@ export const slidingWindowsAdjoint: OperatorFunction<
   operands: 'keep',
   method: false,
   call: (x, size, windows) => ({ inputs: [x], attributes: { ...windows, size } }),
-  infer: ({ inputs: [x], attributes: { size, kernel, strides, padding, dilation }, require }) => {
+  infer: ({ inputs: [x], attributes: { size, ...windows }, require }) => {
     const op = 'slidingWindowsAdjoint';
-    checkWindows(op, { kernel, strides, padding, dilation });
-    const [lead, tail] = split(op, x.shape, 2 * kernel.length);
-    const wanted = [
-      ...kernel,
-      ...size.map((extent, axis) =>
-        positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
-      ),
-    ];
-    if (!wanted.every((dim, axis) => sameDim(dim, tail[axis]))) {
-      throw new ShapeError('the windows do not fit the size', {
-        op,
-        expected: `[..., ${wanted.map(String).join(', ')}]`,
-        actual: shapeToString(x.shape),
-      });
-    }
+    const { kernel, strides, padding, dilation } = windows;
+    requireShape(x.shape, windowsShape(op, x.shape, size, windows), require);
+    size.forEach((extent, axis) =>
+      positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
+    );
+    const lead = x.shape.slice(0, x.shape.length - 2 * size.length);
     return [{ dtype: x.dtype, shape: [...lead, ...size] }];
   },
+  meetings: ([x], { size, ...windows }) =>
+    shapeMeetings(0, x, windowsShape('slidingWindowsAdjoint', x, size, windows)),
   gradient: ({ grads: [g], attributes: { size: _size, kernel, ...windows } }) => [
     slidingWindows(g!, kernel, windows),
   ],
@@ -220,6 +221,23 @@ export const slidingWindowsAdjoint: OperatorFunction<
     },
   ],
 });
+
+/** The shape that `slidingWindowsAdjoint` asks of its windows. */
+function windowsShape(
+  op: string,
+  x: Shape,
+  size: readonly Dim[],
+  windows: SizedWindows,
+): RequiredShape {
+  checkWindows(op, windows);
+  const { kernel, strides, padding, dilation } = windows;
+  const [lead] = split(op, x, 2 * kernel.length);
+  const count = size.map((extent, axis) =>
+    windowCount(extent, padding[axis], kernel[axis], strides[axis], dilation[axis]),
+  );
+  const problem = words`the windows do not fit the size`;
+  return requiredShape(op, problem, [...lead, ...kernel, ...count], x);
+}
 
 /** Splits off the last `count` axes. */
 function split(op: string, shape: Shape, count: number): readonly [Shape, Shape] {

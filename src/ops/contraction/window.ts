@@ -186,8 +186,20 @@ export function reach(kernel: Dim, dilation: number): Dim {
   return addDim(mulDim(subDim(kernel, 1), dilation), 1);
 }
 
+/** Number of windows: `floor((size + padding - reach) / stride) + 1`. */
+export function windowCount(
+  size: Dim,
+  [before, after]: PaddingPair,
+  kernel: Dim,
+  stride: number,
+  dilation: number,
+): Dim {
+  const padded = addDim(addDim(size, before), after);
+  return addDim(floorDivDim(subDim(padded, reach(kernel, dilation)), stride), 1);
+}
+
 /**
- * Number of windows: `floor((size + padding - reach) / stride) + 1`. A `ShapeError` where a window is larger
+ * Number of windows, with what it requires. A `ShapeError` where a window is larger
  * than the padded input; only an empty input may have none.
  */
 export function positions(
@@ -201,7 +213,7 @@ export function positions(
 ): Dim {
   const padded = addDim(addDim(size, before), after);
   const span = reach(kernel, dilation);
-  const count = addDim(floorDivDim(subDim(padded, span), stride), 1);
+  const count = windowCount(size, [before, after], kernel, stride, dilation);
   const tooLarge = (): Refusal => ({
     error: 'shape',
     op,

@@ -3,6 +3,7 @@ import {
   equalSizes,
   isOneOr,
   joinedWords,
+  type MessageTemplate,
   type Refusal,
   type Require,
   words,
@@ -63,6 +64,54 @@ export function broadcastMeetings(op: string, shapes: readonly Shape[]): readonl
 export interface RequiredShape {
   readonly shape: Shape;
   readonly refusal: Refusal;
+}
+
+/** The shape that an operand of `op` has to have, given another one. */
+export function requiredShape(
+  op: string,
+  problem: MessageTemplate,
+  shape: Shape,
+  given: Shape,
+): RequiredShape {
+  const refusal: Refusal = {
+    error: 'shape',
+    op,
+    problem,
+    expected: words`${shape}`,
+    actual: words`${given}`,
+  };
+  return { shape, refusal };
+}
+
+/** Meetings of an operand's axes with those of the shape that it has to have. */
+export function shapeMeetings(
+  operand: number,
+  given: Shape,
+  { shape, refusal }: RequiredShape,
+): readonly Meeting[] {
+  if (given.length !== shape.length) return [];
+  return shape.map((size, axis) => ({
+    places: [{ operand, axis }],
+    broadcasts: false,
+    size,
+    refusal: () => refusal,
+  }));
+}
+
+/** States that an operand has the shape that it has to have, which may not have been made to agree. */
+export function requireShape(given: Shape, required: RequiredShape, require: Require): void {
+  require(given.length === required.shape.length, () => required.refusal);
+  for (const meeting of shapeMeetings(0, given, required))
+    requireMeeting([given], meeting, require);
+}
+
+/** States a meeting of sizes that are equal, for shapes that may not have been made to agree. */
+export function requireMeeting(shapes: readonly Shape[], meeting: Meeting, require: Require): void {
+  const sizes = meeting.places.map(({ operand, axis }) => shapes[operand][axis]);
+  const common = meeting.size ?? sizes[0];
+  sizes.forEach((size, k) =>
+    require(equalSizes(size, common), () => meeting.refusal(meeting.places[k], common)),
+  );
 }
 
 /** Changes of an operand before a call; null for none. */

@@ -1,7 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, minDim, sameShape, elementCount, subDim } from '../../base/dim/index.js';
+import { type Dim, minDim, elementCount, subDim } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
-import { ShapeError } from '../../base/errors.js';
 import { atLeast, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -14,7 +13,13 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import { normalizeAxis } from '../declare/infer.js';
+import {
+  type RequiredShape,
+  requiredShape,
+  requireShape,
+  shapeMeetings,
+} from '../declare/meeting.js';
 import { scatterLowering } from '../scatter.js';
 import {
   checkHostIndices,
@@ -128,18 +133,13 @@ export const takeAdjoint: OperatorFunction<
     const { axis = null, mode = 'error' } = options ?? {};
     return { inputs: [g, indices], attributes: { shape, axis, mode } };
   },
-  infer: ({ inputs: [g, indices], attributes: { shape, axis } }) => {
+  infer: ({ inputs: [g, indices], attributes: { shape, axis }, require }) => {
     checkIndexDType('takeAdjoint', indices.dtype);
-    const taken = takenShape('takeAdjoint', shape, indices.shape, axis);
-    if (!sameShape(g.shape, taken)) {
-      throw new ShapeError('the gradient does not have the shape of what was taken', {
-        op: 'takeAdjoint',
-        expected: shapeToString(taken),
-        actual: shapeToString(g.shape),
-      });
-    }
+    requireShape(g.shape, gradientShape(g.shape, shape, indices.shape, axis), require);
     return [{ dtype: g.dtype, shape }];
   },
+  meetings: ([g, indices], { shape, axis }) =>
+    shapeMeetings(0, g, gradientShape(g, shape, indices, axis)),
   check: positionsCheck<TakeAttributes & { readonly shape: Shape }>('takeAdjoint', (_types, { shape, axis, mode }) =>
     mode === 'error' ? extentOf(shape, axis) : null,
   ),
@@ -185,6 +185,13 @@ function takenShape(op: string, shape: Shape, indices: Shape, axis: number | nul
   return axis === null
     ? indices
     : shape.toSpliced(normalizeAxis(op, axis, shape.length), 1, ...indices);
+}
+
+/** The shape that `takeAdjoint` asks of its gradient. */
+function gradientShape(g: Shape, shape: Shape, indices: Shape, axis: number | null): RequiredShape {
+  const op = 'takeAdjoint';
+  const problem = words`the gradient does not have the shape of what was taken`;
+  return requiredShape(op, problem, takenShape(op, shape, indices, axis), g);
 }
 
 /** Source index of a result element. */

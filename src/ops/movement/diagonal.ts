@@ -1,6 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim, type Dim, maxDim, minDim, sameShape, subDim } from '../../base/dim/index.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { addDim, type Dim, maxDim, minDim, subDim } from '../../base/dim/index.js';
+import { ArgumentError } from '../../base/errors.js';
+import { words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -11,8 +12,14 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import { normalizeAxis } from '../declare/infer.js';
 import { computeScalar } from '../declare/lowering.js';
+import {
+  type RequiredShape,
+  requiredShape,
+  requireShape,
+  shapeMeetings,
+} from '../declare/meeting.js';
 import { overAll } from '../loops.js';
 import { gatheredBack } from '../indexing/gathered-back.js';
 
@@ -90,17 +97,11 @@ export const diagonalAdjoint: OperatorFunction<
     inputs: [g],
     attributes: { shape, offset, axis1, axis2 },
   }),
-  infer: ({ inputs: [g], attributes }) => {
-    const place = diagonalShape('diagonalAdjoint', attributes.shape, attributes);
-    if (!sameShape(g.shape, place)) {
-      throw new ShapeError('the diagonal does not fit', {
-        op: 'diagonalAdjoint',
-        expected: shapeToString(place),
-        actual: shapeToString(g.shape),
-      });
-    }
-    return [{ dtype: g.dtype, shape: attributes.shape }];
+  infer: ({ inputs: [g], attributes: { shape, ...plane }, require }) => {
+    requireShape(g.shape, placeShape(g.shape, shape, plane), require);
+    return [{ dtype: g.dtype, shape }];
   },
+  meetings: ([g], { shape, ...plane }) => shapeMeetings(0, g, placeShape(g, shape, plane)),
   gradient: ({ grads: [g], attributes: { offset, axis1, axis2 } }) => [
     diagonal(g!, offset, axis1, axis2),
   ],
@@ -136,6 +137,13 @@ export const diagonalAdjoint: OperatorFunction<
     { args: [tensor([0]), [2, 0], 0, 0, 1] },
   ],
 });
+
+/** The shape that `diagonalAdjoint` asks of its diagonal. */
+function placeShape(g: Shape, shape: Shape, plane: Plane): RequiredShape {
+  const op = 'diagonalAdjoint';
+  const place = diagonalShape(op, shape, plane);
+  return requiredShape(op, words`the diagonal does not fit`, place, g);
+}
 
 function diagonalShape(op: string, shape: Shape, plane: Plane): Shape {
   const [row, column] = planeOf(op, plane, shape.length);

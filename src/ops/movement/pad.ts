@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { describe } from '../../base/attributes/attribute.js';
-import { addDim, boundsOf, type Dim, sameShape, subDim } from '../../base/dim/index.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { addDim, boundsOf, type Dim, subDim } from '../../base/dim/index.js';
+import { ArgumentError } from '../../base/errors.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -13,8 +13,13 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { shapeToString } from '../declare/infer.js';
 import { example } from '../declare/law.js';
+import {
+  type RequiredShape,
+  requiredShape,
+  requireShape,
+  shapeMeetings,
+} from '../declare/meeting.js';
 import { clamped, overAll, wrappedIndex } from '../loops.js';
 import { accumulate } from '../scatter.js';
 import { abs } from '../elementwise/sign.js';
@@ -68,9 +73,11 @@ export const pad: OperatorFunction<
       value: options?.value ?? 0,
     },
   }),
-  infer: ({ inputs: [x], attributes: { widths, mode }, require }) => [
-    { dtype: x.dtype, shape: paddedShape('pad', x.shape, widths, mode, require) },
-  ],
+  infer: ({ inputs: [x], attributes: { widths, mode }, require }) => {
+    const shape = paddedShape('pad', x.shape, widths);
+    requireElements('pad', x.shape, widths, mode, require);
+    return [{ dtype: x.dtype, shape }];
+  },
   gradient: ({ inputs: [x], grads: [g], attributes: { widths, mode } }) => {
     const { shape } = x.type;
     if (mode !== 'constant') return [padAdjoint(g!, shape, widths, mode)];
@@ -162,16 +169,12 @@ export const padAdjoint: OperatorFunction<
     attributes: { shape, widths: widthList(widths), mode },
   }),
   infer: ({ inputs: [g], attributes: { shape, widths, mode }, require }) => {
-    const padded = paddedShape('padAdjoint', shape, widths, mode, require);
-    if (!sameShape(g.shape, padded)) {
-      throw new ShapeError('the gradient does not have the padded shape', {
-        op: 'padAdjoint',
-        expected: shapeToString(padded),
-        actual: shapeToString(g.shape),
-      });
-    }
+    const op = 'padAdjoint';
+    requireShape(g.shape, gradientShape(g.shape, shape, widths), require);
+    requireElements(op, shape, widths, mode, require);
     return [{ dtype: g.dtype, shape }];
   },
+  meetings: ([g], { shape, widths }) => shapeMeetings(0, g, gradientShape(g, shape, widths)),
   gradient: ({ grads: [g], attributes: { widths, mode } }) => [pad(g!, widths, { mode })],
   lowering: {
     kind: 'kernel',
@@ -239,13 +242,7 @@ function sourceOf(
   });
 }
 
-function paddedShape(
-  op: string,
-  shape: Shape,
-  widths: readonly (readonly number[])[],
-  mode: PadMode,
-  require: Require,
-): Shape {
+function paddedShape(op: string, shape: Shape, widths: readonly (readonly number[])[]): Shape {
   if (widths.length !== 1 && widths.length !== shape.length) {
     throw new ArgumentError('widths and axes do not match', {
       op,
@@ -255,17 +252,41 @@ function paddedShape(
   }
   return shape.map((dim, axis): Dim => {
     const [before, after] = widthsOf(widths, axis);
-    if (before + after > 0 && mode !== 'constant') {
-      require(atLeast(dim, 1), () => ({
-        error: 'shape',
-        op,
-        problem: words`axis ${axis} has no element to pad with`,
-        expected: words`at least one element on axis ${axis}, or mode 'constant'`,
-        actual: words`${shape}`,
-      }));
-    }
     return addDim(dim, before + after);
   });
+}
+
+/** States that axes with a border have elements to repeat there. */
+function requireElements(
+  op: string,
+  shape: Shape,
+  widths: readonly (readonly number[])[],
+  mode: PadMode,
+  require: Require,
+): void {
+  if (mode === 'constant') return;
+  shape.forEach((dim, axis) => {
+    const [before, after] = widthsOf(widths, axis);
+    if (before + after === 0) return;
+    require(atLeast(dim, 1), () => ({
+      error: 'shape',
+      op,
+      problem: words`axis ${axis} has no element to pad with`,
+      expected: words`at least one element on axis ${axis}, or mode 'constant'`,
+      actual: words`${shape}`,
+    }));
+  });
+}
+
+/** The shape that `padAdjoint` asks of its gradient. */
+function gradientShape(
+  g: Shape,
+  shape: Shape,
+  widths: readonly (readonly number[])[],
+): RequiredShape {
+  const op = 'padAdjoint';
+  const problem = words`the gradient does not have the padded shape`;
+  return requiredShape(op, problem, paddedShape(op, shape, widths), g);
 }
 
 function widthsOf(widths: readonly (readonly number[])[], axis: number): readonly [number, number] {

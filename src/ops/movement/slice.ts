@@ -1,15 +1,8 @@
 import { describe } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
-import {
-  addDim,
-  type Dim,
-  maxDim,
-  mulDim,
-  sameDim,
-  sameShape,
-  subDim,
-} from '../../base/dim/index.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { addDim, type Dim, maxDim, mulDim, sameDim, subDim } from '../../base/dim/index.js';
+import { ArgumentError } from '../../base/errors.js';
+import { words } from '../../ir/requirement.js';
 import { type Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -27,9 +20,15 @@ import {
   takeOne,
   takeRange,
 } from '../dynamic/array-indices.js';
-import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import { normalizeAxis } from '../declare/infer.js';
 import { callOf, example } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';
+import {
+  type RequiredShape,
+  requiredShape,
+  requireShape,
+  shapeMeetings,
+} from '../declare/meeting.js';
 import { placeBlock } from './place.js';
 import { reshape } from './reshape.js';
 import {
@@ -194,17 +193,11 @@ export const sliceAdjoint: OperatorFunction<
   method: false,
   operands: 'keep',
   call: (g, shape, indices) => ({ inputs: [g], attributes: { shape, indices } }),
-  infer: ({ inputs: [g], attributes: { shape, indices } }) => {
-    const place = resultShape(resolveIndices('sliceAdjoint', shape, indices));
-    if (!sameShape(g.shape, place)) {
-      throw new ShapeError('the block does not fit the place', {
-        op: 'sliceAdjoint',
-        expected: shapeToString(place),
-        actual: shapeToString(g.shape),
-      });
-    }
+  infer: ({ inputs: [g], attributes: { shape, indices }, require }) => {
+    requireShape(g.shape, placeShape(g.shape, shape, indices), require);
     return [{ dtype: g.dtype, shape }];
   },
+  meetings: ([g], { shape, indices }) => shapeMeetings(0, g, placeShape(g, shape, indices)),
   gradient: ({ grads: [g], attributes: { indices } }) => [slice(g!, ...indices)],
   lowering: {
     kind: 'kernel',
@@ -263,6 +256,13 @@ function partOf(
   const added = kept.flatMap((axis, place) => (axis < 0 ? [place] : []));
   const narrow = dropped.length === 0 ? part : onnx.node('Squeeze', [part, onnx.ints(dropped)]);
   return added.length === 0 ? narrow : onnx.node('Unsqueeze', [narrow, onnx.ints(added)]);
+}
+
+/** The shape that `sliceAdjoint` asks of its block. */
+function placeShape(g: Shape, shape: Shape, indices: readonly SliceEntry[]): RequiredShape {
+  const op = 'sliceAdjoint';
+  const place = resultShape(resolveIndices(op, shape, indices));
+  return requiredShape(op, words`the block does not fit the place`, place, g);
 }
 
 function resultShape({ ranges, kept }: Selection): Shape {

@@ -1,6 +1,4 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { sameShape } from '../../base/dim/index.js';
-import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import { matmul } from '../contraction/matmul.js';
 import {
@@ -11,11 +9,16 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
-import { shapeToString } from '../declare/infer.js';
+import { requireShape } from '../declare/meeting.js';
 import { swapaxes } from '../movement/transpose.js';
 import { broadcastTo, sum, sumTo } from '../reduction/sum.js';
 import { type AttentionAttributes, attentionGradientNest } from './attention-nests.js';
-import { attentionDTypes, attentionShape } from './attention-types.js';
+import {
+  attentionDTypes,
+  attentionShape,
+  gradientMeetings,
+  gradientShape,
+} from './attention-types.js';
 import { scaleOf, weightsOf } from './attention-weights.js';
 
 export interface AttentionGradients<T> {
@@ -52,18 +55,13 @@ export const attentionGradient: OperatorFunction<
   infer: ({ inputs: [q, k, v, g, mask], require }) => {
     const op = 'attentionGradient';
     const result = attentionShape(op, q, k, v, mask, require);
-    if (!sameShape(g.shape, result)) {
-      throw new ShapeError('the gradient is not that of the result', {
-        op,
-        expected: shapeToString(result),
-        actual: shapeToString(g.shape),
-      });
-    }
+    requireShape(g.shape, gradientShape(op, g.shape, result), require);
     return [q, k, v].map(({ dtype, shape }) => ({
       dtype,
       shape: [...g.shape.slice(0, -2), ...shape.slice(-2)],
     }));
   },
+  meetings: (shapes) => gradientMeetings('attentionGradient', shapes),
   gradient: ({ inputs: [q, k, v, g, mask], grads, needs, attributes: options }) => {
     const scale = scaleOf(q, options.scale);
     const turned = <T extends Tensor>(x: T): T => swapaxes(x, -1, -2);

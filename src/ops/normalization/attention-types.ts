@@ -11,7 +11,14 @@ import {
 import type { Shape, TensorType } from '../../ir/types.js';
 import { batchShape } from '../contraction/matmul-shapes.js';
 import { broadcastShapes } from '../declare/infer.js';
-import { broadcastMeetings, type Meeting, type OperandAxis } from '../declare/meeting.js';
+import {
+  broadcastMeetings,
+  type Meeting,
+  type OperandAxis,
+  type RequiredShape,
+  requiredShape,
+  shapeMeetings,
+} from '../declare/meeting.js';
 
 type Kind = DType | WeakKind;
 
@@ -46,9 +53,9 @@ export function attentionShape(
     sameDim(q.shape.at(-1)!, k.shape.at(-1)!) &&
     sameDim(k.shape.at(-2)!, v.shape.at(-2)!);
   require(fits, () => operandsDiffer(op, shapes));
-  const batch = broadcastShapes(op, shapes.map(batchShape), require);
+  const result = resultShape(op, shapes, require);
   if (mask !== undefined) {
-    checkMask(op, mask.shape, [...batch, q.shape.at(-2)!, k.shape.at(-2)!]);
+    checkMask(op, mask.shape, [...batchShape(result), q.shape.at(-2)!, k.shape.at(-2)!]);
     if (mask.dtype !== 'bool' && !isFloat(mask.dtype)) {
       throw new DTypeError('a mask of integers is ambiguous', {
         op,
@@ -57,7 +64,23 @@ export function attentionShape(
       });
     }
   }
-  return [...batch, q.shape.at(-2)!, v.shape.at(-1)!];
+  return result;
+}
+
+function resultShape(op: string, [q, k, v]: readonly Shape[], require: Require): Shape {
+  const batch = broadcastShapes(op, [q, k, v].map(batchShape), require);
+  return [...batch, q.at(-2)!, v.at(-1)!];
+}
+
+/** The shape that an operator asks of the gradient of attention's result. */
+export function gradientShape(op: string, g: Shape, result: Shape): RequiredShape {
+  return requiredShape(op, words`the gradient is not that of the result`, result, g);
+}
+
+/** Meetings of the gradient of attention's result, the operand behind queries, keys and values. */
+export function gradientMeetings(op: string, [q, k, v, g]: readonly Shape[]): readonly Meeting[] {
+  if (!areMatrices([q, k, v])) return [];
+  return shapeMeetings(3, g, gradientShape(op, g, resultShape(op, [q, k, v], requireNow)));
 }
 
 function checkMask(op: string, mask: Shape, scores: Shape): void {

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { symbol } from '../../../src/base/dim/index.js';
 import * as kn from '../../../src/index.js';
-import { convWeightGradient } from '../../../src/ops/index.js';
+import {
+  attentionGradient,
+  convWeightGradient,
+  diagonalAdjoint,
+  padAdjoint,
+  sliceAdjoint,
+  slidingWindowsAdjoint,
+  stretchTo,
+  takeAdjoint,
+  withSizes,
+} from '../../../src/ops/index.js';
 import { near } from '../support.js';
 
 // Two arrays whose sizes different data decides, in one operator: captured code accepts and refuses what eager code
@@ -37,6 +48,11 @@ const pairs = {
 const wide = (x: kn.NDArray): kn.NDArray => kn.expandDims(x, 1);
 const rows = (x: kn.NDArray): kn.NDArray => kn.expandDims(x, 0);
 const steps = kn.array([1, 2, 3]).div(3);
+const known = b.slice([0, 2]);
+const widths = [
+  [1, 2],
+  [0, 0],
+];
 
 const operators: Readonly<Record<string, Two>> = {
   mul: (p, q) => p.mul(q),
@@ -66,6 +82,26 @@ const operators: Readonly<Record<string, Two>> = {
   'batches of attention': (p, q) => kn.attention(wide(p), wide(q), wide(p)),
   'a mask of attention': (p, q) =>
     kn.attention(p, p, p, { mask: kn.matmul(q, q.transpose([1, 0])) }),
+  'the gradient of attention': (p, q) => {
+    const back = attentionGradient(p, p, p, q, null, { causal: false, scale: null });
+    return kn.concat([back.q, back.k, back.v], 1);
+  },
+  'the gradient of a border': (p, q) => padAdjoint(kn.pad(p, widths), q.type.shape, widths, 'edge'),
+  'the gradient of a slice': (p, q) => sliceAdjoint(p, q.type.shape, [[null, null, -1]]),
+  'the gradient of a slice, of known sizes': (p, q) =>
+    sliceAdjoint(known, q.type.shape, [[null, null, 1]])
+      .add(q)
+      .mul(p.sum()),
+  'the gradient of a diagonal': (p, q) =>
+    diagonalAdjoint(p.sum(1), [q.type.shape[0], q.type.shape[0]], 0, 0, 1),
+  'the gradient of what was taken': (p, q) =>
+    takeAdjoint(p, kn.argsort(q.sum(1)), q.type.shape, { axis: 0 }),
+  'the gradient of windows': (p, q) =>
+    slidingWindowsAdjoint(
+      kn.slidingWindows(p.transpose([1, 0]), [2], { padding: [[1, 0]] }),
+      [q.type.shape[0]],
+      { kernel: [2], strides: [1], padding: [[1, 0]], dilation: [1] },
+    ),
   'rows of a loop': (p, q) =>
     kn.foreach(
       ([x, y], s: kn.NDArray) => [x.mul(y), s.add(x.sum())],
@@ -169,6 +205,32 @@ for (const [name, operator] of Object.entries(operators)) {
     }
   });
 }
+
+test('gradients are given the sizes that are asked for before the call', () => {
+  const makesAgree: readonly unknown[] = [withSizes, stretchTo].map(
+    ({ declaration }) => declaration,
+  );
+  for (const [name, operator] of Object.entries(operators)) {
+    if (!name.startsWith('the gradient of')) continue;
+    const { program } = kn.hybridize(selecting(operator)).graphFor(a, b, three, others);
+    const left: string[] = [];
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      if (node.kind !== 'call' || makesAgree.includes(node.op)) continue;
+      const { op, attributes, regions } = node;
+      op.infer({
+        inputs: program.operands(id).map(({ type }) => type),
+        attributes,
+        regions,
+        fresh: (hint) => symbol(hint),
+        require: (condition) => {
+          if (typeof condition !== 'boolean' && condition.relation === '=') left.push(op.name);
+        },
+      });
+    }
+    assert.deepEqual(left, [], name);
+  }
+});
 
 test('a size of an input meets one that the data decides', () => {
   const f = (x: kn.NDArray, y: kn.NDArray, n: kn.NDArray): kn.NDArray =>

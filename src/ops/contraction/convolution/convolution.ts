@@ -20,6 +20,7 @@ import {
   tensor,
 } from '../../declare/declare.js';
 import { checkShape } from '../../declare/infer.js';
+import { requireMeeting } from '../../declare/meeting.js';
 import { convNest, convTransposeNest, convWeightGradientNest } from './nests.js';
 import {
   batches,
@@ -28,7 +29,6 @@ import {
   checkRanks,
   operandWords,
   requireGroups,
-  requireMeeting,
 } from './sizes.js';
 import {
   endsFor,

@@ -1,12 +1,6 @@
 import { type Dim, mulDim } from '../../../base/dim/index.js';
 import { ShapeError } from '../../../base/errors.js';
-import {
-  divisible,
-  equalSizes,
-  type MessageTemplate,
-  type Require,
-  words,
-} from '../../../ir/requirement.js';
+import { divisible, type MessageTemplate, type Require, words } from '../../../ir/requirement.js';
 import type { Shape } from '../../../ir/types.js';
 import { shapeToString } from '../../declare/infer.js';
 import type { Meeting } from '../../declare/meeting.js';
@@ -41,15 +35,6 @@ export function requireGroups(
     expected: words`a multiple of ${groups} channels`,
     actual,
   }));
-}
-
-/** States a meeting of sizes that are equal, for shapes that may not have been made to agree. */
-export function requireMeeting(shapes: readonly Shape[], meeting: Meeting, require: Require): void {
-  const sizes = meeting.places.map(({ operand, axis }) => shapes[operand][axis]);
-  const common = meeting.size ?? sizes[0];
-  sizes.forEach((size, k) =>
-    require(equalSizes(size, common), () => meeting.refusal(meeting.places[k], common)),
-  );
 }
 
 /** The channels of a convolution's input, which its weights decide. */
