@@ -33,7 +33,7 @@ const loops: Readonly<Record<string, Loop>> = {
     copies: 1,
   },
   'a jump out of two loops': {
-    code: 'out: for (let i = 0; i < 3; i++) { while (true) { if (a.greater(4)) break out; if (a.greater(i + 1)) break; a = a.mul(0.3).exp().add(0.5); } a = a.add(0.25); } return a;',
+    code: 'out: for (let i = 0; i < 3; i++) { while (true) { if (a.greater(4)) break out; if (a.greater(i + 1)) break; a = a.mul(0.3).exp().add(0.9); } a = a.add(0.25); } return a;',
     copies: 1,
   },
   'a loop that tests at its end': {
@@ -43,6 +43,8 @@ const loops: Readonly<Record<string, Loop>> = {
   'continue in the rest of the body': {
     code: 'for (let i = 0; i < 6; i++) { if (a.greater(5)) break; if (a.less(1)) { a = a.add(1); continue; } a = a.mul(0.3).exp().add(i); } return a;',
     copies: 1,
+    // Away from the jump where an iteration more has a below 1.
+    inputs: [0.3, -2.2, 1.7, 7],
   },
   'an index that is beyond the rows where the counter has come to its limit': {
     code: 'let s = a; for (let i = 0; i < rows.shape[0]; i++) { if (rows.take(i, { axis: 0 }).sum().greater(50)) break; s = s.mul(0.1).exp().add(rows.take(i, { axis: 0 }).sum()); } return s;',
@@ -62,7 +64,8 @@ const loops: Readonly<Record<string, Loop>> = {
   },
   'a test that changes what the loop computes': {
     code: 'const o = { n: a }; const next = () => (o.n = o.n.add(0.5)); for (let i = 0; i < 5; i++) { const s = next(); if (s.greater(2)) break; a = a.mul(0.3).exp().add(o.n); } return a.add(o.n);',
-    copies: 1,
+    // What changes something is asked before the loop as well.
+    copies: 2,
   },
   'the length of a list to which the loop pushes': {
     code: 'const l = [a]; while (l.length < 5 && a.less(9)) { if (l.length > 3) break; a = a.mul(0.3).exp(); l.push(a); } return kn.stack(l).sum();',
