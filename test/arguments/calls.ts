@@ -315,6 +315,8 @@ const methods: Readonly<Record<string, Maker>> = {
   'Schedule#graph': on(scheduleOf),
   'Schedule#step': (world) => ({ receiver: scheduleOf(world), args: [], use: (steps) => [...(steps as Iterable<unknown>)] }), // prettier-ignore
   'StaticGraph#run': classMethod(graphOf, ({ x }) => [{ a: x }]),
+  'StaticGraph#to': on(graphOf, 'cpu'),
+  'StaticGraph#cpu': on(graphOf),
   'StaticGraph#inferTypes': on(graphOf, { a: { shape: ['n', 3], dtype: 'float32' } }),
   'StaticGraph#toString': on(graphOf),
   'StaticGraph#toDot': on(graphOf),

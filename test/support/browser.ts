@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 
 /** The browser that KAON_BROWSER names, which must be there, or one that is. */
 export function findBrowser(): string | undefined {
@@ -56,8 +57,19 @@ export async function browse<R>(
     child.kill();
     ended.catch(() => undefined); // it was told to end
     await exited;
-    // Its helpers may still be writing.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+    await removeProfile(folder);
+  }
+}
+
+/** Removes the folder of a browser that has ended, whose helpers may still be writing. */
+async function removeProfile(folder: string): Promise<void> {
+  for (let tries = 20; ; tries--) {
+    try {
+      return rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === 0) throw error;
+      await setTimeout(100);
+    }
   }
 }
 

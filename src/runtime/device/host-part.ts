@@ -51,7 +51,8 @@ export class HostPartCode {
       if (!array.isHostKnown) moved += bytesOf(array.dtype) * array.length;
       given.push({ storage: new Storage(array.dtype, yield* hostElements(operand)), shape });
     }
-    const results = this.#executable.run(given, undefined, sizes).map(({ storage }) => {
+    // With targets, although there are none, it runs here: without operands it would run where new arrays live.
+    const results = this.#executable.run(given, [], sizes).map(({ storage }) => {
       if (this.#queue.has(storage.dtype)) moved += bytesOf(storage.dtype) * storage.length;
       // Its own: an operand that is a result, too, must not be shared.
       return RunArray.ofHost(this.#queue, storage.dtype, storage.copy());

@@ -260,3 +260,17 @@ test('an error that nobody has read is told by who waits for the device', async 
   await assert.rejects(() => queue.synchronize(), kn.KaonError);
   await queue.synchronize();
 });
+
+test('a part without operands runs on the CPU where new arrays live on the device', async () => {
+  const { name } = registerDevice(new FakeBackend('fake with int64', { dtypes: dtypes.filter((dtype) => dtype !== 'float64') })); // prettier-ignore
+  // Single integers of 64 bits are the host's, although the device has the dtype.
+  const counted = kn.hybridize((x: kn.NDArray) => [x.add(1), kn.full([], 64, { dtype: 'int64' })]);
+  kn.config.device = name;
+  try {
+    const [next, count] = counted(kn.ones([2]));
+    assert.deepEqual([...(await next.data())], [2, 2]);
+    assert.deepEqual([...(await count.data())], [64n]);
+  } finally {
+    kn.config.device = 'cpu';
+  }
+});
