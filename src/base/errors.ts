@@ -352,7 +352,9 @@ const knownSources: Map<string, Map<number, string | undefined>> = new Map();
 export function currentSource(): string | undefined {
   let site = filesTell ? userSite(reach) : null;
   if (site === undefined) site = userSite(deepest);
-  if (site === undefined || site === null) return printedSource();
+  if (site === null) return printedSource();
+  // Printed, the same frames name no file of the user's either.
+  if (site === undefined) return undefined;
   const file = site.getFileName()!;
   let sources = knownSources.get(file);
   if (sources === undefined) knownSources.set(file, (sources = new Map()));
