@@ -1,5 +1,5 @@
 import { type Dim, isStatic, sameDim, sameShape, symbolsOf } from '../../base/dim/index.js';
-import type { Attributes } from '../../base/attributes/schema.js';
+import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
 import type { Refusal } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
@@ -16,12 +16,13 @@ import type { NDArray } from '../core/ndarray.js';
 
 /** The operands of a captured call, with sizes that agree where only the data decides if they do. */
 export function agreeingOperands(
-  { meetings }: Declaration,
+  { name, attributes: schema, meetings }: Declaration,
   attributes: Attributes,
   operands: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
   if (meetings === undefined) return operands;
+  checkAttributes(name, schema, attributes);
   const shapes = operands.map(({ type }) => type.shape);
   const found = meetings(shapes, attributes);
   const isKnown = shapes.every((shape) => shape.every(isStatic));

@@ -253,3 +253,8 @@ test('a count for each element, or one for all', () => {
     for (const n of [three, one, two, none])
       agrees(() => hybrid(a.slice([0, rows]), n), () => f(a.slice([0, rows]), n), `${rows}`); // prettier-ignore
 });
+
+test('a wrong option is refused before sizes are computed with it, captured as eagerly', () => {
+  const f = (x: kn.NDArray): kn.NDArray => sliceAdjoint(x, [2, 3], [[2, null, 0]]);
+  for (const run of [f, kn.hybridize(f)]) assert.throws(() => run(kn.ones([1, 1])), kn.ArgumentError); // prettier-ignore
+});
