@@ -346,15 +346,13 @@ const columns = 2 ** 28;
 const knownSources: Map<string, Map<number, string | undefined>> = new Map();
 
 /**
- * The user's line that is executing now. Costs a few microseconds, more for a new line: meant for tracing,
- * not for eager calls.
+ * The user's line that is executing now; undefined where the innermost frames are none of the user's. Costs a few
+ * microseconds, more for a new line: meant for tracing, not for eager calls.
  */
 export function currentSource(): string | undefined {
   let site = filesTell ? userSite(reach) : null;
   if (site === undefined) site = userSite(deepest);
-  if (site === null) return printedSource();
-  // Printed, the same frames name no file of the user's either.
-  if (site === undefined) return undefined;
+  if (!site) return site === null ? printedSource() : undefined;
   const file = site.getFileName()!;
   let sources = knownSources.get(file);
   if (sources === undefined) knownSources.set(file, (sources = new Map()));
