@@ -1,5 +1,9 @@
 import { type Dim, isStatic, sameDim, sameShape, symbolsOf } from '../../base/dim/index.js';
-import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
+import {
+  type Attributes,
+  checkAttributes,
+  symbolsOfAttributes,
+} from '../../base/attributes/schema.js';
 import type { Refusal } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
@@ -22,14 +26,14 @@ export function agreeingOperands(
   capture: Capture,
 ): readonly NDArray[] {
   if (meetings === undefined) return operands;
+  // Before anything is computed with them.
   checkAttributes(name, schema, attributes);
   const shapes = operands.map(({ type }) => type.shape);
-  const found = meetings(shapes, attributes);
   const isKnown = shapes.every((shape) => shape.every(isStatic));
   // Attributes may have sizes that the operands do not have.
-  if (isKnown && found.every(({ size = 0 }) => isStatic(size))) return operands;
+  if (isKnown && symbolsOfAttributes(schema, attributes).size === 0) return operands;
   const isDecided = decidedIn([...decidingCaptures(capture, operands)]);
-  const agreements = agree(shapes, found, isDecided, capture.calls.require);
+  const agreements = agree(shapes, meetings(shapes, attributes), isDecided, capture.calls.require);
   return operands.map((operand, i) => {
     const { equal, stretched } = agreements[i];
     const same = equal === null ? operand : withSizes(operand, equal.shape, equal.refusal);
