@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import * as kn from '../../src/index.js';
+import type { ControlDevice } from './control.js';
 
 /*
  * Sizes that the data decides, in captured code on a device: what it computes is computed once more in plain arithmetic,
  * and answers that the host waits for are counted.
  */
 
-/** A device. */
-export interface SizedDevice {
-  readonly name: string;
-  /** True if it decides for itself which kernels run. */
-  readonly decides: boolean;
+/** A device, with what it has. */
+export interface SizedDevice extends ControlDevice {
   readonly hasInt64: boolean;
-  /** Reason for not testing it; false where it is tested. */
-  readonly skip?: string | false;
-  /** Makes it the device with its name. */
-  use(): void;
-  /** Answers that it has given so far. */
-  reads(): number;
 }
 
 type Captured = (...given: kn.NDArray[]) => kn.NDArray[];

@@ -1,29 +1,6 @@
-import { after } from 'node:test';
-import { registerDevice } from '../../../src/runtime/device/register.js';
-import type { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
-import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
 import { testControl } from '../../support/control.js';
-import { gpuForTests } from '../../support/webgpu.js';
+import { testGpus } from '../../support/webgpu.js';
 
 /* Branches and loops on a GPU, which decides about them: no condition is read, in this thread or in a worker. */
 
-const gpu = await gpuForTests();
-const skip = typeof gpu === 'string' ? gpu : false;
-const backends: WebGpuBackend[] = [];
-
-for (const worker of [false, true]) {
-  const backend = skip === false ? await setUpWebGpu({ worker }) : null;
-  if (backend !== null) backends.push(backend);
-  testControl(worker ? 'a GPU in a worker' : 'a GPU of this thread', {
-    name: 'webgpu',
-    decides: true,
-    skip,
-    use: () => registerDevice(backend!),
-    reads: () => backend!.counts.reads,
-  });
-}
-
-after(() => {
-  for (const backend of backends) backend.close();
-  if (typeof gpu !== 'string') gpu.close();
-});
+await testGpus(testControl);
