@@ -8,7 +8,7 @@ import { routineLines } from '../../passes/host/text.js';
 import { firstReport, earliestReport, firstReported } from '../../passes/host/report.js';
 import { watching, type Watching } from '../../passes/host/watch.js';
 import { checksOf } from '../../passes/simplify/checks.js';
-import { checkDistinct, checkInto } from '../execution/binding.js';
+import { arrayLength, checkDistinct, checkInto } from '../execution/binding.js';
 import {
   type DeviceProgramExecutable,
   type IslandPolicy,
@@ -27,7 +27,7 @@ import type { DeviceQueue } from './queue.js';
 import { ManagedBuffer, managed } from './queue/managed.js';
 import { type Failure, openOutcomes, Outcome, type Reports } from './queue/outcomes.js';
 import { answered, guarded, type Waiting } from './queue/waiting.js';
-import { arrayLength, type RunResult } from './routine.js';
+import type { RunResult } from './routine.js';
 import { type Snapshot, snapshotOf } from '../memory/snapshots.js';
 
 /** A call of a program: elements of its operands, its sizes, and the user's line where an error may need it. */

@@ -14,7 +14,7 @@ import { managed, ManagedBuffer } from './queue/managed.js';
 import { Outcome } from './queue/outcomes.js';
 import { mostRemembered, Residency } from './queue/residency.js';
 import { ScratchMemory } from './queue/scratch.js';
-import { readAll, runToEnd, waited, type Waiting } from './queue/waiting.js';
+import { answered, readAll, runToEnd, type Waiting } from './queue/waiting.js';
 
 /** Runs whose reports are waiting for a read before one is made for them. */
 const mostOpen = 256;
@@ -360,8 +360,7 @@ export function* fetched(
   buffer: DeviceBuffer,
   part?: BufferPart,
 ): Waiting<HostArray> {
-  const answer = queue.fetch([{ buffer, part }]);
-  const [elements] = answer instanceof Promise ? yield* waited(answer) : answer;
+  const [elements] = yield* answered(queue.fetch([{ buffer, part }]));
   return elements;
 }
 

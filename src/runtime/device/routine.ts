@@ -6,6 +6,7 @@ import { storageOf } from '../../ops/elements.js';
 import { refuseInCapturedCode } from '../../passes/host/elements.js';
 import { dimEvaluator, errorWithin, lengthEvaluator, shapeEvaluator, testEvaluator } from '../../passes/host/evaluate.js'; // prettier-ignore
 import type { Handle, HostCallee, HostPart, HostRoutine, HostStatement, HostStatementOf, StackedArray, Stretch } from '../../passes/host/statements.js'; // prettier-ignore
+import { arrayLength } from '../execution/binding.js';
 import { RunArray } from './arrays.js';
 import { clearElements, copyBetween, storeInteger } from './memory.js';
 import type { DeviceQueue } from './queue.js';
@@ -271,11 +272,6 @@ export class RoutineRun {
     this.#arrays[id] = undefined;
     if (array !== undefined && this.#own.delete(array)) array.free();
   }
-}
-
-/** The number of elements of an array. */
-export function arrayLength(shape: readonly number[]): number {
-  return shape.reduce((product, extent) => product * extent, 1);
 }
 
 interface ArrayPosition {

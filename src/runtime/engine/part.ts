@@ -9,9 +9,10 @@ import { RunArray } from '../device/arrays.js';
 import { HostPartCode, hostElements, typeOf } from '../device/host-part.js';
 import type { PartCode } from '../device/program.js';
 import type { DeviceQueue } from '../device/queue.js';
-import { type Waiting, waited } from '../device/queue/waiting.js';
+import { answered, type Waiting, waited } from '../device/queue/waiting.js';
 import type { RunOperand } from '../device/routine.js';
 import type { PartReport } from '../execution/backends.js';
+import { arrayLength } from '../execution/binding.js';
 import { programLabel } from '../profile/label.js';
 import { profiling } from '../profile/recorder.js';
 import type { EngineArray, EngineRun, ExternalEngine } from './engine.js';
@@ -75,8 +76,7 @@ export class EnginePart implements PartCode {
     const begin = profiling.recorder?.now ?? 0;
     let results: readonly EngineArray[];
     try {
-      const answer = (code as EngineRun)(inputs);
-      results = answer instanceof Promise ? yield* waited(answer) : answer;
+      results = yield* answered((code as EngineRun)(inputs));
     } catch (error) {
       throw this.#error('failed', { actual: messageOf(error), cause: error });
     }
@@ -101,7 +101,7 @@ export class EnginePart implements PartCode {
     const names = bindTypes(namedInputs(this.#carried), inputs);
     outputs.forEach(({ name, value: { type } }, k) => {
       const shape = type.shape.map((dim) => evaluateDim(dim, names));
-      const length = shape.reduce((product, extent) => product * extent, 1);
+      const length = arrayLength(shape);
       const { dtype, shape: own, data } = results[k];
       const isRight =
         dtype === type.dtype &&

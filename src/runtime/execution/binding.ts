@@ -189,7 +189,7 @@ export function bind(
     ),
     outputTypes: program.outputs.map(({ value }, k) => ({
       dtype: value.type.dtype,
-      length: elementCount(outputShapes[k]),
+      length: arrayLength(outputShapes[k]),
     })),
     targets,
     inPlace: plan.outputs.map(
@@ -249,7 +249,7 @@ function bindOperands(
   const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
   const sizes = bindProgram(program, actual, passed);
   inputs.forEach(({ storage, shape }, i) => {
-    const length = elementCount(shape);
+    const length = arrayLength(shape);
     if (storage.length !== length) {
       throw new InternalError(`the storage of input ${declared[i].name} does not have its shape`, {
         expected: `${length} elements`,
@@ -279,7 +279,7 @@ export function checkInto(
     const { name, value } = program.outputs[k];
     const shape = shapes[k];
     // What only the data decides is compared when it is there.
-    const length = shape === null ? storage.length : elementCount(shape);
+    const length = shape === null ? storage.length : arrayLength(shape);
     if (storage.dtype !== value.type.dtype || storage.length !== length) {
       throw new ArgumentError(`output ${name} does not fit where it is to be written`, {
         op: 'run',
@@ -305,7 +305,8 @@ export function checkDistinct(program: Program, into: readonly (Storage | null)[
   });
 }
 
-function elementCount(shape: readonly number[]): number {
+/** The number of elements of an array. */
+export function arrayLength(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);
 }
 

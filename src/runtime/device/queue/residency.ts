@@ -3,7 +3,7 @@ import { InternalError } from '../../../base/errors.js';
 import { freeDropped } from '../../memory/elsewhere.js';
 import type { BufferBackend, DeviceBuffer } from '../../memory/backend.js';
 import { OverBudgetError } from '../../memory/exhausted.js';
-import { readAll, waited, type Waiting } from './waiting.js';
+import { answered, readAll, waited, type Waiting } from './waiting.js';
 import type { ManagedBuffer } from './managed.js';
 
 /** The most bytes of elements that the host remembers when it has given them to a device. */
@@ -109,8 +109,8 @@ export class Residency {
     const { budget = 0 } = this.#backend.limits;
     const leaving = this.#leavable(Math.max(wanted, budget * leastShare), needed);
     const asked = leaving.filter(({ host }) => host === null);
-    const answer = readAll(this.#backend, asked.map(({ memory }) => ({ buffer: memory! }))); // prettier-ignore
-    const elements = answer instanceof Promise ? yield* waited(answer) : answer;
+    const reads = asked.map(({ memory }) => ({ buffer: memory! }));
+    const elements = yield* answered(readAll(this.#backend, reads));
     for (const buffer of leaving) {
       if (buffer.isUnused) continue;
       this.keep(buffer, buffer.host ?? elements[asked.indexOf(buffer)]);
