@@ -113,5 +113,5 @@ test('a size that is spoken of is drawn dashed', () => {
   const { program, found, zeros } = masked();
   program.setOutputs([{ name: 'y', value: zeros }]);
   const line = `  ${found.node} -> ${zeros.node} ["label"="${String(found.type.shape[0])}", "style"="dashed"];`;
-  assert.ok(programToDot(program).split('\n').includes(line));
+  assert.ok(programToDot(program, 'f').split('\n').includes(line));
 });

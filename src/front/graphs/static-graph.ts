@@ -5,11 +5,10 @@ import { type DType, dtypes, isDType } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, inContext, named } from '../../base/errors.js';
 import { checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
 import { bindShapes } from '../../ir/bind.js';
+import { programToDot } from '../../ir/formats/dot.js';
 import type { HostValue } from '../../ir/host.js';
-import { toDot } from '../../graph/dot.js';
-import type { NodeId } from '../../graph/graph.js';
 import { MadeByFunctions } from '../../base/made.js';
-import { namedInputs, type Program, typeToString } from '../../ir/program.js';
+import { namedInputs, type Program } from '../../ir/program.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { checkShape } from '../../ops/declare/infer.js';
 import { fetchElements, moveToDevice } from '../devices/placing.js';
@@ -180,21 +179,7 @@ export class StaticGraph extends MadeByFunctions {
 
   /** The program as Graphviz text. */
   toDot(): string {
-    const { program } = this;
-    const label = (id: NodeId): string => {
-      const node = program.node(id);
-      const types = program.results(id).map(({ type }) => typeToString(type));
-      const outputs = program.outputs.filter(({ value }) => value.node === id);
-      return [
-        node.kind === 'call' ? node.op.name : node.kind === 'variable' ? node.name : 'constant',
-        ...types,
-        ...outputs.map(({ name }) => `output ${name}`),
-      ].join('\n');
-    };
-    return toDot<NodeId>(program.graph, {
-      label,
-      attributes: (id) => ({ shape: program.node(id).kind === 'call' ? 'box' : 'ellipse' }),
-    });
+    return programToDot(this.program, 'graph');
   }
 
   /** The graph and the values of its parameters as JSON; `fromJSON` is the inverse. */

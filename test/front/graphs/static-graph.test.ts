@@ -96,6 +96,14 @@ test('the graph draws itself', () => {
   assert.equal(dot.match(/ -> /g)?.length, 3);
 });
 
+test('conditions of sizes are drawn as such', () => {
+  const picked = kn.hybridize((x: kn.NDArray, mask: kn.NDArray) =>
+    kn.booleanMask(x, mask).add(kn.booleanMask(x, mask.logicalNot())),
+  );
+  const dot = picked.graphFor(kn.zeros([4]), kn.array([true, false, true, false])).toDot();
+  assert.match(dot, /"label"="require [^"]+ = 0", "shape"="diamond"/);
+});
+
 test('a graph that works on attached gradients cannot be saved', () => {
   const w = kn.array([1]);
   w.attachGrad();

@@ -16,7 +16,7 @@ test('every node and every read is drawn', () => {
       '  0 ["label"="x\\nfloat32[n]", "shape"="ellipse"];',
       '  1 ["label"="mul\\nfloat32[n]", "shape"="box"];',
       '  2 ["label"="float32[]", "shape"="plaintext"];',
-      '  3 ["label"="mul\\nfloat32[n]", "shape"="box", "peripheries"="2"];',
+      '  3 ["label"="mul\\nfloat32[n]\\noutput y", "shape"="box", "peripheries"="2"];',
       '  0 -> 1;',
       '  0 -> 1;',
       '  1 -> 3;',
