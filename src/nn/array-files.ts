@@ -79,7 +79,7 @@ export async function load(
  * The bytes of a file.
  * @throws FormatError for a file that cannot be read, ArgumentError for a value that is not a file source.
  */
-export async function bytesOfFile(op: string, source: FileSource): Promise<Uint8Array> {
+async function bytesOfFile(op: string, source: FileSource): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
   if (typeof source !== 'string' && !(source instanceof URL)) {

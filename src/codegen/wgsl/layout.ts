@@ -65,7 +65,7 @@ export function shaderLayout(
 }
 
 /** True for elements of which several share a word. */
-export function sharesWord(storage: ElementKind): boolean {
+function sharesWord(storage: ElementKind): boolean {
   return storage === 'i8' || storage === 'u8' || storage === 'u16';
 }
 

@@ -35,7 +35,7 @@ export interface Mixed {
 
 /** Codes of ends: 0 is normal, 1 returns, and loops have an even and an odd one each. */
 export const normal = 0;
-export const returning = 1;
+const returning = 1;
 export const breakOf = (loop: number): number => 2 + 2 * loop;
 export const continueOf = (loop: number): number => 3 + 2 * loop;
 

@@ -12,7 +12,7 @@ export interface Team {
 export const alone: Team = { index: e.i32(0), count: e.i32(1) };
 
 /** True when a team is certainly one thread. */
-export function isAlone({ count }: Team): boolean {
+function isAlone({ count }: Team): boolean {
   return count.kind === 'const' && count.value === 1;
 }
 

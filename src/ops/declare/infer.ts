@@ -73,7 +73,7 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
 }
 
 /** Axis that inference has accepted, counted from the first. */
-export function axisFromFirst(axis: number, rank: number): number {
+function axisFromFirst(axis: number, rank: number): number {
   return axis < 0 ? axis + rank : axis;
 }
 

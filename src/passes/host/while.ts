@@ -10,10 +10,10 @@ import type { RoutineBuilder } from './routine.js';
 import type { HostCallee, HostStatement, Stretch } from './statements.js';
 
 /** The least number of rows that room is made for where nobody knows how many there will be. */
-export const leastRows = 64;
+const leastRows = 64;
 
 /** Chunks of rows grow up to so many bytes. */
-export const mostBytes: number = 2 ** 24;
+const mostBytes: number = 2 ** 24;
 
 /**
  * A loop that a condition ends: condition and body once for each iteration, or, where the rows are as many as the

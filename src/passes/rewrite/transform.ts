@@ -201,7 +201,7 @@ export function instantiate(
 }
 
 /** Adds a check in the dimensions of `into`. One that holds for all sizes is dropped. */
-export function requireIn(
+function requireIn(
   into: Program,
   requirement: Requirement,
   dims: ReadonlyMap<string, Dim> = noDims,

@@ -48,7 +48,7 @@ export class GpuBuffer implements DeviceBuffer {
 }
 
 /** Bytes of the size class of so many bytes: four classes between powers of two. */
-export function sizeClass(bytes: number): number {
+function sizeClass(bytes: number): number {
   if (bytes <= smallest) return smallest;
   const step = 2 ** (Math.ceil(Math.log2(bytes)) - 3);
   return Math.ceil(bytes / step) * step;

@@ -310,7 +310,7 @@ export class HostForm extends Form {
 const suspending = ({ type }: t.Node): boolean =>
   type === 'AwaitExpression' || type === 'YieldExpression';
 
-export function isStatement(node: t.Node): boolean {
+function isStatement(node: t.Node): boolean {
   return (
     (/Statement$|Declaration$/.test(node.type) ||
       node.type === 'SwitchCase' ||

@@ -3,7 +3,7 @@ import { type Dim, isStatic, sameShape } from '../../../base/dim/index.js';
 import { type HloOrigin, type HloType, type HloValue, typeText } from './types.js';
 
 /** Public function named in errors. */
-export const stableHloOp = 'toStableHlo';
+const stableHloOp = 'toStableHlo';
 
 /** Attributes as text, by name. */
 export type HloAttributes = Readonly<Record<string, string>>;

@@ -156,7 +156,7 @@ function converted(hlo: HloWriter, expr: CastExpr, x: HloValue): HloValue {
 }
 
 /** Floats as integers: truncated, at most the ends of the range, NaN as 0. */
-export function saturated(hlo: HloWriter, x: HloValue, to: 'int32' | 'int64'): HloValue {
+function saturated(hlo: HloWriter, x: HloValue, to: 'int32' | 'int64'): HloValue {
   const splat = (dtype: DType, value: number | bigint): HloValue =>
     hlo.splat(dtype, value, x.shape);
   const end = to === 'int32' ? 2 ** 31 : 2 ** 63;

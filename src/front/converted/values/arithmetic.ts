@@ -57,7 +57,7 @@ const bits =
     operation(toInt32(a), toInt32(b));
 
 /** The number as 32 bits: without its fraction, modulo a power of two, and 0 for NaN and infinities. */
-export function toInt32(value: NDArray): NDArray {
+function toInt32(value: NDArray): NDArray {
   if (isInteger(value)) return value.astype('int32');
   const isFinite = operators.equal(operators.sub(value, value), 0);
   const whole = operators.trunc(operators.where(isFinite, value, 0));

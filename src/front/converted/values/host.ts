@@ -106,7 +106,7 @@ export function isGuarded(): boolean {
 }
 
 /** Notes a refusal, which handlers pass on. */
-export function refusedAnyway(error: TraceError): TraceError {
+function refusedAnyway(error: TraceError): TraceError {
   refused = error;
   return error;
 }

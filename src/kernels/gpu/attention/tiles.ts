@@ -279,7 +279,7 @@ export class RunningSum {
 }
 
 /** The results of an invocation: sums over the rows of panels. */
-export class ColumnSums {
+class ColumnSums {
   readonly #tile: AttentionTile;
   readonly #width: number;
   readonly #sums: readonly RunningSum[];
