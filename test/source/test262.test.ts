@@ -1,96 +1,95 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
-import { createContext, runInContext } from 'node:vm';
-import * as runtime from '../../src/front/converted/index.js';
 import * as kn from '../../src/index.js';
-import { transform } from '../../src/source/index.js';
+import { dealt, settings } from '../support/settings.js';
 import { checkout } from '../support/sources.js';
+import { converted, demandsOf, type LanguageTest, outcomeOf, wrapped } from './language.js';
 
-/* Law 1 on tests of the language itself: with the directive, each still passes. */
+/* Law 1 on tests of the language itself: what passes in a function passes with the directive. */
 
-interface LanguageTest {
-  readonly path: string;
-  readonly code: string;
-}
+const captured = (run: () => unknown): unknown => kn.deferredCompute(() => run());
 
-const folder = join(checkout, 'test/source/test262');
-const all = JSON.parse(
-  readFileSync(join(folder, 'selection.json'), 'utf8'),
-) as readonly LanguageTest[];
-
-class Test262Error extends Error {}
-
-/** What tests assert with, as its documentation describes it. */
-const harness = Object.assign(
-  (value: unknown, message?: string): void => {
-    if (value !== true) throw new Test262Error(message ?? 'not true');
-  },
-  {
-    sameValue(actual: unknown, expected: unknown, message?: string): void {
-      if (Object.is(actual, expected)) return;
-      throw new Test262Error(`${message ?? ''}: ${String(actual)} is not ${String(expected)}`);
-    },
-    notSameValue(actual: unknown, unexpected: unknown, message?: string): void {
-      if (!Object.is(actual, unexpected)) return;
-      throw new Test262Error(`${message ?? ''}: ${String(actual)}`);
-    },
-    compareArray(actual: unknown, expected: unknown, message?: string): void {
-      if (!isDeepStrictEqual(actual, expected)) throw new Test262Error(message ?? 'other elements');
-    },
-    throws(kind: new (...args: never[]) => unknown, run: () => unknown, message?: string): void {
-      try {
-        run();
-      } catch (error) {
-        // The runtime is of another realm than the test.
-        if ((error as Error).constructor.name === kind.name) return;
-        throw new Test262Error(`${message ?? ''}: ${String(error)} is no ${kind.name}`);
-      }
-      throw new Test262Error(`${message ?? ''}: nothing was thrown`);
-    },
-  },
-);
-
-/** A test as a function in the code of a script, strict where it asks for that. */
-function asFunction({ code }: LanguageTest, directive: string): string {
-  const isStrict = /flags: \[[^\]]*onlyStrict/.test(code);
-  return `${isStrict ? "'use strict';" : ''} return function main() { ${directive}\n${code}\n};`;
-}
-
-/** The outcome of a test's code: `passes`, or the error. */
-function outcomeOf(code: string, around: (run: () => unknown) => unknown = (run) => run()): string {
-  try {
-    // A realm of its own, since sloppy code assigns globals.
-    const globals = createContext({ assert: harness, Test262Error, require: () => runtime });
-    const main = runInContext(`(function () {${code}\n})()`, globals) as () => unknown;
-    around(() => main.call(undefined));
-    return 'passes';
-  } catch (error) {
-    return `throws ${String(error)}`;
-  }
-}
-
-test('tests of control flow pass with the directive, as they are and in captured code', () => {
+test('tests of control flow pass with the directive, as they are and in captured code', async () => {
+  const all = JSON.parse(
+    readFileSync(join(checkout, 'test/source/test262/selection.json'), 'utf8'),
+  ) as readonly LanguageTest[];
   const failed: string[] = [];
   for (const each of all) {
-    const original = outcomeOf(asFunction(each, ''));
+    const original = await outcomeOf(wrapped(each));
     if (original !== 'passes') {
       failed.push(`${each.path} as written ${original}`);
       continue;
     }
-    const { code } = transform(asFunction(each, "'use graph';"), {
-      filename: each.path,
-      sourceType: 'commonjs',
-    })!;
-    for (const outcome of [
-      outcomeOf(code),
-      outcomeOf(code, (run) => kn.deferredCompute(() => run())),
-    ]) {
+    const code = converted(each);
+    for (const outcome of [await outcomeOf(code), await outcomeOf(code, { around: captured })]) {
       if (outcome !== 'passes') failed.push(`${each.path} ${outcome}`);
     }
   }
   assert.deepEqual(failed, []);
   assert.ok(all.length > 250);
 });
+
+/** What a function cannot hold, or this harness does not have. */
+const leftOut = /\beval\b|\$262\b|\bimport\b/;
+
+test(
+  'all tests of statements and expressions',
+  { skip: settings.test262 === null && 'KAON_TEST262 names no checkout of tc39/test262' },
+  async (context) => {
+    const root = settings.test262!;
+    const includes = new Map<string, string>();
+    const include = (name: string): string => {
+      if (!includes.has(name))
+        includes.set(name, readFileSync(join(root, 'harness', name), 'utf8'));
+      return includes.get(name)!;
+    };
+    const failed: string[] = [];
+    let compared = 0;
+    for (const path of dealt(languageTests(root))) {
+      const each = { path, code: readFileSync(join(root, path), 'utf8') };
+      const demands = demandsOf(each);
+      if (demands.isNegative || leftOut.test(each.code)) continue;
+      if (['module', 'raw', 'CanBlockIsFalse'].some((flag) => demands.flags.has(flag))) continue;
+      const options = {
+        includes: demands.includes.map(include),
+        isAsync: demands.flags.has('async'),
+      };
+      if ((await outcomeOf(wrapped(each), options)) !== 'passes') continue;
+      compared++;
+      const outcome = await convertedOutcome(each, options);
+      if (outcome !== 'passes') failed.push(`${path} ${outcome}`);
+    }
+    context.diagnostic(`${compared} tests compared`);
+    assert.deepEqual(failed, []);
+  },
+);
+
+async function convertedOutcome(
+  each: LanguageTest,
+  options: { readonly includes: readonly string[]; readonly isAsync: boolean },
+): Promise<string> {
+  let code: string;
+  try {
+    code = converted(each);
+  } catch (error) {
+    return `is refused: ${String(error)}`;
+  }
+  const alone = await outcomeOf(code, options);
+  return alone !== 'passes' || options.isAsync
+    ? alone
+    : outcomeOf(code, { ...options, around: captured });
+}
+
+/** The tests of statements and expressions in a checkout, in order. */
+function languageTests(root: string): readonly string[] {
+  return ['statements', 'expressions'].flatMap((kind) => {
+    const folder = join('test/language', kind);
+    assert.ok(existsSync(join(root, folder)), `${root} has no ${folder}`);
+    return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.js') && !file.endsWith('_FIXTURE.js'))
+      .map((file) => join(folder, file))
+      .sort();
+  });
+}

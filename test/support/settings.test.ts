@@ -42,6 +42,7 @@ test('settings are read from the environment, and what they are not is refused',
     calls: null,
     isLong: false,
     isFuzzNative: false,
+    test262: null,
   });
   const { shard, seed, programs } = readSettings({ KAON_SHARD: '2/5', KAON_SEED: '7', KAON_PROGRAMS: '0' }); // prettier-ignore
   assert.deepEqual([shard, seed, programs], [{ index: 1, count: 5 }, 7, 0]);

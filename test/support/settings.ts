@@ -7,7 +7,8 @@ export type Setting =
   | 'KAON_PROGRAMS'
   | 'KAON_CALLS'
   | 'KAON_LONG_TESTS'
-  | 'KAON_FUZZ_TIER';
+  | 'KAON_FUZZ_TIER'
+  | 'KAON_TEST262';
 
 /** Every setting, and what it does: the one place that says so. */
 export const settingTable: Readonly<Record<Setting, string>> = {
@@ -19,6 +20,7 @@ export const settingTable: Readonly<Record<Setting, string>> = {
   KAON_CALLS: 'how many wrong calls there are. Default 3,000, or 200,000 for long tests',
   KAON_LONG_TESTS: 'with 1, the tests of a night',
   KAON_FUZZ_TIER: 'the tier of what random programs capture: native, or that of everything else',
+  KAON_TEST262: 'a checkout of tc39/test262, of which all tests of statements and expressions run',
 };
 
 /** One part of several. */
@@ -36,6 +38,7 @@ export interface Settings {
   readonly calls: number | null;
   readonly isLong: boolean;
   readonly isFuzzNative: boolean;
+  readonly test262: string | null;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -49,6 +52,7 @@ export function readSettings(env: Environment): Settings {
     calls: wholeNumber('KAON_CALLS', env),
     isLong: oneOf('KAON_LONG_TESTS', env, '1'),
     isFuzzNative: oneOf('KAON_FUZZ_TIER', env, 'native'),
+    test262: env['KAON_TEST262'] || null,
   };
 }
 
