@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
 import * as runtime from '../../src/front/converted/index.js';
 import { transform } from '../../src/source/index.js';
@@ -50,8 +49,10 @@ const harness = Object.assign(
       if (!Object.is(actual, unexpected)) return;
       throw new Test262Error(`${message ?? ''}: ${String(actual)}`);
     },
-    compareArray(actual: unknown, expected: unknown, message?: string): void {
-      if (!isDeepStrictEqual(actual, expected)) throw new Test262Error(message ?? 'other elements');
+    compareArray(actual: readonly unknown[], expected: readonly unknown[], message?: string): void {
+      const isEqual = (value: unknown, k: number): boolean => Object.is(value, actual[k]);
+      if (actual.length === expected.length && Array.from(expected).every(isEqual)) return;
+      throw new Test262Error(`${message ?? ''}: other elements`);
     },
     throws(kind: new (...args: never[]) => unknown, run: () => unknown, message?: string): void {
       try {
