@@ -15,7 +15,8 @@ const accepted: Readonly<Record<string, readonly OnnxDType[]>> = {
   ...listed(floats, [
     'Acos', 'Acosh', 'Asin', 'Asinh', 'Atan', 'Atanh', 'AveragePool', 'BatchNormalization', 'Ceil', 'Celu',
     'Conv', 'ConvTranspose', 'Cos', 'Cosh', 'Elu', 'Erf', 'Exp', 'Floor', 'Gelu', 'Gemm',
-    'GroupNormalization', 'HardSigmoid', 'HardSwish', 'IsInf', 'IsNaN', 'LayerNormalization', 'LeakyRelu',
+    'GlobalAveragePool', 'GlobalMaxPool', 'GroupNormalization', 'HardSigmoid', 'HardSwish',
+    'InstanceNormalization', 'IsInf', 'IsNaN', 'LayerNormalization', 'LeakyRelu',
     'Log', 'LogSoftmax', 'MaxPool', 'Mish', 'Reciprocal', 'ReduceLogSumExp', 'ReduceMean', 'Round', 'Selu',
     'Sigmoid', 'Sin', 'Sinh', 'Softmax', 'Softplus', 'Softsign', 'Sqrt', 'Tan', 'Tanh',
   ]),
