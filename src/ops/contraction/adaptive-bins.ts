@@ -144,7 +144,7 @@ export const exchangeBins: OperatorFunction<
   },
   samples: [
     { args: [tensor(['n', 2, 7]), [3]] },
-    { args: [tensor(['n', 2, 2, 2, 3, 4]), [5, 6]] },
+    { args: [tensor(['n', 3, 2, 3, 4]), [5, 6]] },
     { args: [tensor([2, 3], { dtype: 'int32' }), [2], { outside: 'lowest' }] },
     { args: [tensor(['n', 1, 6]), [2]] },
   ],

@@ -132,8 +132,12 @@ export function outputSizes(
   const list = Array.isArray(outputSize) ? outputSize : Array.from({ length: axes }, () => outputSize as Dim | null); // prettier-ignore
   const accepts = (entry: unknown): boolean =>
     entry === null || (attr.dim.accepts(entry) && (!isStatic(entry) || entry >= 1));
-  if (list.length === axes && list.every(accepts)) return list;
-  throw new ArgumentError('outputSize is not acceptable', {
+  if (list.length !== axes || !list.every(accepts)) throw wrongSize(op, outputSize, axes);
+  return list;
+}
+
+function wrongSize(op: string, outputSize: OutputSize, axes: number): ArgumentError {
+  return new ArgumentError('outputSize is not acceptable', {
     op,
     expected: `an integer of at least 1, null for the size of the input, or ${axes} of these, one a spatial axis`,
     actual: attr.describe(outputSize),
@@ -154,7 +158,8 @@ function callOf(
 function pooledShape(op: string, shape: Shape, size: readonly Dim[], require: Require): Shape {
   const [images, channels, ...extents] = shape;
   // Attributes may come from a file.
-  outputSizes(op, size, Math.max(extents.length, 1));
+  if (size.length === 0 || size.length !== extents.length)
+    throw wrongSize(op, size, extents.length);
   for (const extent of [...extents, ...size]) {
     require(atLeast(extent, 1), () => ({
       error: 'shape',

@@ -71,7 +71,7 @@ export const instanceNorm: OperatorFunction<
   },
   onnx: (call) => affineInOnnx('InstanceNormalization', call),
   samples: [
-    { args: [tensor(['n', 'c', 3]), tensor(['c']), tensor(['c'])] },
+    { args: [tensor(['n', 'c', 6]), tensor(['c']), tensor(['c'])] },
     { args: [tensor(['n', 3, 2, 'w']), null, tensor([3]), { epsilon: 0.1 }], least: { w: 1 } },
     { args: [tensor([2, 4, 3]), tensor([4])] },
     { args: [tensor([1, 2, 2, 1, 3])] },
