@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import {
   addDim, ceilDivDim, type Dim, floorDivDim, isMultipleOf, maxDim,
-  minDim, modDim, mulDim,
+  minDim, modDim, mulDim, sameShape,
 } from '../../base/dim/index.js'; // prettier-ignore
 import { atLeast, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -14,6 +14,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
+import { example } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';
 import {
   type RequiredShape,
@@ -22,7 +23,7 @@ import {
   shapeMeetings,
 } from '../declare/meeting.js';
 import { clamped, divisor } from '../loops.js';
-import { expandDims } from '../movement/reshape.js';
+import { expandDims, reshape } from '../movement/reshape.js';
 import { worst } from '../reduction/best.js';
 import { broadcastTo } from '../reduction/sum.js';
 import { splitAxes } from './window.js';
@@ -142,6 +143,26 @@ export const exchangeBins: OperatorFunction<
       return e.select(inside, value, empty);
     },
   },
+  simplify: [
+    {
+      name: 'one-bin',
+      law: 'exchangeBins(x, bins) = reshape(x) where there is one bin, or one element, on each axis',
+      cases: [
+        example([tensor(['n', 1, 1, 3, 4])], (x) => exchangeBins(x, [1, 1])),
+        example([tensor(['n', 3, 4, 1, 1])], (x) => exchangeBins(x, [3, 4])),
+      ],
+      apply: ({ inputs: [x], attributes: { bins }, type }) =>
+        [bins, x.type.shape.slice(-bins.length)].some((sizes) => sizes.every((size) => size === 1))
+          ? reshape(x, type.shape)
+          : null,
+    },
+    {
+      name: 'bins-of-one',
+      law: 'exchangeBins(x, bins) = x for as many bins as elements',
+      cases: [example([tensor(['n', 1, 1, 3, 4])], (x) => exchangeBins(x, [3, 4]))],
+      apply: ({ inputs: [x], type }) => (sameShape(x.type.shape, type.shape) ? x : null),
+    },
+  ],
   samples: [
     { args: [tensor(['n', 2, 7]), [3]] },
     { args: [tensor(['n', 3, 2, 3, 4]), [5, 6]] },
