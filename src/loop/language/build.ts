@@ -3,7 +3,7 @@ import type {
   Assign, Barrier, BinaryExpr, BinaryOp, BlockStmt, Buffer, CallStmt, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
   Parallel, Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While, WorkgroupBarrier, WorkgroupMemory, Workgroups,
 } from './nodes.js'; // prettier-ignore
-import { binaryOps, unaryOps } from './scalar.js';
+import { binaryOps, comparisonOps, unaryOps } from './scalar.js';
 
 /** An expression, or a number that becomes a constant of the type its neighbors have. */
 export type ExprOperand = Expr | number | bigint;
@@ -85,8 +85,6 @@ export function unary(op: UnaryOp, x: Expr): Expr {
   return { kind: 'unary', type: x.type, op, x };
 }
 
-const comparisons: ReadonlySet<BinaryOp> = new Set(['eq', 'ne', 'lt', 'le', 'gt', 'ge']);
-
 /** Both operands must have one scalar type; a scalar meets a vector by broadcasting. */
 export function binary(op: BinaryOp, left: ExprOperand, right: ExprOperand): BinaryExpr {
   let a: Expr;
@@ -98,7 +96,13 @@ export function binary(op: BinaryOp, left: ExprOperand, right: ExprOperand): Bin
   } else [a, b] = matched(op, left, right);
   const { scalar, lanes } = a.type;
   if (!binaryOps[scalar].has(op)) refuse(`${op} of ${scalar}`);
-  return { kind: 'binary', type: comparisons.has(op) ? exprType('bool', lanes) : a.type, op, a, b };
+  return {
+    kind: 'binary',
+    type: comparisonOps.has(op) ? exprType('bool', lanes) : a.type,
+    op,
+    a,
+    b,
+  };
 }
 
 function matched(what: string, left: ExprOperand, right: ExprOperand): [Expr, Expr] {

@@ -144,10 +144,15 @@ export const unaryOps: Readonly<Record<Scalar, ReadonlySet<UnaryOp>>> = byScalar
   (scalar) => Object.keys(unaryTables[scalar]) as UnaryOp[],
 );
 
+/** Binary operations that give a truth. */
+export const comparisonOps: ReadonlySet<BinaryOp> = new Set(
+  Object.keys(numberComparisons) as BinaryOp[],
+);
+
 /** Binary operations of operands of each scalar type. Truths are not ordered. */
 export const binaryOps: Readonly<Record<Scalar, ReadonlySet<BinaryOp>>> = byScalar((scalar) => [
   ...(Object.keys(binaryTables[scalar]) as BinaryOp[]),
-  ...(scalar === 'bool' ? (['eq', 'ne'] as const) : (Object.keys(numberComparisons) as BinaryOp[])),
+  ...(scalar === 'bool' ? (['eq', 'ne'] as const) : comparisonOps),
 ]);
 
 /** The meaning of a unary operation on lanes of a scalar type. */
