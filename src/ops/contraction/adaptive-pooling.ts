@@ -105,6 +105,7 @@ export const adaptiveMaxPool: OperatorFunction<AdaptivePool> = operator({
   samples: [
     { args: [tensor(['n', 2, 7]), 3] },
     { args: [tensor(['n', 1, 'h', 5]), [2, 1]], least: { h: 1 } },
+    { args: [tensor(['n', 1, 'h', 3]), 1], least: { h: 1 } },
     { args: [tensor(['n', 1, 2, 3, 4]), [1, null, 2]] },
     { args: [tensor(['n', 1, 4], { dtype: 'int32' }), 3] },
   ],

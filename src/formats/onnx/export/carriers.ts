@@ -88,6 +88,7 @@ export function isCarried(type: string, operand: number): boolean {
 /** Operators that onnxruntime has no float64 kernels of, though the standard has them: nothing wider can carry them. */
 const withoutFloat64: ReadonlySet<string> = new Set([
   'Acos', 'Acosh', 'Asin', 'Asinh', 'Atan', 'Atanh', 'AveragePool', 'Conv', 'ConvTranspose', 'Cosh', 'Erf',
+  'GlobalAveragePool', 'GlobalMaxPool',
 ]); // prettier-ignore
 
 /** True for operators that onnxruntime has no kernel of for a dtype in which they are written. */
