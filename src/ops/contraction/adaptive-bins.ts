@@ -3,7 +3,7 @@ import {
   addDim, ceilDivDim, type Dim, floorDivDim, isMultipleOf, maxDim,
   minDim, modDim, mulDim, sameShape,
 } from '../../base/dim/index.js'; // prettier-ignore
-import { atLeast, words } from '../../ir/requirement.js';
+import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -51,6 +51,26 @@ export function areBinsEqual(extent: Dim, bins: Dim): boolean {
   return isMultipleOf(extent, bins) || isMultipleOf(bins, extent);
 }
 
+/** States that every axis has elements and bins, and not so many of both that positions overflow. */
+export function requireBins(op: string, extents: Shape, bins: Shape, require: Require): void {
+  extents.forEach((extent, axis) => {
+    const count = bins[axis];
+    const refusal = (expected: string) => (): Refusal => ({
+      error: 'shape',
+      op,
+      problem: words`the bins do not fit the size`,
+      expected: words`${expected}`,
+      actual: words`${count} bins over ${extent} elements, on spatial axis ${axis}`,
+    });
+    for (const size of [extent, count])
+      require(atLeast(size, 1), refusal('at least 1 bin, and at least 1 element'));
+    if (areBinsEqual(extent, count)) return;
+    // Positions are products of both before they are divided.
+    const most = mulDim(addDim(extent, 1), addDim(count, 1));
+    require(atLeast(2 ** 31 - 1, most), refusal('a product of both below 2^31'));
+  });
+}
+
 /** The sizes of the largest bins, an axis each. */
 export function binWidths(extents: Shape, bins: Shape): Shape {
   return extents.map((extent, axis) => binWidth(extent, bins[axis]));
@@ -81,22 +101,7 @@ export const exchangeBins: OperatorFunction<
   }),
   infer: ({ inputs: [x], attributes: { bins }, require }) => {
     const [lead, extents] = extentsIn(x.shape, bins);
-    bins.forEach((count, axis) => {
-      const extent = extents[axis];
-      const refusal = (expected: string) => () => ({
-        error: 'shape' as const,
-        op: 'exchangeBins',
-        problem: words`the bins do not fit the size`,
-        expected: words`${expected}`,
-        actual: words`${count} bins over ${extent} elements`,
-      });
-      for (const dim of [extent, count])
-        require(atLeast(dim, 1), refusal('at least 1 bin, and at least 1 element'));
-      if (areBinsEqual(extent, count)) return;
-      // Positions are products of both before they are divided.
-      const most = mulDim(addDim(extent, 1), addDim(count, 1));
-      require(atLeast(2 ** 31 - 1, most), refusal('a product of both sizes below 2147483648'));
-    });
+    requireBins('exchangeBins', extents, bins, require);
     requireShape(x.shape, listedShape(x.shape, bins), require);
     return [{ dtype: x.dtype, shape: [...lead, ...binWidths(extents, bins), ...bins] }];
   },

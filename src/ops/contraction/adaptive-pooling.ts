@@ -2,7 +2,7 @@ import * as attr from '../../base/attributes/attribute.js';
 import { type Dim, elementCount, isStatic } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { atLeast, type Require, words } from '../../ir/requirement.js';
+import type { Require } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type Call,
@@ -21,7 +21,7 @@ import { expandDims, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { argmax, max } from '../reduction/extremum.js';
 import { sum } from '../reduction/sum.js';
-import { areBinsEqual, binned, binWidths, exchangeBins } from './adaptive-bins.js';
+import { areBinsEqual, binned, binWidths, exchangeBins, requireBins } from './adaptive-bins.js';
 import { checkSpatialAxes, inputShape, overSpatialAxes } from './window.js';
 
 /** A size for all spatial axes, or one each; null leaves the axis as it is. */
@@ -161,15 +161,7 @@ function pooledShape(op: string, shape: Shape, size: readonly Dim[], require: Re
   // Attributes may come from a file.
   if (size.length === 0 || size.length !== extents.length)
     throw wrongSize(op, size, extents.length);
-  for (const extent of [...extents, ...size]) {
-    require(atLeast(extent, 1), () => ({
-      error: 'shape',
-      op,
-      problem: words`a spatial axis is empty`,
-      expected: words`at least 1 element on every spatial axis`,
-      actual: words`${shape}, to be pooled to ${size}`,
-    }));
-  }
+  requireBins(op, extents, size, require);
   return [images, channels, ...size];
 }
 

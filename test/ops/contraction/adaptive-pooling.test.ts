@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Value } from '../../../src/ir/program.js';
+import { Program, type Value } from '../../../src/ir/program.js';
 import {
   adaptiveAvgPool, adaptiveAvgPool2d, adaptiveMaxPool, adaptiveMaxPool1d, avgPool, maxPool,
 } from '../../../src/ops/index.js'; // prettier-ignore
@@ -146,8 +146,19 @@ test('adaptive pools refuse what they cannot divide', () => {
     assert.throws(() => evaluate([operand('float64', shape, Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 1))], build), expected); // prettier-ignore
   refuse([1, 1, 3], (value) => adaptiveAvgPool2d(value, 2), { name: 'ShapeError', op: 'adaptiveAvgPool2d' }); // prettier-ignore
   refuse([1, 3], (value) => adaptiveMaxPool(value, 2), { name: 'ShapeError', op: 'adaptiveMaxPool', expected: /rank 3/ }); // prettier-ignore
-  refuse([1, 1, 0], (value) => adaptiveMaxPool(value, 2), { name: 'ShapeError', expected: /at least 1 element/, actual: /\[1, 1, 0\]/ }); // prettier-ignore
+  refuse([1, 1, 0], (value) => adaptiveMaxPool(value, 2), { name: 'ShapeError', op: 'adaptiveMaxPool', expected: /at least 1 element/, actual: /^2 bins over 0 elements/ }); // prettier-ignore
   for (const size of [0, -1, 1.5, [2, 2], ['2'], []]) {
     refuse([1, 1, 3], (value) => adaptiveAvgPool(value, size as number), { name: 'ArgumentError', op: 'adaptiveAvgPool', expected: /at least 1, null/ }); // prettier-ignore
   }
+});
+
+test('so many bins over so many elements that positions would overflow are refused, unless they are equal', () => {
+  const x = new Program().variable('x', { dtype: 'float32', shape: [1, 1, 100_000] });
+  assert.deepEqual(adaptiveAvgPool(x, 50_000).type.shape, [1, 1, 50_000]);
+  assert.deepEqual(adaptiveAvgPool(x, 20_001).type.shape, [1, 1, 20_001]);
+  assert.throws(() => adaptiveAvgPool(x, 50_001), {
+    name: 'ShapeError',
+    op: 'adaptiveAvgPool',
+    expected: /below 2\^31/,
+  });
 });
