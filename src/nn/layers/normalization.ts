@@ -224,8 +224,8 @@ export interface InstanceNormOptions extends NormOptions {
 }
 
 /**
- * Normalizes each channel of each example of (batch, channels, ...space) over space. Source: Ulyanov, Vedaldi
- * and Lempitsky, 2016.
+ * Normalizes each channel of each example of (batch, channels, ...space) over space, in training and otherwise:
+ * there are no running statistics. Source: Ulyanov, Vedaldi and Lempitsky, 2016.
  */
 export class InstanceNorm extends HybridBlock {
   gamma: Parameter | null = null;

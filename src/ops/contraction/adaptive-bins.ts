@@ -148,6 +148,9 @@ export const exchangeBins: OperatorFunction<
       return e.select(inside, value, empty);
     },
   },
+  batch: {
+    rows: ({ inputs: [x], attributes: { bins, outside } }) => [exchangeBins(x, bins, { outside })],
+  },
   simplify: [
     {
       name: 'one-bin',
