@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { boundOf } from './reference/bounds.js';
 import { formats } from './reference/formats.js';
 import { type Form, forms } from './reference/forms.js';
-import { type Measured, measure, referenceOf } from './reference/measure.js';
+import { type Measured, measure } from './reference/measure.js';
 import { unmeasured } from './reference/operators.js';
 import { tableOf } from './reference/table.js';
 
@@ -27,7 +27,6 @@ let failures = 0;
 for (const form of forms) {
   const { name } = form.declaration;
   if (name in unmeasured || (wanted !== undefined && !wanted.includes(name))) continue;
-  if (referenceOf(form) === undefined) throw new Error(`${name} has no reference`);
   const cells = formats.map((format) => measure(form, format, options));
   found.set(form, cells);
   formats.forEach((format, i) => {

@@ -1,7 +1,8 @@
-// node scripts/test.mjs [--out DIR] [--lax] [--alone] [--times] [FILTER ...]
+// node scripts/test.mjs [--out DIR] [--lax] [--alone] [--times] [--name PATTERN] [FILTER ...]
 // Compiles into DIR (default dist) and runs the tests whose path holds one of the filters, all without one.
 // With --lax, type errors elsewhere in the tree do not stop the tests. Files share processes (`batches.mjs`) unless
 // --alone gives each its own. --times prints the processor time of the dearest processes at the end.
+// --name runs the tests whose name matches a pattern: with the name of an operator, its laws.
 // With KAON_VARIANTS=1, what every tier and number of threads must agree on runs once more on each of them;
 // KAON_VARIANTS=native,threads names the ones that are wanted.
 import { spawnSync } from 'node:child_process';
@@ -100,6 +101,7 @@ const { values, positionals } = parseArgs({
     lax: { type: 'boolean', default: false },
     alone: { type: 'boolean', default: false },
     times: { type: 'boolean', default: false },
+    name: { type: 'string' },
   },
   allowPositionals: true,
 });
@@ -132,6 +134,7 @@ function run(files, environment, preload) {
       '--test-reporter=spec',
       // One file at a time for each core; by itself the runner would leave one core to itself.
       `--test-concurrency=${availableParallelism()}`,
+      ...(values.name === undefined ? [] : [`--test-name-pattern=${values.name}`]),
       ...(Object.keys(environment).length === 0 ? [] : ['--import', strict]),
       ...(preload === undefined ? [] : ['--import', `./${values.out}/${preload}`]),
       ...(list === null ? [] : ['--import', './scripts/times.mjs']),

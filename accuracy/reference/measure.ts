@@ -22,8 +22,11 @@ export interface MeasureOptions {
 }
 
 /** The reference of a form. */
-export function referenceOf({ declaration }: Form): Reference | undefined {
-  return operatorReferences[declaration.name];
+export function referenceOf({ declaration: { name } }: Form): Reference {
+  const reference = operatorReferences[name];
+  if (reference === undefined)
+    throw new Error(`${name} has no reference in accuracy/reference/operators.ts`);
+  return reference;
 }
 
 /** How many numbers on either side of a change are tried. */
@@ -109,7 +112,6 @@ export function errorOf(
 /** Tries a form at special and random numbers, and around roots, poles and the ends of ranges. */
 export function measure(form: Form, format: FloatFormat, options: MeasureOptions): Measured {
   const reference = referenceOf(form);
-  if (reference === undefined) throw new Error(`${form.declaration.name} has no reference`);
   const rows = operandsFor(form, format, reference, options);
   const columns = Array.from({ length: form.count }, (_, k) => rows.map((row) => row[k]));
   const results = computed(form, format, columns, options.target);

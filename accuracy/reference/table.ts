@@ -12,7 +12,7 @@ export function tableOf(found: ReadonlyMap<Form, readonly Measured[]>): string {
     boundOf(form, float32) === bound && boundOf(form, float64) === bound;
   const [isExact, isRounded] = [isWithin(0), isWithin(0.5)];
   const rows = forms.filter((form) => !isExact(form) && !isRounded(form));
-  const scaled = forms.filter((form) => referenceOf(form)?.scale !== undefined);
+  const scaled = forms.filter((form) => referenceOf(form).scale !== undefined);
   return [
     '| function | float32 | at most | float64 | at most | float16 | bfloat16 |',
     '| --- | --- | --- | --- | --- | --- | --- |',

@@ -38,7 +38,7 @@ def isnan(x):
     return isinstance(x, float) and math.isnan(x)
 
 
-greater = {'max', 'maximum', 'fmax', 'cummax', 'maxPool', 'relu', 'relu6'}
+greater = {'max', 'maximum', 'fmax', 'cummax', 'maxPool', 'adaptiveMaxPool', 'relu', 'relu6'}
 lesser = {'min', 'minimum', 'fmin', 'cummin'}
 
 

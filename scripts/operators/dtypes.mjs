@@ -13,20 +13,8 @@ export function tableOf(name, library) {
   return library.dtypes.map((dtype) => [dtype, unaryRules[name](dtype, library)]);
 }
 
-/** The type names in which calls of helpers, which have no samples of their own, are made. */
+/** Calls of functions that are made of operators, and have no samples of their own. */
 const helperShapes = {
-  conv1d: [[1, 1, 4], [1, 1, 2]],
-  conv2d: [[1, 1, 4, 4], [1, 1, 2, 2]],
-  conv3d: [[1, 1, 4, 4, 4], [1, 1, 2, 2, 2]],
-  convTranspose1d: [[1, 1, 4], [1, 1, 2]],
-  convTranspose2d: [[1, 1, 4, 4], [1, 1, 2, 2]],
-  convTranspose3d: [[1, 1, 4, 4, 4], [1, 1, 2, 2, 2]],
-  maxPool1d: [[1, 1, 4], 2],
-  maxPool2d: [[1, 1, 4, 4], 2],
-  maxPool3d: [[1, 1, 4, 4, 4], 2],
-  avgPool1d: [[1, 1, 4], 2],
-  avgPool2d: [[1, 1, 4, 4], 2],
-  avgPool3d: [[1, 1, 4, 4, 4], 2],
   dot: [[3], [3]],
   outer: [[3], [2]],
   tensordot: [[2, 3], [3, 2], 1],
@@ -36,12 +24,14 @@ const isSampleArray = (value) => value?.kind === 'array';
 
 /** The arguments of calls to ask: what the operator's samples say, with arrays as sample arrays. */
 function callsOf(name, fn) {
-  if (fn.declaration !== undefined && helperShapes[name] === undefined) {
+  if (fn.declaration !== undefined) {
     return fn.declaration.samples.map(({ args }) => args);
   }
   const shapes = helperShapes[name];
   if (shapes === undefined)
-    throw new Error(`${name} has neither samples nor shapes to call it with`);
+    throw new Error(
+      `${name} has neither samples nor a call to try: give it one in helperShapes (scripts/operators/dtypes.mjs)`,
+    );
   return [
     shapes.map((shape) =>
       Array.isArray(shape) ? { kind: 'array', shape, dtype: 'float32' } : shape,
@@ -62,7 +52,9 @@ const mostVaried = 3;
  * A rule for each result: `{ dtype }`, `{ of: [parameter, ...], table? }` for the common dtype of these parameters,
  * or `{ isFloat }` where the types cannot say more.
  */
-export function rulesOf(name, fn, operandParameters, library) {
+export function rulesOf(name, given, operandParameters, library) {
+  // A function for one number of spatial axes has the results of the operator for any number.
+  const fn = given.general ?? given;
   const slotsOf = (args) =>
     operandParameters.flatMap(({ at, rest }) =>
       (rest ? args.slice(at) : [args[at]].flat(9)).flatMap((value) => {

@@ -224,8 +224,11 @@ const classes: Readonly<Record<string, Maker>> = {
   'nn.Embedding': layer([5, 3], 'labels'),
   'nn.BatchNorm': layer([{ momentum: 0.9 }], 'x'),
   'nn.GroupNorm': layer([2], 'image'),
+  'nn.InstanceNorm': layer([{ affine: false }], 'image'),
   'nn.LayerNorm': layer([{}], 'x'),
   'nn.RMSNorm': layer([{}], 'x'),
+  'nn.AdaptiveAvgPool2d': layer([3], 'image'),
+  'nn.AdaptiveMaxPool2d': layer([[null, 3]], 'image'),
   'nn.AvgPool2d': layer([2], 'image'),
   'nn.MaxPool2d': layer([2], 'image'),
   'nn.GlobalAvgPool2d': layer([], 'image'),
@@ -374,10 +377,14 @@ const methods: Readonly<Record<string, Maker>> = {
   'nn.GraphBlock#forward': classMethod(({ x }) => new nn.GraphBlock(dense().graphFor(x)), ({ x }) => [x]), // prettier-ignore
   'nn.GroupNorm#forward': classMethod(({ image }) => filled(new nn.GroupNorm(2), image), ({ image }) => [image]), // prettier-ignore
   'nn.GroupNorm#inferShape': classMethod(() => filled(new nn.GroupNorm(2)), ({ image }) => [image]), // prettier-ignore
+  'nn.InstanceNorm#forward': classMethod(({ image }) => filled(new nn.InstanceNorm(), image), ({ image }) => [image]), // prettier-ignore
+  'nn.InstanceNorm#inferShape': classMethod(() => filled(new nn.InstanceNorm()), ({ image }) => [image]), // prettier-ignore
   'nn.LayerNorm#forward': classMethod(({ x }) => filled(new nn.LayerNorm(), x), ({ x }) => [x]), // prettier-ignore
   'nn.LayerNorm#inferShape': classMethod(() => filled(new nn.LayerNorm()), ({ x }) => [x]), // prettier-ignore
   'nn.RMSNorm#forward': classMethod(({ x }) => filled(new nn.RMSNorm(), x), ({ x }) => [x]), // prettier-ignore
   'nn.RMSNorm#inferShape': classMethod(() => filled(new nn.RMSNorm()), ({ x }) => [x]), // prettier-ignore
+  'nn.AdaptiveAvgPool2d#forward': classMethod(() => new nn.AdaptiveAvgPool2d(3), ({ image }) => [image]), // prettier-ignore
+  'nn.AdaptiveMaxPool2d#forward': classMethod(() => new nn.AdaptiveMaxPool2d(3), ({ image }) => [image]), // prettier-ignore
   'nn.AvgPool2d#forward': classMethod(() => new nn.AvgPool2d(2), ({ image }) => [image]), // prettier-ignore
   'nn.MaxPool2d#forward': classMethod(() => new nn.MaxPool2d(2), ({ image }) => [image]), // prettier-ignore
   'nn.GlobalAvgPool2d#forward': classMethod(() => new nn.GlobalAvgPool2d(), ({ image }) => [image]), // prettier-ignore

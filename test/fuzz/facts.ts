@@ -14,8 +14,8 @@ export const excluded: ReadonlyMap<string, string> = new Map([
 
 /** Of the families whose results depend on an order of summation, those that do not. */
 const exactThere = new Set([
-  'all', 'any', 'argmax', 'argmin', 'countNonzero', 'cummax', 'cummaxPosition', 'cummin',
-  'cumminPosition', 'max', 'min', 'maxPool', 'slidingWindows', 'windowCounts',
+  'adaptiveMaxPool', 'all', 'any', 'argmax', 'argmin', 'countNonzero', 'cummax', 'cummaxPosition', 'cummin',
+  'cumminPosition', 'exchangeBins', 'max', 'min', 'maxPool', 'slidingWindows', 'windowCounts',
 ]); // prettier-ignore
 const inexactFamilies = new Set(['reduction', 'contraction', 'normalization']);
 /** Of the other families, those that add up what falls on one element. */
@@ -48,7 +48,7 @@ const jumping = new Set([
 /** Continuous, but their slopes jump. */
 const kinked = new Set([
   'abs', 'relu', 'relu6', 'clip', 'max', 'min', 'maximum', 'minimum', 'fmax', 'fmin', 'leakyRelu',
-  'elu', 'selu', 'hardSigmoid', 'hardSwish', 'sort', 'topK', 'cummax', 'cummin', 'maxPool', 'norm',
+  'elu', 'selu', 'hardSigmoid', 'hardSwish', 'sort', 'topK', 'cummax', 'cummin', 'maxPool', 'adaptiveMaxPool', 'norm',
   'prod', 'cumprod', 'nanToNum', 'unique', 'nonMaxSuppression', 'keptBoxes',
 ]); // prettier-ignore
 

@@ -25,6 +25,8 @@ const mostRoundingsOfFolds = 16;
 /** Families that add up by folds, but for these, which multiply, or add up products. */
 const foldingFamilies = new Set(['reduction', 'normalization']);
 const otherwise = new Set(['prod', 'cumprod', 'recurrence', 'attention', 'attentionGradient']);
+/** Contractions that divide their sums: an average of ones is one, of however many. */
+const averages = new Set(['avgPool', 'adaptiveAvgPool']);
 
 /** By how much each element may be off; null where all have the same bits. */
 export type Margin = readonly number[] | null;
@@ -38,8 +40,7 @@ export function marginsOf(
   if (!isInexact(name)) return program.outputs.map(() => null);
   const executable = compile(program, { target: 'interpreter' });
   const run = (given: readonly Operand[]): readonly Operand[] => executable.run(given);
-  // An average of ones is one, of however many.
-  const isSumOfProducts = family === 'contraction' && name !== 'avgPool';
+  const isSumOfProducts = family === 'contraction' && !averages.has(name);
   if (isSumOfProducts) return marginsOfSums(run, operands);
   const isFolded = foldingFamilies.has(family) && !otherwise.has(name);
   return marginsByNoise(run, operands, isFolded ? mostRoundingsOfFolds : Infinity);

@@ -4,13 +4,9 @@ import * as fc from 'fast-check';
 import { separateBindings } from '../../src/loop/analysis/bindings.js';
 import { moduleOf } from '../../src/loop/language/build.js';
 import type { Kernel } from '../../src/loop/language/nodes.js';
-import { optimize } from '../../src/loop/optimize/optimize.js';
+import { kernelPasses, optimize } from '../../src/loop/optimize/optimize.js';
 import { parseKernel } from '../../src/loop/language/parse.js';
-import { share } from '../../src/loop/optimize/share.js';
-import { simplifyKernel } from '../../src/loop/optimize/simplify.js';
 import { kernelText, moduleText } from '../../src/loop/language/text.js';
-import { unroll } from '../../src/loop/optimize/unroll.js';
-import { vectorize } from '../../src/loop/optimize/vectorize.js';
 import { verifyKernel, verifyModule } from '../../src/loop/language/verify.js';
 import { randomKernel } from './random-kernel.js';
 import { contentsAfter } from './running.js';
@@ -19,10 +15,12 @@ const entropy = fc.array(fc.nat({ max: 10_000 }), { minLength: 20, maxLength: 40
 const size = fc.nat({ max: 9 });
 const passes: readonly { readonly name: string; readonly run: (kernel: Kernel) => Kernel }[] = [
   { name: 'separateBindings', run: separateBindings },
-  { name: 'unroll', run: unroll },
-  { name: 'simplify', run: simplifyKernel },
-  { name: 'vectorize', run: (kernel) => vectorize(kernel, { vectorBytes: 16 }) },
-  { name: 'share', run: share },
+  ...kernelPasses
+    .filter(({ afterChange }) => afterChange !== true)
+    .map(({ name, run }) => ({
+      name,
+      run: (kernel: Kernel): Kernel => run(kernel, { vectorBytes: 16 }),
+    })),
   { name: 'optimize for 16 bytes', run: (kernel) => optimize(kernel, { vectorBytes: 16 }) },
   { name: 'optimize for 32 bytes', run: (kernel) => optimize(kernel, { vectorBytes: 32 }) },
   { name: 'text and back', run: (kernel) => parseKernel(kernelText(kernel)) },

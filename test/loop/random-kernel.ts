@@ -1,5 +1,6 @@
 import * as e from '../../src/loop/language/build.js';
-import type { BinaryOp, Buffer, Expr, For, Kernel, Scalar, Stmt, UnaryOp, Var } from '../../src/loop/language/nodes.js'; // prettier-ignore
+import type { BinaryOp, Buffer, Expr, For, Kernel, Scalar, Stmt, Var } from '../../src/loop/language/nodes.js'; // prettier-ignore
+import { binaryOps, comparisonOps, unaryOps } from '../../src/loop/language/scalar.js';
 
 /** Elements of each buffer; every index that a random kernel computes is below. */
 export const bufferLength = 256;
@@ -215,10 +216,7 @@ class Maker {
       case 6:
         return e.cast(scalar, deeper(this.#one(this.#scalars)));
       case 7: {
-        if (scalar === 'bool') return e.not(deeper());
-        const float = scalar === 'f32' || scalar === 'f64';
-        const ops: UnaryOp[] = float ? ['neg', 'abs', 'floor', 'sqrt', 'nearest'] : ['neg', 'abs', 'not']; // prettier-ignore
-        return e.unary(this.#one(ops), deeper());
+        return e.unary(this.#one([...unaryOps[scalar]]), deeper());
       }
       case 8: {
         const shared = deeper();
@@ -233,16 +231,13 @@ class Maker {
   #binary(scalar: Scalar, operand: (type?: Scalar) => Expr): Expr {
     if (scalar === 'bool') {
       const type = this.#one<Scalar>(['bool', 'f32', 'i32']);
-      const ops: BinaryOp[] = type === 'bool' ? ['and', 'or', 'xor', 'eq'] : ['lt', 'le', 'eq', 'ne', 'gt', 'ge']; // prettier-ignore
-      return e.binary(this.#one(ops), operand(type), operand(type));
+      const ops = type === 'bool' ? binaryOps.bool : comparisonOps;
+      return e.binary(this.#one([...ops]), operand(type), operand(type));
     }
-    if (scalar === 'f32' || scalar === 'f64') {
-      const op = this.#one<BinaryOp>(['add', 'sub', 'mul', 'div', 'min', 'max']);
-      return e.binary(op, operand(), operand());
-    }
-    const ops: BinaryOp[] = ['add', 'sub', 'mul', 'min', 'max', 'and', 'or', 'xor', 'shl', 'shr', 'shrU', 'div', 'rem']; // prettier-ignore
-    const op = this.#one(ops);
-    return e.binary(op, operand(), op === 'div' || op === 'rem' ? 2 + this.#pick(5) : operand());
+    const op = this.#one([...binaryOps[scalar]].filter((each) => !comparisonOps.has(each)));
+    const isWhole = scalar === 'i32' || scalar === 'i64';
+    const isQuotient = isWhole && (op === 'div' || op === 'rem');
+    return e.binary(op, operand(), isQuotient ? 2 + this.#pick(5) : operand());
   }
 
   #constant(scalar: Scalar): Expr {

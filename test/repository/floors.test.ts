@@ -4,49 +4,42 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkout, importsOf, sourceFiles } from '../support/sources.js';
 
-/** What each room may import besides itself. `base` is open to all. */
-const below: Readonly<Record<string, readonly string[]>> = {
-  base: [],
-  graph: [],
-  ir: ['graph'],
-  loop: [],
-  ops: ['ir', 'graph', 'loop'],
-  passes: ['ops', 'ir', 'graph', 'loop'],
-  kernels: ['ops', 'ir', 'loop'],
-  codegen: ['loop'],
-  formats: ['ops', 'ir', 'graph', 'loop'],
-  source: ['graph'],
-  runtime: ['passes', 'kernels', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
-  front: ['runtime', 'passes', 'formats', 'source', 'ops', 'ir', 'graph'],
-  nn: ['front', 'formats', 'ops', 'ir'],
-  artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
-  onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
-  onnxruntime: ['onnx', 'front', 'runtime', 'formats', 'ir'],
-  stablehlo: ['onnx', 'artifact', 'front', 'formats', 'ir'],
-  scale: ['stablehlo', 'nn', 'front', 'formats', 'ops'],
-  cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'source', 'ir', 'graph'],
-  plugin: ['source'],
-  register: ['source'],
-  lint: ['front', 'ops'],
-  'onnx.ts': ['onnx'],
-  'onnxruntime.ts': ['onnxruntime'],
-  'stablehlo.ts': ['stablehlo'],
-  'scale.ts': ['scale'],
-  'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
-};
+const page = 'docs/architecture.md';
 
-const room = (path: string): string => path.split('/')[1];
+/** Floors by name, and what each may import besides itself and `base`, which is open to all: the table of the page. */
+function floorsOfPage(): ReadonlyMap<string, ReadonlySet<string>> {
+  const text = readFileSync(join(checkout, page), 'utf8');
+  const table = text.slice(text.indexOf('```\nF0 ') + 4, text.indexOf('```\n\nFiles'));
+  // A floor begins after the three columns of its number; what it imports is the last column.
+  const entries = table.split(/^(?=(?:F\d| {2}) \S)/m);
+  const floors = new Map<string, ReadonlySet<string>>();
+  for (const entry of entries) {
+    const name = /^.{3}([\w.]+)/.exec(entry)?.[1] ?? '';
+    const column = /.*(?: {3}|imports: )(\S.*)\n$/.exec(entry)?.[1] ?? '';
+    const before = [...floors.keys()];
+    const [, last] = /^(\w+) (?:and )?below$/.exec(column) ?? [];
+    const range = last === 'any' ? before : before.slice(0, before.indexOf(last) + 1);
+    floors.set(name, new Set(last !== undefined ? range : column.split(' ')));
+    const entryPoint = /`(\w+\.ts)` is its entry/.exec(entry)?.[1];
+    if (entryPoint !== undefined) floors.set(entryPoint, new Set([name]));
+  }
+  return floors;
+}
+
+const floors = floorsOfPage();
+const floorOf = (path: string): string => path.split('/')[1];
 
 test('imports go down the floors and nowhere else', () => {
   const files = sourceFiles('src');
   assert.ok(files.length > 20);
   const wrong: string[] = [];
   for (const file of files) {
-    const allowed = below[room(file.path)];
-    assert.ok(allowed !== undefined, `${file.path} is in no room of the house`);
+    const own = floorOf(file.path);
+    const allowed = floors.get(own);
+    assert.ok(allowed !== undefined, `${file.path}: ${own} is no floor of the table in ${page}`);
     for (const target of importsOf(file)) {
-      const to = room(target);
-      if (to !== room(file.path) && to !== 'base' && !allowed.includes(to)) {
+      const to = floorOf(target);
+      if (to !== own && to !== 'base' && !allowed.has(to)) {
         wrong.push(`${file.path} imports ${target}`);
       }
     }
@@ -54,18 +47,19 @@ test('imports go down the floors and nowhere else', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the page about the architecture names every room', () => {
-  const page = readFileSync(join(checkout, 'docs/architecture.md'), 'utf8');
-  const table = page.slice(page.indexOf('```\nF0 '), page.indexOf('```\n\nFiles'));
-  assert.ok(table.length > 0);
+test('every floor of the page exists, and imports floors above it in the table only', () => {
   const files = sourceFiles('src');
-  for (const name of Object.keys(below)) {
-    assert.ok(
-      files.some(({ path }) => room(path) === name),
-      `there is no ${name}`,
-    );
-    assert.ok(table.includes(name.endsWith('.ts') ? name : ` ${name}/ `), `${name} is not there`);
+  const seen = new Set<string>();
+  for (const [name, imports] of floors) {
+    const exists = files.some(({ path }) => floorOf(path) === name);
+    assert.ok(exists, `there is no ${name}`);
+    for (const below of imports)
+      assert.ok(seen.has(below) || below === 'nothing', `${name} is above ${below}`);
+    seen.add(name);
   }
+  assert.deepEqual([...floors.get('passes')!].toSorted(), ['graph', 'ir', 'loop', 'ops']);
+  assert.deepEqual([...floors.get('onnx.ts')!], ['onnx']);
+  assert.ok(!floors.get('index.ts')!.has('artifact') && floors.get('index.ts')!.has('nn'));
 });
 
 /** What only some entry points load, or what the package bundles, and where that is. */

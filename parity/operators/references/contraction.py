@@ -1,5 +1,6 @@
 """Products, convolutions and windows."""
 
+import itertools
 import math
 
 import torch
@@ -163,6 +164,10 @@ def windows(x, kernel, strides, dilation, counts=None):
     return x
 
 
+def lowest_of(dtype):
+    return -math.inf if dtype.is_floating_point else 0 if dtype in (torch.bool, torch.uint8) else torch.iinfo(dtype).min
+
+
 def sliding(x, kernel, o={}):
     kernel = [kernel] * (x.ndim - 2) if isinstance(kernel, int) else kernel
     rank = len(kernel)
@@ -170,7 +175,7 @@ def sliding(x, kernel, o={}):
     pads = spans(list(x.shape[-rank:]), kernel, strides, dilation, o.get('padding', 0))
     value = 0
     if o.get('outside') == 'lowest':
-        value = -math.inf if x.dtype.is_floating_point else 0 if x.dtype in (torch.bool, torch.uint8) else torch.iinfo(x.dtype).min
+        value = lowest_of(x.dtype)
     return windows(bordered(x, pads, value), kernel, strides, dilation)
 
 
@@ -182,6 +187,16 @@ def sliding_adjoint(g, size, o):
     rank = len(o['kernel'])
     shape = [*g.shape[: g.ndim - 2 * rank], *size]
     return positions_of(lambda x: sliding(x, o['kernel'], o), g, shape)
+
+
+def greatest(flat):
+    """The first maximum along axis 2, where NaN is the greatest."""
+    if not flat.dtype.is_floating_point:
+        return flat.any(2) if flat.dtype == torch.bool else flat.amax(2)
+    nan = torch.isnan(flat)
+    best = torch.where(nan, math.inf, flat.detach()).amax(2, keepdim=True)
+    first = torch.where(nan.any(2, keepdim=True), nan, flat == best).to(torch.uint8).argmax(2, keepdim=True)
+    return flat.gather(2, first).squeeze(2)
 
 
 def pool_options(x, kernel, o):
@@ -204,15 +219,9 @@ def pool_options(x, kernel, o):
 @reference('maxPool', selects=True)
 def max_pool(x, kernel, o={}):
     kernel, strides, dilation, _, pads = pool_options(x, kernel, o)
-    lowest = -math.inf if x.dtype.is_floating_point else 0 if x.dtype in (torch.bool, torch.uint8) else torch.iinfo(x.dtype).min
-    all = windows(bordered(x, pads, lowest), kernel, strides, dilation)
+    all = windows(bordered(x, pads, lowest_of(x.dtype)), kernel, strides, dilation)
     flat = all.flatten(2, 1 + len(kernel))
-    if not x.dtype.is_floating_point:
-        return flat.any(2) if x.dtype == torch.bool else flat.amax(2)
-    nan = torch.isnan(flat)
-    best = torch.where(nan, math.inf, flat.detach()).amax(2, keepdim=True)
-    first = torch.where(nan.any(2, keepdim=True), nan, flat == best).to(torch.uint8).argmax(2, keepdim=True)
-    return flat.gather(2, first).squeeze(2)
+    return greatest(flat)
 
 
 @reference('avgPool', rule='noise', once=False)
@@ -228,6 +237,47 @@ def avg_pool(x, kernel, o={}):
         ones = bordered(ones, pads)
     counts = windows(ones, kernel, strides, dilation).flatten(2, 1 + len(kernel)).sum(2)
     return all.sum(2) / counts
+
+
+def adaptive_size(x, size):
+    sizes = size if isinstance(size, list) else [size] * (x.ndim - 2)
+    return [n if m is None else m for n, m in zip(x.shape[2:], sizes)]
+
+
+@reference('adaptiveAvgPool', rule='noise', once=False)
+def adaptive_avg_pool(x, size):
+    x = x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())
+    pool = [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][x.ndim - 3]
+    return pool(x, adaptive_size(x, size))
+
+
+@reference('adaptiveMaxPool', selects=True)
+def adaptive_max_pool(x, size):
+    # Not PyTorch's operator: it takes no integers, and the last NaN of a bin.
+    size = adaptive_size(x, size)
+    bins = [
+        tuple(slice(q * n // m, -(-(q + 1) * n // m)) for q, n, m in zip(index, x.shape[2:], size))
+        for index in itertools.product(*map(range, size))
+    ]
+    return torch.stack([greatest(x[(..., *bin)].flatten(2)) for bin in bins], 2).unflatten(2, size)
+
+
+@reference('exchangeBins')
+def exchange_bins(x, bins, o={}):
+    rank = len(bins)
+    lead = x.shape[: x.ndim - 2 * rank]
+    value = 0
+    if o.get('outside') == 'lowest':
+        value = lowest_of(x.dtype)
+    extents = x.shape[x.ndim - rank :]
+    widths = [max(-(-(q + 1) * n // m) - q * n // m for q in range(m)) for n, m in zip(extents, bins)]
+    cells = []
+    for r, q in itertools.product(itertools.product(*map(range, widths)), itertools.product(*map(range, bins))):
+        p = [i * n // m + k for i, k, n, m in zip(q, r, extents, bins)]
+        inside = all(at < -(-(i + 1) * n // m) for at, i, n, m in zip(p, q, extents, bins))
+        slots = [i - at * m // n for at, i, n, m in zip(p, q, extents, bins)]
+        cells.append(x[(..., *slots, *p)] if inside else torch.full(lead, value, dtype=x.dtype))
+    return torch.stack(cells, len(lead)).unflatten(len(lead), (*widths, *bins))
 
 
 @reference('windowCounts')

@@ -82,6 +82,14 @@ def group_norm(x, groups, *rest):
     return scaled(normal, gamma, beta, [-1] + [1] * (x.ndim - 2))
 
 
+@reference('instanceNorm', rule='noise', once=False)
+def instance_norm(x, *rest):
+    gamma, beta, o = affine(rest)
+    x = floating(x)
+    normal = standard(x, list(range(2, x.ndim)), o.get('epsilon', 1e-5))
+    return scaled(normal, gamma, beta, [-1] + [1] * (x.ndim - 2))
+
+
 def channel_shape(x, axis):
     return [x.shape[k] if k == axis % x.ndim else 1 for k in range(x.ndim)]
 

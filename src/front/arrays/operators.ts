@@ -16,6 +16,7 @@ import type {
   PlainInput,
   Promoted,
 } from '../core/result-dtypes.js';
+import type { OutputSize } from '../../ops/contraction/adaptive-pooling.js';
 import type {
   ConvOptions,
   ConvTransposeOptions,
@@ -48,6 +49,7 @@ import type { Axes, ReductionOptions, ShapeArgument } from '../../ops/signatures
 
 install();
 
+export type { OutputSize } from '../../ops/contraction/adaptive-pooling.js';
 export type {
   ConvOptions,
   ConvTransposeOptions,
@@ -88,6 +90,65 @@ export const acos: <X extends ArrayInput>(x: X) => NDArray<FloatOf[DTypeOf<X>]> 
 /** The inverse of `cosh`, at least 0; NaN below 1. Integers become float32. */
 export const acosh: <X extends ArrayInput>(x: X) => NDArray<FloatOf[DTypeOf<X>]> =
   operators.acosh as never;
+
+/**
+ * The mean of every bin over the spatial axes of `[N, C, ...size]`, which become `outputSize`. An axis of n
+ * elements is divided among m bins: bin q has the elements from `floor(q * n / m)` to before
+ * `ceil((q + 1) * n / m)`, so bins may share elements, as in PyTorch. Integers become float32.
+ *
+ * Throws a `ShapeError` for an axis without elements.
+ */
+export const adaptiveAvgPool: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<FloatOf[DTypeOf<X>]> = operators.adaptiveAvgPool as never;
+
+/** `adaptiveAvgPool` over one spatial axis: `[N, C, W]`. */
+export const adaptiveAvgPool1d: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<FloatOf[DTypeOf<X>]> = operators.adaptiveAvgPool1d as never;
+
+/** `adaptiveAvgPool` over two spatial axes: `[N, C, H, W]`. */
+export const adaptiveAvgPool2d: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<FloatOf[DTypeOf<X>]> = operators.adaptiveAvgPool2d as never;
+
+/** `adaptiveAvgPool` over three spatial axes: `[N, C, D, H, W]`. */
+export const adaptiveAvgPool3d: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<FloatOf[DTypeOf<X>]> = operators.adaptiveAvgPool3d as never;
+
+/**
+ * The maximum of every bin over the spatial axes of `[N, C, ...size]`, which become `outputSize`; the bins are
+ * those of `adaptiveAvgPool`. The gradient goes to the first maximum of a bin, in row-major order.
+ *
+ * Throws a `ShapeError` for an axis without elements.
+ */
+export const adaptiveMaxPool: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<DTypeOf<X>> = operators.adaptiveMaxPool as never;
+
+/** `adaptiveMaxPool` over one spatial axis: `[N, C, W]`. */
+export const adaptiveMaxPool1d: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<DTypeOf<X>> = operators.adaptiveMaxPool1d as never;
+
+/** `adaptiveMaxPool` over two spatial axes: `[N, C, H, W]`. */
+export const adaptiveMaxPool2d: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<DTypeOf<X>> = operators.adaptiveMaxPool2d as never;
+
+/** `adaptiveMaxPool` over three spatial axes: `[N, C, D, H, W]`. */
+export const adaptiveMaxPool3d: <X extends ArrayInput>(
+  x: X,
+  outputSize: OutputSize,
+) => NDArray<DTypeOf<X>> = operators.adaptiveMaxPool3d as never;
 
 /** `x + y`, elementwise. For bool: logical or. */
 export const add: <X extends ArrayInput, Y extends ArrayInput>(
@@ -596,8 +657,7 @@ export const greaterEqual: (x: ArrayInput, y: ArrayInput) => NDArray<'bool'> =
 /**
  * Normalizes groups of channels of `x`, `[N, C, ...size]`: each of the `groups` groups of neighboring
  * channels by its own mean and variance over channels and space, then `* gamma + beta` with parameters of
- * shape `[C]`, either of which may be absent. With as many groups as channels this is instance
- * normalization.
+ * shape `[C]`, either of which may be absent. With as many groups as channels this is `instanceNorm`.
  *
  * Source: Wu and He, Group Normalization, 2018. Throws a `ShapeError` when the groups do not divide the
  * channels, or for parameters of another shape.
@@ -633,6 +693,25 @@ export const hypot: <X extends ArrayInput, Y extends ArrayInput>(
   x: X,
   y: Y,
 ) => NDArray<FloatOf[Promoted<X, Y>]> = operators.hypot as never;
+
+/**
+ * Normalizes each channel of each example of `x`, `[N, C, ...size]`, by its own mean and variance over space,
+ * then `* gamma + beta` with parameters of shape `[C]`, either of which may be absent. Integers become float32;
+ * statistics of 16-bit floats are computed in float32.
+ *
+ * Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, 2016. Throws a `ShapeError` without a spatial
+ * axis, or for parameters of another shape.
+ */
+export const instanceNorm: <
+  X extends ArrayInput,
+  Gamma extends ArrayInput | null = null,
+  Beta extends ArrayInput | null = null,
+>(
+  x: X,
+  gamma?: Gamma,
+  beta?: Beta,
+  options?: NormalizationOptions,
+) => NDArray<FloatOf[Promoted<Promoted<X, Gamma>, Beta>]> = operators.instanceNorm as never;
 
 /** True where an element is neither NaN nor infinite; true for integers. */
 export const isFinite: (x: ArrayInput) => NDArray<'bool'> = operators.isFinite as never;

@@ -3,6 +3,7 @@ import type { Dim } from '../../base/dim/expression.js';
 import type { DType } from '../../base/dtype.js';
 import type { NDArray } from './ndarray.js';
 import type { ArrayInput, FloatDType, Promoted } from './result-dtypes.js';
+import type { OutputSize } from '../../ops/contraction/adaptive-pooling.js';
 import type { AvgPoolOptions, PoolOptions } from '../../ops/contraction/pooling.js';
 import type { SlidingWindowsOptions } from '../../ops/contraction/sliding-windows.js';
 import type { PerAxis } from '../../ops/contraction/window.js';
@@ -233,6 +234,23 @@ export interface ArrayMethods<D extends DType> {
 
   /** The inverse of `cosh`, at least 0; NaN below 1. Integers become float32. */
   acosh(): NDArray<FloatOf[D]>;
+
+  /**
+   * The mean of every bin over the spatial axes of `[N, C, ...size]`, which become `outputSize`. An axis of n
+   * elements is divided among m bins: bin q has the elements from `floor(q * n / m)` to before
+   * `ceil((q + 1) * n / m)`, so bins may share elements, as in PyTorch. Integers become float32.
+   *
+   * Throws a `ShapeError` for an axis without elements.
+   */
+  adaptiveAvgPool(outputSize: OutputSize): NDArray<FloatOf[D]>;
+
+  /**
+   * The maximum of every bin over the spatial axes of `[N, C, ...size]`, which become `outputSize`; the bins are
+   * those of `adaptiveAvgPool`. The gradient goes to the first maximum of a bin, in row-major order.
+   *
+   * Throws a `ShapeError` for an axis without elements.
+   */
+  adaptiveMaxPool(outputSize: OutputSize): NDArray<D>;
 
   /** `x + y`, elementwise. For bool: logical or. */
   add<Y extends ArrayInput>(y: Y): NDArray<Promoted<D, Y>>;
@@ -473,8 +491,7 @@ export interface ArrayMethods<D extends DType> {
   /**
    * Normalizes groups of channels of `x`, `[N, C, ...size]`: each of the `groups` groups of neighboring
    * channels by its own mean and variance over channels and space, then `* gamma + beta` with parameters of
-   * shape `[C]`, either of which may be absent. With as many groups as channels this is instance
-   * normalization.
+   * shape `[C]`, either of which may be absent. With as many groups as channels this is `instanceNorm`.
    *
    * Source: Wu and He, Group Normalization, 2018. Throws a `ShapeError` when the groups do not divide the
    * channels, or for parameters of another shape.
@@ -497,6 +514,20 @@ export interface ArrayMethods<D extends DType> {
 
   /** `sqrt(x * x + y * y)` without overflow or underflow in between; infinite if either is. */
   hypot<Y extends ArrayInput>(y: Y): NDArray<FloatOf[Promoted<D, Y>]>;
+
+  /**
+   * Normalizes each channel of each example of `x`, `[N, C, ...size]`, by its own mean and variance over space,
+   * then `* gamma + beta` with parameters of shape `[C]`, either of which may be absent. Integers become float32;
+   * statistics of 16-bit floats are computed in float32.
+   *
+   * Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, 2016. Throws a `ShapeError` without a spatial
+   * axis, or for parameters of another shape.
+   */
+  instanceNorm<Gamma extends ArrayInput | null = null, Beta extends ArrayInput | null = null>(
+    gamma?: Gamma,
+    beta?: Beta,
+    options?: NormalizationOptions,
+  ): NDArray<FloatOf[Promoted<Promoted<D, Gamma>, Beta>]>;
 
   /** True where an element is neither NaN nor infinite; true for integers. */
   isFinite(): NDArray<'bool'>;

@@ -103,6 +103,7 @@ function declarationWith(rule: ArrayRule): Declaration {
     gradient: rule as unknown as Gradient,
     isUsersGradient: true,
     lowering: { kind: 'inline' },
+    precision: 'own',
     samples: [],
   };
 }

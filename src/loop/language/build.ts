@@ -3,6 +3,7 @@ import type {
   Assign, Barrier, BinaryExpr, BinaryOp, BlockStmt, Buffer, CallStmt, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
   Parallel, Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While, WorkgroupBarrier, WorkgroupMemory, Workgroups,
 } from './nodes.js'; // prettier-ignore
+import { binaryOps, comparisonOps, unaryOps } from './scalar.js';
 
 /** An expression, or a number that becomes a constant of the type its neighbors have. */
 export type ExprOperand = Expr | number | bigint;
@@ -45,8 +46,6 @@ function show(type: ExprType): string {
   return type.lanes === 1 ? type.scalar : `${type.scalar}x${type.lanes}`;
 }
 
-const isFloatScalar = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
-
 export function constant(scalar: Scalar, value: number | bigint, lanes: number = 1): Const {
   let exact = value;
   if (scalar === 'i64') exact = BigInt.asIntN(64, BigInt(value));
@@ -82,15 +81,9 @@ export function broadcast(x: Expr, lanes: number): Expr {
 
 export function unary(op: UnaryOp, x: Expr): Expr {
   const { scalar } = x.type;
-  if (op === 'not' ? isFloatScalar(scalar) : scalar === 'bool') refuse(`${op} of ${show(x.type)}`);
-  if (!isFloatScalar(scalar) && op !== 'neg' && op !== 'abs' && op !== 'not')
-    refuse(`${op} of ${show(x.type)}`);
+  if (!unaryOps[scalar].has(op)) refuse(`${op} of ${show(x.type)}`);
   return { kind: 'unary', type: x.type, op, x };
 }
-
-const comparisons: ReadonlySet<BinaryOp> = new Set(['eq', 'ne', 'lt', 'le', 'gt', 'ge']);
-const bitwise: ReadonlySet<BinaryOp> = new Set(['and', 'or', 'xor']);
-const integerOnly: ReadonlySet<BinaryOp> = new Set(['rem', 'shl', 'shr', 'shrU', ...bitwise]);
 
 /** Both operands must have one scalar type; a scalar meets a vector by broadcasting. */
 export function binary(op: BinaryOp, left: ExprOperand, right: ExprOperand): BinaryExpr {
@@ -102,9 +95,14 @@ export function binary(op: BinaryOp, left: ExprOperand, right: ExprOperand): Bin
     b = right;
   } else [a, b] = matched(op, left, right);
   const { scalar, lanes } = a.type;
-  if (scalar === 'bool' && !bitwise.has(op) && op !== 'eq' && op !== 'ne') refuse(`${op} of bool`);
-  if (isFloatScalar(scalar) && integerOnly.has(op)) refuse(`${op} of ${scalar}`);
-  return { kind: 'binary', type: comparisons.has(op) ? exprType('bool', lanes) : a.type, op, a, b };
+  if (!binaryOps[scalar].has(op)) refuse(`${op} of ${scalar}`);
+  return {
+    kind: 'binary',
+    type: comparisonOps.has(op) ? exprType('bool', lanes) : a.type,
+    op,
+    a,
+    b,
+  };
 }
 
 function matched(what: string, left: ExprOperand, right: ExprOperand): [Expr, Expr] {

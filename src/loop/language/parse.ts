@@ -1,6 +1,7 @@
 import { FormatError } from '../../base/errors.js';
 import * as e from './build.js';
 import type { BinaryOp, Buffer, Expr, ExprType, For, Kernel, Module, Scalar, Stmt, ElementKind, UnaryOp, Var } from './nodes.js'; // prettier-ignore
+import { unaryOps } from './scalar.js';
 import { infix, keywords } from './text.js';
 
 /** Parses the text of `moduleText`. A `FormatError` names the line that is invalid. */
@@ -22,9 +23,7 @@ const scalars: ReadonlySet<string> = new Set<Scalar>(['f32', 'f64', 'i32', 'i64'
 const storages: ReadonlySet<string> = new Set<ElementKind>([
   'f32', 'f64', 'i32', 'i64', 'i8', 'u8', 'u16',
 ]); // prettier-ignore
-const unaries: ReadonlySet<string> = new Set<UnaryOp>([
-  'neg', 'abs', 'sqrt', 'floor', 'ceil', 'trunc', 'nearest', 'not',
-]); // prettier-ignore
+const unaries: ReadonlySet<string> = new Set(Object.values(unaryOps).flatMap((ops) => [...ops]));
 const modes: ReadonlySet<string> = new Set<For['mode']>(['vector', 'unroll']);
 const operators: ReadonlyMap<string, readonly [BinaryOp, number]> = new Map(
   Object.entries(infix).map(([op, [symbol, level]]) => [symbol, [op as BinaryOp, level]]),

@@ -31,7 +31,10 @@ function nearest(x: number): number {
   return x < 0 || Object.is(x, -0) ? -rounded : rounded;
 }
 
-const floatUnary: Readonly<Partial<Record<UnaryOp, (x: number) => number>>> = {
+type UnaryTable<T> = Readonly<Partial<Record<UnaryOp, (x: T) => T>>>;
+type BinaryTable<T> = Readonly<Partial<Record<BinaryOp, Numeric<T>>>>;
+
+const floatUnary: UnaryTable<number> = {
   neg: (x) => -x,
   abs: Math.abs,
   sqrt: Math.sqrt,
@@ -40,20 +43,20 @@ const floatUnary: Readonly<Partial<Record<UnaryOp, (x: number) => number>>> = {
   trunc: Math.trunc,
   nearest,
 };
-const int32Unary: typeof floatUnary = {
+const int32Unary: UnaryTable<number> = {
   neg: (x) => -x | 0,
   abs: (x) => Math.abs(x) | 0,
   not: (x) => ~x,
 };
-const int64Unary: Readonly<Partial<Record<UnaryOp, (x: bigint) => bigint>>> = {
+const int64Unary: UnaryTable<bigint> = {
   neg: (x) => wrap(-x),
   abs: (x) => wrap(x < 0n ? -x : x),
   not: (x) => ~x,
 };
-const boolUnary: typeof floatUnary = { not: (x) => 1 - x };
+const boolUnary: UnaryTable<number> = { not: (x) => 1 - x };
 
 /** `Math.min` and `Math.max` propagate NaN and order -0 below +0, as the IR does. */
-const floatBinary: Readonly<Partial<Record<BinaryOp, Numeric<number>>>> = {
+const floatBinary: BinaryTable<number> = {
   add: (a, b) => a + b,
   sub: (a, b) => a - b,
   mul: (a, b) => a * b,
@@ -61,7 +64,7 @@ const floatBinary: Readonly<Partial<Record<BinaryOp, Numeric<number>>>> = {
   min: Math.min,
   max: Math.max,
 };
-const int32Binary: typeof floatBinary = {
+const int32Binary: BinaryTable<number> = {
   add: (a, b) => (a + b) | 0,
   sub: (a, b) => (a - b) | 0,
   mul: Math.imul,
@@ -76,7 +79,7 @@ const int32Binary: typeof floatBinary = {
   shr: (a, b) => a >> b,
   shrU: (a, b) => (a >>> b) | 0,
 };
-const int64Binary: Readonly<Partial<Record<BinaryOp, Numeric<bigint>>>> = {
+const int64Binary: BinaryTable<bigint> = {
   add: (a, b) => wrap(a + b),
   sub: (a, b) => wrap(a - b),
   mul: (a, b) => wrap(a * b),
@@ -91,7 +94,7 @@ const int64Binary: Readonly<Partial<Record<BinaryOp, Numeric<bigint>>>> = {
   shr: (a, b) => a >> (b & 63n),
   shrU: (a, b) => wrap(unsigned(a) >> (b & 63n)),
 };
-const boolBinary: typeof floatBinary = {
+const boolBinary: BinaryTable<number> = {
   and: (a, b) => a & b,
   or: (a, b) => a | b,
   xor: (a, b) => a ^ b,
@@ -116,17 +119,45 @@ function comparisonsOf<T extends Lane>(): Readonly<Partial<Record<BinaryOp, Comp
 const numberComparisons = comparisonsOf<number>();
 const bigintComparisons = comparisonsOf<bigint>();
 
+const unaryTables: Readonly<Record<Scalar, UnaryTable<number> | UnaryTable<bigint>>> = {
+  f32: floatUnary,
+  f64: floatUnary,
+  i32: int32Unary,
+  i64: int64Unary,
+  bool: boolUnary,
+};
+const binaryTables: Readonly<Record<Scalar, BinaryTable<number> | BinaryTable<bigint>>> = {
+  f32: floatBinary,
+  f64: floatBinary,
+  i32: int32Binary,
+  i64: int64Binary,
+  bool: boolBinary,
+};
+
+/** A set for each scalar type. */
+const byScalar = <T>(of: (scalar: Scalar) => Iterable<T>): Readonly<Record<Scalar, ReadonlySet<T>>> => ({
+  f32: new Set(of('f32')), f64: new Set(of('f64')), i32: new Set(of('i32')), i64: new Set(of('i64')), bool: new Set(of('bool')),
+}); // prettier-ignore
+
+/** Unary operations of each scalar type: those that have a meaning here. */
+export const unaryOps: Readonly<Record<Scalar, ReadonlySet<UnaryOp>>> = byScalar(
+  (scalar) => Object.keys(unaryTables[scalar]) as UnaryOp[],
+);
+
+/** Binary operations that give a truth. */
+export const comparisonOps: ReadonlySet<BinaryOp> = new Set(
+  Object.keys(numberComparisons) as BinaryOp[],
+);
+
+/** Binary operations of operands of each scalar type. Truths are not ordered. */
+export const binaryOps: Readonly<Record<Scalar, ReadonlySet<BinaryOp>>> = byScalar((scalar) => [
+  ...(Object.keys(binaryTables[scalar]) as BinaryOp[]),
+  ...(scalar === 'bool' ? (['eq', 'ne'] as const) : comparisonOps),
+]);
+
 /** The meaning of a unary operation on lanes of a scalar type. */
 export function unaryLane(op: UnaryOp, scalar: Scalar): LaneUnary {
-  const table =
-    scalar === 'i64'
-      ? int64Unary
-      : scalar === 'i32'
-        ? int32Unary
-        : scalar === 'bool'
-          ? boolUnary
-          : floatUnary;
-  const f = table[op] as LaneUnary | undefined;
+  const f = unaryTables[scalar][op] as LaneUnary | undefined;
   if (f === undefined) throw new InternalError(`loop IR: ${op} of ${scalar}`);
   if (scalar !== 'f32') return f;
   return (x) => Math.fround(f(x) as number);
@@ -137,15 +168,7 @@ export function binaryLane(op: BinaryOp, scalar: Scalar): LaneBinary {
   const compare = (scalar === 'i64' ? bigintComparisons : numberComparisons)[op] as
     Compare<Lane> | undefined;
   if (compare !== undefined) return (a, b) => bit(compare(a, b));
-  const table =
-    scalar === 'i64'
-      ? int64Binary
-      : scalar === 'i32'
-        ? int32Binary
-        : scalar === 'bool'
-          ? boolBinary
-          : floatBinary;
-  const f = table[op] as LaneBinary | undefined;
+  const f = binaryTables[scalar][op] as LaneBinary | undefined;
   if (f === undefined) throw new InternalError(`loop IR: ${op} of ${scalar}`);
   // Rounding the float64 result once more gives the correctly rounded float32 result for these
   // operations, since 53 >= 2 * 24 + 2 (Figueroa, "When is double rounding innocuous?", 1995).

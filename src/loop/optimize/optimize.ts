@@ -13,7 +13,7 @@ export interface KernelPass {
 }
 
 /** The passes over one kernel, in order. */
-const kernelPasses: readonly KernelPass[] = [
+export const kernelPasses: readonly KernelPass[] = [
   { name: 'unroll', run: unroll },
   { name: 'simplify', run: simplifyKernel },
   { name: 'vectorize', run: vectorize },

@@ -17,10 +17,13 @@ export { Dense, type DenseOptions } from './dense.js';
 export { Dropout } from './dropout.js';
 export { Embedding, type EmbeddingOptions } from './embedding.js';
 export {
-  BatchNorm, type BatchNormOptions, GroupNorm, LayerNorm, type NormOptions, RMSNorm,
+  BatchNorm, type BatchNormOptions, GroupNorm, InstanceNorm, type InstanceNormOptions, LayerNorm,
+  type NormOptions, RMSNorm,
 } from './normalization.js'; // prettier-ignore
 export { type Lengths } from './packing.js';
-export { AvgPool2d, GlobalAvgPool2d, MaxPool2d, type PoolOptions } from './pooling.js';
+export {
+  AdaptiveAvgPool2d, AdaptiveMaxPool2d, AvgPool2d, GlobalAvgPool2d, MaxPool2d, type PoolOptions,
+} from './pooling.js'; // prettier-ignore
 export {
   GRU, LSTM, type RecurrentInputs, type RecurrentLayer, type RecurrentOptions, RNN, type RNNOptions,
 } from './recurrent.js'; // prettier-ignore

@@ -1,6 +1,7 @@
 import {
   checkArgument,
   checkOptions,
+  flag,
   fraction,
   integer,
   nonNegative,
@@ -16,6 +17,7 @@ import {
   cast,
   div,
   groupNorm,
+  instanceNorm,
   layerNorm,
   maximum,
   prod,
@@ -212,5 +214,42 @@ export class GroupNorm extends HybridBlock {
     return groupNorm(x, this.#groups, this.gamma.value, this.beta.value, {
       epsilon: this.#epsilon,
     });
+  }
+}
+
+/** Options of `InstanceNorm`. */
+export interface InstanceNormOptions extends NormOptions {
+  /** Learn a scale and a shift for each channel. Default true. */
+  readonly affine?: boolean;
+}
+
+/**
+ * Normalizes each channel of each example of (batch, channels, ...space) over space, in training and otherwise:
+ * there are no running statistics. Source: Ulyanov, Vedaldi and Lempitsky, 2016.
+ */
+export class InstanceNorm extends HybridBlock {
+  gamma: Parameter | null = null;
+  beta: Parameter | null = null;
+  readonly #epsilon: number;
+
+  constructor(options: InstanceNormOptions = {}) {
+    super();
+    checkOptions<InstanceNormOptions>('InstanceNorm', options, { ...normRules, affine: flag });
+    this.#epsilon = options.epsilon ?? defaultEpsilon;
+    if (!(options.affine ?? true)) return;
+    this.gamma = new Parameter({ shape: [null], init: ones });
+    this.beta = new Parameter({ shape: [null], init: zeros });
+  }
+
+  override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
+    this.gamma?.resolveShape([x.shape[1]]);
+    this.beta?.resolveShape([x.shape[1]]);
+  }
+
+  override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
+    const [gamma, beta] = [this.gamma?.value, this.beta?.value];
+    return instanceNorm(x, gamma, beta, { epsilon: this.#epsilon });
   }
 }

@@ -1,7 +1,8 @@
 import { checkArgument, checkOptions } from '../../base/attributes/options.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import { checkPoolPadding, perAxis } from '../../ops/contraction/window.js';
-import { avgPool2d, maxPool2d } from '../../ops/index.js';
+import { outputSizes, type OutputSize } from '../../ops/contraction/adaptive-pooling.js';
+import { adaptiveAvgPool2d, adaptiveMaxPool2d, avgPool2d, maxPool2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import type { Extents } from './convolution.js';
 import { checkInput } from '../input.js';
@@ -60,5 +61,35 @@ export class GlobalAvgPool2d extends HybridBlock {
   override forward(x: NDArray): NDArray {
     checkInput(this, 'x', x);
     return x.mean([2, 3], { keepdims: true });
+  }
+}
+
+/** Reduction of (batch, channels, height, width) to a size, whatever the size of the input. */
+abstract class AdaptivePool2d extends HybridBlock {
+  readonly #pool: (x: NDArray) => NDArray;
+
+  constructor(op: string, pool: (x: NDArray, size: OutputSize) => NDArray, outputSize: OutputSize) {
+    super();
+    outputSizes(op, outputSize, 2);
+    this.#pool = (x) => pool(x, outputSize);
+  }
+
+  override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
+    return this.#pool(x);
+  }
+}
+
+/** The mean of each of `outputSize` bins of (batch, channels, height, width); null leaves an axis as it is. */
+export class AdaptiveAvgPool2d extends AdaptivePool2d {
+  constructor(outputSize: OutputSize) {
+    super('AdaptiveAvgPool2d', adaptiveAvgPool2d, outputSize);
+  }
+}
+
+/** The greatest element of each of `outputSize` bins of (batch, channels, height, width); null leaves an axis as it is. */
+export class AdaptiveMaxPool2d extends AdaptivePool2d {
+  constructor(outputSize: OutputSize) {
+    super('AdaptiveMaxPool2d', adaptiveMaxPool2d, outputSize);
   }
 }

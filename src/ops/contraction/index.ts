@@ -1,3 +1,16 @@
+export { exchangeBins } from './adaptive-bins.js';
+export {
+  adaptiveAvgPool,
+  adaptiveAvgPool1d,
+  adaptiveAvgPool2d,
+  adaptiveAvgPool3d,
+  adaptiveMaxPool,
+  adaptiveMaxPool1d,
+  adaptiveMaxPool2d,
+  adaptiveMaxPool3d,
+  type AdaptivePool,
+  type OutputSize,
+} from './adaptive-pooling.js';
 export * from './convolution/convolution.js';
 export * from './convolution/ranks.js';
 export * from './einstein-sum.js';

@@ -23,6 +23,7 @@ import {
   checkSpatialAxes,
   type PaddingPair,
   endsFor,
+  overSpatialAxes,
   perAxis,
   type PerAxis,
   positions,
@@ -168,24 +169,17 @@ export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
 });
 
 /** `maxPool` over one spatial axis: `[N, C, W]`. */
-export const maxPool1d: Pool<PoolOptions> = overAxes('maxPool1d', 1, maxPool);
+export const maxPool1d: Pool<PoolOptions> = overSpatialAxes('maxPool1d', 1, maxPool);
 /** `maxPool` over two spatial axes: `[N, C, H, W]`. */
-export const maxPool2d: Pool<PoolOptions> = overAxes('maxPool2d', 2, maxPool);
+export const maxPool2d: Pool<PoolOptions> = overSpatialAxes('maxPool2d', 2, maxPool);
 /** `maxPool` over three spatial axes: `[N, C, D, H, W]`. */
-export const maxPool3d: Pool<PoolOptions> = overAxes('maxPool3d', 3, maxPool);
+export const maxPool3d: Pool<PoolOptions> = overSpatialAxes('maxPool3d', 3, maxPool);
 /** `avgPool` over one spatial axis: `[N, C, W]`. */
-export const avgPool1d: Pool<AvgPoolOptions> = overAxes('avgPool1d', 1, avgPool);
+export const avgPool1d: Pool<AvgPoolOptions> = overSpatialAxes('avgPool1d', 1, avgPool);
 /** `avgPool` over two spatial axes: `[N, C, H, W]`. */
-export const avgPool2d: Pool<AvgPoolOptions> = overAxes('avgPool2d', 2, avgPool);
+export const avgPool2d: Pool<AvgPoolOptions> = overSpatialAxes('avgPool2d', 2, avgPool);
 /** `avgPool` over three spatial axes: `[N, C, D, H, W]`. */
-export const avgPool3d: Pool<AvgPoolOptions> = overAxes('avgPool3d', 3, avgPool);
-
-function overAxes<O>(name: string, axes: number, pool: Pool<O>): Pool<O> {
-  return (x, kernelSize, options) => {
-    checkSpatialAxes(name, axes, x);
-    return pool(x, kernelSize, options);
-  };
-}
+export const avgPool3d: Pool<AvgPoolOptions> = overSpatialAxes('avgPool3d', 3, avgPool);
 
 interface PoolWindows extends SizedWindows {
   /** Extra padding of `ceilMode`; negative where windows leave elements over. */

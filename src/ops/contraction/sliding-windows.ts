@@ -1,6 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { addDim, type Dim, elementCount } from '../../base/dim/index.js';
-import { ShapeError } from '../../base/errors.js';
 import { words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -12,7 +11,6 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { shapeToString } from '../declare/infer.js';
 import {
   type RequiredShape,
   requiredShape,
@@ -30,6 +28,7 @@ import {
   positions,
   inputShape,
   type SizedWindows,
+  splitAxes,
   windowAttributes,
   windowCount,
   type WindowOptions,
@@ -81,7 +80,7 @@ export const slidingWindows: OperatorFunction<
   },
   infer: ({ inputs: [x], attributes: windows, require }) => {
     const { kernel, strides, padding, dilation } = windows;
-    const [lead, size] = split('slidingWindows', x.shape, kernel.length);
+    const [lead, size] = splitAxes('slidingWindows', x.shape, kernel.length);
     const count = size.map((extent, axis) =>
       positions(
         'slidingWindows',
@@ -231,24 +230,12 @@ function windowsShape(
 ): RequiredShape {
   checkWindows(op, windows);
   const { kernel, strides, padding, dilation } = windows;
-  const [lead] = split(op, x, 2 * kernel.length);
+  const [lead] = splitAxes(op, x, 2 * kernel.length);
   const count = size.map((extent, axis) =>
     windowCount(extent, padding[axis], kernel[axis], strides[axis], dilation[axis]),
   );
   const problem = words`the windows do not fit the size`;
   return requiredShape(op, problem, [...lead, ...kernel, ...count], x);
-}
-
-/** Splits off the last `count` axes. */
-function split(op: string, shape: Shape, count: number): readonly [Shape, Shape] {
-  if (shape.length < count || count === 0) {
-    throw new ShapeError('the rank does not fit', {
-      op,
-      expected: `rank ${Math.max(count, 1)} or more, with at least one axis to slide over`,
-      actual: shapeToString(shape),
-    });
-  }
-  return [shape.slice(0, shape.length - count), shape.slice(shape.length - count)];
 }
 
 interface Source {

@@ -82,6 +82,18 @@ export function inputShape(input: Input<Tensor>, op: string): Shape {
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
 }
 
+/** Splits off the last `count` axes, at least one. */
+export function splitAxes(op: string, shape: Shape, count: number): readonly [Shape, Shape] {
+  if (shape.length < count || count === 0) {
+    throw new ShapeError('the rank does not fit', {
+      op,
+      expected: `rank ${Math.max(count, 1)} or more, with at least one axis to slide over`,
+      actual: shapeToString(shape),
+    });
+  }
+  return [shape.slice(0, shape.length - count), shape.slice(shape.length - count)];
+}
+
 /** One integer of at least `least` for each axis. */
 export function perAxis(
   op: string,
@@ -253,6 +265,23 @@ export function checkSpatialAxes(op: string, axes: number, x: Input<Tensor>): vo
     expected: `rank ${axes + 2}: batch, channels and ${axes} spatial`,
     actual: shapeToString(shape),
   });
+}
+
+/**
+ * An operator for inputs of `axes` spatial axes, refused otherwise. `general` is the operator for any number of
+ * them, which says everything else about it.
+ */
+export function overSpatialAxes<F extends (x: Input<Tensor>, ...rest: never[]) => unknown>(
+  op: string,
+  axes: number,
+  general: F,
+): F & { readonly general: F } {
+  const narrowed = (x: Input<Tensor>, ...rest: never[]): unknown => {
+    checkSpatialAxes(op, axes, x);
+    return general(x, ...rest);
+  };
+  // Only the rank is checked: parameters and result are those of `general`.
+  return Object.assign(narrowed as F, { general });
 }
 
 /**

@@ -179,6 +179,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   /** Facet of an operator whose only element is a size. */
   readonly size?: (attributes: AttributesOf<S>) => Dim;
   readonly positions?: Positions<AttributesOf<S>>;
+  readonly precision: Precision;
   /** Rewrite laws of calls with one result, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -298,6 +299,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     operands: 'promote',
     ...(isElementwise(spec) && { meetings: (shapes: readonly Shape[]) => broadcastMeetings(spec.name, shapes) }), // prettier-ignore
     ...spec,
+    precision: spec.precision ?? defaultPrecision(spec.family, spec.lowering),
     infer: (context: Parameters<typeof spec.infer>[0]) => {
       const types = spec.infer(context);
       // Attributes may hold any numbers; conditions on symbols are stated by the operators themselves.
@@ -305,8 +307,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
       return types;
     },
   } as unknown as Declaration;
-  const { precision = defaultPrecision(spec.family, declaration.lowering) } = spec;
-  if (precision === 'float32')
+  if (declaration.precision === 'float32')
     Object.assign(declaration, inFloat32(declaration, callsOf(declaration)));
   const { results } = declaration;
   const { options } = spec;

@@ -3,6 +3,7 @@ import * as attr from '../../base/attributes/attribute.js';
 import { equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import type { Input } from '../declare/declare.js';
+import type { OnnxAttributes, OnnxCall, OnnxValue } from '../declare/onnx.js';
 import { add, mul } from '../elementwise/arithmetic.js';
 import { reshaped } from '../movement/reshape.js';
 import { sumTo } from '../reduction/sum.js';
@@ -110,4 +111,25 @@ export function affineGradients<T extends Tensor>(
     ...(scaled ? [needs[1] ? toParameter(mul(g, normal.of()), 0) : null] : []),
     ...(shifted ? [needs.at(-1)! ? toParameter(g, scaled ? 1 : 0) : null] : []),
   ];
+}
+
+/** The shape in which one number for each channel broadcasts with `[N, C, ...size]`. */
+export function alongChannels([, channels, ...size]: Shape): Shape {
+  return [channels, ...size.map(() => 1)];
+}
+
+/** A normalization of ONNX with a scale and a shift for each channel; its epsilon is float32, so null for float64. */
+export function affineInOnnx(
+  type: string,
+  { onnx, inputs, inputTypes, attributes }: OnnxCall<Affine & { readonly epsilon: number }>,
+  others: OnnxAttributes = {},
+): OnnxValue | null {
+  const [x, ...parameters] = inputs;
+  if (x.dtype === 'float64') return null;
+  const { epsilon, scaled, shifted } = attributes;
+  const alike = (value: number): OnnxValue =>
+    onnx.node('Expand', [onnx.scalar(x.dtype, value), onnx.sizes([inputTypes[0].shape[1]])]);
+  const scale = scaled ? parameters[0] : alike(1);
+  const shift = shifted ? parameters[scaled ? 1 : 0] : alike(0);
+  return onnx.node(type, [x, scale, shift], { ...others, epsilon: { float: epsilon } });
 }

@@ -11,11 +11,12 @@ import {
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
 import { reshape } from '../movement/reshape.js';
-import type { OnnxValue } from '../declare/onnx.js';
 import {
   affineAttributes,
   affineCall,
   affineGradients,
+  affineInOnnx,
+  alongChannels,
   applyAffine,
   checkParameters,
   type NormalizationOptions,
@@ -25,8 +26,7 @@ import { standardForm } from './standardize.js';
 /**
  * Normalizes groups of channels of `x`, `[N, C, ...size]`: each of the `groups` groups of neighboring
  * channels by its own mean and variance over channels and space, then `* gamma + beta` with parameters of
- * shape `[C]`, either of which may be absent. With as many groups as channels this is instance
- * normalization.
+ * shape `[C]`, either of which may be absent. With as many groups as channels this is `instanceNorm`.
  *
  * Source: Wu and He, Group Normalization, 2018. Throws a `ShapeError` when the groups do not divide the
  * channels, or for parameters of another shape.
@@ -58,7 +58,7 @@ export const groupNorm: OperatorFunction<
     const { groups, epsilon } = options;
     const { shape } = x.type;
     const axes = withinGroup(shape);
-    return affineGradients(parameters, g!, needs, options, channelsOf(shape), {
+    return affineGradients(parameters, g!, needs, options, alongChannels(shape), {
       of: () => reshape(standardForm.of(split(x, groups), axes, epsilon), shape),
       through: (upstream) =>
         reshape(
@@ -72,21 +72,13 @@ export const groupNorm: OperatorFunction<
     decompose: ({ inputs: [x, ...parameters], attributes: options }) => {
       const { shape } = x.type;
       const normal = standardForm.of(split(x, options.groups), withinGroup(shape), options.epsilon);
-      return [applyAffine(reshape(normal, shape), parameters, options, channelsOf(shape))];
+      return [applyAffine(reshape(normal, shape), parameters, options, alongChannels(shape))];
     },
   },
-  onnx: ({ onnx, inputs: [x, ...parameters], inputTypes: [{ shape }], attributes }) => {
-    const { groups, epsilon, scaled, shifted } = attributes;
-    // Before opset 21 the parameters are per group; statistics and epsilon are float32.
-    if (onnx.opset < 21 || shape.length < 3 || x.dtype === 'float64') return null;
-    const alike = (value: number): OnnxValue =>
-      onnx.node('Expand', [onnx.scalar(x.dtype, value), onnx.sizes([shape[1]])]);
-    const operands = [
-      x,
-      scaled ? parameters[0] : alike(1),
-      shifted ? parameters[scaled ? 1 : 0] : alike(0),
-    ];
-    return onnx.node('GroupNormalization', operands, { num_groups: groups, epsilon: { float: epsilon } }); // prettier-ignore
+  onnx: (call) => {
+    // Before opset 21 the parameters are per group.
+    if (call.onnx.opset < 21 || call.inputTypes[0].shape.length < 3) return null;
+    return affineInOnnx('GroupNormalization', call, { num_groups: call.attributes.groups });
   },
   samples: [
     { args: [tensor(['n', 4, 3]), 2, tensor([4]), tensor([4])] },
@@ -117,9 +109,4 @@ function split<T extends Tensor>(x: T, groups: number): T {
 /** The axes of the split shape that lie within a group. */
 function withinGroup(shape: Shape): readonly number[] {
   return shape.slice(1).map((_, axis) => axis + 2);
-}
-
-/** The shape in which one number for each channel broadcasts with `[N, C, ...size]`. */
-function channelsOf([, channels, ...size]: Shape): Shape {
-  return [channels, ...size.map(() => 1)];
 }

@@ -1,18 +1,33 @@
 import type { Program } from '../../ir/program.js';
 import type { HostStatement, HostRoutine, HostStatementOf } from './statements.js';
 
+type Body = readonly HostStatement[];
+
+/** Statements without a body. */
+type Leaf<S = HostStatement> = S extends HostStatement
+  ? Body extends S[keyof S]
+    ? never
+    : S
+  : never;
+
+const noBodies = (_leaf: Leaf): readonly Body[] => [];
+
+function bodiesOf(statement: HostStatement): readonly Body[] {
+  switch (statement.kind) {
+    case 'repeat':
+      return [statement.body];
+    case 'choose':
+      return [statement.consequent, statement.alternate];
+    default:
+      return noBodies(statement); // does not compile when a statement with a body has no case
+  }
+}
+
 /** Visits statements in order, those inside of others behind these. */
-export function forEachStatement(
-  body: readonly HostStatement[],
-  visit: (statement: HostStatement) => void,
-): void {
+export function forEachStatement(body: Body, visit: (statement: HostStatement) => void): void {
   for (const statement of body) {
     visit(statement);
-    if (statement.kind === 'repeat') forEachStatement(statement.body, visit);
-    else if (statement.kind === 'choose') {
-      forEachStatement(statement.consequent, visit);
-      forEachStatement(statement.alternate, visit);
-    }
+    for (const inside of bodiesOf(statement)) forEachStatement(inside, visit);
   }
 }
 

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { test } from 'node:test';
 import * as e from '../../../src/loop/language/build.js';
-import type { Expr, Scalar } from '../../../src/loop/language/nodes.js';
+import type { BinaryOp, Expr, Scalar } from '../../../src/loop/language/nodes.js';
+import { binaryOps, unaryOps } from '../../../src/loop/language/scalar.js';
 import { agree, edges, fill, type Filled, operand, storageOf } from './harness.js';
 
 /**
@@ -12,6 +13,8 @@ type Step = readonly [choice: number, first: number, second: number, third: numb
 
 const scalars: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64', 'bool'];
 const length = 20;
+/** Not every pair of integers has a quotient. */
+const divisions: ReadonlySet<BinaryOp> = new Set(['div', 'rem']);
 
 function grow(leaves: readonly Expr[], steps: readonly Step[], wide: boolean): readonly Expr[] {
   const nodes = [...leaves];
@@ -26,19 +29,14 @@ function grow(leaves: readonly Expr[], steps: readonly Step[], wide: boolean): r
     const targets = scalars.filter((to) => wide || (to !== 'f64' && to !== 'i64'));
     switch (choice % 5) {
       case 0:
-        if (scalar === 'bool') nodes.push(e.not(a));
-        else if (isFloat)
-          nodes.push(e.unary(pick(['neg', 'abs', 'sqrt', 'floor', 'ceil', 'trunc', 'nearest']), a)); // prettier-ignore
-        else nodes.push(e.unary(pick(['neg', 'abs', 'not']), a));
+        nodes.push(e.unary(pick([...unaryOps[scalar]]), a));
         break;
       case 1:
-        if (scalar === 'bool') nodes.push(e.binary(pick(['and', 'or', 'xor', 'eq', 'ne']), a, b));
-        else if (isFloat) nodes.push(e.binary(pick(['add', 'sub', 'mul', 'div', 'min', 'max']), a, b)); // prettier-ignore
-        else nodes.push(e.binary(pick(['add', 'sub', 'mul', 'min', 'max', 'and', 'or', 'xor', 'shl', 'shr', 'shrU']), a, b)); // prettier-ignore
+      case 2: {
+        const ops = [...binaryOps[scalar]].filter((op) => isFloat || !divisions.has(op));
+        nodes.push(e.binary(pick(ops), a, b));
         break;
-      case 2:
-        if (scalar !== 'bool') nodes.push(e.binary(pick(['eq', 'ne', 'lt', 'le', 'gt', 'ge']), a, b)); // prettier-ignore
-        break;
+      }
       case 3:
         nodes.push(e.select(bools[third % bools.length], a, b));
         break;

@@ -7,22 +7,12 @@ import {
   operationHash,
 } from '../../../src/loop/analysis/intern.js';
 import * as e from '../../../src/loop/language/build.js';
-import type { BinaryOp, Expr, Scalar, UnaryOp } from '../../../src/loop/language/nodes.js';
+import type { Expr, Scalar } from '../../../src/loop/language/nodes.js';
+import { binaryOps, unaryOps } from '../../../src/loop/language/scalar.js';
 
 const scalars: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64', 'bool'];
-const unary: readonly UnaryOp[] = [
-  'neg',
-  'abs',
-  'sqrt',
-  'floor',
-  'ceil',
-  'trunc',
-  'nearest',
-  'not',
-];
-const binary: readonly BinaryOp[] = [
-  'add', 'sub', 'mul', 'div', 'rem', 'min', 'max', 'and', 'or', 'xor', 'shl', 'shr', 'shrU', 'eq', 'ne', 'lt', 'le', 'gt', 'ge',
-]; // prettier-ignore
+const unary = new Set(scalars.flatMap((scalar) => [...unaryOps[scalar]]));
+const binary = new Set(scalars.flatMap((scalar) => [...binaryOps[scalar]]));
 const lanes = [1, 2, 4, 8, 16];
 
 /** One node of every operation and type, whether or not the language has it. */
@@ -35,8 +25,8 @@ const nodes: readonly Expr[] = scalars.flatMap((scalar) =>
     return [
       x,
       e.constant(scalar, scalar === 'i64' ? 0n : 0, count),
-      ...unary.map((op): Expr => ({ kind: 'unary', type, op, x })),
-      ...binary.map((op) => ({ kind: 'binary', type, op, a: x, b: x }) as Expr),
+      ...[...unary].map((op): Expr => ({ kind: 'unary', type, op, x })),
+      ...[...binary].map((op) => ({ kind: 'binary', type, op, a: x, b: x }) as Expr),
       { kind: 'select', type, condition: truth, a: x, b: x },
       { kind: 'cast', type, x },
       { kind: 'bitcast', type, x },

@@ -79,6 +79,37 @@ bothWays(
 );
 
 bothWays(
+  'adaptive pools give any input one size',
+  () =>
+    new kn.nn.Sequential(
+      new kn.nn.AdaptiveMaxPool2d([3, null]),
+      new kn.nn.AdaptiveAvgPool2d([2, 1]),
+    ),
+  (pool) => {
+    // Of the rows 0, 4, 8, 12 the bins 0 4 | 4 8 | 8 12 keep the last; of these, bins 4 8 | 8 12 the mean.
+    const x = kn.arange(16).reshape([1, 1, 4, 4]);
+    assert.deepEqual(pool.call(x).tolist(), [[[[6 + 1.5], [10 + 1.5]]]]);
+    const wide = kn.arange(50).reshape([1, 1, 5, 10]);
+    assert.deepEqual(pool.call(wide).shape, [1, 1, 2, 1]);
+  },
+);
+
+bothWays(
+  'InstanceNorm normalizes channels of examples, and learns a scale and a shift unless told not to',
+  () => new kn.nn.InstanceNorm(),
+  (norm) => {
+    const x = kn.array([[[1, 3], [100, 300]]]); // prettier-ignore
+    assertClose(flat(norm.call(x)), [-1, 1, -1, 1], 1e-4);
+    norm.gamma!.assign([2, 3]);
+    norm.beta!.assign([10, 20]);
+    assertClose(flat(norm.call(x)), [8, 12, 17, 23], 1e-4);
+    const plain = new kn.nn.InstanceNorm({ affine: false }).initialize();
+    assert.equal(plain.parameters().size, 0);
+    assertClose(flat(plain.call(x)), [-1, 1, -1, 1], 1e-4);
+  },
+);
+
+bothWays(
   'BatchNorm normalizes by the batch when training and updates its statistics once a call',
   () => new kn.nn.BatchNorm({ momentum: 0.75 }),
   (norm) => {

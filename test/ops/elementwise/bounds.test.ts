@@ -21,7 +21,7 @@ const measured = forms.filter(({ declaration: { name } }) => !(name in operators
 test('every elementwise function of floats has a reference and a bound, and nothing else has', () => {
   const names = new Set(measured.map(({ declaration }) => declaration.name));
   for (const form of measured) {
-    assert.ok(referenceOf(form) !== undefined, `${form.label} has no reference`);
+    assert.doesNotThrow(() => referenceOf(form));
     for (const format of formats) assert.ok(boundOf(form, format) >= 0, form.label);
   }
   assert.deepEqual(Object.keys(operators.operatorReferences).filter((name) => !names.has(name)), []); // prettier-ignore

@@ -36,7 +36,7 @@ function programOf({ apply }: IntegerFunction, arity: number, length: number): P
 export function testInIntegers(tried: IntegerFunction): void {
   const { label } = tried;
   const form = forms.find((each) => each.label === label)!;
-  const reference = referenceOf(form)!;
+  const reference = referenceOf(form);
   const bound = Math.min(boundOf(form, float32), tried.bound ?? Infinity);
 
   test(`${label} in 32-bit integers is within its bound of high-precision values`, async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ShapeError } from '../../../src/base/errors.js';
 import {
-  batchNorm, batchNormTraining, groupNorm, l2Normalize, layerNorm, rmsNorm,
+  batchNorm, batchNormTraining, groupNorm, instanceNorm, l2Normalize, layerNorm, rmsNorm,
 } from '../../../src/ops/index.js'; // prettier-ignore
 import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
@@ -110,6 +110,46 @@ test('group norm standardizes groups of channels over space', () => {
     return y * scale[channel] + shift[channel];
   });
   assertClose(numbersOf(result), expected, 1e-12);
+});
+
+test('instance norm standardizes each channel of each example over space', () => {
+  const random = generator(6);
+  const x = randomOperand(random, [2, 3, 2, 4]);
+  const [gamma, beta] = [randomOperand(random, [3]), randomOperand(random, [3])];
+  const [plain, affine, shifted] = evaluate([x, gamma, beta], (a, g, b) => [
+    instanceNorm(a),
+    instanceNorm(a, g, b, { epsilon: 0.2 }),
+    instanceNorm(a, null, b),
+  ]);
+  const channels = statisticsBy(x, ([n, c]) => `${n},${c}`);
+  const channelOf = (at: number): number => Math.floor(at / 8) % 3;
+  const [scale, shift] = [numbersOf(gamma), numbersOf(beta)];
+  const normal = standardized(x, channels, 1e-5);
+  assertClose(numbersOf(plain), normal, 1e-12);
+  assertClose(
+    numbersOf(affine),
+    standardized(x, channels, 0.2).map((y, at) => y * scale[channelOf(at)] + shift[channelOf(at)]),
+    1e-12,
+  );
+  assertClose(
+    numbersOf(shifted),
+    normal.map((y, at) => y + shift[channelOf(at)]),
+    1e-12,
+  );
+});
+
+test('instance norm asks for space, and for a parameter a channel', () => {
+  const [x, flat, wrong] = [[2, 3, 4], [2, 3], [4]].map((shape) =>
+    randomOperand(generator(7), shape),
+  );
+  const refuse = (operands: readonly Operand[], expected: RegExp): void =>
+    assert.throws(() => evaluate(operands, (a, g) => instanceNorm(a, g)), {
+      name: 'ShapeError',
+      op: 'instanceNorm',
+      expected,
+    });
+  refuse([flat], /at least one spatial axis/);
+  refuse([x, wrong], /gamma and beta of shape \[3\]/);
 });
 
 for (const axis of [1, -1]) {

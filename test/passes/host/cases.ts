@@ -127,11 +127,12 @@ export const cases: Readonly<Record<HostStatement['kind'], StatementCase>> = {
   },
   choose: {
     body: [
+      { kind: 'set', name: 'm', value: 0 },
       {
         kind: 'choose',
         when: { dim: subDim(i, 1), relation: '=' },
-        consequent: [{ kind: 'set', name: 'm', value: 1 }],
-        alternate: [{ kind: 'set', name: 'm', value: 2 }],
+        consequent: [{ kind: 'assign', name: 'm', value: 1 }],
+        alternate: [{ kind: 'assign', name: 'm', value: 2 }],
       },
       {
         kind: 'choose',
@@ -141,10 +142,11 @@ export const cases: Readonly<Record<HostStatement['kind'], StatementCase>> = {
       },
     ],
     text: [
+      'set m = 0',
       'if i - 1 = 0',
-      '  set m = 1',
+      '  m = 1',
       'else',
-      '  set m = 2',
+      '  m = 2',
       'if i - 2 >= 0',
       '  i = i + 1',
     ],

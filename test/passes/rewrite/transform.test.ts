@@ -333,13 +333,13 @@ test('the pipeline reports every pass', () => {
   }`);
   const reports: PassReport[] = [];
   const result = runPipeline(program, passes, { observe: (report) => reports.push(report) });
+  const concerned = passes.filter(({ concerns }) => concerns === undefined);
   assert.deepEqual(
-    reports.map(({ name, unchanged }) => [name, unchanged]),
-    [
-      ['inline', true], ['decompose', false], ['cse', false], ['simplify', true], ['turn', true],
-      ['fold', true], ['cse', true], ['dce', false],
-    ],
-  ); // prettier-ignore
+    reports.map(({ name }) => name),
+    concerned.map(({ name }) => name),
+  );
+  const changing = reports.filter(({ unchanged }) => !unchanged).map(({ name }) => name);
+  assert.deepEqual(changing, ['decompose', 'cse', 'dce']);
   assert.ok(reports.every(({ milliseconds }) => milliseconds >= 0));
   assert.equal(reports[0].before, program);
   assert.equal(reports.at(-1)!.after, result);

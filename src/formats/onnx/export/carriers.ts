@@ -15,7 +15,8 @@ const accepted: Readonly<Record<string, readonly OnnxDType[]>> = {
   ...listed(floats, [
     'Acos', 'Acosh', 'Asin', 'Asinh', 'Atan', 'Atanh', 'AveragePool', 'BatchNormalization', 'Ceil', 'Celu',
     'Conv', 'ConvTranspose', 'Cos', 'Cosh', 'Elu', 'Erf', 'Exp', 'Floor', 'Gelu', 'Gemm',
-    'GroupNormalization', 'HardSigmoid', 'HardSwish', 'IsInf', 'IsNaN', 'LayerNormalization', 'LeakyRelu',
+    'GlobalAveragePool', 'GlobalMaxPool', 'GroupNormalization', 'HardSigmoid', 'HardSwish',
+    'InstanceNormalization', 'IsInf', 'IsNaN', 'LayerNormalization', 'LeakyRelu',
     'Log', 'LogSoftmax', 'MaxPool', 'Mish', 'Reciprocal', 'ReduceLogSumExp', 'ReduceMean', 'Round', 'Selu',
     'Sigmoid', 'Sin', 'Sinh', 'Softmax', 'Softplus', 'Softsign', 'Sqrt', 'Tan', 'Tanh',
   ]),
@@ -87,6 +88,7 @@ export function isCarried(type: string, operand: number): boolean {
 /** Operators that onnxruntime has no float64 kernels of, though the standard has them: nothing wider can carry them. */
 const withoutFloat64: ReadonlySet<string> = new Set([
   'Acos', 'Acosh', 'Asin', 'Asinh', 'Atan', 'Atanh', 'AveragePool', 'Conv', 'ConvTranspose', 'Cosh', 'Erf',
+  'GlobalAveragePool', 'GlobalMaxPool',
 ]); // prettier-ignore
 
 /** True for operators that onnxruntime has no kernel of for a dtype in which they are written. */

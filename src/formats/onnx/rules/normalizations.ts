@@ -1,4 +1,4 @@
-import { isStatic, sameShape, elementCount } from '../../../base/dim/index.js';
+import { sameShape, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
@@ -84,11 +84,8 @@ function batch(node: ImportedNode): Results {
 }
 
 function instance(node: ImportedNode): Value {
-  const x = node.value(0);
-  const channels = x.type.shape[1];
-  if (!isStatic(channels)) throw node.unsized('the number of channels is not known');
   const epsilon = node.attributes.float('epsilon', 1e-5);
-  return ops.groupNorm(x, channels, node.value(1), node.value(2), { epsilon });
+  return ops.instanceNorm(node.value(0), node.value(1), node.value(2), { epsilon });
 }
 
 /** GroupNormalization: scale and shift are per group in opset 18, and per channel since 21. */
