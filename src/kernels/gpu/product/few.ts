@@ -18,7 +18,7 @@ export function isThin({ m, n }: Contraction): boolean {
 
 const invocations = 256;
 
-/** What the lanes of a vector are: neighbors along `k`, neighboring columns, or nothing, where single elements are read. */
+/** Axis of the lanes of vectors: neighbors along `k`, neighboring columns, or null where single elements are read. */
 type LaneAxis = 'terms' | 'columns' | null;
 
 /** Invocations that share one result: neighbors along `k`, or some of a group whose neighbors have other columns. */
