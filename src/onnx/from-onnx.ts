@@ -16,6 +16,7 @@ import {
 import { arrayType } from '../front/core/array-type.js';
 import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { arrayOf, NDArray } from '../front/core/ndarray.js';
+import { onDefaultDevice } from '../front/devices/placing.js';
 import { recordRule } from '../front/graphs/records.js';
 import { StaticGraph } from '../front/graphs/static-graph.js';
 import { evaluateConstant } from '../runtime/compile/compile.js';
@@ -85,7 +86,7 @@ export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): Onnx
   const outside = reads.map((read): ExternalRef => {
     if (read.kind === 'random') return { kind: 'random', draws };
     const { type, data } = read.data;
-    return { kind: 'array', of: arrayOf(arrayType(type.dtype, type.shape), data) };
+    return { kind: 'array', of: onDefaultDevice(arrayOf(arrayType(type.dtype, type.shape), data)) };
   });
   const writes = nexts.map((k) => outside[k]);
   return new OnnxGraph({ program, reads: outside, writes }, facts);

@@ -41,7 +41,10 @@ export function shaderOf(
       actual: String(workgroupSize),
     });
   }
-  const stepsOf = stepCounter(kernel, workgroups === null ? grid.ranges : [workgroups.statement.count]); // prettier-ignore
+  const stepsOf =
+    workgroups === null
+      ? stepCounter(kernel, grid.ranges, workgroupSize)
+      : stepCounter(kernel, [workgroups.statement.count], 1);
   const { parameters, bindings, uniformWords, zeroWord, groupsWord } = layout;
   return {
     text: shaderText(grid, layout, accesses, workgroupSize),

@@ -2,20 +2,23 @@ import type { Expr, Kernel, Stmt, Var } from '../../loop/language/nodes.js';
 import { binaryLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../../loop/language/scalar.js'; // prettier-ignore
 import { visitStmts } from '../../loop/language/visit.js';
 
-/** Steps of a range about which nothing is known before data is read. */
-const unknownSteps = 2 ** 14;
+/** Workgroups for a range about which nothing is known before data is read. */
+const unknownGroups = 2 ** 8;
 
 /** Numbers among the arguments of a kernel; undefined for buffers. */
 type Numbers = readonly (number | undefined)[];
 
 /**
- * Counts the most steps that a range of a kernel has, from the numbers among its arguments. Variables of loops around
- * ranges are taken at their beginning: this decides how many invocations there are, and any number of them does all
- * steps.
+ * Counts the most steps that a range of a kernel has, from the numbers among its arguments. Sizes that a kernel reads are
+ * taken at their bounds, variables of loops around ranges at their beginning: this decides how many invocations there
+ * are, and any number of them does all steps.
+ *
+ * @param groupSteps Steps of a workgroup.
  */
 export function stepCounter(
   { params, body }: Pick<Kernel, 'params' | 'body'>,
   ranges: readonly Expr[],
+  groupSteps: number,
 ): (numbers: Numbers) => number {
   /** Values of variables at their first definition. */
   const definitions = new Map<Var, Expr>();
@@ -31,7 +34,8 @@ export function stepCounter(
       values.set(param, param.type.scalar === 'i64' ? BigInt(given) : given);
     });
     const evaluation = new Evaluation(values, definitions);
-    const steps = ranges.map((range) => Number(evaluation.valueOf(range) ?? unknownSteps));
+    const unknown = unknownGroups * groupSteps;
+    const steps = ranges.map((range) => Number(evaluation.valueOf(range) ?? unknown));
     return Math.max(0, ...steps);
   };
 }
@@ -47,7 +51,7 @@ class Evaluation {
     this.#definitions = definitions;
   }
 
-  /** The value of an expression that reads no memory; null for others. */
+  /** The value of an expression; its bound where that is the minimum of what is read and a number. Null for others. */
   valueOf(expr: Expr): Lane | null {
     let value = this.#known.get(expr);
     if (value === undefined) this.#known.set(expr, (value = this.#compute(expr)));
@@ -72,6 +76,7 @@ class Evaluation {
       }
       case 'binary': {
         const [a, b] = [of(expr.a), of(expr.b)];
+        if (expr.op === 'min') return a === null || b === null ? (a ?? b) : binaryLane('min', expr.a.type.scalar)(a, b); // prettier-ignore
         if (a === null || b === null) return null;
         try {
           return binaryLane(expr.op, expr.a.type.scalar)(a, b);

@@ -19,6 +19,9 @@ import type { DeviceQueue } from './queue.js';
  * for the most, and the loops in them end where the size says.
  */
 
+/** Bound of a size that has none of its own, and is only used in dimensions that have. */
+const mostElements = 2 ** 31 - 1;
+
 /** Sizes of a plan that stay on the device. */
 export class DeviceSizes {
   readonly #plan: StepPlan;
@@ -66,7 +69,8 @@ export class DeviceSizes {
     const bounds = new Map<string, number>();
     for (const [name, { sizes }] of this.#kept) {
       const size = symbol(name, sizes.find((each) => each.name === name)!.bounds);
-      bounds.set(name, evaluateDim(this.boundOf(size), names));
+      const most = this.#plan.memory.roomFor(size);
+      bounds.set(name, most === null ? mostElements : evaluateDim(most, names));
     }
     return bounds;
   }
@@ -145,7 +149,7 @@ export class DeviceSizes {
     for (const [k, { name, bounds, most }] of step.sizes.entries()) {
       const local = e.variable(`size_${k}`, 'i32');
       const element = e.cast('i32', e.load(from, k));
-      const room = parameter(most ?? bounds.max);
+      const room = parameter(most ?? Math.min(bounds.max, mostElements));
       // Sizes outside of what there is room for cannot come out of operators that bound their own.
       body.push(e.declare(local, e.max(e.min(element, room), bounds.min)));
       body.push(e.store(sizes, this.#slots.get(name)!, local));
@@ -167,8 +171,9 @@ export class DeviceSizes {
 }
 
 /**
- * The sizes of a plan that can stay on the device: they are bounded, and are only passed to kernels or are the number of
- * iterations of a loop over rows. The host has to know where rows begin, and what limits other loops.
+ * The sizes of a plan that can stay on the device: they are only passed to kernels or are the number of iterations of a
+ * loop over rows, in dimensions that are bounded, such as `min(n, 3)`. The host has to know where rows begin, and what
+ * limits other loops.
  */
 function keptSizes({ steps, memory }: StepPlan): ReadonlyMap<string, BindStep> {
   const made = new Map<string, BindStep>();
@@ -177,15 +182,19 @@ function keptSizes({ steps, memory }: StepPlan): ReadonlyMap<string, BindStep> {
     const needs = (dim: Dim): void => {
       for (const name of symbolsOf(dim)) known.add(name);
     };
+    const needsBound = (dim: Dim): void => {
+      if (memory.roomFor(dim) === null) needs(dim);
+    };
     for (const step of all) {
       switch (step.kind) {
         case 'kernel':
+          for (const arg of step.kernel.args) {
+            if (arg.kind === 'size') needsBound(arg.dim);
+            else if (arg.kind === 'scratch') needsBound(arg.length);
+          }
           break;
         case 'bind':
-          for (const { name, bounds } of step.sizes) {
-            made.set(name, step);
-            if (memory.roomFor(symbol(name, bounds)) === null) known.add(name);
-          }
+          for (const { name } of step.sizes) made.set(name, step);
           break;
         case 'branch':
           visit(step.consequent);
@@ -198,7 +207,8 @@ function keptSizes({ steps, memory }: StepPlan): ReadonlyMap<string, BindStep> {
           if (step.kind === 'while') {
             if (step.limit !== null) needs(step.limit);
             visit(step.condition);
-          } else if (step.count !== null) needs(step.length);
+          } else if (step.count === null) needsBound(step.length);
+          else needs(step.length);
           visit(step.body);
       }
     }

@@ -158,5 +158,21 @@ it('steps of ranges are counted from numbers, through variables and shared expre
   for (let k = 0; k < 200; k++) shared = e.min(shared, shared);
   const length = e.variable('length', 'i32');
   const body = e.block(e.declare(length, shared));
-  assert.equal(stepCounter({ params: [n], body }, [e.mul(length, 3), n])([7]), 24);
+  assert.equal(stepCounter({ params: [n], body }, [e.mul(length, 3), n], 64)([7]), 24);
+});
+
+it('launches are for the bounds of sizes that a kernel reads, and for few workgroups where there are none', () => {
+  const groupsOf = (size: string, work: string): number => {
+    const body = `let n = ${size}\n${work}`;
+    const kernel = parseKernel(`kernel k(out: f32[], sizes: i32[], most: i32) {\n${body}\n}`);
+    const shader = shaderOf(kernel, { memories: [0, 1], isAligned: true }, features);
+    return shader.workgroups([undefined, undefined, 1000], 65535);
+  };
+  const bounded = 'max(min(sizes[2], most), 0)';
+  const tiles = 'workgroups g, l in (n + 31) / 32 of 64() { out[g * 64 + l] = 1.0 }';
+  const range = 'parallel a..b in 0..n { for i in a..b { out[i] = 1.0 } }';
+  assert.equal(groupsOf(bounded, tiles), 32);
+  assert.equal(groupsOf(bounded, range), 16);
+  assert.equal(groupsOf('sizes[2]', tiles), 256);
+  assert.equal(groupsOf('sizes[2]', range), 256);
 });

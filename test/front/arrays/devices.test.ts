@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import * as kn from '../../../src/index.js';
+import { fromOnnx, toOnnx } from '../../../src/onnx.js';
 import { provideDevice, registerDevice } from '../../../src/runtime/device/register.js';
 import { FakeBackend } from '../../support/fake-device.js';
 import { gpuForTests } from '../../support/webgpu.js';
@@ -82,6 +83,21 @@ test('new arrays live on the device of the configuration, if it can hold them', 
   kn.random.seed(3);
   assert.deepEqual(there, kn.random.normal([3]).dataSync());
   assert.equal(kn.zeros([2]).device, 'cpu');
+});
+
+test('graphs that are read from files run where new arrays live', async () => {
+  kn.random.seed(3);
+  const net = new kn.nn.Dense(2, { inputs: 3 }).initialize();
+  const x = kn.array([[1, -2, 3]]);
+  const graph = net.hybridize().graphFor(x);
+  const [expected] = Object.values(graph.run({ [graph.inputNames[0]]: x }));
+  const [json, bytes] = [graph.toJSON(), toOnnx(graph)];
+  kn.config.device = 'fake';
+  for (const again of [kn.StaticGraph.fromJSON(json), fromOnnx(bytes)]) {
+    const [found] = Object.values(again.run({ [again.inputNames[0]]: kn.array([[1, -2, 3]]) }));
+    assert.equal(found.device, 'fake');
+    assert.deepEqual((await found.cpu()).tolist(), expected.tolist());
+  }
 });
 
 test('what is in use of a device is told', () => {

@@ -4,7 +4,9 @@ import { Transformer } from '../../../examples/attention/model.js';
 import * as kn from '../../../src/index.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
 import type { CommandCounts } from '../../../src/runtime/webgpu/commands.js';
+import { GpuEncoder } from '../../../src/runtime/webgpu/encoder.js';
 import { setUpWebGpu } from '../../../src/runtime/webgpu/setup.js';
+import { assertClose } from '../../support/close.js';
 import { gpuForTests } from '../../support/webgpu.js';
 
 /* Commands that a transformer gives a GPU, beside the least that there could be. */
@@ -90,6 +92,39 @@ test('a training step of a transformer', { skip }, async () => {
   // Two corrections of Adam for each parameter.
   assert.ok(bytesWritten <= 2 * 4 * net.parameters().size, `${bytesWritten} bytes`);
 });
+
+test(
+  'steps of sequences with lengths read nothing, and start no more workgroups than there is work',
+  { skip },
+  async () => {
+    const layer = new kn.nn.LSTM(8);
+    layer.initialize();
+    const x = kn.random.normal([4, 6, 8]);
+    const lengths = kn.array([3, 1, 6, 2], { dtype: 'int32' });
+    const loss = (x: kn.NDArray, lengths: kn.NDArray): kn.NDArray =>
+      layer.call(x, { lengths })[0].square().sum();
+    const step = kn.hybridize(kn.grad(loss));
+    const expected = [...step(x, lengths).dataSync()].map(Number);
+    layer.to('webgpu');
+    const there = [x.to('webgpu'), lengths.to('webgpu')] as const;
+    let made: kn.NDArray;
+    const groups: number[] = [];
+    const dispatch = GpuEncoder.prototype.dispatch;
+    GpuEncoder.prototype.dispatch = function (command) {
+      groups.push(command.groups);
+      return dispatch.call(this, command);
+    };
+    try {
+      const { reads } = await counted(() => void (made = step(...there)));
+      assert.equal(reads, 0);
+    } finally {
+      GpuEncoder.prototype.dispatch = dispatch;
+    }
+    // 24 rows of 32 gates each are the most elements of a dispatch.
+    assert.ok(Math.max(...groups) <= (4 * 6 * 32) / 64, `${Math.max(...groups)} workgroups`);
+    assertClose([...(await made!.data())].map(Number), expected, 1e-5, 'gradient');
+  },
+);
 
 /** Continues sequences by their most probable tokens: as many, or until a token comes. */
 function decoding(net: Transformer, time: number, ends: boolean): (x: kn.NDArray) => kn.NDArray {

@@ -1,4 +1,10 @@
-import { type Dim, elementCount, isStatic } from '../../../base/dim/index.js';
+import {
+  type Dim,
+  elementCount,
+  floorDivDim,
+  isMultipleOf,
+  isStatic,
+} from '../../../base/dim/index.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Program, Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
@@ -19,10 +25,27 @@ import { sortedPositions } from './sort.js';
 const fewContributions = 512;
 const fewComparisons = 2 ** 22;
 
-/** True for so many contributions to so many elements that their positions are worth a sort. */
+/** The same for contributions of unknown number: elements for each of them, and a number to count on. */
+const fewElements = 16;
+const usualContributions = 2 ** 12;
+
+/** The least coefficient of a dimension, which grows with it. */
+function coefficientOf(dim: Dim): number {
+  return isStatic(dim) ? dim : Math.min(...dim.terms.map(({ coefficient }) => coefficient));
+}
+
+/**
+ * True for so many contributions to so many elements that their positions are worth a sort. One of unknown length
+ * compares every two positions.
+ */
 function isWorthSorting(contributions: Dim, result: Shape): boolean {
   const elements = elementCount(result);
-  if (!isStatic(contributions) || contributions < fewContributions) return false;
+  if (!isStatic(contributions)) {
+    return isMultipleOf(elements, contributions)
+      ? coefficientOf(floorDivDim(elements, contributions)) > fewElements
+      : coefficientOf(elements) > fewElements * usualContributions;
+  }
+  if (contributions < fewContributions) return false;
   return !isStatic(elements) || contributions * elements > fewComparisons;
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { symbol } from '../../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import { visitStmts } from '../../../../src/loop/language/visit.js';
 import { rangesIn } from '../../../../src/loop/language/verify-ranges.js';
@@ -115,6 +116,38 @@ test('gradients of many positions are added in order of the sorted positions', a
     });
     const [y] = await new ProgramsOnGrid(inner).run(program, [g, at]);
     assert.deepEqual(numbersOf(y), expected);
+  }
+});
+
+test('gradients of positions of unknown number are sorted where each meets many elements', async () => {
+  const [n, time] = ['n', 'time'].map((name) => symbol(name));
+  for (const [shape, axis, isSorted] of [
+    // A table of words, and rows of a batch that were taken in another order.
+    [[1024, 128], 0, true],
+    [[time, n, 32], 1, true],
+    [[64, 24], 0, false],
+    [[n, 8], 0, false],
+  ] as const) {
+    const program = new Program();
+    const along = shape[axis];
+    const [count, size] = [n, along].map((extent) => (typeof extent === 'number' ? extent : 7));
+    const sizes = shape.map((extent) => (typeof extent === 'number' ? extent : extent === time ? 2 : 7)); // prettier-ignore
+    const g = program.variable('g', { dtype: 'float32', shape: shape.toSpliced(axis, 1, n) });
+    const indices = program.variable('at', { dtype: 'int32', shape: [n] });
+    program.setOutputs([{ name: 'y', value: takeAdjoint(g, indices, shape, { axis }) }]);
+    const kernels = gpuKernelsOf(program);
+    assert.equal(kernels.length, isSorted ? 3 : 1, String(shape));
+    const given = floats(sizes.toSpliced(axis, 1, count), () => Math.floor(random() * 9) - 4);
+    const at = positions([count], size);
+    const [before, behind] = [sizeOf(sizes.slice(0, axis)), sizeOf(sizes.slice(axis + 1))];
+    const expected = Array<number>(before * size * behind).fill(0);
+    numbersOf(given).forEach((value, k) => {
+      const [outer, contribution, inner] = [Math.floor(k / behind / count), Math.floor(k / behind) % count, k % behind]; // prettier-ignore
+      const place = (numbersOf(at)[contribution] + size) % size;
+      expected[(outer * size + place) * behind + inner] += value;
+    });
+    const [y] = await new ProgramsOnGrid().run(program, [given, at]);
+    assert.deepEqual(numbersOf(y), expected, String(shape));
   }
 });
 
