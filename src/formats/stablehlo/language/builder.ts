@@ -13,7 +13,7 @@ export interface HloRegion {
   readonly lines: readonly string[];
 }
 
-/** How often a region runs, and whether it reads values around it: an isolated one does not. */
+/** Kinds of regions: an isolated one reads no values around it, and one of a loop is repeated. */
 export type HloRegionKind = 'isolated' | 'once' | 'repeated';
 
 /** A block being written. */
