@@ -200,6 +200,17 @@ export const rules: object = lint.rules;
 kn.ones([2], { dtype: 5 });
 `,
   );
+  write(
+    installed,
+    'typed.cts',
+    `import { ones, type NDArray } from 'kaon';
+import { toOnnx, type ToOnnxOptions } from 'kaon/onnx';
+export const options: ToOnnxOptions = {};
+export const [one, write]: [NDArray, typeof toOnnx] = [ones([1]), toOnnx];
+// @ts-expect-error -- a number is no graph
+toOnnx(5);
+`,
+  );
   const tsc = join(checkout, 'node_modules/typescript/bin/tsc');
   assert.ok(existsSync(tsc));
   for (const settings of [
@@ -216,7 +227,7 @@ kn.ones([2], { dtype: 5 });
       '--types',
       '',
     ];
-    node(installed.folder, tsc, '--ignoreConfig', ...flags, ...settings, 'typed.ts');
+    node(installed.folder, tsc, '--ignoreConfig', ...flags, ...settings, 'typed.ts', 'typed.cts'); // prettier-ignore
   }
 });
 
