@@ -34,7 +34,7 @@ const required = {
   onnxruntime: {
     exports: 'src/onnxruntime/engine.ts',
     packages: ['@bufbuild/protobuf'],
-    then: 'entry.registerOnnxruntime();',
+    start: 'entry.registerOnnxruntime();',
   },
   plugin: { exports: 'src/plugin/bundlers.ts', packages: ['@babel/parser', 'unplugin'] },
   source: { exports: 'src/source/conversion.ts', packages: ['@babel/parser'] },
@@ -54,14 +54,14 @@ const requiredFiles = {
 
 /** The file of CommonJS for an entry point. */
 function commonJs(name) {
-  const { packages, then } = required[name];
+  const { packages, start } = required[name];
   const loads = packages.map((each) => `optional.requireOptional('${each}', () => require('${wrapped[each] ?? each}'));`); // prettier-ignore
   const lines = [
     "'use strict';",
     "const optional = require('./required/optional.js');",
     ...loads,
     `const entry = require('./required/${name}.js');`,
-    ...(then === undefined ? [] : [then]),
+    ...(start === undefined ? [] : [start]),
     'module.exports = entry;',
   ];
   return `${lines.join('\n')}\n`;
