@@ -118,7 +118,7 @@ if (bundler === 'esbuild') {
   const make = bundler === 'webpack' ? (await import('webpack')).default : (await import('@rspack/core')).rspack;
   const options = { mode: 'none', target: 'node', context: import.meta.dirname, entry: './main.cjs', output: { path: dir, filename: 'main.cjs', chunkFilename: '[id].cjs' } };
   await new Promise((resolve, reject) => {
-    make(options, (error, stats) => (error || stats.hasErrors() ? reject(error ?? new Error(stats.toString())) : resolve()));
+    make(options, (error, stats) => (error || stats.hasErrors() || stats.hasWarnings() ? reject(error ?? new Error(stats.toString())) : resolve()));
   });
 }
 `;
