@@ -40,21 +40,23 @@ def wait_for(pattern: str, folder: Path, child: int) -> None:
         time.sleep(0.0002)
 
 
-def kill_in_save(folder: Path, saves: int, delay: float) -> list[str]:
-    """Kills a run some seconds after one of its saves has begun; gives the files of the save that are left."""
+def kill_in_save(folder: Path, saves: int, delay: float) -> list[str] | None:
+    """Kills a run some seconds after one of its saves has begun; gives the files of a save that was not finished."""
     child = fork(folder)
     for _ in range(saves):
         wait_for("checkpoints/*.partial", folder, child)
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return sorted(each.name for each in folder.glob("checkpoints/*.partial/*"))
+    partial = list(folder.glob("checkpoints/*.partial"))
+    return sorted(each.name for each in partial[0].iterdir()) if partial else None
 
 
 def main() -> None:
     folder, kills = Path(sys.argv[1]), int(sys.argv[2])
     numbers = random.Random(7)
-    left = [kill_in_save(folder, numbers.randint(1, 3), numbers.uniform(0, 0.02)) for _ in range(kills)]
+    # Short delays more often than long ones: how long a save takes is that of the disk.
+    left = [kill_in_save(folder, numbers.randint(1, 3), 0.03 * numbers.random() ** 2) for _ in range(kills)]
     child = fork(folder)
     wait_for(".final.safetensors", folder, child)
     os.kill(child, signal.SIGKILL)
