@@ -16,7 +16,7 @@ from test_interrupted import assert_same
 from kaon_player.runs.distributed import Launch
 from kaon_player.runs.running import run
 
-KILLS = 12
+KILLS = 8
 SIZE = 1 << 20
 
 # ruff: noqa: E501
