@@ -1,6 +1,7 @@
 // node scripts/bundle.mjs [DIR] [COMPILED]
 // Writes what the package ships into DIR (default dist/kaon): one file for each entry point and those they share, and
 // in `types` the declarations of what users can reach, from the compiled sources in COMPILED (default dist/src).
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -23,6 +24,48 @@ const entries = {
   source: 'src/source/index.ts',
   stablehlo: 'src/stablehlo.ts',
 };
+
+/**
+ * Entry points that wait for optional packages, by what waits for nothing: `require`, which cannot wait, gets it from a
+ * file of CommonJS that requires the packages first. All else is shared.
+ */
+const required = {
+  onnx: { exports: 'src/onnx/models.ts', packages: ['@bufbuild/protobuf'] },
+  onnxruntime: {
+    exports: 'src/onnxruntime/engine.ts',
+    packages: ['@bufbuild/protobuf'],
+    start: 'entry.registerOnnxruntime();',
+  },
+  plugin: { exports: 'src/plugin/bundlers.ts', packages: ['@babel/parser', 'unplugin'] },
+  source: { exports: 'src/source/conversion.ts', packages: ['@babel/parser'] },
+};
+
+/** Where `require` finds a package, if not under its name. */
+const wrapped = { '@bufbuild/protobuf': './required/protobuf.js' };
+
+/** Files that only those of CommonJS name. */
+const requiredFiles = {
+  'required/optional': 'src/base/optional.ts',
+  'required/protobuf': 'src/formats/onnx/proto/protobuf.ts',
+  ...Object.fromEntries(
+    Object.entries(required).map(([name, entry]) => [`required/${name}`, entry.exports]),
+  ),
+};
+
+/** The file of CommonJS for an entry point. */
+function commonJs(name) {
+  const { packages, start } = required[name];
+  const loads = packages.map((each) => `optional.requireOptional('${each}', () => require('${wrapped[each] ?? each}'));`); // prettier-ignore
+  const lines = [
+    "'use strict';",
+    "const optional = require('./required/optional.js');",
+    ...loads,
+    `const entry = require('./required/${name}.js');`,
+    ...(start === undefined ? [] : [start]),
+    'module.exports = entry;',
+  ];
+  return `${lines.join('\n')}\n`;
+}
 
 /**
  * A file of its own, under this name: Kaon tells its own frames on a stack from the user's by the folder
@@ -67,7 +110,7 @@ const imported = Object.values(entries).filter(
 export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
   const build = await rolldown({
     cwd: root,
-    input: entries,
+    input: { ...entries, ...requiredFiles },
     // Nothing but what ships is in the bundle: Node's modules, and libraries that only ONNX and the
     // conversion of source code need, are imported when they are needed.
     external: [
@@ -100,6 +143,7 @@ export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
     codeSplitting: { groups: [errors] },
   });
   await build.close();
+  for (const name of Object.keys(required)) writeFileSync(join(to, `${name}.cjs`), commonJs(name));
   writeDeclarations(
     imported.map((entry) => entry.replace(/^src\/(.*)\.ts$/, '$1.d.ts')),
     resolve(root, compiled),

@@ -1,11 +1,6 @@
 /** Graphs as ONNX models, both ways. */
-export {
-  fromOnnx,
-  type FromOnnxOptions,
-  type ModelFacts,
-  OnnxGraph,
-  type OnnxInput,
-  type OnnxInputs,
-} from './onnx/from-onnx.js';
-export { statesOf } from './onnx/state.js';
-export { type Feeds, toOnnx, type ToOnnxOptions } from './onnx/to-onnx.js';
+import { loadProtobuf } from './formats/onnx/proto/library.js';
+
+await loadProtobuf();
+
+export * from './onnx/models.js';

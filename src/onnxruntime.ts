@@ -1,7 +1,8 @@
 /** Onnxruntime as a backend: importing this registers it as `onnxruntime`. */
+import { loadProtobuf } from './formats/onnx/proto/library.js';
 import { registerOnnxruntime } from './onnxruntime/backend.js';
 
+await loadProtobuf();
 registerOnnxruntime();
 
-export { type OnnxruntimeOptions, registerOnnxruntime } from './onnxruntime/backend.js';
-export type { OnnxRuntime, OnnxRuntimeSession, OnnxRuntimeTensor } from './onnxruntime/runtime.js';
+export * from './onnxruntime/engine.js';

@@ -1,13 +1,35 @@
 """The command `kaon-player`."""
 
 import argparse
+import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import kaon_player
 from kaon_player.runs import guard
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    """Reads whole numbers from some number on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds greater than 0, not {text!r}")
+    return seconds
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -24,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("folder", type=Path, metavar="FOLDER", help="folder with a job.json")
         if name in ("run", "explain"):
-            command.add_argument("--simulate", type=int, metavar="N", help="simulate N devices on the processor")
+            command.add_argument("--simulate", type=_whole(1), metavar="N", help="simulate N devices on the processor")
         if name == "run":
             environment = os.environ.get
             command.add_argument(
@@ -35,13 +57,13 @@ def _parser() -> argparse.ArgumentParser:
             )
             command.add_argument(
                 "--processes",
-                type=int,
+                type=_whole(1),
                 default=environment("KAON_PROCESSES"),
                 help="number of processes (KAON_PROCESSES)",
             )
             command.add_argument(
                 "--process",
-                type=int,
+                type=_whole(0),
                 default=environment("KAON_PROCESS"),
                 help="number of this process, from 0 (KAON_PROCESS)",
             )
@@ -52,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
             )
             command.add_argument(
                 "--timeout",
-                type=float,
+                type=_seconds,
                 default=60.0,
                 metavar="SECONDS",
                 help="silence after which a process counts as gone (60)",
@@ -74,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         several = (options.coordinator, options.processes, options.process)
         if any(each is None for each in several) and not all(each is None for each in several):
             parser.error("--coordinator, --processes and --process are given together or not at all")
+        if options.process is not None and options.process >= options.processes:
+            parser.error(f"--process counts from 0: there is no process {options.process} of {options.processes}")
     if getattr(options, "coordinator", None) is not None or getattr(options, "cluster", False):
         if not guard.is_guarded():
             return guard.run_guarded(arguments, options.folder, options.timeout)

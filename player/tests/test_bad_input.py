@@ -127,6 +127,32 @@ def test_command_prints_the_message_and_fails(tmp_path: Path, capsys: pytest.Cap
     assert "there is no such file, so its folder is no job" in capsys.readouterr().err
 
 
+TOGETHER = ["--coordinator", "localhost:1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["explain", "--simulate", "0"], "--simulate: expected a whole number of at least 1, not '0'"),
+        (["explain", "--simulate", "-8"], "--simulate: expected"),
+        (["run", "--simulate", "two"], "--simulate: expected a whole number of at least 1, not 'two'"),
+        (["run", "--timeout", "0"], "--timeout: expected a number of seconds greater than 0, not '0'"),
+        (["run", "--timeout", "nan"], "--timeout: expected"),
+        (["run", "--timeout", "soon"], "--timeout: expected"),
+        (["run", *TOGETHER], "given together or not at all"),
+        (["run", *TOGETHER, "--processes", "0", "--process", "0"], "--processes: expected"),
+        (["run", *TOGETHER, "--processes", "2", "--process", "2"], "there is no process 2 of 2"),
+    ],
+)
+def test_argument_that_is_wrong_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, str(write_small_job(tmp_path / "job"))])
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_process_whose_peers_never_come_says_so(tmp_path: Path, number: int) -> None:
     folder = write_small_job(tmp_path / "job")

@@ -115,6 +115,6 @@ export async function importAll(): Promise<NodeModules> {
   // Bundlers for browsers would resolve module names written as literals in the import.
   const names = ['node:child_process', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:module', 'node:os', 'node:path', 'node:url', 'node:worker_threads']; // prettier-ignore
   const byName = new Map<string, unknown>();
-  for (const name of names) byName.set(name, await import(name));
+  for (const name of names) byName.set(name, await import(/* @vite-ignore */ /* webpackIgnore: true */ name)); // prettier-ignore
   return collect((name) => byName.get(name));
 }

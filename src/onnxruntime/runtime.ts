@@ -36,7 +36,7 @@ export async function platformRuntime(): Promise<OnnxRuntime> {
   try {
     // By a variable, so that no bundler looks for the package of the other platform.
     loaded = isNode
-      ? await import(/* @vite-ignore */ name)
+      ? await import(/* @vite-ignore */ /* webpackIgnore: true */ name)
       : // @ts-expect-error: an optional peer dependency, which is not installed here
         await import('onnxruntime-web');
   } catch (cause) {

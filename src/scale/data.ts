@@ -142,9 +142,9 @@ function namesIn(
     if (Object.hasOwn(record, name) && record[name] instanceof NDArray) return [name, record[name]];
     throw new ArgumentError(`${what} has no array ${name}`, {
       op,
-      expected: inputs.map((input) => input.name).join(', '),
-      actual: Object.keys(record).join(', ') || 'nothing',
-    });
+      expected: `arrays for ${inputs.map((input) => input.name).join(', ')}`,
+      actual: Object.hasOwn(record, name) ? `${name}: ${describe(record[name])}` : Object.keys(record).join(', ') || 'nothing',
+    }); // prettier-ignore
   });
 }
 

@@ -95,7 +95,7 @@ export async function writeJob(folder: string | URL, options: WriteJobOptions): 
   checkOptions<WriteJobOptions>(op, options, optionRules);
   for (const name of ['batch', 'steps'] as const) checkArgument(op, name, options[name], optionRules[name]); // prettier-ignore
   for (const name of ['step', 'evaluate', 'init'] as const) {
-    if (name === 'step' || options[name] !== undefined) checkGraph(op, options[name]);
+    if (name === 'step' || options[name] !== undefined) checkGraph(op, options[name], name);
   }
   const { steps, batch, mesh, rules = [], seed = 0, checkpoint = { every: 1000 } } = options;
   checkOptions<JobCheckpoints>(op, checkpoint, { every: integerFrom(1), keep: integerFrom(1) });

@@ -1,3 +1,5 @@
-export { transform, type Transformed, type TransformOptions } from './transform.js';
-export type { ForeignSourceMap, SourceMap } from './maps/source-map.js';
-export type { SourceType } from './syntax/parse.js';
+import { loadParser } from './syntax/parse.js';
+
+await loadParser();
+
+export * from './conversion.js';

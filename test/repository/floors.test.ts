@@ -21,7 +21,7 @@ function floorsOfPage(): ReadonlyMap<string, ReadonlySet<string>> {
     const range = last === 'any' ? before : before.slice(0, before.indexOf(last) + 1);
     floors.set(name, new Set(last !== undefined ? range : column.split(' ')));
     const entryPoint = /`(\w+\.ts)` is its entry/.exec(entry)?.[1];
-    if (entryPoint !== undefined) floors.set(entryPoint, new Set([name]));
+    if (entryPoint !== undefined) floors.set(entryPoint, new Set([name, ...floors.get(name)!]));
   }
   return floors;
 }

@@ -48,7 +48,8 @@ const refused: readonly (readonly [
   [{ batch: undefined }, kn.ArgumentError, /batch/],
   [{ steps: 0 }, kn.ArgumentError, /steps/],
   [{ seed: -1 }, kn.ArgumentError, /seed/],
-  [{ step }, kn.ArgumentError, /graph/],
+  [{ step }, kn.ArgumentError, /step is not acceptable.*StaticGraph/s],
+  [{ evaluate }, kn.ArgumentError, /evaluate is not acceptable/],
   [{ evaluate: open.graphFor(data) }, kn.UnsupportedError, /x has symbolic sizes.*\[rows, 5\].*leave `dynamic` out/s], // prettier-ignore
   [{ step: evaluate.graphFor(data) }, kn.ArgumentError, /changes no state/],
   [{ step: changing.step.graphFor(data) }, kn.ArgumentError, /learning_rate changes.*schedule/s],
@@ -56,6 +57,7 @@ const refused: readonly (readonly [
   [{ schedule: { learning_rate: [1, 1] } }, kn.ArgumentError, /another length/],
   [{ schedule: { learning_rate: () => NaN } }, kn.ArgumentError, /learning_rate at step 0/],
   [{ data: { x: data.x } }, kn.ArgumentError, /no array y/],
+  [{ data: { ...data, y: [1, 2] } }, kn.ArgumentError, /no array y.*arrays for x, y.*y: \[1, 2\]/s],
   [{ data: { ...data, z: data.x } }, kn.ArgumentError, /feeds z/],
   [{ data: { ...data, y: data.y.astype('int64') } }, kn.DTypeError, /another dtype for y/],
   [{ data: { ...data, x: kn.ones([16, 6]) } }, kn.ShapeError, /examples of x.*\[5\].*\[6\]/s],

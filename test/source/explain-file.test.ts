@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainFile } from '../../src/source/explain-file.js';
+import { loadParser } from '../../src/source/syntax/parse.js';
+
+await loadParser();
 
 const code = `export default function named(x) { 'use graph'; return x ? 1 : 2 }
 const assigned = (x) => { 'use graph'; return x };

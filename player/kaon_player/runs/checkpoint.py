@@ -61,6 +61,8 @@ class Writer:
         """Removes what interrupted writers have left."""
         for each in self._folder.glob("*.partial"):
             shutil.rmtree(each)
+        for each in self._folder.glob(".latest.*"):
+            each.unlink()
 
     def save(self, step: int, state: Mapping[str, jax.Array]) -> None:
         """Copies the state from the devices, and writes it while the next steps run."""

@@ -1,4 +1,4 @@
-import { maxInterval, minInterval, plus, times } from '../interval.js';
+import { maxInterval, minInterval, plus, times } from './interval.js';
 import { type Bounds, type Dim, fromAtom } from './expression.js';
 import { fold } from './fold.js';
 import { addDim, mulDim, subDim } from './polynomial.js';

@@ -1,5 +1,5 @@
 import { TraceError } from '../errors.js';
-import type { Interval } from '../interval.js';
+import type { Interval } from './interval.js';
 
 /**
  * One extent of a shape: a number, or an integer expression over named, bounded symbols.

@@ -204,9 +204,13 @@ const typeRequest = valueRule(
     typeof value === 'object' && value !== null && Array.isArray((value as TypeRequest).shape),
 );
 
-/** Refuses a value that is not a graph; `op` is the public function. */
-export function checkGraph(op: string, graph: unknown): asserts graph is StaticGraph {
-  checkArgument(op, 'graph', graph, graphRule);
+/** Refuses a value that is not a graph; `op` is the public function, `what` its argument or option. */
+export function checkGraph(
+  op: string,
+  graph: unknown,
+  what: string = 'graph',
+): asserts graph is StaticGraph {
+  checkArgument(op, what, graph, graphRule);
 }
 
 const graphRule = instanceOf('a StaticGraph, of graphFor, exportGraph or fromOnnx', StaticGraph);

@@ -1,4 +1,4 @@
-import { maxInterval, hull, type Interval, minInterval, times } from '../../base/interval.js';
+import { maxInterval, hull, type Interval, minInterval, times } from '../../base/dim/interval.js';
 import { storageBytes } from '../language/build.js';
 import type { Expr, For, Load, Var } from '../language/nodes.js';
 import {

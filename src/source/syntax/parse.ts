@@ -1,6 +1,7 @@
 import type * as parser from '@babel/parser';
 import type { File } from '@babel/types';
-import { FormatError, UnsupportedError } from '../../base/errors.js';
+import { FormatError } from '../../base/errors.js';
+import { importOptional, optionalPackage } from '../../base/optional.js';
 
 /** A token of the source: its place, and its text when needed is read from the source. */
 export interface Token {
@@ -18,18 +19,9 @@ export interface Parsed {
   readonly tokens: readonly Token[];
 }
 
-/** The parser, or the reason why it could not be loaded: it is an optional peer dependency. */
-const loaded: typeof parser | { readonly failure: unknown } = await import('@babel/parser').catch(
-  (failure: unknown) => ({ failure }),
-);
-
-function installedParser(): typeof parser {
-  if (!('failure' in loaded)) return loaded;
-  throw new UnsupportedError('the package @babel/parser is not installed', {
-    op: 'transform',
-    advice: 'install it beside kaon: npm install --save-dev @babel/parser',
-    cause: loaded.failure,
-  });
+/** Loads the parser, an optional peer dependency, where it is installed. */
+export function loadParser(): Promise<void> {
+  return importOptional('@babel/parser', () => import('@babel/parser'));
 }
 
 /** The kind of a file; `unambiguous` is a module where the code has imports or exports, and CommonJS elsewhere. */
@@ -44,7 +36,7 @@ export function parse(
   filename: string,
   sourceType: SourceType = /\.c[jt]s$/.test(filename) ? 'commonjs' : 'module',
 ): Parsed {
-  const { parse: parseCode } = installedParser();
+  const { parse: parseCode } = optionalPackage<typeof parser>('@babel/parser', 'transform', '--save-dev '); // prettier-ignore
   const isTypeScript = /\.[cm]?tsx?$/.test(filename);
   // `<T>x` is a type assertion in .ts files and an element elsewhere.
   const hasJsx = !/\.[cm]?ts$/.test(filename);

@@ -7,7 +7,7 @@ import { readElement } from '../../../src/base/element.js';
 import { arrayType } from '../../../src/front/core/array-type.js';
 import { arrayOf, type NDArray } from '../../../src/front/core/ndarray.js';
 import { elementNamed } from '../../../src/formats/onnx/elements.js';
-import { protobufFor } from '../../../src/formats/onnx/proto/library.js';
+import { loadProtobuf, protobufFor } from '../../../src/formats/onnx/proto/library.js';
 import type {
   ModelProto,
   TensorProto,
@@ -15,6 +15,8 @@ import type {
 } from '../../../src/formats/onnx/proto/onnx_pb.js';
 import { type HostTensor, readTensor } from '../../../src/formats/onnx/tensor.js';
 import { checkout } from '../../support/sources.js';
+
+await loadProtobuf();
 
 /** 1,329 cases with their data; its licence is beside it. */
 const archive = join(checkout, 'test', 'formats', 'onnx', 'suite', 'onnx-backend-tests.tar.xz');

@@ -1,6 +1,6 @@
 /** Models that tests make. */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
-import { protobufFor } from '../../../src/formats/onnx/proto/library.js';
+import { loadProtobuf, protobufFor } from '../../../src/formats/onnx/proto/library.js';
 import type {
   AttributeProtoSchema,
   FunctionProtoSchema,
@@ -10,6 +10,8 @@ import type {
   TensorProtoSchema,
   ValueInfoProtoSchema,
 } from '../../../src/formats/onnx/proto/onnx_pb.js';
+
+await loadProtobuf();
 
 /** What a message is made of, without messages that exist already. */
 type Parts<S extends DescMessage> = Exclude<MessageInitShape<S>, { readonly $typeName: string }>;

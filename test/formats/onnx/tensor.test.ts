@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { protobufFor } from '../../../src/formats/onnx/proto/library.js';
+import { loadProtobuf, protobufFor } from '../../../src/formats/onnx/proto/library.js';
 import { readSparse, readTensor } from '../../../src/formats/onnx/tensor.js';
 import { floats, ints, type Tensor } from './models.js';
+
+await loadProtobuf();
 
 const { create, schema } = protobufFor('test');
 const read = (tensor: Tensor) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toOnnx } from '../../../src/onnx/to-onnx.js';
+import { toOnnx } from '../../../src/onnx.js';
 import * as kn from '../../../src/index.js';
 
 /* A condition that does not hold is refused where the program comes to it, and nowhere else. */

@@ -1,8 +1,10 @@
 import { buildFlowGraph } from '../../../src/source/flow/build.js';
 import { BindingIndex, type FlowGraph } from '../../../src/source/flow/flow-graph.js';
 import type { NodeId } from '../../../src/graph/graph.js';
-import { parse } from '../../../src/source/syntax/parse.js';
+import { loadParser, parse } from '../../../src/source/syntax/parse.js';
 import { resolveScopes } from '../../../src/source/syntax/scopes.js';
+
+await loadParser();
 
 /** The flow graph of the first function of some code. */
 export function flowOf(code: string): { flow: FlowGraph; index: BindingIndex } {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parse } from '../../../src/source/syntax/parse.js';
+import { loadParser, parse } from '../../../src/source/syntax/parse.js';
 import { isCaptured, resolveScopes } from '../../../src/source/syntax/scopes.js';
+
+await loadParser();
 
 /*
  * Each occurrence of a name ends in a number: occurrences of one variable have the same one, whatever they

@@ -13,14 +13,18 @@ export interface HloRegion {
   readonly lines: readonly string[];
 }
 
+/** Kinds of regions: an isolated one reads no values around it, and one of a loop is repeated. */
+export type HloRegionKind = 'isolated' | 'once' | 'repeated';
+
 /** A block being written. */
 interface OpenBlock {
+  readonly kind: HloRegionKind;
+  /** Number of its first name: values with lower ones are defined around it. */
+  readonly first: number;
   /** Operations as text. */
   readonly operations: { readonly lines: readonly string[]; readonly result: string | null }[];
   /** Results by the text of their operation, which is written once. */
   readonly known: Map<string, readonly HloValue[]>;
-  /** True when the block reads no values of the blocks around it. */
-  readonly isIsolated: boolean;
 }
 
 /**
@@ -28,7 +32,7 @@ interface OpenBlock {
  * without regions are written once for the same operands.
  */
 export class HloBuilder {
-  readonly #blocks: OpenBlock[] = [{ operations: [], known: new Map(), isIsolated: true }];
+  readonly #blocks: OpenBlock[] = [openBlock('isolated', 0)];
   #names = 0;
   #operator = 'graph';
   #source: string | undefined;
@@ -111,29 +115,42 @@ export class HloBuilder {
 
   /** True inside of a region that reads no values around it. */
   get isIsolated(): boolean {
-    return this.#blocks.slice(1).some((block) => block.isIsolated);
+    return this.#blocks.slice(1).some(({ kind }) => kind === 'isolated');
   }
 
   #find(call: string): readonly HloValue[] | undefined {
     for (let i = this.#blocks.length - 1; i >= 0; i--) {
       const known = this.#blocks[i].known.get(call);
       if (known !== undefined) return known;
-      if (this.#blocks[i].isIsolated) return undefined;
+      if (this.#blocks[i].kind === 'isolated') return undefined;
     }
     return undefined;
   }
 
   /**
-   * Writes a region. Only where the operation allows it, the region reads values around it; otherwise it is
-   * `isolated`.
+   * Runs `build` before the outermost loop in which a value is the same in every iteration; undefined where there is
+   * no such loop.
    */
+  beforeLoops<R>({ name }: HloValue, build: () => R): R | undefined {
+    const number = Number.parseInt(name.slice(1), 10);
+    const loop = this.#blocks.findIndex(({ kind, first }) => kind === 'repeated' && first > number);
+    if (loop === -1) return undefined;
+    const inside = this.#blocks.splice(loop);
+    try {
+      return build();
+    } finally {
+      this.#blocks.push(...inside);
+    }
+  }
+
+  /** Writes a region of an operation that allows its kind. */
   region(
     types: readonly HloType[],
-    isIsolated: boolean,
+    kind: HloRegionKind,
     build: (args: readonly HloValue[]) => readonly HloValue[],
   ): HloRegion {
+    const block = openBlock(kind, this.#names);
     const args = types.map((type) => this.argument(type));
-    const block: OpenBlock = { operations: [], known: new Map(), isIsolated };
     this.#blocks.push(block);
     try {
       const results = build(args);
@@ -163,6 +180,10 @@ export class HloBuilder {
       actual: typeText(value),
     });
   }
+}
+
+function openBlock(kind: HloRegionKind, first: number): OpenBlock {
+  return { kind, first, operations: [], known: new Map() };
 }
 
 function resultText(types: readonly HloType[]): string {

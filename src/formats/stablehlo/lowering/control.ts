@@ -25,7 +25,7 @@ function writeBranches(call: HloCall, write: WriteProgram): readonly HloValue[] 
   const { hlo, inputs, regions, outputTypes } = call;
   const [predicate, ...captures] = inputs;
   const branches = regions.map((region) =>
-    hlo.region([], false, () =>
+    hlo.region([], 'once', () =>
       write(hlo, region, captures).map((value, k) => hlo.checked(value, outputTypes[k])),
     ),
   );
@@ -66,10 +66,10 @@ export function writeLoop(hlo: HloWriter, loop: HloLoop): HloLoopResults {
   const given = [hlo.splat('int32', 0), ...first, ...zeros];
   const types = given.map(({ dtype, shape }): HloType => ({ dtype, shape }));
   const end = 1 + first.length;
-  const condition = hlo.region(types, false, ([at, ...carried]) => [
+  const condition = hlo.region(types, 'repeated', ([at, ...carried]) => [
     loop.goesOn(at, carried.slice(0, first.length)),
   ]);
-  const body = hlo.region(types, false, ([at, ...carried]) => {
+  const body = hlo.region(types, 'repeated', ([at, ...carried]) => {
     const place = loop.place(at);
     const { states, rows } = loop.iterate(place, carried.slice(0, first.length));
     const stacks = rows.map((row, k) => hlo.withRow(carried[first.length + k], row, place));

@@ -138,7 +138,7 @@ function joining(
   const [a, b] = [0, 1].map(() => state.map(({ type: { scalar } }) => e.variable('state', scalar)));
   const variables: readonly Expr[] = [...a, ...b];
   const types = variables.map(({ type: { scalar } }): HloType => ({ dtype: scalarDTypes[scalar], shape: [] })); // prettier-ignore
-  return hlo.region(types, true, (args) => {
+  return hlo.region(types, 'isolated', (args) => {
     const expressions = new HloExpressions(
       hlo,
       [],

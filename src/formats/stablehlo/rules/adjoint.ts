@@ -119,7 +119,7 @@ function writeTakeAdjoint({
   const windows = [...upTo(axis), ...upTo(target.length - axis - 1).map((k) => axis + rank + k)];
   const wide = isNarrowFloat(dtype) ? 'float32' : dtype;
   const scalar = { dtype: wide, shape: [] };
-  const region = hlo.region([scalar, scalar], true, ([sum, term]) => [
+  const region = hlo.region([scalar, scalar], 'isolated', ([sum, term]) => [
     hlo.map(dtype === 'bool' ? 'or' : 'add', [sum, term]),
   ]);
   const numbers = dimensionNumbers('scatter', {

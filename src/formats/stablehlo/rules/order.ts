@@ -59,7 +59,7 @@ function order(
   const numbers = hlo.iota('int64', keys[0].shape, axis);
   const operands = [...keys, numbers];
   const scalars = operands.flatMap((x) => [x, x]).map((x) => ({ dtype: x.dtype, shape: [] }));
-  const comparator = hlo.region(scalars, true, (args) => {
+  const comparator = hlo.region(scalars, 'isolated', (args) => {
     const scalar = computeScalar(dtype);
     const pairs = keys.map(() => [e.variable('a', scalar), e.variable('b', scalar)] as const);
     const variables: readonly Expr[] = pairs.flat();

@@ -94,8 +94,12 @@ interface Plan {
 }
 
 function writePlan({ hlo, outputTypes: [{ dtype, shape }] }: HloCall, plan: Plan): HloValue {
-  const { sides, lists, made, order } = plan;
-  const values = sides.map(([value, kept]) => hlo.reshape(value, kept));
+  const { sides, made, order } = plan;
+  const lists = { ...plan.lists };
+  const values = sides.map(([value, kept], side) => {
+    const laid = laidOutBeforeLoops(hlo, value, kept, side === 0 ? 'lhs' : 'rhs', lists);
+    return laid ?? hlo.reshape(value, kept);
+  });
   const product = inWideDType(hlo, dtype, values, (operands, wide) =>
     hlo.op(
       'stablehlo.dot_general',
@@ -105,6 +109,29 @@ function writePlan({ hlo, outputTypes: [{ dtype, shape }] }: HloCall, plan: Plan
     ),
   );
   return hlo.reshape(hlo.transpose(product, order), shape);
+}
+
+/**
+ * An operand that is the same in every iteration of a loop, transposed before it as kernels of products want it:
+ * contracted along the last axes on the left side, along the first on the right. Otherwise each iteration would do
+ * that. Null where there is no loop; `lists` get the new places.
+ */
+function laidOutBeforeLoops(
+  hlo: HloWriter,
+  value: HloValue,
+  kept: Shape,
+  side: 'lhs' | 'rhs',
+  lists: Record<string, readonly number[]>,
+): HloValue | null {
+  const [batch, contracted] = [`${side}_batching_dimensions`, `${side}_contracting_dimensions`];
+  const bound = [...lists[batch], ...lists[contracted]];
+  const free = upTo(kept.length).filter((axis) => !bound.includes(axis));
+  const inner = side === 'lhs' ? [...free, ...lists[contracted]] : [...lists[contracted], ...free];
+  const order = [...lists[batch], ...inner];
+  const laid = hlo.beforeLoops(value, () => hlo.transpose(hlo.reshape(value, kept), order));
+  if (laid === undefined) return null;
+  for (const list of [batch, contracted]) lists[list] = lists[list].map((axis) => order.indexOf(axis)); // prettier-ignore
+  return laid;
 }
 
 /** The product of two views; null where the axes that it contracts or shares are no lists of the same sizes. */

@@ -100,7 +100,7 @@ function scattered(
 ): HloValue {
   const { batch, searched, indices } = pairing(hlo, x, places);
   const scalar = { dtype: x.dtype, shape: [] };
-  const region = hlo.region([scalar, scalar], true, ([old, update]) => [
+  const region = hlo.region([scalar, scalar], 'isolated', ([old, update]) => [
     join === null ? update : hlo.map(join, [old, update]),
   ]);
   const numbers = dimensionNumbers('scatter', {

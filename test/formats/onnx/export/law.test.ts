@@ -4,6 +4,7 @@ import { isFloat } from '../../../../src/base/dtype.js';
 import { readElement } from '../../../../src/base/element.js';
 import { UnsupportedError } from '../../../../src/base/errors.js';
 import { exportProgram, opsets } from '../../../../src/formats/onnx/export/export.js';
+import { loadProtobuf } from '../../../../src/formats/onnx/proto/library.js';
 import { structureKey, structureText } from '../../../../src/formats/onnx/structure.js';
 import { symbolsOfTypes } from '../../../../src/ir/bind.js';
 import { importModel } from '../../../../src/formats/onnx/import/import-model.js';
@@ -19,6 +20,8 @@ import {
   sampleOperands,
   sampleProgram,
 } from '../../../support/samples.js';
+
+await loadProtobuf();
 
 /*
  * Every sample of every operator, written as a model at known and at symbolic sizes, gives after it has been

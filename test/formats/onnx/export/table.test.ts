@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { UnsupportedError } from '../../../../src/base/errors.js';
 import { exportProgram } from '../../../../src/formats/onnx/export/export.js';
-import { protobufFor } from '../../../../src/formats/onnx/proto/library.js';
+import { loadProtobuf, protobufFor } from '../../../../src/formats/onnx/proto/library.js';
 import type { GraphProto } from '../../../../src/formats/onnx/proto/onnx_pb.js';
 import { registry } from '../../../../src/ops/registry.js';
 import { type SampleCase, sampleCases, sampleProgram } from '../../../support/samples.js';
 import { checkout } from '../../../support/sources.js';
+
+await loadProtobuf();
 
 /* The table of docs/onnx.md says what operators become; KAON_WRITE_SCOREBOARD=1 writes it. */
 

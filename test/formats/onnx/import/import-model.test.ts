@@ -426,7 +426,10 @@ test('without the library for protocol buffers the error says what to install', 
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
     encoding: 'utf8',
   });
-  assert.equal(stdout.trim(), 'UnsupportedError npm install @bufbuild/protobuf');
+  assert.equal(
+    stdout.trim(),
+    'UnsupportedError install it beside kaon: npm install @bufbuild/protobuf',
+  );
 });
 
 test('windows of a convolution may have symbolic sizes', () => {

@@ -8,7 +8,7 @@ import {
   minInterval,
   plus,
   times,
-} from '../../src/base/interval.js';
+} from '../../../src/base/dim/interval.js';
 
 const number = fc.integer({ min: -9, max: 9 });
 /** An interval, some without an end, and a number in it. */
