@@ -1,4 +1,5 @@
 export * from './convolution/convolution.js';
+export type { ConvOptions, ConvTransposeOptions } from './convolution/sizes.js';
 export * from './convolution/ranks.js';
 export * from './einstein-sum.js';
 export * from './matmul.js';

@@ -75,6 +75,6 @@ function aligned(length: Dim, row: Shape, rank: number): Shape {
 }
 
 /** The sum of the rows, in their dtype. */
-function overRows<T extends Tensor>(x: T): T {
+export function overRows<T extends Tensor>(x: T): T {
   return cast(sum(x, 0), x.type.dtype);
 }

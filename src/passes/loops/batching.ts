@@ -24,9 +24,11 @@ export interface RowCall {
   readonly length: Dim;
 }
 
-/** True when there is a batching rule for a call. */
-export function isBatchable(node: CallNode): boolean {
-  return declarationOf(node.op).batch !== undefined || isPlainView(node) || isPlainPoint(node);
+/** True when there is a batching rule for a call, of whose operands some differ between so many rows. */
+export function isBatchable(node: CallNode, isBatched: readonly boolean[], length: Dim): boolean {
+  const { batch } = declarationOf(node.op);
+  if (batch === undefined) return isPlainView(node) || isPlainPoint(node);
+  return batch.applies?.(isBatched, length) !== false;
 }
 
 /** True when the call on sums is the sum of the calls. */

@@ -39,7 +39,10 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
     const isMoving = isMovable(node, dims, runs) && !below.includes('past');
     if (!isMoving) mark(results, 'past');
     else if (!below.includes('row')) mark(results, 'nothing');
-    else mark(results, isBatchable(node) ? 'row' : 'past');
+    else {
+      const isBatched = below.map((dependence) => dependence === 'row');
+      mark(results, isBatchable(node, isBatched, loop.lead ?? 0) ? 'row' : 'past');
+    }
   }
   return found;
 }

@@ -18,7 +18,7 @@ const cases = sampleCases(registry.values()).filter((sampleCase) => {
   const { sample, declaration } = sampleCase;
   if (sampleArrays(sample).length === 0 || declaration.lowering.kind === 'foreach') return false;
   const node = onlyCall(sampleProgram(sampleCase));
-  return node !== null && isBatchable(node);
+  return node !== null && isBatchable(node, [], 0);
 });
 
 function onlyCall(program: Program): CallNode | null {
@@ -34,6 +34,12 @@ function subsets(count: number): boolean[][] {
   return Array.from({ length: 2 ** count - 1 }, (_, bits) =>
     Array.from({ length: count }, (_each, k) => ((bits + 1) >> k) % 2 === 1),
   );
+}
+
+/** For each operand of the only call of a body, whether it is an input that differs from row to row. */
+function operandsOf(body: Program, batched: readonly boolean[]): readonly boolean[] {
+  const [id] = [...body.graph.nodes()].filter((each) => body.node(each).kind === 'call');
+  return body.operands(id).map((value) => batched[body.inputs.indexOf(value)] ?? false);
 }
 
 /** A loop that makes the call of a body for every row. */
@@ -87,14 +93,16 @@ for (const sampleCase of cases) {
         }
       }
     }
-    const symbolic = loopOver(
-      sampleProgram(sampleCase),
-      arrays.map(() => true),
-      null,
-    );
-    const after = hoistRowWork(symbolic);
-    verify(after);
-    assert.deepEqual(counts(after, 'foreach'), { outside: 0, inside: 0 });
+    const rows = symbol('rows');
+    for (const batched of subsets(arrays.length)) {
+      const body = sampleProgram(sampleCase);
+      const symbolic = loopOver(body, batched, null);
+      const after = hoistRowWork(symbolic);
+      verify(after);
+      const applies = isBatchable(onlyCall(body)!, operandsOf(body, batched), rows);
+      assert.deepEqual(counts(after, 'foreach'), { outside: applies ? 0 : 1, inside: 0 });
+      assert.deepEqual(after === symbolic, !applies);
+    }
   });
 
   const call = onlyCall(sampleProgram(sampleCase))!;

@@ -139,11 +139,10 @@ describe('sizes that meet in models', () => {
       ['z'],
       [ints('none', [], [0]), ints('one', [], [1])],
     );
-    const run = (x: readonly number[], limit: number): unknown =>
-      graph
-        .run({ x: kn.array([...x]), limit: kn.array(limit, { dtype: 'int64' }) })
-        ['z'].cast('float32')
-        .tolist();
+    const run = (list: readonly number[], count: number): unknown => {
+      const [x, limit] = [kn.array([...list]), kn.array(count, { dtype: 'int64' })];
+      return graph.run({ x, limit })['z'].cast('float32').tolist();
+    };
     // Counts 2, 1, 3 times 0, 1, 2, and 0, 1, 2 added.
     assert.deepEqual(run([5, 7, 2, 7, 2, 7], 3), [0, 2, 8]); // prettier-ignore
     assert.deepEqual(run([5, 7, 2, 7, 2, 7], 1), [0, 1, 6]);
