@@ -1,9 +1,8 @@
 import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { type Batching, rowShape } from '../declare/batch.js';
-import { cast } from '../elementwise/conversion.js';
 import { reshape, swapaxes } from '../movement/index.js';
-import { sum } from '../reduction/sum.js';
+import { overRows } from '../reduction/rows.js';
 import type { Binary } from '../signatures.js';
 
 /**
@@ -72,9 +71,4 @@ const columnsAsRows = <T extends Tensor>(y: T): T =>
 function aligned(length: Dim, row: Shape, rank: number): Shape {
   const ones = Array.from({ length: rank - row.length }, () => 1);
   return [length, ...ones, ...row];
-}
-
-/** The sum of the rows, in their dtype. */
-export function overRows<T extends Tensor>(x: T): T {
-  return cast(sum(x, 0), x.type.dtype);
 }

@@ -4,7 +4,7 @@ import type { Batching } from '../../declare/batch.js';
 import { zerosLike } from '../../movement/fill.js';
 import { reshape } from '../../movement/reshape.js';
 import { moveaxis } from '../../movement/transpose.js';
-import { overRows } from '../matmul-rows.js';
+import { overRows } from '../../reduction/rows.js';
 import type { WindowAttributes } from './nests.js';
 
 /*
