@@ -8,7 +8,7 @@ import { requireNow } from '../../ir/requirement.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { agree } from '../../ops/declare/meeting.js';
-import { fitted } from '../../ops/dynamic/fitted.js';
+import { fitted } from '../../ops/dynamic/stretch-to.js';
 import type { ImportedOperand } from './operand.js';
 import { importOp } from './place.js';
 

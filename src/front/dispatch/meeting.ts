@@ -8,7 +8,7 @@ import type { Refusal } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
 import { agree } from '../../ops/declare/meeting.js';
-import { fitted } from '../../ops/dynamic/fitted.js';
+import { fitted } from '../../ops/dynamic/stretch-to.js';
 import { withSizes } from '../../ops/index.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';

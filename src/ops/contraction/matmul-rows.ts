@@ -2,7 +2,7 @@ import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { type Batching, rowShape } from '../declare/batch.js';
 import { reshape, swapaxes } from '../movement/index.js';
-import { overRows } from '../reduction/rows.js';
+import { sumOfRows } from '../reduction/rows.js';
 import type { Binary } from '../signatures.js';
 
 /**
@@ -47,9 +47,9 @@ export function batchedProduct(product: Binary): Batching {
       const [x, y] = inputs;
       const [left, right] = [asRows(rowShape(context, 0)), asColumns(rowShape(context, 1))];
       if (!isBatched[0] || !isBatched[1]) {
-        return product(isBatched[0] ? overRows(x) : x, isBatched[1] ? overRows(y) : y);
+        return product(isBatched[0] ? sumOfRows(x) : x, isBatched[1] ? sumOfRows(y) : y);
       }
-      if (left.length > 2 || right.length > 2) return overRows(rows(context)[0]);
+      if (left.length > 2 || right.length > 2) return sumOfRows(rows(context)[0]);
       const [m, k] = left;
       const inner = mulDim(length, k);
       // For each row the left side is often a transposition itself, and the two cancel.

@@ -10,7 +10,7 @@ import { dimLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { broadcastTo } from '../reduction/sum.js';
-import { axisInRows, overRows, withRows } from '../reduction/rows.js';
+import { axisInRows, sumOfRows, withRows } from '../reduction/rows.js';
 import type { IndexMode } from './position.js';
 
 /*
@@ -56,7 +56,7 @@ export function scatteredRows(
         const axis = normalizeAxis(name, context.attributes.axis, outputTypes[0].shape.length);
         const [x] = inputs;
         const [, indices, updates] = withRows(context);
-        const onto = isBatched[0] ? overRows(x) : mul(x, dimLike(x, length));
+        const onto = isBatched[0] ? sumOfRows(x) : mul(x, dimLike(x, length));
         return scatter(onto, alongAxis(indices, axis), alongAxis(updates, axis), axis);
       },
     }),

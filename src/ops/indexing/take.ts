@@ -24,7 +24,7 @@ import { rowShape } from '../declare/batch.js';
 import { zerosLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
-import { overRows, withRows } from '../reduction/rows.js';
+import { sumOfRows, withRows } from '../reduction/rows.js';
 import { scatterLowering } from '../scatter.js';
 import { gather, scatterAdd } from './gather.js';
 import { indicesInRows } from './rows.js';
@@ -209,7 +209,7 @@ export const takeAdjoint: OperatorFunction<
       const { isBatched, attributes: { shape, ...options } } = context; // prettier-ignore
       if (!isBatched[1]) {
         const [g, indices] = context.inputs;
-        return takeAdjoint(overRows(g), indices, shape, options);
+        return takeAdjoint(sumOfRows(g), indices, shape, options);
       }
       const [g, indices] = withRows(context);
       const { axis } = options;

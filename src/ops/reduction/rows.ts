@@ -6,7 +6,7 @@ import { broadcastTo, sum } from './sum.js';
 /* Parts of batching rules. */
 
 /** The sum of the rows, in their dtype. */
-export function overRows<T extends Tensor>(x: T): T {
+export function sumOfRows<T extends Tensor>(x: T): T {
   return cast(sum(x, 0), x.type.dtype);
 }
 

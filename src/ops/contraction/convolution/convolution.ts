@@ -40,14 +40,7 @@ import {
   placement,
   requireGroups,
 } from './sizes.js';
-import {
-  perAxis,
-  positions,
-  reach,
-  inputShape,
-  windowsOf,
-  withBorder,
-} from '../window.js';
+import { perAxis, positions, reach, inputShape, windowsOf, withBorder } from '../window.js';
 import { reshape } from '../../movement/reshape.js';
 import { swapaxes, transpose } from '../../movement/transpose.js';
 import { zerosLike } from '../../movement/fill.js';
@@ -184,7 +177,10 @@ export const convTranspose: OperatorFunction<ConvTranspose> = operator({
     const count = inputShape(x, 'convTranspose').slice(2);
     const kernel = inputShape(w, 'convTranspose').slice(2);
     const [groups] = perAxis('convTranspose', 'groups', options.groups ?? 1, 1);
-    return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
+    return {
+      inputs: [x, w],
+      attributes: { ...placement('convTranspose', options, count, kernel), groups },
+    };
   },
   infer: ({ inputs: [x, w], attributes: { groups, size }, require }) => {
     const op = 'convTranspose';

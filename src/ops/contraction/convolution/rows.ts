@@ -4,7 +4,7 @@ import type { Batching } from '../../declare/batch.js';
 import { zerosLike } from '../../movement/fill.js';
 import { reshape } from '../../movement/reshape.js';
 import { moveaxis } from '../../movement/transpose.js';
-import { overRows } from '../../reduction/rows.js';
+import { sumOfRows } from '../../reduction/rows.js';
 import type { WindowAttributes } from './nests.js';
 
 /*
@@ -20,11 +20,11 @@ interface Joint {
 
 /** The places of rows in the operands and in the result. */
 export interface RowPlaces {
-  /** Where only one operand differs from row to row: its axis, and that of the result. */
+  /** The axes of the only operand that differs from row to row, and of the result. */
   readonly alone: readonly (readonly [from: Joint, to: Joint])[];
-  /** Where both do, so that each row has groups of its own: their axes, and that of the result. */
+  /** The axes of operands that both differ, so that each row has groups of its own, and of the result. */
   readonly both: readonly [first: number, second: number, result: number];
-  /** Where the sum over rows is wanted, so that the convolution adds them up. */
+  /** The axes over which a convolution adds up, for the sum over rows. */
   readonly summed: readonly [first: Joint, second: Joint];
 }
 
@@ -57,7 +57,11 @@ export function convolvedRows<A extends WindowAttributes>(
     total: ({ inputs: [x, y], isBatched, attributes }) => {
       const { groups } = attributes;
       if (!isBatched[0] || !isBatched[1])
-        return convolve(isBatched[0] ? overRows(x) : x, isBatched[1] ? overRows(y) : y, attributes);
+        return convolve(
+          isBatched[0] ? sumOfRows(x) : x,
+          isBatched[1] ? sumOfRows(y) : y,
+          attributes,
+        );
       return convolve(joined(x, summed[0], groups), joined(y, summed[1], groups), attributes);
     },
   };

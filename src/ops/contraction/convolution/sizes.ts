@@ -115,6 +115,7 @@ export function paddingFor(
 
 /** Offset and size of the result. */
 export function placement(
+  op: string,
   options: ConvTransposeOptions,
   count: Shape,
   kernel: Shape,
@@ -124,7 +125,6 @@ export function placement(
   readonly before: readonly Dim[];
   readonly size: readonly Dim[];
 } {
-  const op = 'convTranspose';
   const isSame = options.padding === 'same';
   const { strides, dilation, padding } = windowsOf(
     op,
