@@ -115,6 +115,11 @@ export const pad: OperatorFunction<
       );
     },
   },
+  batch: {
+    rows: ({ inputs: [x], outputTypes: [{ shape }], attributes: { widths, ...options } }) => [
+      pad(x, widthsInRows(widths, shape), options),
+    ],
+  },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ shape, dtype }], attributes }) => {
     const { widths, mode, value } = attributes;
     const ends = shape.map((_, axis) => widthsOf(widths, axis));
@@ -200,6 +205,12 @@ export const padAdjoint: OperatorFunction<
         (index) => g.at(index),
       );
     },
+  },
+  batch: {
+    isLinear: true,
+    rows: ({ inputs: [g], length, attributes: { shape, widths, mode } }) => [
+      padAdjoint(g, [length, ...shape], widthsInRows(widths, shape), mode),
+    ],
   },
   onnx: {
     composed: ({ inputs: [g], attributes: { shape, widths, mode } }) => [
@@ -295,6 +306,11 @@ function gradientShape(g: Shape, shape: Shape, widths: Widths): RequiredShape {
 function widthsOf(widths: Widths, axis: number): readonly [Dim, Dim] {
   const [before, after] = widths.length === 1 ? widths[0] : widths[axis];
   return [before, after];
+}
+
+/** The widths of rows of a shape, which have no border between them. */
+function widthsInRows(widths: Widths, row: Shape): Widths {
+  return [[0, 0], ...row.map((_, axis) => widthsOf(widths, axis))];
 }
 
 const noWidths = {
