@@ -7,7 +7,7 @@ import { constantNumbers, type ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
 import { computedReals, type KnownReal, knownReals, type Reals } from './reals.js';
 import { moves, type ImportRules } from './rule.js';
-import { kernelTaps, nearest, origins, type ResizeSettings, type Tap } from './taps.js';
+import { kernelTaps, nearestPlaces, origins, type ResizeSettings, type ResizeTap } from './taps.js';
 
 /** Limit of an axis whose sizes are known, because its taps are listed. */
 const longest = 2 ** 20;
@@ -90,9 +90,9 @@ function resampled<T>(
   const origin = origins(reals, at, { from: extent, to: real(to), scale: real(scale), region: [real(region[0]), real(region[1])] }, transformation); // prettier-ignore
   if (origin === null)
     throw node.unsupported('no such transformation of coordinates', transformation);
-  let taps: readonly Tap<T>[];
+  let taps: readonly ResizeTap<T>[];
   if (settings.mode === 'nearest') {
-    const place = nearest(reals, origin, rounding);
+    const place = nearestPlaces(reals, origin, rounding);
     if (place === null) throw node.unsupported('no such rounding', rounding);
     taps = [{ place, weight: null }];
   } else {

@@ -20,7 +20,7 @@ export interface ResizeSettings {
 }
 
 /** One input position for each output position, which may lie outside of the axis, and its weight; null for 1. */
-export interface Tap<T> {
+export interface ResizeTap<T> {
   readonly place: T;
   readonly weight: T | null;
 }
@@ -63,7 +63,7 @@ export function origins<T>(
 }
 
 /** The positions nearest to coordinates; null where there is no such rounding. */
-export function nearest<T>(
+export function nearestPlaces<T>(
   { number, add, sub, floor, less }: Reals<T>,
   origin: T,
   rounding: string,
@@ -95,7 +95,7 @@ export function kernelTaps<T>(
   from: T,
   factor: number | null,
   { mode, cubic, excludesOutside }: ResizeSettings,
-): readonly Tap<T>[] {
+): readonly ResizeTap<T>[] {
   const { number, add, sub, mul, div, abs, floor, less } = reals;
   const low = floor(origin);
   const part = sub(origin, low);
