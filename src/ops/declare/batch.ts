@@ -28,6 +28,8 @@ export interface Batching<A = Attributes> {
   applies?(isBatched: readonly boolean[], length: Dim): boolean;
   /** True when the call on sums is the sum of the calls, so that one call suffices. Default false. */
   readonly isLinear?: boolean;
+  /** Operands that are zero together where the result is to be zero. Default: one that is zero is enough. */
+  readonly zeroWith?: readonly number[];
   /** The sum over all rows of the only result, where there is a cheaper way than stacking and adding. */
   total?<T extends Tensor>(context: BatchContext<T, A>): T;
 }

@@ -51,6 +51,7 @@ export function scatteredRows(
       return [scatter(x, indices, updates, axisInRows(context.attributes.axis))];
     },
     ...(adds && {
+      zeroWith: [0, 2],
       total: (context) => {
         const { inputs, isBatched, length, outputTypes } = context;
         const axis = normalizeAxis(name, context.attributes.axis, outputTypes[0].shape.length);

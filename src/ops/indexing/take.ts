@@ -204,6 +204,7 @@ export const takeAdjoint: OperatorFunction<
       const back = scatterAdd(zeros, places, reshape(g, places.type.shape), at + 1);
       return [reshape(back, [length, ...shape])];
     },
+    zeroWith: [0],
     // What rows add to one array is added to it by all of their indices.
     total: (context) => {
       const { isBatched, attributes: { shape, ...options } } = context; // prettier-ignore

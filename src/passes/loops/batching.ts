@@ -41,6 +41,12 @@ export function hasTotal(node: CallNode): boolean {
   return declarationOf(node.op).batch?.total !== undefined;
 }
 
+/** True when rows of zeros make a row of zeros. Operands that are not batched are the same for all rows. */
+export function keepsZeros(node: CallNode, isBatched: readonly boolean[]): boolean {
+  const { zeroWith } = declarationOf(node.op).batch ?? {};
+  return zeroWith === undefined ? isBatched.includes(true) : zeroWith.every((k) => isBatched[k]);
+}
+
 function isPlainView({ op }: CallNode): boolean {
   const { lowering } = declarationOf(op);
   return lowering.kind === 'view' && lowering.isBarrier !== true;

@@ -6,10 +6,12 @@ import { Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import * as ops from '../../../src/ops/index.js';
 import { backwardProgram } from '../../../src/passes/gradient/gradient.js';
+import { sinkSums } from '../../../src/passes/loops/collect.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
 import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { numbersOf } from '../../support/arrays.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { operand } from '../../support/programs.js';
 import { agree, counts, generator, inputsOf, run } from './support.js';
 
 /*
@@ -148,5 +150,49 @@ test('weights that differ from row to row are groups of one convolution', () => 
     // A symbolic number of rows is no number of groups.
     assert.equal(counts(after, 'foreach').outside, time === 3 ? 0 : 1);
     checks(program, after, [[3, 0]]);
+  }
+});
+
+test('sums over a count of rows take no part of the rows beyond it', () => {
+  const [g, x, ids] = [[2, 3], [4, 3], [2]]; // prettier-ignore
+  const adds: readonly ((g: Value, x: Value, id: Value) => Value)[] = [
+    (each, _, id) => ops.takeAdjoint(each, id, x, { axis: 0 }),
+    (each, onto, id) => ops.scatterAdd(onto, ops.broadcastTo(ops.reshape(id, [2, 1]), g), each, 0),
+  ];
+  // What differs from row to row: the gradient, the array to which is added, the indices.
+  for (const differs of [
+    [true, true, true],
+    [true, false, true],
+    [false, true, true],
+    [false, false, true],
+    [true, false, false],
+  ]) {
+    // prettier-ignore
+    for (const add of adds) {
+      const body = new Program();
+      const shapes = [g, x, ids];
+      const order = [0, 1, 2].sort((a, b) => Number(differs[b]) - Number(differs[a]));
+      const lead = differs.filter(Boolean).length;
+      const dtype = (k: number): DType => (k === 2 ? 'int32' : 'float64');
+      const own = order.slice(0, lead).map((k) => variable(body, `x${k}`, shapes[k], dtype(k)));
+      const total = variable(body, 'total', x);
+      const same = order.slice(lead).map((k) => variable(body, `x${k}`, shapes[k], dtype(k)));
+      const all = [...own, ...same];
+      const made = add(all[order.indexOf(0)], all[order.indexOf(1)], all[order.indexOf(2)]);
+      body.setOutputs([{ name: 'total', value: ops.add(total, made) }]);
+      const program = new Program();
+      const data = order.slice(0, lead).map((k) => variable(program, `x${k}`, [3, ...shapes[k]], dtype(k))); // prettier-ignore
+      const states = [variable(program, 'total', x)];
+      const captures = order.slice(lead).map((k) => variable(program, `x${k}`, shapes[k], dtype(k))); // prettier-ignore
+      const count = variable(program, 'count', [], 'int32');
+      const [value] = ops.foreach<Value>(body, { data, states, captures, count });
+      program.setOutputs([{ name: 'total', value }]);
+      const after = sinkSums(program);
+      verify(after);
+      for (const rows of [0, 2, 3]) {
+        const inputs = [...inputsOf(program, {}, generator(5)).slice(0, -1), operand('int32', [], [rows])]; // prettier-ignore
+        agree(program, after, inputs, 1e-12);
+      }
+    }
   }
 });
