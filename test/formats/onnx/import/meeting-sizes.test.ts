@@ -240,6 +240,36 @@ describe('sizes that meet in models', () => {
     }
   });
 
+  it('states that grow in a loop of known length are right for every size', () => {
+    const grown = (step: Node, state: readonly (string | null)[]): OnnxGraph =>
+      graphOf(
+        [
+          node('Loop', ['trips', '', 's0'], ['z'], {
+            body: {
+              graph: {
+                name: 'body',
+                node: [step, node('Identity', ['on'], 'again')],
+                input: [value('i', [], integer), value('on', [], boolean), value('s', [null])],
+                output: [value('again', [], boolean), value('t', [null])],
+              },
+            },
+          }),
+        ],
+        [value('x', ['n']), value('s0', state)],
+        ['z'],
+        [ints('trips', [], [3])],
+      );
+    const joined = grown(node('Concat', ['s', 'x'], 't', { axis: 0 }), ['n']);
+    const added = grown(node('Add', ['s', 'x'], 't'), ['k']);
+    const run = (graph: OnnxGraph, x: readonly number[], s0: readonly number[]): unknown =>
+      graph.run({ x: kn.array([...x]), s0: kn.array([...s0]) })['z'].tolist();
+    assert.deepEqual(run(joined, [1, 2], [5, 6]), [5, 6, 1, 2, 1, 2, 1, 2]);
+    assert.deepEqual(run(joined, [3], [4]), [4, 3, 3, 3]);
+    assert.deepEqual(run(added, [1, 2], [10]), [13, 16]);
+    assert.deepEqual(run(added, [1, 2], [10, 20]), [13, 26]);
+    assert.throws(() => run(added, [1, 2], [1, 2, 3]), kn.ShapeError);
+  });
+
   it('boxes that are kept meet what else is known of them', () => {
     const nodes = [
       node('NonMaxSuppression', ['boxes', 'scores', 'limit', 'overlap'], 'kept'),
