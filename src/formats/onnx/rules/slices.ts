@@ -5,6 +5,7 @@ import {
   isStatic,
   maxDim,
   minDim,
+  sameDim,
   subDim,
 } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
@@ -101,8 +102,9 @@ function parts(node: ImportedNode): Results {
     actual: words`${sizes ?? []}`,
   };
   return ops.split(x, cuts, axis).map((part, k) => {
-    const shape = sizes === null ? part.type.shape : part.type.shape.with(axis, sizes[k]);
-    return node.like(0, ops.withSizes(part, shape, refusal));
+    const { shape } = part.type;
+    if (sizes === null || sameDim(shape[axis], sizes[k])) return node.like(0, part);
+    return node.like(0, ops.withSizes(part, shape.with(axis, sizes[k]), refusal));
   });
 }
 
