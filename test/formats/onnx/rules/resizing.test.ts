@@ -234,7 +234,10 @@ describe('Resize of ONNX', () => {
 
   it('antialiasing needs a scale that is known, and takes any length', () => {
     const attributes = { mode: 'linear', antialias: 1 };
-    assert.throws(() => resizing('scales', attributes), /needs the value of input 2 before it runs: the scale/);
+    assert.throws(
+      () => resizing('scales', attributes),
+      /needs the value of input 2 before it runs: the scale/,
+    );
     const bytes = model(
       {
         name: 'antialias',
