@@ -43,6 +43,9 @@ test('a size of captured code goes wherever sizes go, and meets the axis it came
     (x) => kn.broadcastTo(x.sum(), kn.shapeOf(x)).add(x),
     (x) => kn.zeros(kn.shapeOf(x).prod().reshape([1])).add(x.reshape([-1])),
     (x) => x.slice([null, kn.shapeOf(x).slice(0).floorDivide(2)]),
+    (x) => x.pad([[kn.sizeOf(x, 0), 1], [0, 2]]),
+    (x) => x.pad([[1, kn.sizeOf(x, 0)], [0, 0]], { mode: 'reflect' }).sum(1),
+    (x) => kn.grad((y: kn.NDArray) => y.pad([[0, kn.sizeOf(x, 0)], [2, 0]], { mode: 'wrap' }).square().sum())(x),
   ]; // prettier-ignore
   bodies.forEach((body, i) => {
     const traces = same(body, [[2, 4], [6, 4], [3, 4], [10, 4]], [['n', null]]); // prettier-ignore

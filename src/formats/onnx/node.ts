@@ -10,7 +10,7 @@ import {
 } from '../../base/errors.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData, Shape } from '../../ir/types.js';
-import { mostAxes } from '../../ops/dynamic/extents.js';
+import { mostAxes, sizesFromElements } from '../../ops/dynamic/extents.js';
 import * as ops from '../../ops/index.js';
 import type { AttributeList } from './attributes.js';
 import type { ElementType } from './elements.js';
@@ -173,6 +173,21 @@ export class ImportedNode {
     if (operand.known !== null) return operand.known;
     const data = this.dataIfKnown(index);
     return data === null ? null : Array.from(data.data as Iterable<number | bigint>, Number);
+  }
+
+  /** The elements of a vector as sizes; those that only a run decides are refused there if they are negative. */
+  sizes(index: number): readonly Dim[] {
+    this.expectRank(index, 1);
+    const known = this.dimsIfKnown(index);
+    if (known !== null) return known;
+    return this.axesIn(index) === 0 ? [] : sizesFromElements(this.value(index));
+  }
+
+  /** The only element of an operand as a size. */
+  size(index: number): Dim {
+    const known = this.dimsIfKnown(index);
+    if (known !== null) return known[0];
+    return sizesFromElements(ops.cast(ops.reshape(this.value(index), [1]), 'int64'))[0];
   }
 
   /** Static numbers. */

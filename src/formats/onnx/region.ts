@@ -1,14 +1,40 @@
+import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
 import { type Dim, symbolsOf } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import { determinedSymbols } from '../../ir/bind.js';
-import { Program, type Value } from '../../ir/program.js';
+import type { Operator } from '../../ir/operator.js';
+import { type CallDetails, Program, type Value } from '../../ir/program.js';
+import { requireNow } from '../../ir/requirement.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { agree } from '../../ops/declare/meeting.js';
+import { fitted } from '../../ops/dynamic/stretch-to.js';
 import type { ImportedOperand } from './operand.js';
 import { importOp } from './place.js';
 
+/**
+ * A program whose operands are made to agree. No other program could serve the sizes for which they do, so that
+ * all sizes may meet when it runs, as those do in captured code that the data decides.
+ */
+class AgreeingProgram extends Program {
+  override append(
+    op: Operator,
+    inputs: readonly Value[],
+    attributes: Attributes = {},
+    details?: CallDetails,
+  ): readonly Value[] {
+    const { meetings } = declarationOf(op);
+    if (meetings === undefined) return super.append(op, inputs, attributes, details);
+    checkAttributes(op.name, op.attributes, attributes);
+    const shapes = inputs.map(({ type }) => type.shape);
+    const fits = agree(shapes, meetings(shapes, attributes), () => true, requireNow);
+    return super.append(op, fitted(inputs, fits), attributes, details);
+  }
+}
+
 /** A program under construction: the whole graph's, or that of a loop body or branch. */
 export class ImportedRegion {
-  readonly program: Program = new Program();
+  readonly program: Program = new AgreeingProgram();
   readonly parent: ImportedRegion | null;
   /** Captured outer values and the inputs that stand for them, in order. */
   readonly captures: Map<Value, Value> = new Map();

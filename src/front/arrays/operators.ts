@@ -17,10 +17,7 @@ import type {
   Promoted,
 } from '../core/result-dtypes.js';
 import type { OutputSize } from '../../ops/contraction/adaptive-pooling.js';
-import type {
-  ConvOptions,
-  ConvTransposeOptions,
-} from '../../ops/contraction/convolution/convolution.js';
+import type { ConvOptions, ConvTransposeOptions } from '../../ops/contraction/convolution/sizes.js';
 import type { AvgPoolOptions, PoolOptions } from '../../ops/contraction/pooling.js';
 import type { SlidingWindowsOptions } from '../../ops/contraction/sliding-windows.js';
 import type { PerAxis } from '../../ops/contraction/window.js';
@@ -50,10 +47,7 @@ import type { Axes, ReductionOptions, ShapeArgument } from '../../ops/signatures
 install();
 
 export type { OutputSize } from '../../ops/contraction/adaptive-pooling.js';
-export type {
-  ConvOptions,
-  ConvTransposeOptions,
-} from '../../ops/contraction/convolution/convolution.js';
+export type { ConvOptions, ConvTransposeOptions } from '../../ops/contraction/convolution/sizes.js';
 export type { AvgPoolOptions, PoolOptions } from '../../ops/contraction/pooling.js';
 export type { SlidingWindowsOptions } from '../../ops/contraction/sliding-windows.js';
 export type { PerAxis } from '../../ops/contraction/window.js';

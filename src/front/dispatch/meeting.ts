@@ -8,7 +8,8 @@ import type { Refusal } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import type { Declaration } from '../../ops/declare/declare.js';
 import { agree } from '../../ops/declare/meeting.js';
-import { stretchTo, withSizes } from '../../ops/index.js';
+import { fitted } from '../../ops/dynamic/stretch-to.js';
+import { withSizes } from '../../ops/index.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -33,12 +34,10 @@ export function agreeingOperands(
   // Attributes may have sizes that the operands do not have.
   if (isKnown && symbolsOfAttributes(schema, attributes).size === 0) return operands;
   const isDecided = decidedIn([...decidingCaptures(capture, operands)]);
-  const agreements = agree(shapes, meetings(shapes, attributes), isDecided, capture.calls.require);
-  return operands.map((operand, i) => {
-    const { equal, stretched } = agreements[i];
-    const same = equal === null ? operand : withSizes(operand, equal.shape, equal.refusal);
-    return stretched === null ? same : stretchTo(same, stretched.shape, stretched.refusal);
-  });
+  return fitted(
+    operands,
+    agree(shapes, meetings(shapes, attributes), isDecided, capture.calls.require),
+  );
 }
 
 /**

@@ -12,6 +12,7 @@ export {
   type OutputSize,
 } from './adaptive-pooling.js';
 export * from './convolution/convolution.js';
+export type { ConvOptions, ConvTransposeOptions } from './convolution/sizes.js';
 export * from './convolution/ranks.js';
 export * from './einstein-sum.js';
 export * from './matmul.js';

@@ -1,9 +1,8 @@
 import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { type Batching, rowShape } from '../declare/batch.js';
-import { cast } from '../elementwise/conversion.js';
 import { reshape, swapaxes } from '../movement/index.js';
-import { sum } from '../reduction/sum.js';
+import { sumOfRows } from '../reduction/rows.js';
 import type { Binary } from '../signatures.js';
 
 /**
@@ -48,9 +47,9 @@ export function batchedProduct(product: Binary): Batching {
       const [x, y] = inputs;
       const [left, right] = [asRows(rowShape(context, 0)), asColumns(rowShape(context, 1))];
       if (!isBatched[0] || !isBatched[1]) {
-        return product(isBatched[0] ? overRows(x) : x, isBatched[1] ? overRows(y) : y);
+        return product(isBatched[0] ? sumOfRows(x) : x, isBatched[1] ? sumOfRows(y) : y);
       }
-      if (left.length > 2 || right.length > 2) return overRows(rows(context)[0]);
+      if (left.length > 2 || right.length > 2) return sumOfRows(rows(context)[0]);
       const [m, k] = left;
       const inner = mulDim(length, k);
       // For each row the left side is often a transposition itself, and the two cancel.
@@ -72,9 +71,4 @@ const columnsAsRows = <T extends Tensor>(y: T): T =>
 function aligned(length: Dim, row: Shape, rank: number): Shape {
   const ones = Array.from({ length: rank - row.length }, () => 1);
   return [length, ...ones, ...row];
-}
-
-/** The sum of the rows, in their dtype. */
-function overRows<T extends Tensor>(x: T): T {
-  return cast(sum(x, 0), x.type.dtype);
 }

@@ -108,6 +108,11 @@ export const slidingWindows: OperatorFunction<
       return inside === null ? value : e.select(inside, value, outside);
     },
   },
+  batch: {
+    rows: ({ inputs: [x], attributes: { kernel, ...windows } }) => [
+      slidingWindows(x, kernel, windows),
+    ],
+  },
   samples: [
     { args: [tensor(['n', 2, 5]), 3] },
     {
@@ -181,6 +186,12 @@ export const slidingWindowsAdjoint: OperatorFunction<
         most: e.i32(windows.kernel.reduce((count, size) => count * size, 1)),
       });
     },
+  },
+  batch: {
+    isLinear: true,
+    rows: ({ inputs: [x], attributes: { size, ...windows } }) => [
+      slidingWindowsAdjoint(x, size, windows),
+    ],
   },
   onnx: {
     // Elements are numbered from 1; number 0 marks padding, which is dropped.

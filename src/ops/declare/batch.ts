@@ -24,8 +24,12 @@ export interface Batching<A = Attributes> {
    * summation.
    */
   rows<T extends Tensor>(context: BatchContext<T, A>): readonly T[];
+  /** False where rows have no common call, so that they stay in their loop. Default: they always have one. */
+  applies?(isBatched: readonly boolean[], length: Dim): boolean;
   /** True when the call on sums is the sum of the calls, so that one call suffices. Default false. */
   readonly isLinear?: boolean;
+  /** Operands that are zero together where the result is to be zero. Default: one that is zero is enough. */
+  readonly zeroWith?: readonly number[];
   /** The sum over all rows of the only result, where there is a cheaper way than stacking and adding. */
   total?<T extends Tensor>(context: BatchContext<T, A>): T;
 }

@@ -11,6 +11,7 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { checkRank } from '../declare/infer.js';
+import type { OperandFit } from '../declare/meeting.js';
 import { takeAdjoint } from '../indexing/take.js';
 import { example } from '../declare/law.js';
 import { refusalAttribute, sampleRefusal } from './refusal.js';
@@ -18,6 +19,7 @@ import { dimLike, onesLike } from '../movement/fill.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { broadcastTo, sumTo } from '../reduction/sum.js';
 import { minimum } from '../elementwise/extremum.js';
+import { withSizes } from './with-sizes.js';
 
 /**
  * @internal `x` broadcast to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1 or
@@ -87,3 +89,15 @@ export const stretchTo: OperatorFunction<
     { args: [tensor([2, 1]), [2, 0], sampleRefusal] },
   ],
 });
+
+/** The operands of a call with the sizes on which `agree` has decided. */
+export function fitted<T extends Tensor>(
+  operands: readonly T[],
+  fits: readonly OperandFit[],
+): readonly T[] {
+  return operands.map((operand, i) => {
+    const { equal, stretched } = fits[i];
+    const same = equal === null ? operand : withSizes(operand, equal.shape, equal.refusal);
+    return stretched === null ? same : stretchTo(same, stretched.shape, stretched.refusal);
+  });
+}

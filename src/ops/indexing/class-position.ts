@@ -77,6 +77,11 @@ export const classPosition: OperatorFunction<
       return e.select(e.eq(raw, e.constant(raw.type.scalar, ignoreIndex)), e.i32(-1), position);
     },
   },
+  batch: {
+    rows: ({ inputs: [labels], attributes: { classes, ...options } }) => [
+      classPosition(labels, classes, options),
+    ],
+  },
   onnx: ({ onnx, inputs: [labels], attributes: { classes, ignoreIndex } }) => {
     const wide = onnx.cast(labels, 'int64');
     const least = onnx.node('Max', [wide, onnx.scalar('int64', 0)]);

@@ -25,7 +25,9 @@ import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
 import { flatten, reshape, reshaped } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { cumsum } from '../reduction/cumulative.js';
+import { axisInRows, withRows } from '../reduction/rows.js';
 import { oneHot } from './one-hot.js';
+import { scatteredRows } from './rows.js';
 import {
   type AxisArgument,
   axisOf,
@@ -78,6 +80,12 @@ export const gather: OperatorFunction<
       const extent = x.shape[axis];
       const position = positionAt(indices.at(index), extent, 'error');
       return readAlong(extent, x.at(index.with(axis, position)));
+    },
+  },
+  batch: {
+    rows: (context) => {
+      const [x, indices] = withRows(context);
+      return [gather(x, indices, axisInRows(context.attributes.axis))];
     },
   },
   onnx: ({ onnx, inputs: [x, indices], inputTypes: [{ shape }], attributes }) =>
@@ -161,6 +169,11 @@ function scatterLike(
       ...scatterLowering<{ readonly axis: number }>((context) => scatteringOf(context, combine)),
       overwrites: 0,
     },
+    batch: scatteredRows(name, combine === 'add', (x, indices, updates, axis) =>
+      combine === 'add'
+        ? scatterAdd(x, indices, updates, axis)
+        : scatter(x, indices, updates, axis),
+    ),
     onnx: ({ onnx, inputs: [x, indices, updates], inputTypes: [{ shape }], attributes }) => {
       const axis = normalizeAxis(name, attributes.axis, shape.length);
       const operands = [x, onnx.cast(indices, 'int64'), updates];

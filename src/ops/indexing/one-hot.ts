@@ -50,6 +50,11 @@ export const oneHot: OperatorFunction<
       return e.select(isHot, e.constant(scalar, 1), e.constant(scalar, 0));
     },
   },
+  batch: {
+    rows: ({ inputs: [indices], attributes: { depth, dtype } }) => [
+      oneHot(indices, depth, { dtype }),
+    ],
+  },
   onnx: ({ onnx, inputs: [indices], attributes: { depth, dtype } }) => {
     const at = onnx.cast(indices, 'int64');
     const [zero, count] = [onnx.scalar('int64', 0), onnx.size(depth)];

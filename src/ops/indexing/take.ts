@@ -20,7 +20,14 @@ import {
   requireShape,
   shapeMeetings,
 } from '../declare/meeting.js';
+import { rowShape } from '../declare/batch.js';
+import { zerosLike } from '../movement/fill.js';
+import { flatten, reshape } from '../movement/reshape.js';
+import { moveaxis } from '../movement/transpose.js';
+import { sumOfRows, withRows } from '../reduction/rows.js';
 import { scatterLowering } from '../scatter.js';
+import { gather, scatterAdd } from './gather.js';
+import { indicesInRows } from './rows.js';
 import {
   checkHostIndices,
   checkIndexDType,
@@ -94,6 +101,20 @@ export const take: OperatorFunction<
       return readAlong(size, x.at(sourceOf(index, x.shape, indices, size, attributes)));
     },
   },
+  batch: {
+    rows: (context) => {
+      const { inputs: [x, indices], isBatched, length, outputTypes: [{ shape }], attributes } = context; // prettier-ignore
+      const { axis, mode } = attributes;
+      const row = rowShape(context, 0);
+      const at = axis === null ? 0 : normalizeAxis('take', axis, row.length);
+      if (!isBatched[0]) return [moveaxis(take(x, indices, attributes), at, 0)];
+      const along = axis === null ? [elementCount(row)] : row;
+      const rows = axis === null ? reshape(x, [length, ...along]) : x;
+      if (!isBatched[1]) return [take(rows, indices, { axis: at + 1, mode })];
+      const taken = gather(rows, indicesInRows(indices, along, at, mode), at + 1);
+      return [reshape(taken, [length, ...shape])];
+    },
+  },
   onnx: ({ onnx, inputs: [x, indices], inputTypes: [{ shape }], attributes: { axis, mode } }) => {
     const at = axis === null ? 0 : normalizeAxis('take', axis, shape.length);
     const from = axis === null ? onnx.node('Reshape', [x, onnx.ints([-1])]) : x;
@@ -165,6 +186,38 @@ export const takeAdjoint: OperatorFunction<
         axis === null ? taken : [...index.slice(0, axis), ...taken, ...index.slice(axis + 1)],
     };
   }),
+  batch: {
+    rows: (context) => {
+      const { isBatched, length, attributes: { shape, axis, mode } } = context; // prettier-ignore
+      const at = axis === null ? 0 : normalizeAxis('takeAdjoint', axis, shape.length);
+      const along = axis === null ? [elementCount(shape)] : shape;
+      if (!isBatched[1]) {
+        const [g, indices] = context.inputs;
+        const flat = axis === null ? reshape(g, [length, elementCount(indices.type.shape)]) : g;
+        const places = axis === null ? flatten(indices) : indices;
+        const back = takeAdjoint(flat, places, [length, ...along], { axis: at + 1, mode });
+        return [reshape(back, [length, ...shape])];
+      }
+      const [g, indices] = withRows(context);
+      const places = indicesInRows(indices, along, at, mode);
+      const zeros = zerosLike(g, { shape: [length, ...along] });
+      const back = scatterAdd(zeros, places, reshape(g, places.type.shape), at + 1);
+      return [reshape(back, [length, ...shape])];
+    },
+    zeroWith: [0],
+    // What rows add to one array is added to it by all of their indices.
+    total: (context) => {
+      const { isBatched, attributes: { shape, ...options } } = context; // prettier-ignore
+      if (!isBatched[1]) {
+        const [g, indices] = context.inputs;
+        return takeAdjoint(sumOfRows(g), indices, shape, options);
+      }
+      const [g, indices] = withRows(context);
+      const { axis } = options;
+      const at = axis === null ? 0 : normalizeAxis('takeAdjoint', axis, shape.length);
+      return takeAdjoint(moveaxis(g, 0, at), indices, shape, options);
+    },
+  },
   onnx: {
     composed: ({ inputs: [g, indices], attributes: { shape, ...options } }) => [
       gatheredBack(g, shape, (numbers) => take(numbers, indices, options)),

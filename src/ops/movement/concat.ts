@@ -13,13 +13,12 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { add } from '../elementwise/arithmetic.js';
-import { rowShape } from '../declare/batch.js';
 import { normalizeAxis } from '../declare/infer.js';
 import type { KnownArray } from '../known/facets.js';
 import { example } from '../declare/law.js';
 import { overAll } from '../loops.js';
 import { mostOperands } from '../declare/lowering.js';
-import { broadcastTo } from '../reduction/sum.js';
+import { axisInRows, withRows } from '../reduction/rows.js';
 import { type Join, joiningLists } from './list-join.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
@@ -110,12 +109,7 @@ export const concat: OperatorFunction<Join> = joiningLists(
       onnx.node('Concat', inputs, { axis: normalizeAxis('concat', attributes.axis, shape.length) }),
     batch: {
       rows: (context) => {
-        const { inputs, isBatched, length, attributes } = context;
-        const axis = normalizeAxis('concat', attributes.axis, rowShape(context, 0).length);
-        const stretched = inputs.map((x, k) =>
-          isBatched[k] ? x : broadcastTo(x, [length, ...x.type.shape]),
-        );
-        return [concat(stretched, axis + 1)];
+        return [concat(withRows(context), axisInRows(context.attributes.axis))];
       },
     },
     simplify: [

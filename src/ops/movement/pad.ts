@@ -1,8 +1,16 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { describe } from '../../base/attributes/attribute.js';
-import { addDim, boundsOf, type Dim, subDim } from '../../base/dim/index.js';
+import {
+  addDim,
+  boundsOf,
+  type Dim,
+  DimExpr,
+  isStatic,
+  minDim,
+  subDim,
+} from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
-import { atLeast, type Require, words } from '../../ir/requirement.js';
+import { atLeast, type Require, textOfWords, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -41,7 +49,9 @@ import { slice } from './slice.js';
 export type PadMode = 'constant' | 'edge' | 'reflect' | 'wrap';
 
 /** Widths of the border: one for all ends, before and after on every axis, or a pair for each axis. */
-export type PadWidths = number | readonly number[] | readonly (readonly number[])[];
+export type PadWidths = Dim | readonly Dim[] | readonly (readonly Dim[])[];
+
+type Widths = readonly (readonly Dim[])[];
 
 export interface PadOptions {
   /** Default `constant`. */
@@ -63,7 +73,7 @@ export const pad: OperatorFunction<
   name: 'pad',
   options: { at: 2, names: ['mode', 'value'] },
   family: 'movement',
-  attributes: { widths: attr.list(attr.ints), mode: modes, value: attr.number },
+  attributes: { widths: attr.list(attr.dims), mode: modes, value: attr.number },
   operands: 'keep',
   call: (x, widths, options) => ({
     inputs: [x],
@@ -75,6 +85,8 @@ export const pad: OperatorFunction<
   }),
   infer: ({ inputs: [x], attributes: { widths, mode }, require }) => {
     const shape = paddedShape('pad', x.shape, widths);
+    for (const width of widths.flat())
+      require(atLeast(width, 0), () => ({ error: 'argument', op: 'pad', ...noWidths, actual: words`${width}` })); // prettier-ignore
     requireElements('pad', x.shape, widths, mode, require);
     return [{ dtype: x.dtype, shape }];
   },
@@ -89,32 +101,36 @@ export const pad: OperatorFunction<
   },
   lowering: {
     kind: 'kernel',
-    kernel: ({ inputs: [x], outputs: [sink], attributes: { widths, mode, value } }) => {
+    kernel: ({ inputs: [x], outputs: [sink], extent, attributes: { widths, mode, value } }) => {
       if (mode === 'constant') {
         const axes = x.shape.map((length, axis) => ({
-          start: e.i32(widthsOf(widths, axis)[0]),
+          start: extent(widthsOf(widths, axis)[0]),
           step: 1,
           length,
         }));
         return placeBlock(sink, axes, (source) => x.at(source), elementOf(sink.dtype, value));
       }
       return overAll(sink.shape, (index) =>
-        sink.store(index, x.at(sourceOf(index, x.shape, widths, mode))),
+        sink.store(index, x.at(sourceOf(index, x.shape, widths, mode, extent))),
       );
     },
+  },
+  batch: {
+    rows: ({ inputs: [x], outputTypes: [{ shape }], attributes: { widths, ...options } }) => [
+      pad(x, widthsInRows(widths, shape), options),
+    ],
   },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ shape, dtype }], attributes }) => {
     const { widths, mode, value } = attributes;
     const ends = shape.map((_, axis) => widthsOf(widths, axis));
-    const border = onnx.ints([
-      ...ends.map(([before]) => before),
-      ...ends.map(([, after]) => after),
-    ]);
+    const border = onnx.sizes([0, 1].flatMap((end) => ends.map((pair) => pair[end])));
     if (mode === 'constant') {
       return onnx.node('Pad', [x, border, onnx.scalar(dtype, elementOf(dtype, value).value)]);
     }
     // ONNX does not support a border wider than the array.
-    const isNarrow = ends.every((pair, axis) => Math.max(...pair) < boundsOf(shape[axis]).min);
+    const isNarrow = ends.every((pair, axis) =>
+      pair.every((width) => isStatic(width) && width < boundsOf(shape[axis]).min),
+    );
     if (mode === 'edge' || (mode === 'reflect' && isNarrow)) {
       return onnx.node('Pad', [x, border], { mode });
     }
@@ -161,7 +177,7 @@ export const padAdjoint: OperatorFunction<
 > = operator({
   name: 'padAdjoint',
   family: 'movement',
-  attributes: { shape: attr.dims, widths: attr.list(attr.ints), mode: modes },
+  attributes: { shape: attr.dims, widths: attr.list(attr.dims), mode: modes },
   method: false,
   operands: 'keep',
   call: (g, shape, widths, mode) => ({
@@ -185,10 +201,16 @@ export const padAdjoint: OperatorFunction<
       return accumulate(
         context,
         g.shape,
-        (index) => sourceOf(index, outputs[0].shape, widths, mode),
+        (index) => sourceOf(index, outputs[0].shape, widths, mode, (dim) => context.extent(dim)),
         (index) => g.at(index),
       );
     },
+  },
+  batch: {
+    isLinear: true,
+    rows: ({ inputs: [g], length, attributes: { shape, widths, mode } }) => [
+      padAdjoint(g, [length, ...shape], widthsInRows(widths, shape), mode),
+    ],
   },
   onnx: {
     composed: ({ inputs: [g], attributes: { shape, widths, mode } }) => [
@@ -203,17 +225,13 @@ export const padAdjoint: OperatorFunction<
 });
 
 /** `pad` in the modes that repeat the array, by `take` along one axis after the other. */
-function bordered<T extends Tensor>(
-  x: T,
-  widths: readonly (readonly number[])[],
-  mode: PadMode,
-): T {
+function bordered<T extends Tensor>(x: T, widths: Widths, mode: PadMode): T {
   return x.type.shape.reduce<T>((padded, extent, axis) => {
     const [before, after] = widthsOf(widths, axis);
     if (before === 0 && after === 0) return padded;
-    const length = addDim(extent, before + after);
+    const length = addDim(extent, addDim(before, after));
     const ones = onesLike(padded, { shape: [length], dtype: 'int64' });
-    const places = sub(cumsum(ones, 0), before + 1);
+    const places = sub(cumsum(ones, 0), addDim(before, 1));
     if (mode !== 'reflect') return take(padded, places, { axis, mode: 'wrap' });
     const last = maximum(dimLike(places, subDim(extent, 1)), 1);
     const turned = abs(sub(mod(add(places, last), mul(last, 2)), last));
@@ -225,13 +243,14 @@ function bordered<T extends Tensor>(
 function sourceOf(
   index: readonly Expr[],
   shape: readonly Expr[],
-  widths: readonly (readonly number[])[],
+  widths: Widths,
   mode: PadMode,
+  extentOf: (dim: Dim) => Expr,
 ): Expr[] {
   return index.map((i, axis) => {
     const [before, after] = widthsOf(widths, axis);
     if (before === 0 && after === 0) return i;
-    const at = e.sub(i, before);
+    const at = e.sub(i, extentOf(before));
     const extent = shape[axis];
     const last = e.sub(extent, 1);
     if (mode === 'edge') return clamped(at, 0, last);
@@ -242,7 +261,7 @@ function sourceOf(
   });
 }
 
-function paddedShape(op: string, shape: Shape, widths: readonly (readonly number[])[]): Shape {
+function paddedShape(op: string, shape: Shape, widths: Widths): Shape {
   if (widths.length !== 1 && widths.length !== shape.length) {
     throw new ArgumentError('widths and axes do not match', {
       op,
@@ -252,7 +271,7 @@ function paddedShape(op: string, shape: Shape, widths: readonly (readonly number
   }
   return shape.map((dim, axis): Dim => {
     const [before, after] = widthsOf(widths, axis);
-    return addDim(dim, before + after);
+    return addDim(dim, addDim(before, after));
   });
 }
 
@@ -260,15 +279,14 @@ function paddedShape(op: string, shape: Shape, widths: readonly (readonly number
 function requireElements(
   op: string,
   shape: Shape,
-  widths: readonly (readonly number[])[],
+  widths: Widths,
   mode: PadMode,
   require: Require,
 ): void {
   if (mode === 'constant') return;
   shape.forEach((dim, axis) => {
     const [before, after] = widthsOf(widths, axis);
-    if (before + after === 0) return;
-    require(atLeast(dim, 1), () => ({
+    require(atLeast(dim, minDim(addDim(before, after), 1)), () => ({
       error: 'shape',
       op,
       problem: words`axis ${axis} has no element to pad with`,
@@ -279,25 +297,31 @@ function requireElements(
 }
 
 /** The shape that `padAdjoint` asks of its gradient. */
-function gradientShape(
-  g: Shape,
-  shape: Shape,
-  widths: readonly (readonly number[])[],
-): RequiredShape {
+function gradientShape(g: Shape, shape: Shape, widths: Widths): RequiredShape {
   const op = 'padAdjoint';
   const problem = words`the gradient does not have the padded shape`;
   return requiredShape(op, problem, paddedShape(op, shape, widths), g);
 }
 
-function widthsOf(widths: readonly (readonly number[])[], axis: number): readonly [number, number] {
+function widthsOf(widths: Widths, axis: number): readonly [Dim, Dim] {
   const [before, after] = widths.length === 1 ? widths[0] : widths[axis];
   return [before, after];
 }
 
-function widthList(widths: PadWidths): readonly (readonly number[])[] {
-  const isWidth = (width: unknown): width is number =>
-    Number.isInteger(width) && Number(width) >= 0;
-  const pairOf = (entry: unknown): readonly number[] | null => {
+/** The widths of rows of a shape, which have no border between them. */
+function widthsInRows(widths: Widths, row: Shape): Widths {
+  return [[0, 0], ...row.map((_, axis) => widthsOf(widths, axis))];
+}
+
+const noWidths = {
+  problem: words`these are not widths`,
+  expected: words`an integer of 0 or more, [before, after], or a list of such pairs`,
+};
+
+function widthList(widths: PadWidths): Widths {
+  const isWidth = (width: unknown): width is Dim =>
+    width instanceof DimExpr || (Number.isSafeInteger(width) && Number(width) >= 0);
+  const pairOf = (entry: unknown): readonly Dim[] | null => {
     if (isWidth(entry)) return [entry, entry];
     if (!Array.isArray(entry) || !entry.every(isWidth)) return null;
     if (entry.length === 1) return [entry[0], entry[0]];
@@ -307,9 +331,9 @@ function widthList(widths: PadWidths): readonly (readonly number[])[] {
   const pairs = single !== null ? [single] : Array.isArray(widths) ? widths.map(pairOf) : [null];
   const known = pairs.filter((pair) => pair !== null);
   if (known.length === pairs.length) return known;
-  throw new ArgumentError('these are not widths', {
+  throw new ArgumentError(textOfWords(noWidths.problem), {
     op: 'pad',
-    expected: 'an integer of 0 or more, [before, after], or a list of such pairs',
+    expected: textOfWords(noWidths.expected),
     actual: describe(widths),
   });
 }

@@ -213,6 +213,12 @@ export const sliceAdjoint: OperatorFunction<
       return placeBlock(sink, axes, value, e.constant(computeScalar(sink.dtype), 0));
     },
   },
+  batch: {
+    isLinear: true,
+    rows: ({ inputs: [g], length, attributes: { shape, indices } }) => [
+      sliceAdjoint(g, [length, ...shape], [[0, null, 1], ...indices]),
+    ],
+  },
   onnx: {
     composed: ({ inputs: [g], attributes: { shape, indices } }) => [
       gatheredBack(g, shape, (numbers) => slice(numbers, ...indices)),

@@ -24,9 +24,11 @@ export interface RowCall {
   readonly length: Dim;
 }
 
-/** True when there is a batching rule for a call. */
-export function isBatchable(node: CallNode): boolean {
-  return declarationOf(node.op).batch !== undefined || isPlainView(node) || isPlainPoint(node);
+/** True when there is a batching rule for a call, of whose operands some differ between so many rows. */
+export function isBatchable(node: CallNode, isBatched: readonly boolean[], length: Dim): boolean {
+  const { batch } = declarationOf(node.op);
+  if (batch === undefined) return isPlainView(node) || isPlainPoint(node);
+  return batch.applies?.(isBatched, length) !== false;
 }
 
 /** True when the call on sums is the sum of the calls. */
@@ -37,6 +39,12 @@ export function isLinear(node: CallNode): boolean {
 /** True when the sum of the calls has a rule that avoids computing every call. */
 export function hasTotal(node: CallNode): boolean {
   return declarationOf(node.op).batch?.total !== undefined;
+}
+
+/** True when rows of zeros make a row of zeros. Operands that are not batched are the same for all rows. */
+export function keepsZeros(node: CallNode, isBatched: readonly boolean[]): boolean {
+  const { zeroWith } = declarationOf(node.op).batch ?? {};
+  return zeroWith === undefined ? isBatched.includes(true) : zeroWith.every((k) => isBatched[k]);
 }
 
 function isPlainView({ op }: CallNode): boolean {

@@ -1,5 +1,5 @@
 import type { NodeId } from '../../graph/graph.js';
-import type { Output, Program, Value } from '../../ir/program.js';
+import type { CallNode, Output, Program, Value } from '../../ir/program.js';
 import { valuesAtEntry } from './ahead.js';
 import { isBatchable } from './batching.js';
 import { nodesBehind } from '../../ir/behind.js';
@@ -72,7 +72,7 @@ interface LateNodes {
 }
 
 function lateNodes(loop: Loop, depends: ReadonlyMap<Value, Dependence>): LateNodes {
-  const { body, rows, states, dims } = loop;
+  const { body, rows, states } = loop;
   const blocked = new Set(
     nodesBehind(
       body,
@@ -90,9 +90,7 @@ function lateNodes(loop: Loop, depends: ReadonlyMap<Value, Dependence>): LateNod
     const isLate =
       node.kind === 'call' &&
       !blocked.has(id) &&
-      isBatchable(node) &&
-      isMovable(node, dims, true) &&
-      areStackable(body.operands(id), loop) &&
+      canMove(loop, id, node, depends) &&
       body.results(id).every((value) => depends.get(value) === 'past');
     if (isLate) all.add(id);
     else for (const operand of body.operands(id)) blocked.add(operand.node);
@@ -102,6 +100,22 @@ function lateNodes(loop: Loop, depends: ReadonlyMap<Value, Dependence>): LateNod
     if (isKernel(body, id) || body.operands(id).some(({ node }) => dear.has(node))) dear.add(id);
   }
   return { all, dear };
+}
+
+/** True when a call can be made behind a loop, for all rows at once. */
+function canMove(
+  loop: Loop,
+  id: NodeId,
+  node: CallNode,
+  depends: ReadonlyMap<Value, Dependence>,
+): boolean {
+  const operands = loop.body.operands(id);
+  const isBatched = operands.map((operand) => depends.get(operand) !== 'nothing');
+  return (
+    isBatchable(node, isBatched, loop.lead ?? 0) &&
+    isMovable(node, loop.dims, true) &&
+    areStackable(operands, loop)
+  );
 }
 
 /**
@@ -114,19 +128,14 @@ function storedBehind(
   depends: ReadonlyMap<Value, Dependence>,
   there: ReadonlySet<Value>,
 ): ReadonlySet<Value> {
-  const { body, dims } = loop;
+  const { body } = loop;
   const stored = new Set<Value>();
   const read = new Map<Value, number>();
   for (const id of body.graph.nodes()) {
     const node = body.node(id);
     const operands = [...new Set(body.operands(id))];
     const below = operands.reduce((sum, value) => sum + read.get(value)!, 0);
-    const isCheap =
-      node.kind === 'call' &&
-      !isDear(body, id) &&
-      isBatchable(node) &&
-      isMovable(node, dims, true) &&
-      areStackable(operands, loop);
+    const isCheap = node.kind === 'call' && !isDear(body, id) && canMove(loop, id, node, depends);
     for (const value of body.results(id)) {
       const own = there.has(value) ? 0 : rowBytes(value);
       const isElsewhere = depends.get(value) !== 'past';

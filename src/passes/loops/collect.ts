@@ -2,7 +2,7 @@ import type { Output, Program, Value } from '../../ir/program.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
 import { callOf } from '../../ops/declare/law.js';
 import { valuesAtEntry } from './ahead.js';
-import { hasTotal, isBatchable, isLinear } from './batching.js';
+import { hasTotal, isLinear, keepsZeros } from './batching.js';
 import { nodesBehind } from '../../ir/behind.js';
 import {
   areStackable,
@@ -163,6 +163,8 @@ class Sources {
     if (!areStackable(operands, this.#loop)) return null;
     if (isDistributive(node, operands)) return this.ofTotal(operands[0], there);
     if (!hasTotal(node) || !isKernel(body, value.node)) return null;
+    const isBatched = operands.map((operand) => this.#depends.get(operand) !== 'nothing');
+    if (count !== null && !keepsZeros(node, isBatched)) return null;
     return operands.flatMap((operand) => this.#ofRows(operand, there));
   }
 
@@ -173,7 +175,7 @@ class Sources {
     const { body } = this.#loop;
     const node = body.node(value.node);
     const operands = body.operands(value.node);
-    if (node.kind === 'call' && operands.length === 1 && isLinear(node) && isBatchable(node)) {
+    if (node.kind === 'call' && operands.length === 1 && isLinear(node)) {
       const [operand] = operands;
       const isNoLarger = there.has(operand) || rowBytes(operand) <= rowBytes(value);
       if (isNoLarger && areStackable([operand], this.#loop)) return this.#ofRows(operand, there);

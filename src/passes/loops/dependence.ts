@@ -36,10 +36,16 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
       continue;
     }
     const below = body.operands(id).map((operand) => found.get(operand)!);
-    const isMoving = isMovable(node, dims, runs) && !below.includes('past');
+    // A call for no row refuses none of its elements, which a call outside could that has the same for every row.
+    const checked = declarationOf(node.op).check?.operand;
+    const isSafe = runs || (checked !== undefined && below[checked] === 'row');
+    const isMoving = isMovable(node, dims, isSafe) && !below.includes('past');
     if (!isMoving) mark(results, 'past');
     else if (!below.includes('row')) mark(results, 'nothing');
-    else mark(results, isBatchable(node) ? 'row' : 'past');
+    else {
+      const isBatched = below.map((dependence) => dependence === 'row');
+      mark(results, isBatchable(node, isBatched, loop.lead ?? 0) ? 'row' : 'past');
+    }
   }
   return found;
 }

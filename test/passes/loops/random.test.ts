@@ -33,8 +33,51 @@ function step(random: Random, values: readonly Value[]): Value {
     () => ops.add(ops.reshape(ops.swapaxes(x, 0, 1), [2, 3]), y),
     () => ops.concat([ops.slice(x, [0, 1]), ops.slice(y, [1, 2])]),
     () => ops.where(ops.greater(x, y), z, 0.25),
+    () => ops.take(x, [2, 0, -1], { axis: 1 }),
+    () =>
+      ops.add(
+        ops.gather(
+          x,
+          [
+            [1, 0, 1],
+            [-1, 0, 0],
+          ],
+          0,
+        ),
+        y,
+      ),
+    () =>
+      ops.scatterAdd(
+        x,
+        [
+          [0, 0, 2],
+          [1, -1, 1],
+        ],
+        y,
+        1,
+      ),
+    () =>
+      ops.slice(
+        ops.pad(
+          x,
+          [
+            [1, 0],
+            [0, 2],
+          ],
+          { mode: 'wrap' },
+        ),
+        [1],
+        [2],
+      ),
+    () => convolved(x, y),
   ];
   return pick(random, make)();
+}
+
+/** Each operand is an image of two channels or, without its last column, two by two weights of one position. */
+function convolved(x: Value, y: Value): Value {
+  const weights = ops.reshape(ops.slice(y, ':', [0, 2]), [2, 2, 1]);
+  return ops.tanh(ops.reshape(ops.conv(ops.reshape(x, [1, 2, 3]), weights), [2, 3]));
 }
 
 interface Surroundings {

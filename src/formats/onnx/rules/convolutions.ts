@@ -85,7 +85,7 @@ function causal(node: ImportedNode): readonly Value[] {
 function columnsToImage(node: ImportedNode): Value {
   node.expectRank(0, 3);
   const x = node.value(0);
-  const size = node.dims(1);
+  const size = node.sizes(1);
   const kernel = node.numbers(2);
   const axes = size.length;
   const zeros = Array.from({ length: axes }, () => 0);

@@ -182,18 +182,12 @@ function oneHot(node: ImportedNode): Results {
   const rank = indices.type.shape.length;
   const axis = node.axis(node.attributes.int('axis', -1), rank + 1);
   const [off, on] = [0, 1].map((k) => ops.slice(ops.reshape(node.value(2), [2]), k));
-  const known = node.dimsIfKnown(1)?.[0];
-  const depth = known === undefined ? lengthOf(node, ops.cast(ops.reshape(node.value(1), [1]), 'int64')) : known; // prettier-ignore
+  const depth = node.size(1);
   const size = ops.dimLike(indices, depth);
   const counted = ops.where(ops.less(indices, 0), ops.add(indices, size), indices);
   const places = ops.reshape(node.iota(depth), [depth, ...Array.from({ length: rank - axis }, () => 1)]); // prettier-ignore
   const isHot = ops.equal(ops.expandDims(counted, axis), places);
   return node.like(2, ops.where(isHot, on, off));
-}
-
-/** A run-time integer as a size. */
-function lengthOf(node: ImportedNode, count: Value): Dim {
-  return ops.broadcastTo(node.scalar(0, 'int64'), count).type.shape[0];
 }
 
 /** Compress: selects rows along an axis, or elements, by a mask that may be shorter. */

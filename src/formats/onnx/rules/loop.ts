@@ -26,8 +26,12 @@ function loop(node: ImportedNode): readonly ImportedOperand[] {
   if (initial.every(({ kind }) => kind === 'tensor')) {
     const states = initial as readonly TensorOperand[];
     try {
-      const counted = goesOn === true ? overNumbers(node, body, states, trips) : null;
-      const whole = counted ?? whileLoop(node, body, states);
+      // Written out, states may change their shapes.
+      const mayUnroll = typeof trips === 'number' && trips <= mostUnrolled;
+      const isOpen = (dim: Dim): boolean =>
+        mayUnroll ? !node.importer.isDeclared(dim) : !isStatic(dim);
+      const counted = goesOn === true ? overNumbers(node, body, states, trips, isOpen) : null;
+      const whole = counted ?? whileLoop(node, body, states, isOpen);
       if (whole !== null) return whole;
     } catch (error) {
       // Shapes may change between iterations, or depend on data. Unrolled, sizes are static.
@@ -46,11 +50,12 @@ function overNumbers(
   body: GraphProto,
   states: readonly TensorOperand[],
   trips: Dim | null,
+  isOpen: (dim: Dim) => boolean,
 ): readonly ImportedOperand[] | null {
   if (!node.has(0)) return null;
   const length = trips ?? sizesFromElements(ops.maximum(ops.reshape(node.value(0), [1]), 0))[0];
   const count = isStatic(length) ? Math.max(length, 0) : length;
-  return countedLoop(node, rowReads(node, body, count), states, node.iota(count));
+  return countedLoop(node, rowReads(node, body, count), states, node.iota(count), isOpen);
 }
 
 function knownTruth(node: ImportedNode, operand: TensorOperand): boolean | null {
@@ -92,6 +97,7 @@ function countedLoop(
   { body, data, elements: rowElements, reverse }: RowReads,
   states: readonly TensorOperand[],
   numbers: Value,
+  isOpen: (dim: Dim) => boolean,
 ): readonly ImportedOperand[] | null {
   const elements = states.map(({ element }) => element);
   const yielded: TensorOperand[] = [];
@@ -123,7 +129,7 @@ function countedLoop(
       again.kind === 'tensor' &&
       again.data !== null &&
       Boolean(again.data.data[0]) &&
-      after.every((each, k) => keepsType(states[k], each)) &&
+      after.every((each, k) => keepsType(states[k], each, isOpen)) &&
       outputs.every(({ kind }) => kind === 'tensor');
     if (!fits) return { rows: [], states: before };
     yielded.push(...(outputs as readonly TensorOperand[]));
@@ -153,6 +159,7 @@ function whileLoop(
   node: ImportedNode,
   body: GraphProto,
   states: readonly TensorOperand[],
+  isOpen: (dim: Dim) => boolean,
 ): readonly ImportedOperand[] | null {
   const bodyRegion = new ImportedRegion(node.region);
   const first = [
@@ -175,7 +182,7 @@ function whileLoop(
   const [again] = made;
   const fits =
     again.kind === 'tensor' &&
-    after.every((each, k) => keepsType(states[k], each)) &&
+    after.every((each, k) => keepsType(states[k], each, isOpen)) &&
     outputs.every(({ kind }) => kind === 'tensor');
   if (!fits) return null;
   const rows = outputs as readonly TensorOperand[];

@@ -1,4 +1,4 @@
-import { isStatic, sameDim } from '../../../base/dim/index.js';
+import { type Dim, isStatic, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
@@ -46,15 +46,22 @@ export function foreachRow(
   return { rows: results.slice(0, count), states: results.slice(count) };
 }
 
-/** True when a state keeps its type, as loops require. */
-export function keepsType(before: TensorOperand, after: ImportedOperand): boolean {
+/**
+ * True when a state keeps its type, as loops require. Sizes that are `open` may turn out to be equal, which is checked
+ * then.
+ */
+export function keepsType(
+  before: TensorOperand,
+  after: ImportedOperand,
+  isOpen: (dim: Dim) => boolean = (dim) => !isStatic(dim),
+): boolean {
   return (
     after.kind === 'tensor' &&
     after.element === before.element &&
     after.type.shape.length === before.type.shape.length &&
     after.type.shape.every((dim, axis) => {
       const other = before.type.shape[axis];
-      return sameDim(dim, other) || !(isStatic(dim) && isStatic(other));
+      return sameDim(dim, other) || isOpen(dim) || isOpen(other);
     })
   );
 }

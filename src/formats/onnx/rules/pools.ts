@@ -132,8 +132,12 @@ function unpooled(node: ImportedNode): Value {
   const y = ops.reshape(ops.scatter(flat, ops.flatten(places), ops.flatten(x), 0), shape);
   if (!node.has(2)) return y;
   // Indices refer to the shape that the pool would have had; a larger result is zero beyond it.
-  const wanted = node.numbers(2).slice(2);
-  return ops.pad(y, [[0, 0], [0, 0], ...wanted.map((size, axis) => [0, size - inferred[axis]])]);
+  const wanted = node.sizes(2).slice(2);
+  return ops.pad(y, [
+    [0, 0],
+    [0, 0],
+    ...wanted.map((size, axis) => [0, subDim(size, inferred[axis])]),
+  ]);
 }
 
 export const pools: ImportRules = {

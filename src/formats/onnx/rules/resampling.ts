@@ -113,7 +113,7 @@ function gridSample(node: ImportedNode): Value {
 function affineGrid(node: ImportedNode): Value {
   node.expectRank(0, 3);
   const theta = node.value(0);
-  const size = node.dims(1);
+  const size = node.sizes(1);
   const alignCorners = node.attributes.flag('align_corners');
   const [images, , ...spatial] = size;
   const { dtype } = theta.type;

@@ -1,176 +1,168 @@
-import { type Dim, isStatic } from '../../../base/dim/index.js';
+import { type Dim, floorDivDim, isStatic, mulDim, sameDim } from '../../../base/dim/index.js';
 import { isFloat } from '../../../base/dtype.js';
-import type { Value } from '../../../ir/program.js';
-import type { ConstantData } from '../../../ir/types.js';
+import { Value } from '../../../ir/program.js';
+import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode } from '../node.js';
+import { constantNumbers, type ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
+import { computedReals, type KnownReal, knownReals, type Reals } from './reals.js';
 import { moves, type ImportRules } from './rule.js';
+import { kernelTaps, nearestPlaces, origins, type ResizeSettings, type ResizeTap } from './taps.js';
 
-/** Limit of an axis, because its taps are listed. */
+/** Limit of an axis whose sizes are known, because its taps are listed. */
 const longest = 2 ** 20;
 
-/** Resampling of one axis. */
+/** Limit of positions under a kernel where the size of the axis is not known. */
+const mostTaps = 256;
+
+/** A number, or a float64 that a run computes. */
+type Real = number | Value;
+
+/** Resizing of one axis. */
 interface Axis {
   readonly axis: number;
-  readonly from: number;
-  readonly to: number;
-  readonly scale: number;
-  /** The resized region as fractions of the axis. */
-  readonly region: readonly [number, number];
+  readonly from: Dim;
+  readonly to: Dim;
+  readonly scale: Real;
+  readonly region: readonly [Real, Real];
 }
 
-/** For each output position: its input positions and their weights. */
-interface Taps {
-  readonly places: readonly (readonly number[])[];
-  readonly weights: readonly (readonly number[])[];
-  /** Output positions outside of the operand, for the mode that fills them. */
-  readonly outside: readonly boolean[];
+/** A node and its operand. */
+interface Resized {
+  readonly node: ImportedNode;
+  readonly x: Value;
+  readonly settings: ResizeSettings;
 }
 
-interface Settings {
-  readonly mode: string;
-  readonly transformation: string;
-  readonly rounding: string;
-  readonly cubic: number;
-  readonly excludesOutside: boolean;
-  readonly antialias: boolean;
+/** An axis resampled, with the output positions outside of the operand, for the mode that fills them. */
+interface ResampledAxis {
+  readonly result: Value;
+  readonly outside: Value | null;
 }
 
-/** Input coordinate of an output position. */
-function originOf(
-  at: number,
-  { from, to, scale, region }: Axis,
-  transformation: string,
-): number | null {
-  const length = scale * from;
-  switch (transformation) {
-    case 'half_pixel':
-      return (at + 0.5) / scale - 0.5;
-    case 'half_pixel_symmetric':
-      return (from / 2) * (1 - to / length) + (at + 0.5) / scale - 0.5;
-    case 'pytorch_half_pixel':
-      return to > 1 ? (at + 0.5) / scale - 0.5 : 0;
-    case 'align_corners':
-      return length === 1 ? 0 : (at * (from - 1)) / (length - 1);
-    case 'asymmetric':
-      return at / scale;
-    case 'tf_crop_and_resize': {
-      const [start, end] = region;
-      if (length === 1) return ((start + end) * (from - 1)) / 2;
-      return start * (from - 1) + (at * (end - start) * (from - 1)) / (length - 1);
-    }
-    default:
-      return null;
+/** Resamples one axis of the operand: by numbers where all of it is known. */
+function resampledAxis(resized: Resized, each: Axis): ResampledAxis {
+  const { node, x } = resized;
+  const { axis, from, to, scale, region } = each;
+  const column = x.type.shape.map((_, k) => (k === axis ? to : 1));
+  const { program } = node;
+  if (
+    isStatic(from) &&
+    isStatic(to) &&
+    [scale, ...region].every((real) => typeof real === 'number')
+  ) {
+    const all = (real: KnownReal): readonly number[] => (typeof real === 'number' ? Array<number>(to).fill(real) : real); // prettier-ignore
+    return resampled<KnownReal>(resized, each, {
+      reals: knownReals,
+      at: Array.from({ length: to }, (_, k) => k),
+      real: (number) => number as KnownReal,
+      places: (real) => program.constant(integers(all(real).map((place) => Math.min(Math.max(place, 0), from - 1)))),
+      factors: (real) => program.constant({ type: { dtype: 'float64', shape: column as number[] }, data: Float64Array.from(all(real)) }),
+    }); // prettier-ignore
   }
-}
-
-/** Offsets from the floor of a coordinate, and their weights. */
-function kernelAt(
-  part: number,
-  scale: number,
-  settings: Settings,
-): readonly (readonly [number, number])[] {
-  const { mode, cubic, antialias } = settings;
-  // Antialiasing widens the kernel when the output is smaller.
-  const shrink = antialias ? Math.min(scale, 1) : 1;
-  const reach = mode === 'cubic' ? 2 : 1;
-  const first = Math.floor(-reach / shrink) + 1;
-  const last = Math.max(reach + 1, reach + 1 - first) - (antialias ? 0 : 1);
-  const end = antialias ? 1 - first : last;
-  const taps: [number, number][] = [];
-  for (let k = first; k <= end; k++) {
-    const distance = Math.abs((k - part) * shrink);
-    taps.push([k, mode === 'cubic' ? cubicWeight(distance, cubic) : Math.max(1 - distance, 0)]);
-  }
-  return taps;
-}
-
-/** Source: Keys, Cubic Convolution Interpolation for Digital Image Processing, 1981. */
-function cubicWeight(x: number, a: number): number {
-  if (x <= 1) return (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1;
-  return x < 2 ? a * x ** 3 - 5 * a * x ** 2 + 8 * a * x - 4 * a : 0;
-}
-
-function nearest(origin: number, rounding: string): number | null {
-  const low = Math.floor(origin);
-  const part = origin - low;
-  if (part === 0) return low;
-  switch (rounding) {
-    case 'round_prefer_floor':
-      return part <= 0.5 ? low : low + 1;
-    case 'round_prefer_ceil':
-      return part < 0.5 ? low : low + 1;
-    case 'floor':
-      return low;
-    case 'ceil':
-      return low + 1;
-    default:
-      return null;
-  }
-}
-
-function tapsOf(node: ImportedNode, each: Axis, settings: Settings): Taps {
-  const places: number[][] = [];
-  const weights: number[][] = [];
-  const outside: boolean[] = [];
-  const held = (at: number): number => Math.min(Math.max(at, 0), each.from - 1);
-  for (let at = 0; at < each.to; at++) {
-    const origin = originOf(at, each, settings.transformation);
-    if (origin === null) throw node.unsupported('no such transformation of coordinates', settings.transformation); // prettier-ignore
-    outside.push(settings.transformation === 'tf_crop_and_resize' && (origin < 0 || origin > each.from - 1)); // prettier-ignore
-    if (settings.mode === 'nearest') {
-      const place = nearest(origin, settings.rounding);
-      if (place === null) throw node.unsupported('no such rounding', settings.rounding);
-      places.push([held(place)]);
-      weights.push([1]);
-      continue;
-    }
-    const low = Math.floor(origin);
-    const taps = kernelAt(origin - low, each.scale, settings).map(
-      ([k, weight]): [number, number] => {
-        const place = low + k;
-        const counts = !settings.excludesOutside || (place >= 0 && place < each.from);
-        return [held(place), counts ? weight : 0];
-      },
-    );
-    const total = taps.reduce((sum, [, weight]) => sum + weight, 0);
-    const norm = settings.excludesOutside || settings.antialias ? total : 1;
-    places.push(taps.map(([place]) => place));
-    weights.push(taps.map(([, weight]) => weight / norm));
-  }
-  return { places, weights, outside };
-}
-
-/** Resamples one axis of the operand. */
-function resampledAxis(
-  node: ImportedNode,
-  x: Value,
-  { axis }: Axis,
-  { places, weights }: Taps,
-): Value {
-  const count = places[0]?.length ?? 0;
-  const terms = Array.from({ length: count }, (_, k) => {
-    const at = node.region.constant(integers(places.map((each) => each[k])));
-    const taken = ops.take(x, at, { axis, mode: 'clip' });
-    if (weights.every((each) => each[k] === 1)) return taken;
-    const shape = x.type.shape.map((_, j) => (j === axis ? places.length : 1));
-    const factors = node.region.constant(
-      floats(
-        weights.map((each) => each[k]),
-        shape,
-      ),
-    );
-    return ops.mul(taken, ops.cast(factors, x.type.dtype));
+  return resampled<Value>(resized, each, {
+    reals: computedReals(node),
+    at: node.iota(to, 'float64'),
+    real: (number) => asReal(node, number),
+    places: (real) => ops.cast(ops.broadcastTo(real, [to]), 'int64'),
+    factors: (real) => ops.reshape(ops.broadcastTo(real, [to]), column),
   });
-  return terms.reduce((a, b) => ops.add(a, b));
 }
 
-function floats(values: readonly number[], shape: readonly number[]): ConstantData {
-  return { type: { dtype: 'float32', shape }, data: Float32Array.from(values) };
+/** Numbers of a kind, and values made of them. */
+interface Making<T> {
+  readonly reals: Reals<T>;
+  /** The output positions. */
+  readonly at: T;
+  real(number: Dim | Real): T;
+  places(real: T): Value;
+  /** One factor for each output position, along the axis. */
+  factors(real: T): Value;
 }
 
-/** The axes to resample, by the scales or sizes of the node. */
+function resampled<T>(
+  { node, x, settings }: Resized,
+  { axis, from, to, scale, region }: Axis,
+  { reals, at, real, places, factors }: Making<T>,
+): ResampledAxis {
+  const { transformation, rounding } = settings;
+  const extent = real(from);
+  const origin = origins(reals, at, { from: extent, to: real(to), scale: real(scale), region: [real(region[0]), real(region[1])] }, transformation); // prettier-ignore
+  if (origin === null)
+    throw node.unsupported('no such transformation of coordinates', transformation);
+  let taps: readonly ResizeTap<T>[];
+  if (settings.mode === 'nearest') {
+    const place = nearestPlaces(reals, origin, rounding);
+    if (place === null) throw node.unsupported('no such rounding', rounding);
+    taps = [{ place, weight: null }];
+  } else {
+    taps = kernelTaps(reals, origin, extent, antialiasing(node, settings, to, scale), settings);
+  }
+  const result = taps
+    .map(({ place, weight }) => {
+      const taken = ops.take(x, places(place), { axis, mode: 'clip' });
+      return weight === null ? taken : ops.mul(taken, ops.cast(factors(weight), x.type.dtype));
+    })
+    .reduce((a, b) => ops.add(a, b));
+  if (transformation !== 'tf_crop_and_resize') return { result, outside: null };
+  const { add, less, sub, number } = reals;
+  const isOutside = add(less(origin, number(0)), less(sub(extent, number(1)), origin));
+  return { result, outside: ops.notEqual(factors(isOutside), 0) };
+}
+
+/** The scale by which a kernel is widened; null where it is not. An axis that shrinks reads all positions under it. */
+function antialiasing(
+  node: ImportedNode,
+  { antialias }: ResizeSettings,
+  to: Dim,
+  scale: Real,
+): number | null {
+  if (!antialias) return null;
+  if (typeof scale !== 'number') {
+    const decides = [2, 3].find((index) => node.has(index) && node.dataIfKnown(index) === null);
+    const why = 'the scale decides how many positions an antialiased one reads';
+    throw decides === undefined ? node.unsized(why) : node.unknown(decides, why);
+  }
+  const shrink = Math.min(scale, 1);
+  const isLong = isStatic(to) ? to / shrink > longest : 1 / shrink > mostTaps;
+  if (isLong) throw node.refuse('a scale or size is out of range');
+  return scale;
+}
+
+/** A number or a size as float64. */
+function asReal(node: ImportedNode, real: Dim | Real): Value {
+  if (typeof real === 'number') return node.scalar(real, 'float64');
+  if (real instanceof Value) return real;
+  return ops.cast(ops.dimLike(node.scalar(0, 'int64'), real, { dtype: 'int64' }), 'float64');
+}
+
+/** The elements of a vector of floats. */
+function realsOf(node: ImportedNode, index: number): readonly Real[] {
+  node.expectRank(index, 1);
+  const data = node.dataIfKnown(index);
+  if (data !== null) return constantNumbers(data);
+  const all = ops.cast(node.value(index), 'float64');
+  return Array.from({ length: node.axesIn(index) }, (_, k) => ops.slice(all, k));
+}
+
+/** A float64 that a run computes, rounded down, as a size. */
+function sizeBelow(real: Value): Dim {
+  return sizesFromElements(ops.cast(ops.reshape(ops.floor(real), [1]), 'int64'))[0];
+}
+
+/** A size times a scale, rounded down. */
+function scaled(node: ImportedNode, from: Dim, scale: Real): Dim {
+  if (typeof scale === 'number') {
+    if (isStatic(from)) return Math.floor(from * scale);
+    // Halves, quarters and eighths of a size are sizes.
+    const divisor = [1, 2, 4, 8].find((each) => Number.isInteger(scale * each));
+    if (divisor !== undefined && scale <= 64)
+      return floorDivDim(mulDim(from, scale * divisor), divisor);
+  }
+  return sizeBelow(ops.mul(asReal(node, from), asReal(node, scale)));
+}
+
+/** The axes to resize, by the scales or sizes of the node. */
 function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
   const rank = shape.length;
   const isOld = node.proto.opType === 'Upsample' || node.version < 11;
@@ -178,44 +170,58 @@ function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
   const [scalesAt, sizesAt] = isOld ? [1, -1] : [2, 3];
   const has = (index: number): boolean =>
     index >= 0 && node.has(index) && node.shape(index)[0] !== 0;
-  const region = !isOld && has(1) ? node.numbers(1) : [];
-  const scales = has(scalesAt) ? node.numbers(scalesAt) : node.attributes.floats('scales', null);
-  const sizes = scales === null && has(sizesAt) ? node.numbers(sizesAt) : null;
+  const region = !isOld && has(1) ? realsOf(node, 1) : [];
+  const scales = has(scalesAt) ? realsOf(node, scalesAt) : node.attributes.floats('scales', null);
+  const sizes = scales === null && has(sizesAt) ? node.sizes(sizesAt) : null;
   if (scales === null && sizes === null) throw node.refuse('neither scales nor sizes are given');
   if ((scales ?? sizes)!.length !== axes.length) throw node.refuse('there is not one scale or size for each axis'); // prettier-ignore
   const policy = node.attributes.string('keep_aspect_ratio_policy', 'stretch');
-  const known = axes.map((axis): number => {
-    const size = shape[axis];
-    if (isStatic(size)) return size;
-    throw node.unsized('a size of the operand is not known');
-  });
-  let factors = scales ?? sizes!.map((size, k) => size / known[k]);
-  if (sizes !== null && policy !== 'stretch') {
-    const one = policy === 'not_larger' ? Math.min(...factors) : Math.max(...factors);
-    factors = factors.map(() => one);
-  }
+  const extents = axes.map((axis) => shape[axis]);
+  const ratios = scales ?? sizes!.map((size, k) => ratio(node, size, extents[k]));
+  const factors = sizes === null || policy === 'stretch' ? ratios : fitting(node, ratios, policy);
   return axes.map((axis, k): Axis => {
-    const from = known[k];
+    const [from, scale] = [extents[k], factors[k]];
     const to =
       sizes === null
-        ? Math.floor(from * factors[k])
+        ? scaled(node, from, scale)
         : policy === 'stretch'
           ? sizes[k]
-          : Math.floor(factors[k] * from + 0.5);
-    if (!(factors[k] > 0) || !(to >= 0 && to <= longest)) throw node.refuse('a scale or size is out of range'); // prettier-ignore
-    // An axis that shrinks reads all positions under a kernel.
-    const under = node.attributes.flag('antialias') ? to / Math.min(factors[k], 1) : to;
-    if (under > longest) throw node.refuse('a scale or size is out of range');
-    const part: readonly [number, number] = [region[k] ?? 0, region[k + axes.length] ?? 1];
-    return { axis, from, to, scale: factors[k], region: part };
+          : rounded(node, from, scale);
+    const isInRange = !isStatic(to) || (to >= 0 && to <= longest);
+    if ((typeof scale === 'number' && !(scale > 0)) || !isInRange) throw node.refuse('a scale or size is out of range'); // prettier-ignore
+    return { axis, from, to, scale, region: [region[k] ?? 0, region[k + axes.length] ?? 1] };
   });
+}
+
+function ratio(node: ImportedNode, to: Dim, from: Dim): Real {
+  if (isStatic(to) && isStatic(from)) return to / from;
+  return sameDim(to, from) ? 1 : ops.div(asReal(node, to), asReal(node, from));
+}
+
+/** The least or greatest ratio for all axes, which keeps that between them. */
+function fitting(node: ImportedNode, ratios: readonly Real[], policy: string): readonly Real[] {
+  const isLeast = policy === 'not_larger';
+  const numbers = ratios.filter((each) => typeof each === 'number');
+  if (numbers.length === ratios.length) {
+    const one = isLeast ? Math.min(...numbers) : Math.max(...numbers);
+    return ratios.map(() => one);
+  }
+  const one = ratios
+    .map((each) => asReal(node, each))
+    .reduce((a, b) => (isLeast ? ops.minimum(a, b) : ops.maximum(a, b)));
+  return ratios.map(() => one);
+}
+
+function rounded(node: ImportedNode, from: Dim, scale: Real): Dim {
+  if (typeof scale === 'number' && isStatic(from)) return Math.floor(scale * from + 0.5);
+  return sizeBelow(ops.add(ops.mul(asReal(node, from), asReal(node, scale)), 0.5));
 }
 
 function resized(x: Value, node: ImportedNode): Value {
   const { shape, dtype } = x.type;
   const mode = node.attributes.string('mode', 'nearest');
   const isOld = node.proto.opType === 'Upsample' || node.version < 11;
-  const settings: Settings = {
+  const settings: ResizeSettings = {
     mode: mode === 'bilinear' ? 'linear' : mode,
     transformation: isOld ? 'asymmetric' : node.attributes.string('coordinate_transformation_mode', 'half_pixel'), // prettier-ignore
     rounding: isOld ? 'floor' : node.attributes.string('nearest_mode', 'round_prefer_floor'),
@@ -225,20 +231,14 @@ function resized(x: Value, node: ImportedNode): Value {
   };
   if (!['nearest', 'linear', 'cubic'].includes(settings.mode)) throw node.unsupported('no such mode', mode); // prettier-ignore
   const isWhole = !isFloat(dtype) && settings.mode !== 'nearest';
+  const isCropped = settings.transformation === 'tf_crop_and_resize';
   let y = isWhole ? ops.cast(x, 'float32') : x;
   let outside: Value | null = null;
   for (const each of axesOf(node, shape)) {
-    const isCropped = settings.transformation === 'tf_crop_and_resize';
-    if (each.from === each.to && each.scale === 1 && !isCropped) continue;
-    const taps = tapsOf(node, each, settings);
-    if (each.to === 0) throw node.unsupported('a size of the result is zero');
-    y = resampledAxis(node, y, each, taps);
-    if (!taps.outside.includes(true)) continue;
-    const mask = node.region.constant({
-      type: { dtype: 'bool', shape: shape.map((_, k) => (k === each.axis ? each.to : 1)) },
-      data: Uint8Array.from(taps.outside, Number),
-    });
-    outside = outside === null ? mask : ops.logicalOr(outside, mask);
+    if (sameDim(each.from, each.to) && each.scale === 1 && !isCropped) continue;
+    const made = resampledAxis({ node, x: y, settings }, each);
+    y = made.result;
+    if (made.outside !== null) outside = outside === null ? made.outside : ops.logicalOr(outside, made.outside); // prettier-ignore
   }
   const back = isWhole ? ops.cast(ops.round(y), dtype) : y;
   if (outside === null) return back;

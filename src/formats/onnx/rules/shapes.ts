@@ -1,4 +1,11 @@
-import { type Dim, isStatic, maxDim, sameDim, elementCount } from '../../../base/dim/index.js';
+import {
+  broadcastDim,
+  type Dim,
+  isStatic,
+  maxDim,
+  sameDim,
+  elementCount,
+} from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
@@ -69,40 +76,20 @@ function unsqueezed(x: Value, node: ImportedNode): Value {
 
 /** Bidirectional broadcast of the operand and a requested shape. */
 function expanded(x: Value, node: ImportedNode): Value {
-  node.expectRank(1, 1);
-  const wanted = node.dimsIfKnown(1);
   const { shape } = x.type;
-  if (wanted !== null) {
-    const target = bothWays(shape, wanted);
-    const own = [...Array.from({ length: target.length - shape.length }, () => 1), ...shape];
-    if (own.every((dim, axis) => dim === 1 || sameDim(dim, target[axis])))
-      return ops.broadcastTo(x, target);
-    return ops.stretchTo(ops.reshape(x, own), target, broadcastRefusal('Expand', [own, target]));
-  }
-  const sizes = node.value(1);
-  const rank = node.axesIn(1);
-  const all = Math.max(rank, shape.length);
-  const own = leadingOnes(node, sizesOf(node, x, shape.length), all - shape.length);
-  const target = ops.maximum(leadingOnes(node, sizes, all - rank), own);
-  const isEmpty = ops.logicalOr(
-    ops.equal(own, 0),
-    ops.equal(leadingOnes(node, sizes, all - rank), 0),
-  );
-  const lead = ops.reshape(x, [...Array.from({ length: all - shape.length }, () => 1), ...shape]);
-  return ops.broadcastTo(lead, ops.where(isEmpty, 0, target));
+  const target = bothWays(shape, node.sizes(1));
+  const own = [...Array.from({ length: target.length - shape.length }, () => 1), ...shape];
+  if (own.every((dim, axis) => dim === 1 || sameDim(dim, target[axis])))
+    return ops.broadcastTo(x, target);
+  return ops.stretchTo(ops.reshape(x, own), target, broadcastRefusal('Expand', [own, target]));
 }
 
-function leadingOnes(node: ImportedNode, sizes: Value, count: number): Value {
-  if (count === 0) return sizes;
-  return ops.concat([node.filled([count], 1, 'int64'), sizes]);
-}
-
-/** Broadcast of two shapes. If neither size is provably 1, the requested one counts: the operand has to fit. */
+/** Broadcast of two shapes. */
 function bothWays(a: Shape, b: Shape): Shape {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, axis): Dim => {
     const [x, y] = [a[axis - rank + a.length] ?? 1, b[axis - rank + b.length] ?? 1];
-    return y === 1 ? x : y;
+    return broadcastDim(x, y);
   });
 }
 

@@ -1,4 +1,4 @@
-import { type Dim, isStatic } from '../../../base/dim/index.js';
+import { type Dim, isStatic, maxDim, subDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
@@ -151,12 +151,12 @@ function shortTime(node: ImportedNode): Value {
 /** A cosine-sum window whose length is the operand. */
 function cosineWindow(coefficients: readonly number[]): (node: ImportedNode) => TensorOperand {
   return (node) => {
-    const size = node.number(0);
+    const size = node.size(0);
     const { carrier, name } = elementFor(node.attributes.int('output_datatype', 1), node.title);
     if (!name.includes('float') && name !== 'double')
       throw node.unsupported('windows of integers', name);
-    const period = node.attributes.flag('periodic', true) ? size : size - 1;
-    const turns = ops.div(ops.mul(node.iota(size, 'float64'), 2 * Math.PI), Math.max(period, 1));
+    const period = node.attributes.flag('periodic', true) ? size : subDim(size, 1);
+    const turns = ops.div(ops.mul(node.iota(size, 'float64'), 2 * Math.PI), maxDim(period, 1));
     const terms = coefficients.map((coefficient, k) =>
       ops.mul(ops.cos(ops.mul(turns, k)), coefficient),
     );

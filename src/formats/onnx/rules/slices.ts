@@ -1,5 +1,17 @@
-import { addDim, type Dim, floorDivDim, isStatic, subDim } from '../../../base/dim/index.js';
+import {
+  addDim,
+  type Dim,
+  floorDivDim,
+  isStatic,
+  maxDim,
+  minDim,
+  sameDim,
+  subDim,
+} from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
+import { type Refusal, words } from '../../../ir/requirement.js';
+import type { Shape } from '../../../ir/types.js';
+import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';
 import type { ImportedNode, Results } from '../node.js';
@@ -66,7 +78,7 @@ function parts(node: ImportedNode): Results {
   const x = node.value(0);
   const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
   const extent = x.type.shape[axis];
-  const sizes = node.has(1) ? node.dims(1) : node.attributes.ints('split', null);
+  const sizes = node.has(1) ? node.sizes(1) : node.attributes.ints('split', null);
   const count = node.attributes.int('num_outputs', node.proto.output.length);
   if (sizes === null && (count < 1 || count > node.proto.output.length)) {
     throw node.refuse('the number of parts is not that of the outputs');
@@ -82,7 +94,18 @@ function parts(node: ImportedNode): Results {
       throw node.refuse('the parts do not make up the whole', String(extent), String(total));
     }
   }
-  return ops.split(x, cuts, axis).map((part) => node.like(0, part));
+  const refusal: Refusal = {
+    error: 'shape',
+    op: 'Split',
+    problem: words`the parts do not make up the whole`,
+    expected: words`sizes that add up to ${extent}`,
+    actual: words`${sizes ?? []}`,
+  };
+  return ops.split(x, cuts, axis).map((part, k) => {
+    const { shape } = part.type;
+    if (sizes === null || sameDim(shape[axis], sizes[k])) return node.like(0, part);
+    return node.like(0, ops.withSizes(part, shape.with(axis, sizes[k]), refusal));
+  });
 }
 
 const modes: Readonly<Record<string, 'constant' | 'edge' | 'reflect' | 'wrap'>> = {
@@ -92,24 +115,50 @@ const modes: Readonly<Record<string, 'constant' | 'edge' | 'reflect' | 'wrap'>> 
   wrap: 'wrap',
 };
 
-/** Pad: the axes and widths of a border; negative widths crop. */
+/** Widths of a border, and of what is cut off: negative ones crop. */
+function borderOf(node: ImportedNode): { readonly border: Shape; readonly cut: Shape } {
+  const known = node.version < 11 ? (node.attributes.ints('pads', null) ?? node.attributes.ints('paddings', [])) : node.dimsIfKnown(1); // prettier-ignore
+  if (known !== null) {
+    const positive = (sign: (width: Dim) => Dim): Shape =>
+      known.map((width) => maxDim(sign(width), 0));
+    return { border: positive((width) => width), cut: positive((width) => subDim(0, width)) };
+  }
+  const widths = node.value(1);
+  if (node.axesIn(1) === 0) return { border: [], cut: [] };
+  const [border, cut] = [widths, ops.neg(widths)].map((each) =>
+    sizesFromElements(ops.maximum(each, 0)),
+  );
+  return { border, cut };
+}
+
+/** Pad: the axes and widths of a border. */
 function padded(x: Value, node: ImportedNode): Value {
   const rank = x.type.shape.length;
-  const widths = node.version < 11 ? (node.attributes.ints('pads', null) ?? node.attributes.ints('paddings', [])) : node.numbers(1); // prettier-ignore
+  const { border, cut } = borderOf(node);
   const axes = node.has(3) ? node.numbers(3).map((axis) => node.axis(axis, rank)) : Array.from({ length: rank }, (_, axis) => axis); // prettier-ignore
-  if (widths.length !== 2 * axes.length)
+  if (border.length !== 2 * axes.length)
     throw node.refuse('there are not two widths for each axis');
   const mode = modes[node.attributes.string('mode', 'constant')];
   if (mode === undefined) throw node.refuse('no such mode', Object.keys(modes).join(', '));
-  const pairs = Array.from({ length: rank }, () => [0, 0]);
-  axes.forEach((axis, k) => (pairs[axis] = [widths[k], widths[k + axes.length]]));
-  const indices = pairs.map(([before, after], axis): SliceIndex => {
-    const extent = x.type.shape[axis];
-    return [Math.max(-before, 0), addDim(extent, Math.min(after, 0)), 1];
+  const pairs = (widths: Shape): readonly (readonly [Dim, Dim])[] => {
+    const all = Array.from({ length: rank }, (): readonly [Dim, Dim] => [0, 0]);
+    axes.forEach((axis, k) => (all[axis] = [widths[k], widths[k + axes.length]]));
+    return all;
+  };
+  const indices = pairs(cut).map(([before, after], axis): SliceIndex => {
+    return [before, maxDim(subDim(x.type.shape[axis], after), 0), 1];
   });
-  const isCut = widths.some((width) => width < 0);
-  const cut = isCut ? ops.slice(x, ...indices) : x;
-  const border = pairs.map((pair) => pair.map((width) => Math.max(width, 0)));
+  const inner = cut.every((width) => width === 0) ? x : ops.slice(x, ...indices);
+  return surrounded(inner, pairs(border), mode, node);
+}
+
+/** An array with a border in a mode, or of the value that a node is given. */
+function surrounded(
+  cut: Value,
+  border: readonly (readonly [Dim, Dim])[],
+  mode: 'constant' | 'edge' | 'reflect' | 'wrap',
+  node: ImportedNode,
+): Value {
   if (mode !== 'constant' || !node.has(2)) {
     const value = node.version < 11 ? node.attributes.float('value', 0) : 0;
     return ops.pad(cut, border, { mode, value });
@@ -125,19 +174,20 @@ function centered(x: Value, node: ImportedNode): Value {
   const rank = x.type.shape.length;
   const axes =
     node.attributes.ints('axes', null) ?? Array.from({ length: rank }, (_, axis) => axis);
-  const sizes = node.numbers(1);
-  const border = Array.from({ length: rank }, () => [0, 0]);
+  const sizes = node.sizes(1);
+  const border = Array.from({ length: rank }, (): readonly Dim[] => [0, 0]);
   const indices: SliceIndex[] = Array.from({ length: rank }, () => ':');
   axes.forEach((each, k) => {
     const axis = node.axis(each, rank);
     const extent = x.type.shape[axis];
-    if (!isStatic(extent)) throw node.unsized('a size of the operand is not known');
-    const missing = sizes[k] - extent;
-    if (missing >= 0) border[axis] = [Math.floor(missing / 2), missing - Math.floor(missing / 2)];
-    else {
-      const start = Math.floor(-missing / 2);
-      indices[axis] = [start, start + sizes[k], 1];
-    }
+    const [missing, surplus] = [
+      maxDim(subDim(sizes[k], extent), 0),
+      maxDim(subDim(extent, sizes[k]), 0),
+    ];
+    const before = floorDivDim(missing, 2);
+    border[axis] = [before, subDim(missing, before)];
+    const start = floorDivDim(surplus, 2);
+    indices[axis] = [start, addDim(start, minDim(sizes[k], extent)), 1];
   });
   return ops.pad(ops.slice(x, ...indices), border);
 }

@@ -17,7 +17,7 @@ interface Placed {
 }
 
 interface PadAttributes {
-  readonly widths: readonly (readonly number[])[];
+  readonly widths: readonly (readonly Dim[])[];
   readonly mode: PadMode;
   readonly value: number;
 }
@@ -39,8 +39,9 @@ export const movementRules: readonly RuleEntry[] = [
         return ends.reduce((inner, [before, after], axis) => {
           if (before === 0 && after === 0) return inner;
           const extent = shape[axis];
-          const total = addDim(extent, before + after);
-          const at = isStatic(extent)
+          const total = addDim(extent, addDim(before, after));
+          const isKnown = isStatic(extent) && isStatic(before) && isStatic(after);
+          const at = isKnown
             ? hlo.vector(sources(extent, before, after, mode))
             : computedSources(hlo, extent, total, before, mode);
           return taken(hlo, inner, axis, at);
@@ -126,7 +127,7 @@ function computedSources(
   hlo: HloWriter,
   extent: Dim,
   total: Dim,
-  before: number,
+  before: Dim,
   mode: PadMode,
 ): HloValue {
   const extents = new SizeVariables(hlo);
@@ -137,7 +138,7 @@ function computedSources(
       : extents.meaning(variable)!,
   );
   const size = extents.of(extent);
-  const at = e.sub(place, before);
+  const at = e.sub(place, extents.of(before));
   const last = e.sub(size, 1);
   const modulo = (x: Expr, period: Expr): Expr => e.rem(e.add(e.rem(x, period), period), period);
   if (mode === 'edge') return expressions.whole(e.min(e.max(at, 0), last));

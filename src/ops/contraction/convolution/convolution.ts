@@ -9,9 +9,8 @@ import {
   mulDim,
   subDim,
 } from '../../../base/dim/index.js';
-import { ArgumentError } from '../../../base/errors.js';
 import { words } from '../../../ir/requirement.js';
-import type { Shape, Tensor } from '../../../ir/types.js';
+import type { Tensor } from '../../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
@@ -21,26 +20,27 @@ import {
 } from '../../declare/declare.js';
 import { checkShape } from '../../declare/infer.js';
 import { requireMeeting } from '../../declare/meeting.js';
-import { convNest, convTransposeNest, convWeightGradientNest } from './nests.js';
+import {
+  convNest,
+  type ConvTransposeAttributes,
+  convTransposeNest,
+  type ConvWeightGradientAttributes,
+  convWeightGradientNest,
+} from './nests.js';
+import { convolvedRows, inGroups, whole } from './rows.js';
 import {
   batches,
   channels,
   channelsOfTransposed,
   checkRanks,
+  type ConvOptions,
+  type ConvTransposeOptions,
   operandWords,
+  paddingFor,
+  placement,
   requireGroups,
 } from './sizes.js';
-import {
-  endsFor,
-  perAxis,
-  type PerAxis,
-  positions,
-  reach,
-  inputShape,
-  type WindowOptions,
-  windowsOf,
-  withBorder,
-} from '../window.js';
+import { perAxis, positions, reach, inputShape, windowsOf, withBorder } from '../window.js';
 import { reshape } from '../../movement/reshape.js';
 import { swapaxes, transpose } from '../../movement/transpose.js';
 import { zerosLike } from '../../movement/fill.js';
@@ -49,18 +49,6 @@ import { zerosLike } from '../../movement/fill.js';
  * Convolution is linear in its input and in its weights, so are its two adjoints, and the three are each
  * other's gradients: a set closed under differentiation of any order.
  */
-
-export interface ConvOptions extends WindowOptions {
-  /** Number of channel groups, each convolved separately. Default 1. */
-  readonly groups?: number;
-}
-
-export interface ConvTransposeOptions extends ConvOptions {
-  /** Added at the end of each spatial axis of the result; less than the stride. Default 0. */
-  readonly outputPadding?: PerAxis;
-  /** The spatial extents of the result, which replace those that the options would give. */
-  readonly size?: readonly Dim[];
-}
 
 export interface ConvWeightGradientOptions extends ConvOptions {
   /** The spatial extents of the weights. */
@@ -133,6 +121,17 @@ export const conv: OperatorFunction<Conv> = operator({
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
   ],
   lowering: { kind: 'kernel', kernel: convNest },
+  batch: convolvedRows(
+    {
+      alone: [
+        [whole(0), whole(0)],
+        [inGroups(0), inGroups(1)],
+      ],
+      both: [1, 0, 1],
+      summed: [inGroups(1), whole(1)],
+    },
+    (x, w, options) => conv(x, w, options),
+  ),
   onnx: ({ onnx, inputs: [x, w], inputTypes: [type], attributes }) => {
     const { strides, padding, dilation, groups } = attributes;
     const windows = { strides, dilations: dilation, group: groups };
@@ -178,7 +177,10 @@ export const convTranspose: OperatorFunction<ConvTranspose> = operator({
     const count = inputShape(x, 'convTranspose').slice(2);
     const kernel = inputShape(w, 'convTranspose').slice(2);
     const [groups] = perAxis('convTranspose', 'groups', options.groups ?? 1, 1);
-    return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
+    return {
+      inputs: [x, w],
+      attributes: { ...placement('convTranspose', options, count, kernel), groups },
+    };
   },
   infer: ({ inputs: [x, w], attributes: { groups, size }, require }) => {
     const op = 'convTranspose';
@@ -191,17 +193,28 @@ export const convTranspose: OperatorFunction<ConvTranspose> = operator({
   meetings: ([x, w], { groups }) =>
     x.length < 2 || w.length < 1 ? [] : [channelsOfTransposed('convTranspose', x, w, groups)],
   gradient: ({ inputs: [x, w], grads: [g], needs, attributes: { before, size, ...options } }) => {
-    const [count, kernel] = [x, w].map(({ type }) => type.shape.slice(2));
-    const { strides, dilation } = options;
-    const padding = size.map((extent, axis) =>
-      endsFor(extent, before[axis], kernel[axis], count[axis], strides[axis], dilation[axis]),
-    );
+    const kernel = w.type.shape.slice(2);
+    const padding = paddingFor(size, kernel, x.type.shape.slice(2), { before, ...options });
     return [
       needs[0] ? conv(g!, w, { ...options, padding }) : null,
       needs[1] ? convWeightGradient(g!, x, { ...options, padding, kernel }) : null,
     ];
   },
   lowering: { kind: 'kernel', kernel: convTransposeNest },
+  batch: convolvedRows<ConvTransposeAttributes>(
+    {
+      alone: [
+        [whole(0), whole(0)],
+        [whole(1), inGroups(1)],
+      ],
+      both: [1, 0, 1],
+      summed: [inGroups(1), inGroups(0)],
+    },
+    (x, w, { before, size, ...options }) => {
+      const padding = paddingFor(size, w.type.shape.slice(2), x.type.shape.slice(2), { before, ...options }); // prettier-ignore
+      return convTranspose(x, w, { ...options, padding, size });
+    },
+  ),
   onnx: ({ onnx, inputs, inputTypes, outputTypes: [type], attributes }) => {
     const { strides, dilation, groups, before, size } = attributes;
     const [count, kernel] = inputTypes.map(({ shape }) => shape.slice(2));
@@ -287,16 +300,28 @@ export const convWeightGradient: OperatorFunction<
   meetings: ([x, g]) => (x.length < 1 || g.length < 1 ? [] : [batches('convWeightGradient', x, g)]),
   gradient: ({ inputs: [x, y], grads: [g], needs, attributes: { before, kernel, ...options } }) => {
     const [size, count] = [x, y].map(({ type }) => type.shape.slice(2));
-    const { strides, dilation } = options;
-    const padding = size.map((extent, axis) =>
-      endsFor(extent, before[axis], kernel[axis], count[axis], strides[axis], dilation[axis]),
-    );
+    const padding = paddingFor(size, kernel, count, { before, ...options });
     return [
       needs[0] ? convTranspose(y, g!, { ...options, padding, size }) : null,
       needs[1] ? conv(x, g!, { ...options, padding }) : null,
     ];
   },
   lowering: { kind: 'kernel', kernel: convWeightGradientNest },
+  batch: convolvedRows<ConvWeightGradientAttributes>(
+    {
+      alone: [
+        [inGroups(1), whole(1)],
+        [inGroups(1), inGroups(0)],
+      ],
+      both: [1, 1, 0],
+      summed: [whole(0), whole(0)],
+    },
+    (x, g, { before, kernel, ...options }) => {
+      const [size, count] = [x, g].map(({ type }) => type.shape.slice(2));
+      const padding = paddingFor(size, kernel, count, { before, ...options });
+      return convWeightGradient(x, g, { ...options, padding, kernel });
+    },
+  ),
   onnx: {
     // Batch and channels are exchanged, and so are strides and dilation.
     composed: ({ inputs: [x, g], outputTypes: [{ shape }], attributes }) => {
@@ -333,47 +358,3 @@ export const convWeightGradient: OperatorFunction<
     },
   ],
 });
-
-/** Offset and size of the result. */
-function placement(
-  options: ConvTransposeOptions,
-  count: Shape,
-  kernel: Shape,
-): {
-  readonly strides: readonly number[];
-  readonly dilation: readonly number[];
-  readonly before: readonly Dim[];
-  readonly size: readonly Dim[];
-} {
-  const op = 'convTranspose';
-  const isSame = options.padding === 'same';
-  const { strides, dilation, padding } = windowsOf(
-    op,
-    isSame ? { ...options, padding: 0 } : options,
-    count,
-    kernel,
-  );
-  const extra = perAxis(op, 'outputPadding', options.outputPadding ?? 0, count.length, 0);
-  extra.forEach((entry, axis) => {
-    if (entry === 0 || entry < strides[axis] || entry < dilation[axis]) return;
-    throw new ArgumentError('outputPadding is not acceptable', {
-      op,
-      expected: `less than the stride (${strides[axis]}) or the dilation (${dilation[axis]})`,
-      actual: String(entry),
-    });
-  });
-  const full = count.map((windows, axis) =>
-    addDim(mulDim(subDim(windows, 1), strides[axis]), reach(kernel[axis], dilation[axis])),
-  );
-  if (isSame) {
-    const size = options.size ?? count.map((windows, axis) => mulDim(windows, strides[axis]));
-    const before = full.map((extent, axis) =>
-      floorDivDim(maxDim(subDim(extent, size[axis]), 0), 2),
-    );
-    return { strides, dilation, before, size };
-  }
-  const size = full.map((extent, axis) =>
-    addDim(subDim(subDim(extent, padding[axis][0]), padding[axis][1]), extra[axis]),
-  );
-  return { strides, dilation, before: padding.map(([low]) => low), size: options.size ?? size };
-}

@@ -120,4 +120,150 @@ describe('Resize of ONNX', () => {
       /no such rounding/,
     );
   });
+
+  /** Where the new length of a row comes from: elements, the size of another array, or a factor. */
+  const sources = ['sizes', 'shape', 'scales'] as const;
+
+  /** A model that resizes rows of any length to any other. */
+  function resizing(
+    source: (typeof sources)[number],
+    attributes: Parameters<typeof node>[3],
+  ): (size: number) => number[] {
+    const isScaled = source === 'scales';
+    const to = isScaled ? ['', '', 'to'] : ['', '', '', 'to'];
+    const bytes = model(
+      {
+        name: 'resize',
+        node: [
+          ...(source === 'shape' ? [node('Shape', ['like'], 'to')] : []),
+          node('Resize', ['x', ...to.slice(1)], 'y', { ...attributes, axes: [1] }),
+        ],
+        input: [
+          value('x', ['rows', 'n']),
+          ...(source === 'shape' ? [value('like', ['m'])] : [value('to', [1], isScaled ? 1 : 7)]),
+        ],
+        output: [value('y', [null, null])],
+      },
+      { opsetImport: [{ domain: '', version: 18n }] },
+    );
+    const graph = fromOnnx(bytes);
+    const x = kn.array([row, row.map((each) => -each)]);
+    return (size) => {
+      const { y } = graph.run({
+        x,
+        ...(source === 'shape' && { like: kn.zeros([size]) }),
+        ...(source === 'sizes' && { to: kn.array([size], { dtype: 'int64' }) }),
+        // The least factor that gives the size: rounded to float32 it may be too small.
+        ...(isScaled && { to: kn.array([(size + 1e-6) / row.length]) }),
+      });
+      assert.deepEqual(y.shape, [2, size]);
+      const [first, second] = y.tolist() as number[][];
+      assert.deepEqual(first, second.map((each) => 0 - each)); // prettier-ignore
+      return first;
+    };
+  }
+
+  for (const source of sources) {
+    it(`lengths and ${source} that only a run knows give the same`, () => {
+      for (const [transformation, origin] of Object.entries(origins)) {
+        const common = { coordinate_transformation_mode: transformation };
+        for (const mode of ['linear', 'cubic'] as const) {
+          const resize = resizing(source, { ...common, mode });
+          for (const size of [1, 2, 3, 7]) {
+            const found = resize(size);
+            found.forEach((x, at) => {
+              const expected = between(origin(at, size), mode);
+              assert.ok(Math.abs(x - expected) < 1e-3, `${transformation}, ${mode} to ${size} [${at}]: ${x}, not ${expected}`); // prettier-ignore
+            });
+          }
+        }
+        const place = resizing(source, { ...common, mode: 'nearest', nearest_mode: 'floor' });
+        for (const size of [1, 2, 3, 7]) {
+          // Away from the whole numbers at which the factor's rounding would decide.
+          const expected = Array.from({ length: size }, (_, at) => Math.floor(origin(at, size) + 1e-4)); // prettier-ignore
+          const found = place(size);
+          const isExact = source !== 'scales';
+          expected.forEach((at, k) => {
+            const held = [at, ...(isExact ? [] : [at - 1])].map((each) => row[Math.min(Math.max(each, 0), row.length - 1)]); // prettier-ignore
+            assert.ok(held.includes(found[k]), `${transformation} to ${size} [${k}]: ${found[k]}`);
+          });
+        }
+      }
+    });
+  }
+
+  it('axes that keep their size are not touched, and known scales of any size stay sizes', () => {
+    const bytes = model(
+      {
+        name: 'upsample',
+        node: [node('Resize', ['x', '', 'scales'], 'y', { mode: 'nearest', coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor' })], // prettier-ignore
+        input: [value('x', ['n', 1, 'h', 'w'])],
+        output: [value('y', [null, null, null, null])],
+        initializer: [floats('scales', [4], [1, 1, 2, 0.5])],
+      },
+      { opsetImport: [{ domain: '', version: 18n }] },
+    );
+    const graph = fromOnnx(bytes);
+    assert.equal(graph.inferTypes({})['y'].shape.join(), 'n,1,2*h,floorDiv(w, 2)');
+    const x = kn.array([[[[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]]]); // prettier-ignore
+    assert.deepEqual(graph.run({ x })['y'].tolist(), [[[[1, 3], [1, 3], [6, 8], [6, 8]]]]); // prettier-ignore
+  });
+
+  it('a policy for the ratio of axes holds for sizes of a run', () => {
+    for (const [policy, sizes, shape] of [
+      ['not_larger', [4, 9], [4, 6]],
+      ['not_smaller', [4, 9], [6, 9]],
+    ] as const) {
+      // prettier-ignore
+      const bytes = model(
+        {
+          name: 'policy',
+          node: [node('Resize', ['x', '', '', 'to'], 'y', { mode: 'nearest', keep_aspect_ratio_policy: policy })], // prettier-ignore
+          input: [value('x', ['h', 'w']), value('to', [2], 7)],
+          output: [value('y', [null, null])],
+        },
+        { opsetImport: [{ domain: '', version: 18n }] },
+      );
+      const x = kn.arange(6).reshape([2, 3]);
+      const to = kn.array([...sizes], { dtype: 'int64' });
+      const y = fromOnnx(bytes).run({ x, to })['y'];
+      assert.deepEqual(y.shape, shape);
+      assert.deepEqual(y.tolist(), fromOnnx(bytes, { inputs: { x: { shape: [2, 3] }, to: { value: to } } }).run({ x })['y'].tolist()); // prettier-ignore
+    }
+  });
+
+  it('antialiasing needs a scale that is known, and takes any length', () => {
+    const attributes = { mode: 'linear', antialias: 1 };
+    assert.throws(
+      () => resizing('scales', attributes),
+      /needs the value of input 2 before it runs: the scale/,
+    );
+    const bytes = model(
+      {
+        name: 'antialias',
+        node: [node('Resize', ['x', '', 'scales'], 'y', attributes)],
+        input: [value('x', ['n'])],
+        output: [value('y', [null])],
+        initializer: [floats('scales', [1], [0.5])],
+      },
+      { opsetImport: [{ domain: '', version: 18n }] },
+    );
+    const graph = fromOnnx(bytes);
+    for (const length of [2, 5, 8]) {
+      const x = Array.from({ length }, (_, i) => i * i - 3 * i);
+      const found = graph.run({ x: kn.array(x) })['y'].tolist() as number[];
+      assert.equal(found.length, Math.floor(length / 2));
+      // A triangle twice as wide, of weights that add up to 1.
+      found.forEach((y, at) => {
+        const origin = (at + 0.5) / 0.5 - 0.5;
+        let [sum, total] = [0, 0];
+        for (let k = Math.floor(origin) - 4; k <= origin + 4; k++) {
+          const weight = Math.max(0, 1 - Math.abs(k - origin) * 0.5);
+          sum += weight * x[Math.min(Math.max(k, 0), length - 1)];
+          total += weight;
+        }
+        assert.ok(Math.abs(y - sum / total) < 1e-5, `${y}, not ${sum / total}`);
+      });
+    }
+  });
 });
