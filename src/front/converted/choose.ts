@@ -12,6 +12,7 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
+import { retracing } from './findings.js';
 import { isNumberArray } from './values/numbers.js';
 import { decided, isDecided, type PushedRows } from './values/path.js';
 import { addPushed, checkEntries } from './lists/row-list.js';
@@ -41,24 +42,6 @@ export function isCapturedTest(value: unknown): value is NDArray {
   return mode.capture !== null && value instanceof NDArray;
 }
 
-/** Traces again as long as numbers of a first path have to follow those of another one. */
-export function retracing<R>(variables: readonly Variables[], trace: (wanted: Wanted) => R): R {
-  const wanted: Wanted = new Map();
-  const saved = variables.map(saveVariables);
-  const tried = new Set<string>();
-  for (;;) {
-    tried.add([...wanted].join());
-    try {
-      return trace(wanted);
-    } catch (error) {
-      if (!(error instanceof Retrace)) throw error;
-      // Nothing new: this is about a construct around. What was tried before would end where it did.
-      if (tried.has([...wanted].join())) throw error;
-      variables.forEach((each, i) => restore(each, saved[i]));
-    }
-  }
-}
-
 /** An array as a test: a number of the user's is true where JavaScript takes it for true. */
 export function predicateOf(test: NDArray): NDArray {
   const isNumber = isNumberArray(test) && test.dtype !== 'bool';
@@ -77,7 +60,7 @@ export function choose(
   mayLack: boolean = false,
 ): Completion {
   const decides = predicateOf(test);
-  return retracing(variables, (wanted) => {
+  return retracing(site, variables, (wanted) => {
     const [first, second] = paths;
     const tracking = Tracking.of(wanted);
     const all = [...variables, ...tracking.variables];

@@ -1,7 +1,14 @@
 import type { Capture } from '../core/capture.js';
 import { EffectWatch } from './effects.js';
 import { objectsIn } from './tracking.js';
-import { type ChangeLog, currentPath, logging, type Rows } from './values/path.js';
+import {
+  type ChangeLog,
+  currentPath,
+  giveUp,
+  logging,
+  objectsMade,
+  type Rows,
+} from './values/path.js';
 import { Retrace } from './values/values.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
@@ -21,6 +28,7 @@ export class FirstIteration<R> {
   readonly #pushed: ReadonlyMap<object, readonly Rows[]>;
   readonly #calls: readonly [requirements: number, checked: number];
   readonly #hasEffects: boolean;
+  readonly #start: number = objectsMade();
 
   constructor(capture: Capture, variables: readonly Variables[], run: () => R) {
     this.#capture = capture;
@@ -47,6 +55,7 @@ export class FirstIteration<R> {
     const lists = [...this.#log.lists.keys()].map((list) => [list, [[...list.entries], [...list.rows]]] as const); // prettier-ignore
     const taken = [requirements.splice(this.#calls[0]), checked.splice(this.#calls[1])] as const;
     this.#return(this.#saved, this.#log.lists, this.#pushed);
+    giveUp(this.#start);
     try {
       return again();
     } catch (error) {

@@ -6,7 +6,7 @@ import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { after, and, branch, proceed } from './branch.js';
 import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
-import { asTest, choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
+import { asTest, choose, isCapturedTest, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -19,6 +19,7 @@ import {
   withoutBreak,
 } from './completion.js';
 import { ChangeWatch } from './effects.js';
+import { Findings, retracing } from './findings.js';
 import { FirstIteration } from './first-iteration.js';
 import {
   askExits,
@@ -32,7 +33,7 @@ import {
 import { rowsOfList } from './lists/list-proxy.js';
 import { placeOf } from './values/host.js';
 import { logging } from './values/path.js';
-import { Retrace } from './values/values.js';
+import { Retrace, type Wanted } from './values/values.js';
 import type { Variables } from './values/variables.js';
 
 /** The counter of a loop, which runs while that is before a limit that the loop does not change. */
@@ -84,21 +85,31 @@ export function loop(
   const first = isTestFirst ? asked(parts) : { test: true, isPure: test === undefined };
   let left = iterationsLeft(counting);
   const starting: Going = { test: true, isPure: true, completion: undefined, mayBreak: false };
-  for (let going: Going = { ...starting, ...first }; ;) {
+  for (let [going, iterations] = [{ ...starting, ...first } as Going, 0]; ; iterations++) {
     if (isCapturedTest(going.test)) return behind(parts, capturedLoop(parts, going, left), next);
     if (!truth(going.test)) return after(going.completion, next, site);
     const before = iterationsLeft(counting);
     const limit = counting?.now()[1];
     // The host knows that there is an iteration, so a loop that begins again is one as any other.
     const start: Going = { ...starting, isPure: going.isPure };
+    const findings = capture === null ? null : Findings.of(`${site} ${iterations}`, changed);
     const tried = (run: () => Going | null): Going | { readonly end: LoopEnd } | null => {
-      if (capture === null) return run();
+      if (capture === null || findings === null) return run();
       const iteration = new FirstIteration(capture, parts.variables, run);
       const { result } = iteration;
       if (result !== null && !isCapturedTest(result.test)) return result;
-      return iteration.replacedBy(() => ({ end: capturedLoop(parts, start, before) })) ?? result;
+      const end = iteration.replacedBy(() => ({
+        end: capturedLoop(parts, start, before, findings),
+      }));
+      findings.isReplaced = end !== null;
+      return end ?? result;
     };
-    const result = tried(() => iterateTo(parts)) ?? tried(() => iterate(parts))!;
+    const inside = (run: () => Going | null) => (): Going | null =>
+      findings === null ? run() : findings.within(run);
+    const result =
+      (findings?.isReplaced === true ? tried(() => null) : null) ??
+      tried(inside(() => iterateTo(parts))) ??
+      tried(inside(() => iterate(parts)))!;
     if ('end' in result) return behind(parts, result.end, next);
     going = result;
     left = counting?.now()[1] === limit && before !== null ? before - 1 : null;
@@ -181,9 +192,14 @@ function goOn(parts: LoopParts, completion: Completion): Going {
  * The rest of a loop as one operator, from a test on that has been evaluated. `left`: upper bound of the number of
  * iterations, unless an iteration changes the limit of the counter.
  */
-function capturedLoop(parts: LoopParts, start: Going, left: number | null): LoopEnd {
+function capturedLoop(
+  parts: LoopParts,
+  start: Going,
+  left: number | null,
+  findings?: Findings,
+): LoopEnd {
   const { variables, counting, exits } = parts;
-  return retracing(variables, (wanted) => {
+  const trace = (wanted: Wanted): LoopEnd => {
     const mayEnd = parts.test !== undefined || start.mayBreak || exits !== undefined;
     const known = knownLoop(wanted, start.completion, mayEnd);
     const limit = left === null ? null : counting!.now()[1];
@@ -233,7 +249,8 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Loop
       wanted.set('the test of the loop', 'bool');
       throw new Retrace();
     }
-  });
+  };
+  return retracing(parts.site, variables, trace, findings);
 }
 
 /** Goes on behind a loop that was one operator, by way of what its exit does where that has left it. */
@@ -345,7 +362,7 @@ function capturedRows(
   body: (value: unknown, next: Next) => Completion,
   variables: readonly Variables[],
 ): Completion {
-  return retracing(variables, (wanted) => {
+  return retracing(site, variables, (wanted) => {
     const known = knownLoop(wanted, undefined, true);
     const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0], site);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);

@@ -5,11 +5,13 @@ import { before, op, step } from './values/numbers.js';
 import {
   currentPath,
   isDecided,
+  isGivenUp,
   logChange,
   makerOf,
   type MemberKey,
   outermost,
   type PathObjects,
+  type TracedPath,
   undecided,
 } from './values/path.js';
 import { Retrace, type Wanted } from './values/values.js';
@@ -32,7 +34,12 @@ export class Tracking {
   /** Places at which a path has met unknown objects in the trace before, in their order. */
   readonly #notes = new Map<string, readonly string[]>();
   readonly #keys = new WeakMap<object, Set<string>>();
-  readonly #members: { readonly variables: Variables; readonly initial: unknown }[] = [];
+  #members: {
+    readonly object: object;
+    readonly key: MemberKey;
+    readonly variables: Variables;
+    initial: unknown;
+  }[] = [];
   #trace = 0;
 
   private constructor(wanted: Wanted) {
@@ -49,6 +56,24 @@ export class Tracking {
     return tracking;
   }
 
+  /**
+   * Prepares for another trace of the construct around: objects that its trace before has made are others now, and
+   * members may have other values.
+   */
+  static revisit(wanted: Wanted): void {
+    const tracking = Tracking.#all.get(wanted);
+    if (tracking === undefined) return;
+    tracking.#notes.clear();
+    const { objects } = currentPath();
+    tracking.#members = tracking.#members.filter(({ object, key }) => {
+      // The construct around finds out about them first: inside of this one they have other values.
+      const isKept = isGivenUp(object) !== true && objects?.isCarried(object, key) !== false;
+      if (!isKept) tracking.#keys.get(object)!.delete(idOf(key));
+      return isKept;
+    });
+    for (const each of tracking.#members) [each.initial] = each.variables.get();
+  }
+
   /** The members that are known so far. */
   get variables(): readonly Variables[] {
     return this.#members.map(({ variables }) => variables);
@@ -62,15 +87,18 @@ export class Tracking {
     const notes: string[] = [];
     const own = new Set<object>();
     const undo: (() => void)[] = [];
+    const trace = this.#trace;
     let isComplete = true;
     return {
       isHeld: (object) => held.has(object),
-      track: (object, key, site) => {
+      isCarried: (object, key) =>
+        held.has(object) || this.#keys.get(object)?.has(idOf(key)) === true,
+      track: (object, key, site, isFromBefore) => {
         if (own.has(object)) return false;
-        const met = this.#met.get(object) ?? this.#trace;
+        // What an earlier trace has met was there before the path.
+        const met = isFromBefore ? trace - 1 : (this.#met.get(object) ?? trace);
         this.#met.set(object, met);
-        if (met < this.#trace) {
-          // An earlier trace has met it, so it was there before the path.
+        if (met < trace) {
           if (key === null) throw undecidable('a change of an object', site, stateAdvice);
           if (ArrayBuffer.isView(object))
             throw undecidable('a change of a typed array', site, stateAdvice);
@@ -93,7 +121,7 @@ export class Tracking {
         for (const each of undo.splice(0).reverse()) each();
         if (isComplete || !isReached) return;
         this.#notes.set(name, notes);
-        this.#wanted.set(`the members of objects, ${this.#trace}`, 'bool');
+        this.#wanted.set(`the members of objects, ${trace}`, 'bool');
         throw new Retrace();
       },
     };
@@ -107,7 +135,7 @@ export class Tracking {
     if (keys.has(id)) return false;
     keys.add(id);
     const variables = memberVariable(object as Members, key);
-    this.#members.push({ variables, initial: variables.get()[0] });
+    this.#members.push({ object, key, variables, initial: variables.get()[0] });
     return true;
   }
 }
@@ -219,11 +247,21 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   // The code of a setter sees to what it changes.
   if (typeof key !== 'object' && isAccessor(object, key)) return given;
   const root = outermost(mode.capture);
+  const maker = makerOf(given);
+  const isFromBefore = maker !== undefined && isAround(maker);
   for (let path = currentPath(); path.objects !== null && path.root === root; path = path.around!) {
     if (path.objects.isHeld(object)) continue;
-    if (makerOf(given) === path || !path.objects.track(object, key, site)) break;
+    if (maker === path || !path.objects.track(object, key, site, isFromBefore)) break;
   }
   return given;
+}
+
+/** True for the current path and those around it. */
+function isAround(maker: TracedPath): boolean {
+  for (let path: TracedPath | null = currentPath(); path !== null; path = path.around) {
+    if (path === maker) return true;
+  }
+  return false;
 }
 
 /** An object of which a member is about to be removed. */

@@ -144,6 +144,7 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
     },
     ...refusals(list),
   });
+  noteMaker(list);
   noteRowList(proxy, list);
   noteList(proxy, entries);
   return proxy;

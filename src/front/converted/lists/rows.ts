@@ -6,7 +6,7 @@ import { array } from '../../arrays/creation.js';
 import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
 import { placeOf } from '../values/host.js';
-import type { PushedRows, Rows } from '../values/path.js';
+import { isGivenUp, type PushedRows, type Rows } from '../values/path.js';
 import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.js';
 
 /*
@@ -150,6 +150,19 @@ interface BranchSlots {
 
 const knownSlots = new WeakMap<Wanted, Map<object, BranchSlots>>();
 
+const marker = 'the rows of lists';
+
+/** Forgets lists of traces that were given up, and those whose rows have sizes that another trace may not have. */
+export function forgetBranchRows(wanted: Wanted): void {
+  const known = knownSlots.get(wanted);
+  if (known === undefined) return;
+  for (const [list, { type, count }] of known) {
+    const isKept = isGivenUp(list) === false && [count ?? 0, ...type.shape].every(isStatic);
+    if (!isKept) known.delete(list);
+  }
+  for (const key of wanted.keys()) if (key.startsWith(marker)) wanted.delete(key);
+}
+
 /** The rows of two paths of which an array chooses one: both give arrays of one type, with flags. */
 export class BranchRows {
   readonly #wanted: Wanted;
@@ -181,7 +194,7 @@ export class BranchRows {
       const slots = [...this.#known.values()].map(
         ({ count, type }) => `${String(count)} ${type.dtype}`,
       );
-      this.#wanted.set(`the rows of lists, ${slots.join(', ')}`, 'bool');
+      this.#wanted.set(`${marker}, ${slots.join(', ')}`, 'bool');
       throw new Retrace();
     }
     return [...this.#known].flatMap(([list, slots]) => filled(joined.get(list), slots));
