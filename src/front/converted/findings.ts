@@ -3,7 +3,7 @@ import { forgetEarlierRows } from './lists/earlier-rows.js';
 import { forgetBranchRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
 import { forgetGivenUp, giveUp, objectsMade } from './values/path.js';
-import { Retrace, type Wanted } from './values/values.js';
+import { Retrace, type Wanted } from './values/wanted.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
 /*

@@ -1,4 +1,5 @@
 import type { Capture } from '../core/capture.js';
+import type { NDArray } from '../core/ndarray.js';
 import { EffectWatch } from './effects.js';
 import { objectsIn } from './tracking.js';
 import {
@@ -9,7 +10,7 @@ import {
   objectsMade,
   type Rows,
 } from './values/path.js';
-import { Retrace } from './values/values.js';
+import { Retrace } from './values/wanted.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
 /*
@@ -26,6 +27,7 @@ export class FirstIteration<R> {
   readonly #saved: readonly ReturnType<typeof saveVariables>[];
   readonly #log: ChangeLog;
   readonly #pushed: ReadonlyMap<object, readonly Rows[]>;
+  readonly #present: ReadonlyMap<NDArray, boolean>;
   readonly #calls: readonly [requirements: number, checked: number];
   readonly #hasEffects: boolean;
   readonly #start: number = objectsMade();
@@ -35,6 +37,7 @@ export class FirstIteration<R> {
     this.#variables = variables;
     this.#saved = variables.map(saveVariables);
     this.#pushed = new Map(currentPath().pushed);
+    this.#present = new Map(currentPath().present);
     this.#calls = [capture.calls.requirements.length, capture.calls.checked.length];
     const watch = new EffectWatch(capture);
     const { result, log } = logging(run);
@@ -88,6 +91,8 @@ export class FirstIteration<R> {
     }
     const path = currentPath();
     path.pushed.clear();
+    path.present.clear();
+    for (const [flag, holds] of this.#present) path.present.set(flag, holds);
     for (const [list, rows] of pushed) path.pushed.set(list, rows);
   }
 }

@@ -6,7 +6,7 @@ import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { after, and, branch, proceed } from './branch.js';
 import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
-import { asTest, choose, isCapturedTest, trackedChanges, truth } from './choose.js';
+import { asDecision, asTest, choose, isCapturedTest, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -18,6 +18,7 @@ import {
   without,
   withoutBreak,
 } from './completion.js';
+import { type Counting, iterationsLeft } from './counting.js';
 import { ChangeWatch } from './effects.js';
 import { Findings, retracing } from './findings.js';
 import { FirstIteration } from './first-iteration.js';
@@ -32,21 +33,10 @@ import {
 } from './leading-exits.js';
 import { rowsOfList } from './lists/list-proxy.js';
 import { placeOf } from './values/host.js';
+import { held } from './values/optionals.js';
 import { logging } from './values/path.js';
-import { Retrace, type Wanted } from './values/values.js';
+import { Retrace, type Wanted } from './values/wanted.js';
 import type { Variables } from './values/variables.js';
-
-/** The counter of a loop, which runs while that is before a limit that the loop does not change. */
-interface Counting {
-  /** The counter and the limit, as they are now. */
-  readonly now: () => readonly [counter: unknown, limit: unknown];
-  readonly step: number;
-  readonly isInclusive: boolean;
-  /** True where nothing else ends the loop but jumps. */
-  readonly isWhole: boolean;
-  /** True where nothing but the loop reads the counter. */
-  readonly isOwn: boolean;
-}
 
 /** The parts of a `while`, `do` or `for` loop. */
 interface LoopParts {
@@ -124,7 +114,7 @@ function asked({ test, variables }: LoopParts): Pick<Going, 'test' | 'isPure'> {
   return logging((log) => {
     const watch = new ChangeWatch(capture, variables, log);
     const checked = capture.calls.checked.length;
-    const value = test();
+    const value = asDecision(test());
     return { test: value, isPure: watch.isPure && capture.calls.checked.length === checked };
   }).result;
 }
@@ -269,29 +259,17 @@ function behind(parts: LoopParts, { completion, exit }: LoopEnd, next: Next): Co
   return branch(site, exit.isLeft(), leave, undefined, variables[0], next);
 }
 
-/** Upper bound of the number of iterations from now on; null where the counter or the limit is an array. */
-function iterationsLeft(counting: Counting | undefined): number | null {
-  if (counting === undefined) return null;
-  const { now, step, isInclusive } = counting;
-  const [counter, limit] = now();
-  if (typeof counter !== 'number' || typeof limit !== 'number') return null;
-  // The counter is exact, whatever its dtype.
-  const isExact = Number.isInteger(counter) && Math.abs(counter) + Math.abs(limit) < 2 ** 24;
-  const steps = (limit - counter) / step;
-  const count = isInclusive ? Math.floor(steps) + 1 : Math.ceil(steps);
-  return isExact ? Math.max(0, count) : null;
-}
-
 /** A `for...of` loop: over host iterables JavaScript's own, over the rows of a captured array one operator. */
 export function each(
   site: string,
   number: number,
-  iterable: unknown,
+  given: unknown,
   body: (value: unknown, next: Next) => Completion,
   variables: Variables | undefined,
   next?: Next,
 ): Completion {
   const changes = trackedChanges(variables, undefined);
+  const iterable = held(given, site);
   const collected = rowsOfList(iterable);
   if (collected !== null) {
     const { rows, shown } = collected;

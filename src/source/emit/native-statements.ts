@@ -8,7 +8,7 @@ import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';
 import {
   has,
-  isLeftFromNative,
+  isLeftThrough,
   isLexical,
   isLoopStatement,
   jumpTarget,
@@ -97,7 +97,7 @@ export abstract class NativeStatements extends SuspendingExpressions {
   }
 
   protected isLeftOddly(node: t.Node): boolean {
-    return isLeftFromNative(
+    return isLeftThrough(
       node,
       (inner) =>
         inner.type === 'TryStatement' ||

@@ -14,7 +14,7 @@ import {
   type RowUse,
   type TracedPath,
 } from '../values/path.js';
-import { Retrace, type Wanted } from '../values/values.js';
+import { Retrace, type Wanted } from '../values/wanted.js';
 import { countIn, isNeverEmpty, lastIn, placeOfPush, type RowList, rowsIn } from './row-list.js';
 import { countRows, flagsOf, isDecidedInside, joinRows, lastRow } from './rows.js';
 

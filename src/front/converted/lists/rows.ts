@@ -7,7 +7,8 @@ import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
 import { placeOf } from '../values/host.js';
 import { isGivenUp, type PushedRows, type Rows } from '../values/path.js';
-import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.js';
+import { noNumbers, placeholders } from '../values/values.js';
+import { Retrace, type Wanted } from '../values/wanted.js';
 
 /*
  * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have

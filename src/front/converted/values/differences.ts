@@ -4,7 +4,7 @@ import { DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import { isArray } from '../../graphs/signature.js';
-import { isCollecting, standsFor } from './containers.js';
+import { isCollecting, placesIn, standsFor } from './containers.js';
 import { placeOf } from './host.js';
 
 /* Errors for values that have to agree on several paths, and do not. */
@@ -19,12 +19,6 @@ export interface Agreement {
   readonly mayDiffer: boolean;
   /** The place of the branch or loop. */
   readonly site: string;
-}
-
-/** The entries of a list or plain object by how an access to them is written. */
-export function placesIn(value: object): readonly (readonly [access: string, key: string])[] {
-  const isList = Array.isArray(value);
-  return Object.keys(value).map((key) => [isList ? `[${key}]` : `.${key}`, key]);
 }
 
 /** Places of the arrays of a value, in order. */
@@ -60,9 +54,10 @@ export function differing(
   what: string,
   first: unknown,
   second: unknown,
-  { path, other, site }: Agreement,
+  { path, other, site, mayDiffer }: Agreement,
 ): TraceError {
   const isMissing = second === undefined || first === undefined;
+  if (first === undefined && !mayDiffer) return withoutValue(what, site);
   const isEmpty = first === null || second === null;
   const where = second === undefined ? path : other;
   const problem = isMissing
@@ -82,6 +77,19 @@ export function differing(
         : 'let arrays, numbers and booleans depend on arrays only',
     ...placeOf(site),
   });
+}
+
+function withoutValue(what: string, site: string): TraceError {
+  return new TraceError(
+    `${what} has no value where the loop does not run, and is used afterwards`,
+    {
+      op: graphDirective,
+      expected: 'a value on every path',
+      actual: 'undefined before the loop',
+      advice: 'give it a value before the loop',
+      ...placeOf(site),
+    },
+  );
 }
 
 /** The error for an array of another dtype. */

@@ -44,6 +44,8 @@ export interface TracedPath {
   readonly used: Map<object, ReadonlySet<RowUse>>;
   /** Rows before an iteration, by lists to which the loop pushes and which its iterations use. */
   readonly earlier: ReadonlyMap<object, EarlierRows>;
+  /** Flags of values that may be absent, where the path is known to have them or not. */
+  readonly present: Map<NDArray, boolean>;
   /** Objects from outside of it whose members it may change; null for code that no array decides about. */
   readonly objects: PathObjects | null;
   /** The capture of the function that is captured for itself. */
@@ -84,7 +86,7 @@ function pathIn(
   earlier: TracedPath['earlier'] = new Map(),
 ): TracedPath {
   const root = outermost(mode.capture);
-  return { around, pushed: new Map(), used: new Map(), earlier, objects, root };
+  return { around, pushed: new Map(), used: new Map(), earlier, present: new Map(), objects, root };
 }
 
 /** The innermost one around the code that runs now. */
