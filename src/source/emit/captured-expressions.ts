@@ -116,7 +116,6 @@ export abstract class CapturedExpressions extends CapturedMembers {
           `'${node.operator}'`,
           this.argument(node.left),
           this.argument(node.right),
-          ...this.siteOfBits(node.operator, node),
         );
       case 'AssignmentExpression':
         this.noteMade(node.right, this.nameOf(node.left));
@@ -320,14 +319,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       if (!convertedOperators.has(plain)) return this.copy(node);
       return [
         added(`(${name} = `, node.start!),
-        ...this.call(
-          'op',
-          node,
-          `'${plain}'`,
-          name,
-          this.argument(right),
-          ...this.siteOfBits(plain, node),
-        ),
+        ...this.call('op', node, `'${plain}'`, name, this.argument(right)),
         added(')'),
       ];
     }

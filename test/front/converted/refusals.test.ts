@@ -94,12 +94,6 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /nested without end/,
     eager: 192,
   },
-  'a function of JavaScript on a number that is an array': {
-    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul(Math.clz32(n));`,
-    error: 'KAON_TRACE',
-    problem: /is an argument of Math\.clz32$/,
-    eager: 22.5,
-  },
   'an index that is an array': {
     code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } return a.mul([1, 2, 3][n]);`,
     error: 'KAON_TRACE',
@@ -142,19 +136,6 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a change of an object/,
     advice: /keep the state in a variable/,
     eager: 6,
-  },
-  'bits of a number that is an array': {
-    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n += 2; } return a.mul(n >>> 1);`,
-    error: 'KAON_TRACE',
-    problem: /is an operand of >>>$/,
-    advice: /by powers of 2 in place of shifts/,
-    eager: 1.5,
-  },
-  'an assignment of bits': {
-    code: `let n = 0; while (a.greater(1)) { a = a.div(2); n++; } n >>>= 1; return a.mul(n);`,
-    error: 'KAON_TRACE',
-    problem: /is an operand of >>>$/,
-    eager: 0.75,
   },
   'a member of an object from outside that a path makes a text': {
     code: `class C { name = 'a'; } const c = new C(); const f = (t) => { t.name = 'bc'; }; if (a.greater(1)) f(c); return a.mul(c.name.length);`,

@@ -26,16 +26,14 @@ export function isNumberArray(value: unknown): value is NDArray {
 }
 
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
-export function op(operator: string, left: unknown, right: unknown, site: string = ''): unknown {
+export function op(operator: string, left: unknown, right: unknown): unknown {
   const compared = comparedWithEmpty(operator, left, right);
   if (compared !== null) return compared;
   const [a, b] = [held(left), held(right)];
   if (isNumberArray(a) || isNumberArray(b)) {
-    const [x, y] = [operand(a), operand(b)];
-    if (x !== null && y !== null) {
-      if (operator in arithmetic) return asNumber(arithmetic[operator](x, y));
-      throw unserved(`an operand of ${operator}`, site, (isNumberArray(a) ? a : x).type);
-    }
+    const isBits = onBits.has(operator);
+    const [x, y] = [operand(a, isBits), operand(b, isBits)];
+    if (x !== null && y !== null) return asNumber(arithmetic[operator](x, y));
   }
   return native(operator, a, b);
 }
@@ -63,11 +61,15 @@ function comparedWithEmpty(operator: string, left: unknown, right: unknown): unk
   return isAbsent;
 }
 
-/** A number as an array; null for what is none. */
-function operand(value: unknown): NDArray | null {
+/** Operators and functions that take 32 bits of their operands. */
+const onBits: ReadonlySet<string> = new Set('| & ^ << >> >>> imul clz32'.split(' '));
+
+/** A number as an array; null for what is none. `isBits`: only its bits matter. */
+function operand(value: unknown, isBits: boolean): NDArray | null {
   if (isNumberArray(value)) return value;
   if (typeof value === 'boolean') return array(value, { dtype: 'bool' });
   if (typeof value !== 'number') return null;
+  if (isBits) return array(value | 0, { dtype: 'int32' });
   return array(value, { dtype: isInt32(value) ? 'int32' : 'float32' });
 }
 
@@ -143,9 +145,7 @@ function unserved(use: string, site: string, type: NDArray['type']): TraceError 
     op: graphDirective,
     expected: 'a number that is known while the code is captured',
     actual: typeToString(type),
-    advice: use.startsWith('an operand of')
-      ? 'use arithmetic: *, / and % by powers of 2 in place of shifts'
-      : 'index an array with it, by take or slice, or compute with it',
+    advice: 'index an array with it, by take or slice, or compute with it',
     ...placeOf(site),
   });
 }
@@ -156,7 +156,7 @@ export function math(name: string, site: string, ...given: readonly unknown[]): 
   const { [name]: served } = mathFunctions;
   const number = values.find(isNumberArray);
   if (number !== undefined) {
-    const operands = values.map(operand);
+    const operands = values.map((value) => operand(value, onBits.has(name)));
     const arity = served?.length ?? 0;
     const isServed = served !== undefined && operands.length >= arity && !operands.includes(null);
     if (!isServed) throw unserved(`an argument of Math.${name}`, site, number.type);

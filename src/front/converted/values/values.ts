@@ -31,6 +31,7 @@ import {
   otherShape,
 } from './differences.js';
 import { wantOptional, withOptionals } from './absence.js';
+import { isRounded } from './arithmetic.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
 import { Retrace, type Wanted } from './wanted.js';
 
@@ -93,7 +94,9 @@ export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
 export const noNumbers: ReadonlySet<number> = new Set();
 
 /** A host number as an array, and a number that is one in the dtype that is wanted. */
-function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unknown {
+function numberArray({ what, value, isInteger }: Entry, dtype: DType | undefined): unknown {
+  const isBeyond = typeof value === 'number' && isInteger && Number.isInteger(value) && !isInt32(value) && !Object.is(value, -0); // prettier-ignore
+  if (isBeyond || (isNumberArray(value) && isRounded(value))) throw beyondBits(what, value);
   if (typeof value === 'boolean') return asNumber(array(value, { dtype: dtype ?? 'bool' }));
   if (typeof value === 'number') {
     const own = isInteger && isInt32(value) ? 'int32' : 'float32';
@@ -103,6 +106,16 @@ function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unk
     return asNumber(value.astype(dtype));
   }
   return value;
+}
+
+/** The error for an integer that the user's code keeps as such, and that has more bits than int32 or float32. */
+function beyondBits(what: string, value: unknown): TraceError {
+  return new TraceError(`${what} is an integer beyond 32 bits with a sign`, {
+    op: graphDirective,
+    expected: 'an integer from -(2 ** 31) to 2 ** 31 - 1',
+    actual: typeof value === 'number' ? String(value) : 'a result of >>>, up to 2 ** 32 - 1',
+    advice: 'keep it as such, value | 0, and write >>> 0 where it is used as a number',
+  });
 }
 
 /** A list or object in which numbers that paths assign are arrays, as those of variables are. */
