@@ -5,6 +5,7 @@ import * as operators from '../../../ops/index.js';
 import { array } from '../../arrays/creation.js';
 import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
+import { nameOutput } from '../../graphs/region.js';
 import { placeOf } from '../values/host.js';
 import { isGivenUp, type PushedRows, type Rows } from '../values/path.js';
 import { noNumbers, placeholders } from '../values/values.js';
@@ -74,6 +75,13 @@ function atPush(list: object, give: () => NDArray): NDArray {
   return site === null ? give() : withMode(placeOf(site), 'push', give);
 }
 
+/** Rows that errors of the program call by the name of their list. */
+function named(list: object, rows: NDArray): NDArray {
+  const { name } = list as { readonly name: string };
+  nameOutput(rows, `the list ${name}, by one iteration,`);
+  return rows;
+}
+
 /** The rows of one iteration of a loop as its outputs, and those of all iterations. */
 export class LoopRows {
   #lists: readonly {
@@ -89,7 +97,13 @@ export class LoopRows {
       return {
         list,
         ...(isDecidedInside(rows.rows.type.shape[0])
-          ? { rows: atPush(list, () => maskRows(rows)), flags: null }
+          ? {
+              rows: named(
+                list,
+                atPush(list, () => maskRows(rows)),
+              ),
+              flags: null,
+            }
           : rows),
       };
     });
