@@ -271,8 +271,9 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (operator === 'void') return this.copy(node, (child) => this.expression(child, 'none'));
     if (operator === 'delete') {
       const member = unwrapped(argument);
+      // The place itself: a chain as a call would be its value.
       if (member.type !== 'MemberExpression' || member.object.type === 'Super')
-        return this.copy(node);
+        return this.copy(node, (child) => this.copy(child));
       return this.copy(node, (child) => this.member(child, true));
     }
     if (operator !== '-' && operator !== '+' && operator !== '~') return this.copy(node);

@@ -54,42 +54,19 @@ export function differing(
   what: string,
   first: unknown,
   second: unknown,
-  { path, other, site, mayDiffer }: Agreement,
+  { path, other, site }: Agreement,
 ): TraceError {
   const isMissing = second === undefined || first === undefined;
-  if (first === undefined && !mayDiffer) return withoutValue(what, site);
-  const isEmpty = first === null || second === null;
-  const where = second === undefined ? path : other;
   const problem = isMissing
-    ? `${what} has no value ${where}, and is used afterwards`
-    : isEmpty && (isArray(first) || isArray(second))
-      ? `${what} is null ${second === null ? path : other}, and an array ${second === null ? other : path}`
-      : `${what} differs ${path}, and is no array`;
-  const flag = 'give it an array before, and let a boolean variable tell if that is in use yet';
+    ? `${what} has no value ${second === undefined ? path : other}, and is used afterwards`
+    : `${what} differs ${path}, and is no array`;
   return new TraceError(problem, {
     op: graphDirective,
     expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
     actual: isMissing ? 'undefined' : shown(second),
-    advice: isMissing
-      ? 'give it a value before'
-      : isEmpty
-        ? flag
-        : 'let arrays, numbers and booleans depend on arrays only',
+    advice: isMissing ? 'give it a value before' : 'let arrays, numbers and booleans depend on arrays only', // prettier-ignore
     ...placeOf(site),
   });
-}
-
-function withoutValue(what: string, site: string): TraceError {
-  return new TraceError(
-    `${what} has no value where the loop does not run, and is used afterwards`,
-    {
-      op: graphDirective,
-      expected: 'a value on every path',
-      actual: 'undefined before the loop',
-      advice: 'give it a value before the loop',
-      ...placeOf(site),
-    },
-  );
 }
 
 /** The error for an array of another dtype. */
