@@ -23,7 +23,7 @@ import {
 import { leadingExit } from './leading-exits.js';
 import { subject } from './values/host.js';
 import { asNumber, isInt32, op as operator } from './values/numbers.js';
-import { factsOf, held, noteFacts, optionalOf, presence } from './values/optionals.js';
+import { factsFrom, held, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { arePathsMeeting, type Variables, whilePathsMeet } from './values/variables.js';
 
 /* Statements and expressions with two ways to go on. */
@@ -168,7 +168,7 @@ export function and(
   if (!isCapturedTest(test)) return truth(test) ? right() : left;
   let second: unknown;
   const result = pick(site, test, () => (second = right()), () => left, variables, kind); // prettier-ignore
-  noteFacts(result, { whenTrue: [...factsOf(test, true), ...factsOf(second, true)], whenFalse: [] }); // prettier-ignore
+  noteFacts(result, { whenTrue: [...factsFrom(test, true), ...factsFrom(second, true)], whenFalse: [] }); // prettier-ignore
   return result;
 }
 
@@ -184,7 +184,7 @@ export function or(
   if (!isCapturedTest(test)) return truth(test) ? left : right();
   let second: unknown;
   const result = pick(site, test, () => left, () => (second = right()), variables, kind); // prettier-ignore
-  noteFacts(result, { whenTrue: [], whenFalse: [...factsOf(test, false), ...factsOf(second, false)] }); // prettier-ignore
+  noteFacts(result, { whenTrue: [], whenFalse: [...factsFrom(test, false), ...factsFrom(second, false)] }); // prettier-ignore
   return result;
 }
 
@@ -193,7 +193,7 @@ export function not(given: unknown): unknown {
   const value = asDecision(given);
   if (!isCapturedTest(value)) return !truth(value);
   const result = predicateOf(value).logicalNot();
-  noteFacts(result, { whenTrue: factsOf(value, false), whenFalse: factsOf(value, true) });
+  noteFacts(result, { whenTrue: factsFrom(value, false), whenFalse: factsFrom(value, true) });
   return result;
 }
 

@@ -14,7 +14,7 @@ import {
 } from './completion.js';
 import { retracing } from './findings.js';
 import { isNumberArray } from './values/numbers.js';
-import { assume, factsOf, knowing, noteFacts, optionalOf, presence } from './values/optionals.js';
+import { assume, factsFrom, knowing, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { decided, isDecided, type PushedRows } from './values/path.js';
 import { addPushed, checkEntries } from './lists/row-list.js';
 import { BranchRows } from './lists/rows.js';
@@ -52,7 +52,7 @@ export function asDecision(value: unknown): unknown {
   if (present === true) return isTested ? optional.value : true;
   if (!isTested) return present;
   const decides = present.logicalAnd(predicateOf(optional.value).reshape([]));
-  noteFacts(decides, { whenTrue: factsOf(present, true), whenFalse: [] });
+  noteFacts(decides, { whenTrue: factsFrom(present, true), whenFalse: [] });
   return decides;
 }
 
@@ -75,7 +75,7 @@ export function choose(
 ): Completion {
   const decides = predicateOf(test);
   const assuming = (holds: boolean, path: () => Completion) => (): Completion => {
-    assume(factsOf(test, holds));
+    assume(factsFrom(test, holds));
     return path();
   };
   const paths = [assuming(true, given[0]), assuming(false, given[1])] as const;

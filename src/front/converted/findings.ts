@@ -12,7 +12,7 @@ import { restore, saveVariables, type Variables } from './values/variables.js';
  * find out its own anew in every trace of those around, and the number of traces would be exponential in the depth.
  */
 
-/** What tracing a construct has found out, and what tracing those inside of it has. */
+/** Facts that tracing a construct has found out, with those about the constructs inside of it. */
 export class Findings {
   /** Modules keep further facts by this map. */
   wanted: Wanted = new Map();

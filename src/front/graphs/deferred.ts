@@ -3,7 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument } from '../../base/attributes/options.js';
 import { Capture } from '../core/capture.js';
 import { computeLazy } from '../dispatch/lazy.js';
-import { readResult } from '../core/absent-values.js';
+import { readResult } from '../dispatch/absent-values.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 

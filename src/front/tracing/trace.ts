@@ -10,7 +10,7 @@ import { endDraws } from '../dispatch/generator.js';
 import { Session } from '../core/history.js';
 import { KeptGradient } from '../core/kept-gradient.js';
 import { LiveValues } from './live.js';
-import { readResult } from '../core/absent-values.js';
+import { readResult } from '../dispatch/absent-values.js';
 import { type Mode, mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { layOutSegments, type Segment } from './segments.js';

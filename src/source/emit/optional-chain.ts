@@ -26,7 +26,7 @@ export function linkOf(
   }
 }
 
-/** What follows a link, with a name for the value before it. */
+/** The code behind a link, with a name for the value before it. */
 export function afterLink(
   form: Form,
   node: t.Node,

@@ -1,6 +1,6 @@
 import { type TreeStructure, unflattenTree } from '../../../base/attributes/tree.js';
 import type { NDArray } from '../../core/ndarray.js';
-import { installValueReading } from '../../core/absent-values.js';
+import { installValueReading } from '../../dispatch/absent-values.js';
 import { mode } from '../../core/mode.js';
 import { isArray } from '../../graphs/signature.js';
 import {

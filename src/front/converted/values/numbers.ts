@@ -5,7 +5,7 @@ import { array } from '../../arrays/creation.js';
 import { NDArray } from '../../core/ndarray.js';
 import { arithmetic, mathFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
-import { factsOf, held, noteFacts, optionalOf, presence } from './optionals.js';
+import { factsFrom, held, noteFacts, optionalOf, presence } from './optionals.js';
 
 /*
  * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
@@ -57,7 +57,7 @@ function comparedWithEmpty(operator: string, left: unknown, right: unknown): unk
   if (typeof present === 'boolean') return present === isNegated;
   if (isNegated) return present;
   const isAbsent: NDArray = present.logicalNot();
-  noteFacts(isAbsent, { whenTrue: factsOf(present, false), whenFalse: factsOf(present, true) });
+  noteFacts(isAbsent, { whenTrue: factsFrom(present, false), whenFalse: factsFrom(present, true) });
   return isAbsent;
 }
 

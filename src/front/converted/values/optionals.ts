@@ -91,8 +91,8 @@ export function noteFacts(test: unknown, given: Facts): void {
   if (test instanceof NDArray) facts.set(test, given);
 }
 
-/** What follows from a test that comes out so. */
-export function factsOf(test: unknown, holds: boolean): readonly Fact[] {
+/** Facts that follow from a test that comes out so. */
+export function factsFrom(test: unknown, holds: boolean): readonly Fact[] {
   const found = test instanceof NDArray ? facts.get(test) : undefined;
   return found === undefined ? [] : holds ? found.whenTrue : found.whenFalse;
 }
