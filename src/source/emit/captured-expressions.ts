@@ -142,7 +142,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         );
       case 'OptionalCallExpression':
         this.noteCallee(node.callee);
-        return this.#chain(node, use) ?? this.copy(node);
+        return this.#chain(node, use) ?? this.#nativeChain(node);
       case 'VariableDeclarator':
         if (node.init && node.id.type === 'Identifier') this.noteMade(node.init, node.id.name);
         return this.copy(node);
@@ -161,7 +161,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       case 'MemberExpression':
         return this.read(node);
       case 'OptionalMemberExpression':
-        return this.#chain(node, use) ?? this.#member(node);
+        return this.#chain(node, use) ?? this.#nativeChain(node);
       case 'TemplateLiteral':
         return this.copy(node, (child) =>
           child.type === 'TemplateElement' ? this.copy(child) : this.hostOnly(child),
@@ -242,10 +242,14 @@ export abstract class CapturedExpressions extends CapturedMembers {
     );
   }
 
-  #member(node: t.OptionalMemberExpression): readonly Piece[] {
-    return this.copy(node, (child) =>
-      node.computed && child === node.property ? this.hostOnly(child) : this.expression(child),
-    );
+  /** An optional chain as it is. */
+  #nativeChain(node: t.Node): readonly Piece[] {
+    return this.copy(node, (child) => {
+      if (/^Optional/.test(child.type) && child.start === node.start)
+        return this.#nativeChain(child);
+      const isIndex = node.type === 'OptionalMemberExpression' && node.computed && child === node.property; // prettier-ignore
+      return isIndex ? this.hostOnly(child) : this.expression(child);
+    });
   }
 
   /** An optional chain as a call; null where that cannot be. */
@@ -273,7 +277,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       const member = unwrapped(argument);
       // The place itself: a chain as a call would be its value.
       if (member.type !== 'MemberExpression' || member.object.type === 'Super')
-        return this.copy(node, (child) => this.copy(child));
+        return this.copy(node, (child) => this.#nativeChain(child));
       return this.copy(node, (child) => this.member(child, true));
     }
     if (operator !== '-' && operator !== '+' && operator !== '~') return this.copy(node);

@@ -12,7 +12,8 @@ import {
   jumping,
   jumpsOutOf,
   returnsFromInside,
-  isLeftThrough,
+  enclosing,
+  jumpsIn,
   isLoopStatement,
   labeledBy,
   mayPart,
@@ -230,7 +231,8 @@ export class CapturedForm extends NativeStatements {
    * statement where that ends, and not where it jumps.
    */
   #endsInside(node: t.Node, ends: Place['ends']): Place['ends'] {
-    return isLeftThrough(node, isLoopStatement) ? [...ends, ...this.stepsAfter(node)] : ends;
+    const isLeft = jumpsIn(node).some(({ target, path }) => (target === node || target === enclosing) && path.some((each) => each !== node && isLoopStatement(each))); // prettier-ignore
+    return isLeft ? [...ends, ...this.stepsAfter(node)] : ends;
   }
 
   /** Notes that jumps to a statement go on with a continuation. */

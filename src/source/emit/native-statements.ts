@@ -8,7 +8,7 @@ import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';
 import {
   has,
-  isLeftThrough,
+  isLeftFromNative,
   isLexical,
   isLoopStatement,
   jumpTarget,
@@ -97,7 +97,7 @@ export abstract class NativeStatements extends SuspendingExpressions {
   }
 
   protected isLeftOddly(node: t.Node): boolean {
-    return isLeftThrough(
+    return isLeftFromNative(
       node,
       (inner) =>
         inner.type === 'TryStatement' ||

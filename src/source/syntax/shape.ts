@@ -144,11 +144,11 @@ export function suspensionInside(node: t.Node): t.Node | null {
   }
 }
 
-/** True if a jump to `target` inside it crosses a statement of a kind. */
-export function isLeftThrough(target: t.Node, isCrossed: (node: t.Node) => boolean): boolean {
+/** True if a jump to `target` inside it crosses a statement that stays as it is, such as `try`. */
+export function isLeftFromNative(target: t.Node, isNative: (node: t.Node) => boolean): boolean {
   return jumpsIn(target).some(
     (found) =>
-      found.target === target && found.path.some((node) => node !== target && isCrossed(node)),
+      found.target === target && found.path.some((node) => node !== target && isNative(node)),
   );
 }
 
