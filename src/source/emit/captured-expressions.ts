@@ -245,7 +245,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
   /** An optional chain as it is. */
   #nativeChain(node: t.Node): readonly Piece[] {
     return this.copy(node, (child) => {
-      if (/^Optional/.test(child.type) && child.start === node.start)
+      if (child.type.startsWith('Optional') && child.start === node.start)
         return this.#nativeChain(child);
       const isIndex = node.type === 'OptionalMemberExpression' && node.computed && child === node.property; // prettier-ignore
       return isIndex ? this.hostOnly(child) : this.expression(child);
