@@ -19,6 +19,17 @@ const cases: Readonly<Record<string, string>> = {
     class B extends A { q = 1 || 2; constructor(p) { if (p === 3) { super(4); } else super(p); if (this.q) this.q++; } get g() { return super.g + (this.q ? '!' : '') } m() { for (const k of [1]) { if (k) return super.g } } }
     const b = new B(3), c = new B(0);
     return [b.p, b.q, b.g, b.m(), c.p, A.s(0), B.s(1)];`,
+  'optional chains': `
+    const all = [], log = (x) => { all.push(x); return x; };
+    const o = { a: { n: 1, m(k) { return this.n + k; }, l: [1, 2] }, f: (x) => x * 2, nil: null };
+    class P { #p = 4; static of(x) { return x?.#p; } self() { return this?.m2?.(3) ?? this; } m2(k) { return k && [k, this instanceof P]; } }
+    all.push(o?.a.m(2), o.nil?.m(log(9)), o.a?.['n'], o.a?.l[log(1)], o.f?.(log(4)), o.g?.(log(5)), o?.nil?.x.y, P.of(new P()), P.of(null), new P().self());
+    all.push(delete o?.a?.n, o.a?.n, delete o.nil?.x, (() => { try { return (o.nil?.x).y; } catch (e) { return e.name; } })());
+    let u, v = 0; u ??= log('u'); v ??= log('v'); o.nil ??= log('n'); o.f ??= log('f'); o[log('k')] ??= log('new'); o.k ??= log('old');
+    const h = o.z ?? (() => 1), w = null ?? undefined ?? log(0) ?? log(8);
+    if (o.a?.l?.length === 2 && (o.y ?? log(true))) all.push(h(), w, v, u);
+    for (const x of [null, { y: 1 }]) { x?.y && log(x?.y); if (!x?.y) continue; all.push(\`\${x?.y}\`); }
+    return all.concat(Object.keys(o));`,
   'one binding for each iteration': `
     const fs = [];
     for (let i = 0; i < 3; i++) { if (i !== 1) fs.push(() => i++); }

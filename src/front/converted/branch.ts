@@ -1,6 +1,14 @@
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
-import { asTest, choose, isCapturedTest, predicateOf, trackedChanges, truth } from './choose.js';
+import {
+  asDecision,
+  asTest,
+  choose,
+  isCapturedTest,
+  predicateOf,
+  trackedChanges,
+  truth,
+} from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -15,6 +23,7 @@ import {
 import { leadingExit } from './leading-exits.js';
 import { subject } from './values/host.js';
 import { asNumber, isInt32, op as operator } from './values/numbers.js';
+import { factsFrom, held, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { arePathsMeeting, type Variables, whilePathsMeet } from './values/variables.js';
 
 /* Statements and expressions with two ways to go on. */
@@ -25,7 +34,7 @@ import { arePathsMeeting, type Variables, whilePathsMeet } from './values/variab
  */
 export function branch(
   site: string,
-  test: unknown,
+  given: unknown,
   consequent: (next: Next) => Completion,
   alternate: ((next: Next) => Completion) | undefined,
   variables?: Variables,
@@ -33,6 +42,7 @@ export function branch(
   merged?: Variables,
   place?: number,
 ): Completion {
+  const test = asDecision(given);
   const led =
     place === undefined
       ? null
@@ -114,12 +124,13 @@ function meeting(
  */
 export function pick(
   site: string,
-  test: unknown,
+  given: unknown,
   consequent: () => unknown,
   alternate: () => unknown,
   variables?: Variables,
   kind?: 'integer' | 'test',
 ): unknown {
+  const test = asDecision(given);
   if (!isCapturedTest(test)) return truth(test) ? consequent() : alternate();
   const valueOfArm = (value: unknown): unknown => {
     if (kind === 'test') return asTest(value);
@@ -127,12 +138,17 @@ export function pick(
       ? asNumber(array(value, { dtype: 'int32' }))
       : value;
   };
-  const given = (value: () => unknown) => (): Completion => ({
+  const returned = (value: () => unknown) => (): Completion => ({
     kind: 'return',
     value: valueOfArm(value()),
   });
   return valueOf(
-    choose(test, [given(consequent), given(alternate)], trackedChanges(variables, undefined), site),
+    choose(
+      test,
+      [returned(consequent), returned(alternate)],
+      trackedChanges(variables, undefined),
+      site,
+    ),
   );
 }
 
@@ -148,8 +164,12 @@ export function and(
   variables?: Variables,
   kind?: 'test',
 ): unknown {
-  if (isCapturedTest(left)) return pick(site, left, right, () => left, variables, kind);
-  return truth(left) ? right() : left;
+  const test = asDecision(left);
+  if (!isCapturedTest(test)) return truth(test) ? right() : left;
+  let second: unknown;
+  const result = pick(site, test, () => (second = right()), () => left, variables, kind); // prettier-ignore
+  noteFacts(result, { whenTrue: [...factsFrom(test, true), ...factsFrom(second, true)], whenFalse: [] }); // prettier-ignore
+  return result;
 }
 
 /** `a || b`: where `a` is an array, `b` runs where it does not hold. `kind`: see `pick`. */
@@ -160,14 +180,43 @@ export function or(
   variables?: Variables,
   kind?: 'test',
 ): unknown {
-  if (isCapturedTest(left)) return pick(site, left, () => left, right, variables, kind);
-  return truth(left) ? left : right();
+  const test = asDecision(left);
+  if (!isCapturedTest(test)) return truth(test) ? left : right();
+  let second: unknown;
+  const result = pick(site, test, () => left, () => (second = right()), variables, kind); // prettier-ignore
+  noteFacts(result, { whenTrue: [], whenFalse: [...factsFrom(test, false), ...factsFrom(second, false)] }); // prettier-ignore
+  return result;
 }
 
 /** `!a`. */
-export function not(value: unknown): unknown {
+export function not(given: unknown): unknown {
+  const value = asDecision(given);
   if (!isCapturedTest(value)) return !truth(value);
-  return predicateOf(value).logicalNot();
+  const result = predicateOf(value).logicalNot();
+  noteFacts(result, { whenTrue: factsFrom(value, false), whenFalse: factsFrom(value, true) });
+  return result;
+}
+
+/** `a ?? b`. */
+export function nullish(
+  site: string,
+  left: unknown,
+  right: () => unknown,
+  variables?: Variables,
+): unknown {
+  if (optionalOf(left) === undefined) return left ?? right();
+  return pick(site, presence(left), () => held(left), right, variables);
+}
+
+/** `value?.member` and its like: `rest` is what follows the value. */
+export function chain(
+  site: string,
+  value: unknown,
+  rest: (value: unknown) => unknown,
+  variables?: Variables,
+): unknown {
+  if (optionalOf(value) === undefined) return value === null || value === undefined ? undefined : rest(value); // prettier-ignore
+  return pick(site, presence(value), () => rest(held(value)), () => undefined, variables); // prettier-ignore
 }
 
 /** Continues where an end is normal, or goes on with a loop; other ends stay. */
@@ -249,7 +298,8 @@ export function select(
   return compare(0);
 }
 
-function isEqual(value: unknown, expected: unknown, site: string): unknown {
+function isEqual(first: unknown, second: unknown, site: string): unknown {
+  const [value, expected] = [held(first, site), held(second, site)];
   const tensor = [value, expected].find((each) => each instanceof NDArray);
   if (isCapturedTest(tensor)) {
     const other = tensor === value ? expected : value;

@@ -1,6 +1,4 @@
 import type { Dim } from '../../base/dim/index.js';
-import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
 import { whileLoop } from '../control/index.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -19,17 +17,10 @@ import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
-import { placeOf } from './values/host.js';
-import { decided, isDecided, logging } from './values/path.js';
-import {
-  type PackedLayout,
-  pack,
-  packLike,
-  placeholders,
-  Retrace,
-  unpack,
-  type Wanted,
-} from './values/values.js';
+import { knowing } from './values/optionals.js';
+import { decided, isDecided, logging, type TracedPath } from './values/path.js';
+import { type PackedLayout, pack, packLike, placeholders, unpack } from './values/values.js';
+import { Retrace, type Wanted } from './values/wanted.js';
 import { assignVariables, entriesOf, saveVariables, type Variables } from './values/variables.js';
 
 /** The state of a loop after an iteration: its next test, and how the iteration ended. */
@@ -113,9 +104,6 @@ export class CapturedLoop {
     } else if (known.returned !== null) values = placeholders(known.returned, { mayDiffer: false });
     const packed = pack(variables.flatMap(entriesOf), wanted);
     this.#layouts = packed.layouts;
-    for (const { what, structure, value } of packed.layouts) {
-      if (structure === null && value === undefined) throw withoutValue(what, site);
-    }
     this.#most = typeof most === 'number' ? most : null;
     this.#earlier = new EarlierRowStates(wanted, most);
     this.#initial = [codeOf(start), ...values, ...packed.leaves, ...this.#earlier.initial];
@@ -155,7 +143,7 @@ export class CapturedLoop {
   #holds(before: readonly NDArray[], test: () => unknown): unknown {
     this.#give(before);
     const objects = this.#tracking.onPath('test', this.#saved);
-    const given = this.#earlier.given(before.slice(before.length - this.#earlier.initial.length));
+    const given = this.#earlier.given(this.#rowStates(before));
     return logging((log) => {
       const watch = new ChangeWatch(mode.capture!, this.#variables, log);
       const { result, traced } = decided(
@@ -194,10 +182,17 @@ export class CapturedLoop {
     this.#give(before);
     const dead = (): Going => ({ test: false, isPure: true, completion: { kind: 'dead' }, mayBreak: false }); // prettier-ignore
     const objects = this.#tracking.onPath('iteration', this.#saved);
-    const rowStates = before.slice(before.length - this.#earlier.initial.length);
-    const given = this.#earlier.given(rowStates);
+    const given = this.#earlier.given(this.#rowStates(before));
     const { result, traced } = decided(iteration, dead, objects, given);
-    const { test, completion, mayBreak } = result;
+    return knowing(traced, () => this.#after(before, result, traced));
+  }
+
+  /** The states after an iteration. */
+  #after(
+    before: readonly NDArray[],
+    { test, completion, mayBreak }: Going,
+    traced: TracedPath,
+  ): ReturnType<CapturedLoop['iterate']> {
     this.#earlier.learn(traced);
     const rows = [...this.#rows.outputs(traced.pushed)];
     if (completion?.kind === 'dead') return { test, states: before, rows };
@@ -227,8 +222,12 @@ export class CapturedLoop {
     }
     const entries = this.#variables.flatMap(entriesOf);
     const own = packLike(entries, this.#layouts, this.#wanted, agreement);
-    const rowsAfter = this.#earlier.after(rowStates, traced.pushed);
+    const rowsAfter = this.#earlier.after(this.#rowStates(before), traced.pushed);
     return { test, states: [codeOf(completion), ...values, ...own, ...rowsAfter], rows };
+  }
+
+  #rowStates(states: readonly NDArray[]): readonly NDArray[] {
+    return states.slice(states.length - this.#earlier.initial.length);
   }
 
   get #returnCount(): number {
@@ -266,17 +265,4 @@ export class CapturedLoop {
     if (returned === null) return null;
     return { value: unpack(returned, states.slice(1, 1 + this.#returnCount))[0] };
   }
-}
-
-function withoutValue(what: string, site: string): TraceError {
-  return new TraceError(
-    `${what} has no value where the loop does not run, and is used afterwards`,
-    {
-      op: graphDirective,
-      expected: 'a value on every path',
-      actual: 'undefined before the loop',
-      advice: 'give it a value before the loop',
-      ...placeOf(site),
-    },
-  );
 }

@@ -12,7 +12,9 @@ import {
   normal,
   returnedBy,
 } from './completion.js';
+import { retracing } from './findings.js';
 import { isNumberArray } from './values/numbers.js';
+import { assume, factsFrom, knowing, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { decided, isDecided, type PushedRows } from './values/path.js';
 import { addPushed, checkEntries } from './lists/row-list.js';
 import { BranchRows } from './lists/rows.js';
@@ -24,10 +26,9 @@ import {
   pack,
   packLike,
   placeholders,
-  Retrace,
   unpack,
-  type Wanted,
 } from './values/values.js';
+import { Retrace, type Wanted } from './values/wanted.js';
 import {
   assignVariables,
   entriesOf,
@@ -41,22 +42,18 @@ export function isCapturedTest(value: unknown): value is NDArray {
   return mode.capture !== null && value instanceof NDArray;
 }
 
-/** Traces again as long as numbers of a first path have to follow those of another one. */
-export function retracing<R>(variables: readonly Variables[], trace: (wanted: Wanted) => R): R {
-  const wanted: Wanted = new Map();
-  const saved = variables.map(saveVariables);
-  const tried = new Set<string>();
-  for (;;) {
-    tried.add([...wanted].join());
-    try {
-      return trace(wanted);
-    } catch (error) {
-      if (!(error instanceof Retrace)) throw error;
-      // Nothing new: this is about a construct around. What was tried before would end where it did.
-      if (tried.has([...wanted].join())) throw error;
-      variables.forEach((each, i) => restore(each, saved[i]));
-    }
-  }
+/** A test of a value that may be absent: where it is, the test does not hold. Other values are as they are. */
+export function asDecision(value: unknown): unknown {
+  const optional = optionalOf(value);
+  if (optional === undefined) return value;
+  const present = presence(value);
+  const isTested = optional.value instanceof NDArray;
+  if (present === false) return false;
+  if (present === true) return isTested ? optional.value : true;
+  if (!isTested) return present;
+  const decides = present.logicalAnd(predicateOf(optional.value).reshape([]));
+  noteFacts(decides, { whenTrue: factsFrom(present, true), whenFalse: [] });
+  return decides;
 }
 
 /** An array as a test: a number of the user's is true where JavaScript takes it for true. */
@@ -71,13 +68,18 @@ export function predicateOf(test: NDArray): NDArray {
 /** Two paths, of which an array chooses one; the variables they change get what the chosen one gives them. */
 export function choose(
   test: NDArray,
-  paths: readonly [() => Completion, () => Completion],
+  given: readonly [() => Completion, () => Completion],
   variables: readonly Variables[],
   site: string,
   mayLack: boolean = false,
 ): Completion {
   const decides = predicateOf(test);
-  return retracing(variables, (wanted) => {
+  const assuming = (holds: boolean, path: () => Completion) => (): Completion => {
+    assume(factsFrom(test, holds));
+    return path();
+  };
+  const paths = [assuming(true, given[0]), assuming(false, given[1])] as const;
+  return retracing(site, variables, (wanted) => {
     const [first, second] = paths;
     const tracking = Tracking.of(wanted);
     const all = [...variables, ...tracking.variables];
@@ -123,13 +125,18 @@ function attempt(
   const saved = variables.map(saveVariables);
   const run = (
     path: () => Completion,
-  ): { completion: Completion; entries: readonly Entry[]; pushed: PushedRows } => {
+    give: (
+      completion: Completion,
+      entries: readonly Entry[],
+      pushed: PushedRows,
+    ) => readonly NDArray[],
+  ): readonly NDArray[] => {
     variables.forEach((each, i) => restore(each, saved[i]));
     const objects = tracking.onPath(String((path === paths[0]) !== isSwapped), saved);
     const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }), objects);
     const entries = variables.flatMap(entriesOf);
     checkEntries(entries, traced);
-    return { completion: result, entries, pushed: traced.pushed };
+    return knowing(traced, () => give(result, entries, traced.pushed));
   };
   const rows = new BranchRows(wanted);
   /** A path that returns does not have to give variables of what follows. */
@@ -142,58 +149,60 @@ function attempt(
   const line = site.split(':')[0];
   const results = cond(
     test,
-    () => {
-      const { completion, entries, pushed } = run(paths[0]);
-      if (completion?.kind === 'dead') swapOrder(wanted, 'dead');
-      else if (lacks(completion, entries)) swapOrder(wanted, 'lacking');
-      if (completion?.kind === 'dead') {
-        isFirstDead = true;
-        return [codeOf(undefined)];
-      }
-      for (const code of codesOf(completion)) codes.add(code);
-      const returned = returnedBy(completion);
-      let values: readonly NDArray[] = [];
-      if (returned !== null) {
-        const packed = pack([returnEntry(returned.value)], wanted);
-        returnLayouts = packed.layouts;
-        values = packed.leaves;
-      } else if (returnLayouts !== null) values = placeholders(returnLayouts, { mayDiffer: true });
-      const packed = pack(entries, wanted);
-      layouts = packed.layouts;
-      return [codeOf(completion), ...values, ...packed.leaves, ...rows.outputs(pushed, true)];
-    },
-    () => {
-      const { completion, entries, pushed } = run(paths[1]);
-      if (isFirstDead) return [codeOf(undefined)];
-      for (const code of codesOf(completion)) codes.add(code);
-      if (completion?.kind === 'dead') {
-        const all = [...(returnLayouts ?? []), ...layouts];
-        return [codeOf(undefined), ...placeholders(all, { mayDiffer: true }), ...rows.outputs(pushed, false)]; // prettier-ignore
-      }
-      const returned = returnedBy(completion);
-      const agreement = {
-        path: `where the test in line ${line} is ${isSwapped}`,
-        other: `where the test in line ${line} is ${!isSwapped}`,
-        mayDiffer: true,
-        site,
-      };
-      let values: readonly NDArray[] = [];
-      if (returned !== null && returnLayouts === null) {
-        lateReturns.set(wanted, pack([returnEntry(returned.value)], wanted).layouts);
-        wanted.set(`${returnedName} of the second path`, 'bool');
-        throw new Retrace();
-      } else if (returned !== null) {
-        values = packLike([returnEntry(returned.value)], returnLayouts!, wanted, agreement);
-      } else if (returnLayouts !== null) values = placeholders(returnLayouts, { mayDiffer: true });
-      const given = lacks(completion, entries)
-        ? entries.flatMap((entry, i) =>
-            entry.value === undefined
-              ? placeholders([layouts[i]], agreement)
-              : packLike([entry], [layouts[i]], wanted, agreement),
-          )
-        : packLike(entries, layouts, wanted, agreement);
-      return [codeOf(completion), ...values, ...given, ...rows.outputs(pushed, false)];
-    },
+    () =>
+      run(paths[0], (completion, entries, pushed) => {
+        if (completion?.kind === 'dead') swapOrder(wanted, 'dead');
+        else if (lacks(completion, entries)) swapOrder(wanted, 'lacking');
+        if (completion?.kind === 'dead') {
+          isFirstDead = true;
+          return [codeOf(undefined)];
+        }
+        for (const code of codesOf(completion)) codes.add(code);
+        const returned = returnedBy(completion);
+        let values: readonly NDArray[] = [];
+        if (returned !== null) {
+          const packed = pack([returnEntry(returned.value)], wanted);
+          returnLayouts = packed.layouts;
+          values = packed.leaves;
+        } else if (returnLayouts !== null)
+          values = placeholders(returnLayouts, { mayDiffer: true });
+        const packed = pack(entries, wanted);
+        layouts = packed.layouts;
+        return [codeOf(completion), ...values, ...packed.leaves, ...rows.outputs(pushed, true)];
+      }),
+    () =>
+      run(paths[1], (completion, entries, pushed) => {
+        if (isFirstDead) return [codeOf(undefined)];
+        for (const code of codesOf(completion)) codes.add(code);
+        if (completion?.kind === 'dead') {
+          const all = [...(returnLayouts ?? []), ...layouts];
+          return [codeOf(undefined), ...placeholders(all, { mayDiffer: true }), ...rows.outputs(pushed, false)]; // prettier-ignore
+        }
+        const returned = returnedBy(completion);
+        const agreement = {
+          path: `where the test in line ${line} is ${isSwapped}`,
+          other: `where the test in line ${line} is ${!isSwapped}`,
+          mayDiffer: true,
+          site,
+        };
+        let values: readonly NDArray[] = [];
+        if (returned !== null && returnLayouts === null) {
+          lateReturns.set(wanted, pack([returnEntry(returned.value)], wanted).layouts);
+          wanted.set(`${returnedName} of the second path`, 'bool');
+          throw new Retrace();
+        } else if (returned !== null) {
+          values = packLike([returnEntry(returned.value)], returnLayouts!, wanted, agreement);
+        } else if (returnLayouts !== null)
+          values = placeholders(returnLayouts, { mayDiffer: true });
+        const given = lacks(completion, entries)
+          ? entries.flatMap((entry, i) =>
+              entry.value === undefined
+                ? placeholders([layouts[i]], agreement)
+                : packLike([entry], [layouts[i]], wanted, agreement),
+            )
+          : packLike(entries, layouts, wanted, agreement);
+        return [codeOf(completion), ...values, ...given, ...rows.outputs(pushed, false)];
+      }),
   ) as unknown as readonly NDArray[];
   if (isFirstDead) throw nothingLeft(isDecided(), site);
   const [code, ...leaves] = results;
@@ -237,7 +246,8 @@ export function truth(value: unknown): boolean {
 }
 
 /** The value of a test as an array. */
-export function asTest(value: unknown): NDArray {
+export function asTest(given: unknown): NDArray {
+  const value = asDecision(given);
   if (isCapturedTest(value)) return predicateOf(value).reshape([]);
   return array(truth(value), { dtype: 'bool' });
 }

@@ -1,8 +1,16 @@
 import type { Capture } from '../core/capture.js';
+import type { NDArray } from '../core/ndarray.js';
 import { EffectWatch } from './effects.js';
 import { objectsIn } from './tracking.js';
-import { type ChangeLog, currentPath, logging, type Rows } from './values/path.js';
-import { Retrace } from './values/values.js';
+import {
+  type ChangeLog,
+  currentPath,
+  giveUp,
+  logging,
+  objectsMade,
+  type Rows,
+} from './values/path.js';
+import { Retrace } from './values/wanted.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
 /*
@@ -19,14 +27,17 @@ export class FirstIteration<R> {
   readonly #saved: readonly ReturnType<typeof saveVariables>[];
   readonly #log: ChangeLog;
   readonly #pushed: ReadonlyMap<object, readonly Rows[]>;
+  readonly #present: ReadonlyMap<NDArray, boolean>;
   readonly #calls: readonly [requirements: number, checked: number];
   readonly #hasEffects: boolean;
+  readonly #start: number = objectsMade();
 
   constructor(capture: Capture, variables: readonly Variables[], run: () => R) {
     this.#capture = capture;
     this.#variables = variables;
     this.#saved = variables.map(saveVariables);
     this.#pushed = new Map(currentPath().pushed);
+    this.#present = new Map(currentPath().present);
     this.#calls = [capture.calls.requirements.length, capture.calls.checked.length];
     const watch = new EffectWatch(capture);
     const { result, log } = logging(run);
@@ -47,6 +58,7 @@ export class FirstIteration<R> {
     const lists = [...this.#log.lists.keys()].map((list) => [list, [[...list.entries], [...list.rows]]] as const); // prettier-ignore
     const taken = [requirements.splice(this.#calls[0]), checked.splice(this.#calls[1])] as const;
     this.#return(this.#saved, this.#log.lists, this.#pushed);
+    giveUp(this.#start);
     try {
       return again();
     } catch (error) {
@@ -79,6 +91,8 @@ export class FirstIteration<R> {
     }
     const path = currentPath();
     path.pushed.clear();
+    path.present.clear();
+    for (const [flag, holds] of this.#present) path.present.set(flag, holds);
     for (const [list, rows] of pushed) path.pushed.set(list, rows);
   }
 }

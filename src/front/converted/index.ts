@@ -5,24 +5,21 @@ export { caught, guard, rows, subject, test } from './values/host.js';
 export { before, hostOnly, math, op, step, unary } from './values/numbers.js';
 export { vars } from './values/variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
-export { and, branch, labeled, not, or, pick, select } from './branch.js';
+export { and, branch, chain, labeled, not, nullish, or, pick, select } from './branch.js';
 export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './values/path.js';
 export {
   assignAll,
   assignMember,
   assignPlace,
   beforeMember,
-  changing,
-  environment,
   setMember,
   setPlace,
   stepMember,
   stepPlace,
-  target,
   update,
   updatePlace,
-  writing,
-} from './tracking.js';
+} from './member-writes.js';
+export { changing, environment, target, writing } from './tracking.js';
 export { collection, entry, fromEnd, made } from './lists/list-proxy.js';
 export { spread } from './list-methods.js';
 export { each, loop } from './loops.js';

@@ -6,7 +6,7 @@ import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { after, and, branch, proceed } from './branch.js';
 import { CapturedLoop, type Going, knownLoop } from './captured-loop.js';
-import { asTest, choose, isCapturedTest, retracing, trackedChanges, truth } from './choose.js';
+import { asDecision, asTest, choose, isCapturedTest, trackedChanges, truth } from './choose.js';
 import {
   breakOf,
   codesOf,
@@ -18,7 +18,9 @@ import {
   without,
   withoutBreak,
 } from './completion.js';
+import { type Counting, iterationsLeft } from './counting.js';
 import { ChangeWatch } from './effects.js';
+import { Findings, retracing } from './findings.js';
 import { FirstIteration } from './first-iteration.js';
 import {
   askExits,
@@ -31,21 +33,10 @@ import {
 } from './leading-exits.js';
 import { rowsOfList } from './lists/list-proxy.js';
 import { placeOf } from './values/host.js';
+import { held } from './values/optionals.js';
 import { logging } from './values/path.js';
-import { Retrace } from './values/values.js';
+import { Retrace, type Wanted } from './values/wanted.js';
 import type { Variables } from './values/variables.js';
-
-/** The counter of a loop, which runs while that is before a limit that the loop does not change. */
-interface Counting {
-  /** The counter and the limit, as they are now. */
-  readonly now: () => readonly [counter: unknown, limit: unknown];
-  readonly step: number;
-  readonly isInclusive: boolean;
-  /** True where nothing else ends the loop but jumps. */
-  readonly isWhole: boolean;
-  /** True where nothing but the loop reads the counter. */
-  readonly isOwn: boolean;
-}
 
 /** The parts of a `while`, `do` or `for` loop. */
 interface LoopParts {
@@ -84,21 +75,31 @@ export function loop(
   const first = isTestFirst ? asked(parts) : { test: true, isPure: test === undefined };
   let left = iterationsLeft(counting);
   const starting: Going = { test: true, isPure: true, completion: undefined, mayBreak: false };
-  for (let going: Going = { ...starting, ...first }; ;) {
+  for (let [going, iterations] = [{ ...starting, ...first } as Going, 0]; ; iterations++) {
     if (isCapturedTest(going.test)) return behind(parts, capturedLoop(parts, going, left), next);
     if (!truth(going.test)) return after(going.completion, next, site);
     const before = iterationsLeft(counting);
     const limit = counting?.now()[1];
     // The host knows that there is an iteration, so a loop that begins again is one as any other.
     const start: Going = { ...starting, isPure: going.isPure };
+    const findings = capture === null ? null : Findings.of(`${site} ${iterations}`, changed);
     const tried = (run: () => Going | null): Going | { readonly end: LoopEnd } | null => {
-      if (capture === null) return run();
+      if (capture === null || findings === null) return run();
       const iteration = new FirstIteration(capture, parts.variables, run);
       const { result } = iteration;
       if (result !== null && !isCapturedTest(result.test)) return result;
-      return iteration.replacedBy(() => ({ end: capturedLoop(parts, start, before) })) ?? result;
+      const end = iteration.replacedBy(() => ({
+        end: capturedLoop(parts, start, before, findings),
+      }));
+      findings.isReplaced = end !== null;
+      return end ?? result;
     };
-    const result = tried(() => iterateTo(parts)) ?? tried(() => iterate(parts))!;
+    const inside = (run: () => Going | null) => (): Going | null =>
+      findings === null ? run() : findings.within(run);
+    const result =
+      (findings?.isReplaced === true ? tried(() => null) : null) ??
+      tried(inside(() => iterateTo(parts))) ??
+      tried(inside(() => iterate(parts)))!;
     if ('end' in result) return behind(parts, result.end, next);
     going = result;
     left = counting?.now()[1] === limit && before !== null ? before - 1 : null;
@@ -113,7 +114,7 @@ function asked({ test, variables }: LoopParts): Pick<Going, 'test' | 'isPure'> {
   return logging((log) => {
     const watch = new ChangeWatch(capture, variables, log);
     const checked = capture.calls.checked.length;
-    const value = test();
+    const value = asDecision(test());
     return { test: value, isPure: watch.isPure && capture.calls.checked.length === checked };
   }).result;
 }
@@ -181,9 +182,14 @@ function goOn(parts: LoopParts, completion: Completion): Going {
  * The rest of a loop as one operator, from a test on that has been evaluated. `left`: upper bound of the number of
  * iterations, unless an iteration changes the limit of the counter.
  */
-function capturedLoop(parts: LoopParts, start: Going, left: number | null): LoopEnd {
+function capturedLoop(
+  parts: LoopParts,
+  start: Going,
+  left: number | null,
+  findings?: Findings,
+): LoopEnd {
   const { variables, counting, exits } = parts;
-  return retracing(variables, (wanted) => {
+  const trace = (wanted: Wanted): LoopEnd => {
     const mayEnd = parts.test !== undefined || start.mayBreak || exits !== undefined;
     const known = knownLoop(wanted, start.completion, mayEnd);
     const limit = left === null ? null : counting!.now()[1];
@@ -233,7 +239,8 @@ function capturedLoop(parts: LoopParts, start: Going, left: number | null): Loop
       wanted.set('the test of the loop', 'bool');
       throw new Retrace();
     }
-  });
+  };
+  return retracing(parts.site, variables, trace, findings);
 }
 
 /** Goes on behind a loop that was one operator, by way of what its exit does where that has left it. */
@@ -252,29 +259,17 @@ function behind(parts: LoopParts, { completion, exit }: LoopEnd, next: Next): Co
   return branch(site, exit.isLeft(), leave, undefined, variables[0], next);
 }
 
-/** Upper bound of the number of iterations from now on; null where the counter or the limit is an array. */
-function iterationsLeft(counting: Counting | undefined): number | null {
-  if (counting === undefined) return null;
-  const { now, step, isInclusive } = counting;
-  const [counter, limit] = now();
-  if (typeof counter !== 'number' || typeof limit !== 'number') return null;
-  // The counter is exact, whatever its dtype.
-  const isExact = Number.isInteger(counter) && Math.abs(counter) + Math.abs(limit) < 2 ** 24;
-  const steps = (limit - counter) / step;
-  const count = isInclusive ? Math.floor(steps) + 1 : Math.ceil(steps);
-  return isExact ? Math.max(0, count) : null;
-}
-
 /** A `for...of` loop: over host iterables JavaScript's own, over the rows of a captured array one operator. */
 export function each(
   site: string,
   number: number,
-  iterable: unknown,
+  given: unknown,
   body: (value: unknown, next: Next) => Completion,
   variables: Variables | undefined,
   next?: Next,
 ): Completion {
   const changes = trackedChanges(variables, undefined);
+  const iterable = held(given, site);
   const collected = rowsOfList(iterable);
   if (collected !== null) {
     const { rows, shown } = collected;
@@ -345,7 +340,7 @@ function capturedRows(
   body: (value: unknown, next: Next) => Completion,
   variables: readonly Variables[],
 ): Completion {
-  return retracing(variables, (wanted) => {
+  return retracing(site, variables, (wanted) => {
     const known = knownLoop(wanted, undefined, true);
     const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0], site);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);

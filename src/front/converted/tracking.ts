@@ -1,18 +1,19 @@
 import { mode } from '../core/mode.js';
 import { containerOf } from './values/containers.js';
-import { test, undecidable } from './values/host.js';
-import { before, op, step } from './values/numbers.js';
+import { undecidable } from './values/host.js';
 import {
   currentPath,
   isDecided,
+  isGivenUp,
   logChange,
   makerOf,
   type MemberKey,
   outermost,
   type PathObjects,
+  type TracedPath,
   undecided,
 } from './values/path.js';
-import { Retrace, type Wanted } from './values/values.js';
+import { Retrace, type Wanted } from './values/wanted.js';
 import type { Saved, Variables } from './values/variables.js';
 
 /*
@@ -32,7 +33,12 @@ export class Tracking {
   /** Places at which a path has met unknown objects in the trace before, in their order. */
   readonly #notes = new Map<string, readonly string[]>();
   readonly #keys = new WeakMap<object, Set<string>>();
-  readonly #members: { readonly variables: Variables; readonly initial: unknown }[] = [];
+  #members: {
+    readonly object: object;
+    readonly key: MemberKey;
+    readonly variables: Variables;
+    initial: unknown;
+  }[] = [];
   #trace = 0;
 
   private constructor(wanted: Wanted) {
@@ -49,6 +55,24 @@ export class Tracking {
     return tracking;
   }
 
+  /**
+   * Prepares for another trace of the construct around: objects that its trace before has made are others now, and
+   * members may have other values.
+   */
+  static revisit(wanted: Wanted): void {
+    const tracking = Tracking.#all.get(wanted);
+    if (tracking === undefined) return;
+    tracking.#notes.clear();
+    const { objects } = currentPath();
+    tracking.#members = tracking.#members.filter(({ object, key }) => {
+      // The construct around finds out about them first: inside of this one they have other values.
+      const isKept = isGivenUp(object) !== true && objects?.isCarried(object, key) !== false;
+      if (!isKept) tracking.#keys.get(object)!.delete(idOf(key));
+      return isKept;
+    });
+    for (const each of tracking.#members) [each.initial] = each.variables.get();
+  }
+
   /** The members that are known so far. */
   get variables(): readonly Variables[] {
     return this.#members.map(({ variables }) => variables);
@@ -62,15 +86,18 @@ export class Tracking {
     const notes: string[] = [];
     const own = new Set<object>();
     const undo: (() => void)[] = [];
+    const trace = this.#trace;
     let isComplete = true;
     return {
       isHeld: (object) => held.has(object),
-      track: (object, key, site) => {
+      isCarried: (object, key) =>
+        held.has(object) || this.#keys.get(object)?.has(idOf(key)) === true,
+      track: (object, key, site, isFromBefore) => {
         if (own.has(object)) return false;
-        const met = this.#met.get(object) ?? this.#trace;
+        // What an earlier trace has met was there before the path.
+        const met = isFromBefore ? trace - 1 : (this.#met.get(object) ?? trace);
         this.#met.set(object, met);
-        if (met < this.#trace) {
-          // An earlier trace has met it, so it was there before the path.
+        if (met < trace) {
           if (key === null) throw undecidable('a change of an object', site, stateAdvice);
           if (ArrayBuffer.isView(object))
             throw undecidable('a change of a typed array', site, stateAdvice);
@@ -93,7 +120,7 @@ export class Tracking {
         for (const each of undo.splice(0).reverse()) each();
         if (isComplete || !isReached) return;
         this.#notes.set(name, notes);
-        this.#wanted.set(`the members of objects, ${this.#trace}`, 'bool');
+        this.#wanted.set(`the members of objects, ${trace}`, 'bool');
         throw new Retrace();
       },
     };
@@ -107,12 +134,12 @@ export class Tracking {
     if (keys.has(id)) return false;
     keys.add(id);
     const variables = memberVariable(object as Members, key);
-    this.#members.push({ variables, initial: variables.get()[0] });
+    this.#members.push({ object, key, variables, initial: variables.get()[0] });
     return true;
   }
 }
 
-type Members = Record<PropertyKey, unknown>;
+export type Members = Record<PropertyKey, unknown>;
 
 /** A text that tells members of an object apart; private ones of several classes may have one name. */
 function idOf(key: MemberKey): string {
@@ -219,11 +246,21 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   // The code of a setter sees to what it changes.
   if (typeof key !== 'object' && isAccessor(object, key)) return given;
   const root = outermost(mode.capture);
+  const maker = makerOf(given);
+  const isFromBefore = maker !== undefined && isAround(maker);
   for (let path = currentPath(); path.objects !== null && path.root === root; path = path.around!) {
     if (path.objects.isHeld(object)) continue;
-    if (makerOf(given) === path || !path.objects.track(object, key, site)) break;
+    if (maker === path || !path.objects.track(object, key, site, isFromBefore)) break;
   }
   return given;
+}
+
+/** True for the current path and those around it. */
+function isAround(maker: TracedPath): boolean {
+  for (let path: TracedPath | null = currentPath(); path !== null; path = path.around) {
+    if (path === maker) return true;
+  }
+  return false;
 }
 
 /** An object of which a member is about to be removed. */
@@ -231,148 +268,4 @@ export function target(object: unknown, site: string): unknown {
   if (typeof object === 'object' && object !== null) logChange(object);
   undecided('a change of an object', site, stateAdvice);
   return object;
-}
-
-/** `object[key] = value`. `isSloppy`: in sloppy mode, where what cannot be assigned stays as it is. */
-export function setMember(
-  object: unknown,
-  key: unknown,
-  value: unknown,
-  site: string,
-  isSloppy: boolean = false,
-): unknown {
-  const [members, name] = [object as Members, key as PropertyKey];
-  changing(members, name, site);
-  if (!isSloppy || object === null || object === undefined) members[name] = value;
-  else Reflect.set(Object(object) as object, name, value, object);
-  return value;
-}
-
-/**
- * `object[key] += value` and its like. A key that is an object is converted for reading and for writing, as
- * V8 does.
- */
-export function update(
-  object: unknown,
-  key: unknown,
-  site: string,
-  operator: string,
-  value: () => unknown,
-  isSloppy?: boolean,
-): unknown {
-  const old = (object as Members)[key as PropertyKey];
-  return setMember(object, key, op(operator, old, value()), site, isSloppy);
-}
-
-/** `++object[key]` and `--object[key]`. */
-export function stepMember(
-  object: unknown,
-  key: unknown,
-  site: string,
-  by: 1 | -1,
-  isSloppy?: boolean,
-): unknown {
-  const old = (object as Members)[key as PropertyKey];
-  return setMember(object, key, step(old, by), site, isSloppy);
-}
-
-/** `object[key]++` and `object[key]--`. */
-export function beforeMember(
-  object: unknown,
-  key: unknown,
-  site: string,
-  by: 1 | -1,
-  isSloppy?: boolean,
-): unknown {
-  const old = (object as Members)[key as PropertyKey];
-  return before(old, by, (next) => setMember(object, key, next, site, isSloppy));
-}
-
-/** `Object.assign(object, ...sources)`. */
-export function assignAll(site: string, object: object, ...sources: readonly unknown[]): object {
-  if (!isDecided()) {
-    logChange(object);
-    return Object.assign(object, ...sources) as object;
-  }
-  for (const source of sources) {
-    const members = Object(source ?? {}) as Members;
-    const keys = Reflect.ownKeys(members).filter((key) => Object.prototype.propertyIsEnumerable.call(members, key)); // prettier-ignore
-    for (const key of keys) setMember(object, key, members[key], site);
-  }
-  return object;
-}
-
-/** `object[key] ||= value` and `object[key] &&= value`. */
-export function assignMember(
-  operator: '||' | '&&',
-  object: unknown,
-  key: unknown,
-  value: () => unknown,
-  site: string,
-  isSloppy?: boolean,
-): unknown {
-  const old = (object as Members)[key as PropertyKey];
-  return isKept(operator, old, site) ? old : setMember(object, key, value(), site, isSloppy);
-}
-
-function isKept(operator: '||' | '&&', old: unknown, site: string): boolean {
-  return Boolean(test(old, site, `${operator}= of this member`)) === (operator === '||');
-}
-
-/** The same for a member that only syntax can name: `read` and `write` do so, for an object or a key. */
-export function assignPlace<T>(
-  operator: '||' | '&&',
-  subject: T,
-  read: (subject: T) => unknown,
-  write: (subject: T, value: unknown) => unknown,
-  value: () => unknown,
-  site: string,
-  slot: Slot = '',
-): unknown {
-  const old = read(subject);
-  return isKept(operator, old, site) ? old : setPlace(subject, read, write, value(), site, slot);
-}
-
-/** A member that only syntax can name: a text for a private one; `this` and the key, or no key where that is the subject. */
-type Slot = string | readonly [self: object, key?: PropertyKey];
-
-/** `object.#key = value`, or `super.key = value`. */
-export function setPlace<T>(
-  subject: T,
-  read: (subject: T) => unknown,
-  write: (subject: T, value: unknown) => unknown,
-  value: unknown,
-  site: string,
-  slot: Slot,
-): unknown {
-  if (typeof slot === 'string') changing(subject, { read, write, slot }, site);
-  else changing(slot[0], slot.length > 1 ? slot[1]! : (subject as PropertyKey), site);
-  return write(subject, value);
-}
-
-/** `object.#key += value` and its like. */
-export function updatePlace<T>(
-  subject: T,
-  read: (subject: T) => unknown,
-  write: (subject: T, value: unknown) => unknown,
-  site: string,
-  slot: Slot,
-  operator: string,
-  value: () => unknown,
-): unknown {
-  return setPlace(subject, read, write, op(operator, read(subject), value()), site, slot);
-}
-
-/** `++object.#key`, `object.#key++` and their like. */
-export function stepPlace<T>(
-  subject: T,
-  read: (subject: T) => unknown,
-  write: (subject: T, value: unknown) => unknown,
-  site: string,
-  slot: Slot,
-  by: 1 | -1,
-  isPrefix: boolean,
-): unknown {
-  const set = (next: unknown): unknown => setPlace(subject, read, write, next, site, slot);
-  return isPrefix ? set(step(read(subject), by)) : before(read(subject), by, set);
 }

@@ -4,6 +4,8 @@ import { isFloat } from '../../base/dtype.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
 import { type Call, type Declaration } from '../../ops/declare/declare.js';
 import { operandDTypes, withSizesAsArrays } from '../../ops/declare/convert.js';
+import { readValue } from './absent-values.js';
+import { mode } from '../core/mode.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { arrayType } from '../core/array-type.js';
 
@@ -18,7 +20,12 @@ export interface Operands {
 export function operandsOf(declaration: Declaration, given: Call): Operands {
   const quick = quickly(declaration, given.inputs as readonly (NDArray | HostValue)[]);
   if (quick !== null) return { arrays: quick, dtypes: null };
-  const call = withSizesAsArrays(declaration, given);
+  // Eager code has no such values.
+  const read =
+    mode.capture === null
+      ? given
+      : { ...given, inputs: given.inputs.map(readValue) as typeof given.inputs };
+  const call = withSizesAsArrays(declaration, read);
   const inputs = call.inputs as readonly (NDArray | HostValue)[];
   const dtypes = operandDTypes(declaration, call);
   let converts = false;

@@ -3,6 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument } from '../../base/attributes/options.js';
 import { Capture } from '../core/capture.js';
 import { computeLazy } from '../dispatch/lazy.js';
+import { readResult } from '../dispatch/absent-values.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
@@ -13,7 +14,8 @@ import { NDArray } from '../core/ndarray.js';
 export function deferredCompute<R>(fn: () => R): R {
   checkArgument('deferredCompute', 'fn', fn, callable);
   if (mode.capture !== null) return withMode({}, 'deferredCompute', fn);
-  return withMode({ capture: new Capture('deferred') }, 'deferredCompute', fn);
+  const run = (): R => readResult(fn());
+  return withMode({ capture: new Capture('deferred') }, 'deferredCompute', run);
 }
 
 /** True for an array that is not computed yet. */

@@ -44,6 +44,14 @@ export interface TracedRegion {
   readonly newGradients: readonly NewGradient<NDArray>[];
 }
 
+/** Names of results of regions, for errors about them. */
+const outputNames = new WeakMap<NDArray, string>();
+
+/** Names an array where it is a result of a region. */
+export function nameOutput(array: NDArray, name: string): void {
+  outputNames.set(array, name);
+}
+
 /**
  * Traces a body once on placeholders of given types, inside the current capture, and lays it out as a program
  * of its own. Captured outer arrays become inputs, written state becomes outputs.
@@ -61,8 +69,15 @@ export function traceRegion(
   try {
     const result = withMode({ capture, session }, op, () => body(inputs));
     const { leaves, structure } = flattenTree(result, isArray, op);
+    const names = new Set<string>();
+    const nameOf = (array: NDArray, i: number): string => {
+      const own = outputNames.get(array);
+      const name = own === undefined || names.has(own) ? `y${i}` : own;
+      names.add(name);
+      return name;
+    };
     const outputs = leaves.map((array, i) => ({
-      name: `y${i}`,
+      name: nameOf(array, i),
       array: capture.state.current(array),
     }));
     const writes = writesOf(
@@ -203,7 +218,7 @@ export function closeRegions(
       return at < 0 ? values.get(before)! : results[types.length + at];
     });
     into.setOutputs([
-      ...returned.map((value, i) => ({ name: `y${i}`, value })),
+      ...returned.map((value, i) => ({ name: parts.program.outputs[i].name, value })),
       ...(index < giving ? after : []).map((value, i) => ({ name: `s${i}`, value })),
     ]);
     return into;

@@ -10,6 +10,7 @@ import { endDraws } from '../dispatch/generator.js';
 import { Session } from '../core/history.js';
 import { KeptGradient } from '../core/kept-gradient.js';
 import { LiveValues } from './live.js';
+import { readResult } from '../dispatch/absent-values.js';
 import { type Mode, mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { layOutSegments, type Segment } from './segments.js';
@@ -132,7 +133,7 @@ function traceInto(
   };
   const run = (): unknown =>
     withMode({ ...surroundings, capture, session }, 'hybridize', () =>
-      fn(...(unflattenTree(structure, given) as never[])),
+      readResult(fn(...(unflattenTree(structure, given) as never[]))),
     );
   const result = watch === undefined ? run() : watch.during(run);
   const fields = { before, changed: before.changes(), byCode: cuts?.changedFields ?? noPaths };

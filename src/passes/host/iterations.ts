@@ -91,7 +91,10 @@ export class Iterations {
     made.slice(0, this.#rows.length).forEach((from, k) => {
       const to = this.#rowsAt(k, row);
       if (from.of === to.of) return;
-      this.#requireLike(`output ${k}`, to.shape, from.shape, this.#siteOfOutput(k, site), {
+      const { name } = this.#body.outputs[k];
+      // Names that say more than a place.
+      const what = /^y\d+$/.test(name) ? `output ${k}` : name;
+      this.#requireLike(what, to.shape, from.shape, this.#siteOfOutput(k, site), {
         expected: words`${to.shape}, as in the iterations before`,
         advice:
           'reduce it, or write it into an array of fixed size, inside the body; rows that a loop inside pushes to a list may be any number if it has a bound: for (let i = 0; i < most; i++), left by break',

@@ -277,7 +277,7 @@ function accumulating(
     const joined = now.map((value, k) => report.join(further[k], value, watched[k]));
     // What stops the loop from the start stays as it is.
     const all = [...values.slice(0, own), ...joined, ...further.slice(now.length)];
-    into.setOutputs(all.map((value, k) => ({ name: `y${k}`, value })));
+    into.setOutputs(all.map((value, k) => ({ name: k < own ? body.outputs[k].name : `y${k}`, value }))); // prettier-ignore
   });
 }
 

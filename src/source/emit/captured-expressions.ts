@@ -7,8 +7,12 @@ import type { FileContext, Use } from './form.js';
 import { type FunctionFacts, isIntegerLiteral } from '../flow/function-facts.js';
 import { environmentOf, presentEnvironment } from './environments.js';
 import { convertedOperators, isPlainKind } from './kinds.js';
+import { afterLink, linkOf, type OptionalChain } from './optional-chain.js';
 import { added, type Piece } from './output.js';
-import { has, mayPart } from '../syntax/shape.js';
+import { has, mayPart, suspensionIn } from '../syntax/shape.js';
+
+/** Functions of the runtime for the operators that compute their right side only if the left one asks for it. */
+const logical: Readonly<Record<string, string>> = { '&&': 'and', '||': 'or', '??': 'nullish' };
 
 /**
  * Expressions in the form that captured code runs in. It works on host values as well; what it decides, it
@@ -112,7 +116,6 @@ export abstract class CapturedExpressions extends CapturedMembers {
           `'${node.operator}'`,
           this.argument(node.left),
           this.argument(node.right),
-          ...this.siteOfBits(node.operator, node),
         );
       case 'AssignmentExpression':
         this.noteMade(node.right, this.nameOf(node.left));
@@ -139,7 +142,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         );
       case 'OptionalCallExpression':
         this.noteCallee(node.callee);
-        return this.copy(node);
+        return this.#chain(node, use) ?? this.#nativeChain(node);
       case 'VariableDeclarator':
         if (node.init && node.id.type === 'Identifier') this.noteMade(node.init, node.id.name);
         return this.copy(node);
@@ -158,9 +161,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       case 'MemberExpression':
         return this.read(node);
       case 'OptionalMemberExpression':
-        return this.copy(node, (child) =>
-          node.computed && child === node.property ? this.hostOnly(child) : this.expression(child),
-        );
+        return this.#chain(node, use) ?? this.#nativeChain(node);
       case 'TemplateLiteral':
         return this.copy(node, (child) =>
           child.type === 'TemplateElement' ? this.copy(child) : this.hostOnly(child),
@@ -222,7 +223,8 @@ export abstract class CapturedExpressions extends CapturedMembers {
   #logical(node: t.LogicalExpression, use: Use): readonly Piece[] {
     const { operator, left, right } = node;
     if (operator === '??') {
-      return this.copy(node, (child) => this.expression(child, child === right ? use : 'value'));
+      if (suspensionIn(right) !== null) return this.copy(node);
+      return this.call('nullish', node, this.site(node), this.argument(left), this.thunk(right, use === 'none' ? 'value' : use), this.#changedBy(node, [right])); // prettier-ignore
     }
     if (use === 'none') {
       return operator === '&&'
@@ -240,6 +242,29 @@ export abstract class CapturedExpressions extends CapturedMembers {
     );
   }
 
+  /** An optional chain as it is. */
+  #nativeChain(node: t.Node): readonly Piece[] {
+    return this.copy(node, (child) => {
+      if (child.type.startsWith('Optional') && child.start === node.start)
+        return this.#nativeChain(child);
+      const isIndex = node.type === 'OptionalMemberExpression' && node.computed && child === node.property; // prettier-ignore
+      return isIndex ? this.hostOnly(child) : this.expression(child);
+    });
+  }
+
+  /** An optional chain as a call; null where that cannot be. */
+  #chain(node: OptionalChain, use: Use): readonly Piece[] | null {
+    const found = linkOf(node);
+    if (found === null || suspensionIn(node) !== null) return null;
+    const value = this.newName();
+    const rest = afterLink(this, node, found.link, value, (index) => this.hostOnly(index));
+    const closure =
+      use === 'none'
+        ? [added(`(${value}) => { `), ...rest, added('; }')]
+        : [added(`(${value}) => (`), ...rest, added(')')];
+    return this.call('chain', node, this.site(node), this.argument(found.head), closure, this.#changedBy(node, [node])); // prettier-ignore
+  }
+
   #unary(node: t.UnaryExpression): readonly Piece[] {
     const { operator, argument } = node;
     if (operator === '!') {
@@ -250,8 +275,9 @@ export abstract class CapturedExpressions extends CapturedMembers {
     if (operator === 'void') return this.copy(node, (child) => this.expression(child, 'none'));
     if (operator === 'delete') {
       const member = unwrapped(argument);
+      // The place itself: a chain as a call would be its value.
       if (member.type !== 'MemberExpression' || member.object.type === 'Super')
-        return this.copy(node);
+        return this.copy(node, (child) => this.#nativeChain(child));
       return this.copy(node, (child) => this.member(child, true));
     }
     if (operator !== '-' && operator !== '+' && operator !== '~') return this.copy(node);
@@ -285,9 +311,9 @@ export abstract class CapturedExpressions extends CapturedMembers {
     const plain = operator.slice(0, -1);
     if (target.type === 'Identifier') {
       const { name } = target;
-      if (plain === '||' || plain === '&&') {
+      if (plain in logical) {
         return this.call(
-          plain === '&&' ? 'and' : 'or',
+          logical[plain],
           node,
           this.site(node),
           name,
@@ -298,14 +324,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
       if (!convertedOperators.has(plain)) return this.copy(node);
       return [
         added(`(${name} = `, node.start!),
-        ...this.call(
-          'op',
-          node,
-          `'${plain}'`,
-          name,
-          this.argument(right),
-          ...this.siteOfBits(plain, node),
-        ),
+        ...this.call('op', node, `'${plain}'`, name, this.argument(right)),
         added(')'),
       ];
     }
@@ -319,14 +338,14 @@ export abstract class CapturedExpressions extends CapturedMembers {
         return this.call('update', node, ...place, this.site(node), `'${plain}'`, this.thunk(right), ...this.sloppiness(node)); // prettier-ignore
       }
     }
-    if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
+    if (target.type === 'MemberExpression' && plain in logical) {
       const { object, computed, property } = target;
       if (this.isVariable(object) && !computed && property.type === 'Identifier') {
         // The variable is read again for the write, which no one can see.
         const place = `${object.name}.${property.name}`;
         const value = [added(`() => (${place} = `), ...this.argument(right), added(')')];
         const changes = this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]); // prettier-ignore
-        return this.call(plain === '&&' ? 'and' : 'or', node, this.site(node), place, value, changes); // prettier-ignore
+        return this.call(logical[plain], node, this.site(node), place, value, changes); // prettier-ignore
       }
       const syntactic = this.syntactic(target);
       if (syntactic !== null) {

@@ -152,11 +152,6 @@ export abstract class CapturedMembers extends Form {
     return this.call('math', node, `'${property.name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
   }
 
-  /** The place of an operator that only some numbers have. */
-  protected siteOfBits(operator: string, node: t.Node): readonly string[] {
-    return operator === '>>>' ? [this.site(node)] : [];
-  }
-
   /** The object and accessors of a member that only syntax can name, as arguments; null for all others. */
   protected syntactic(target: t.Node): readonly (string | readonly Piece[])[] | null {
     const place = target.type === 'MemberExpression' ? syntacticPlace(target) : null;

@@ -12,6 +12,8 @@ import {
   jumping,
   jumpsOutOf,
   returnsFromInside,
+  enclosing,
+  jumpsIn,
   isLoopStatement,
   labeledBy,
   mayPart,
@@ -173,16 +175,8 @@ export class CapturedForm extends NativeStatements {
           if (inner !== node) return this.#escaping(inner, next, { next: null, ends });
           const name = this.newName();
           const number = this.#leavable(node, name);
-          const closure = this.#closure([node.body], ends, name);
-          return this.call(
-            'labeled',
-            node,
-            this.site(node),
-            String(number),
-            closure,
-            next,
-            ...merged,
-          );
+          const closure = this.#closure([node.body], this.#endsInside(node, ends), name);
+          return this.call('labeled', node, this.site(node), String(number), closure, next, ...merged); // prettier-ignore
         }
         case 'SwitchStatement':
           return this.#switch(node, next, ends, merged);
@@ -208,6 +202,7 @@ export class CapturedForm extends NativeStatements {
     const name = this.newName();
     const number = this.#leavable(node, name);
     const { cases } = node;
+    const inside = this.#endsInside(node, ends);
     const list = (each: readonly (readonly Piece[])[]): readonly Piece[] => [
       added('['),
       ...each.flatMap((pieces) => [...pieces, added(', ')]),
@@ -223,12 +218,21 @@ export class CapturedForm extends NativeStatements {
           test ? [added('() => ('), ...this.expression(test), added(')')] : [added('undefined')],
         ),
       ),
-      list(cases.map(({ consequent }) => this.#closure(consequent, ends))),
-      this.variables([node], this.facts.scopeAround(node), ends, this.meets),
+      list(cases.map(({ consequent }) => this.#closure(consequent, inside))),
+      this.variables([node], this.facts.scopeAround(node), inside, this.meets),
       name,
     );
     const closure = [added(`(${name}) => `), ...select];
     return this.call('labeled', node, this.site(node), String(number), closure, next, ...merged);
+  }
+
+  /**
+   * The steps at which the continuations inside of a statement end. A jump from a loop inside runs what follows the
+   * statement where that ends, and not where it jumps.
+   */
+  #endsInside(node: t.Node, ends: Place['ends']): Place['ends'] {
+    const isLeft = jumpsIn(node).some(({ target, path }) => (target === node || target === enclosing) && path.some((each) => each !== node && isLoopStatement(each))); // prettier-ignore
+    return isLeft ? [...ends, ...this.stepsAfter(node)] : ends;
   }
 
   /** Notes that jumps to a statement go on with a continuation. */

@@ -34,7 +34,7 @@ export class FunctionFacts {
   readonly #liveness: Liveness;
   readonly #writes: readonly VariableReference[];
   readonly #mutations: readonly VariableReference[];
-  readonly #integerWrites: ReadonlySet<t.Node>;
+  readonly #integerWrites: IntegerWrites;
   /** Variables that inner functions write: any call may change them. */
   readonly #writtenInside: ReadonlySet<VariableBinding>;
 
@@ -167,11 +167,19 @@ export class FunctionFacts {
     return bit !== undefined && this.#liveness.before.get(step).has(bit);
   }
 
-  /** True if every assignment to a variable is by integer literals: a counter. */
-  isInteger({ references }: VariableBinding): boolean {
-    return references.every(
-      ({ writes, identifier }) => !writes || this.#integerWrites.has(identifier),
-    );
+  /** True if every assignment to a variable gives it an integer of 32 bits, by the syntax of all of them. */
+  isInteger(binding: VariableBinding, open: Set<VariableBinding> = new Set()): boolean {
+    if (open.has(binding)) return true;
+    open.add(binding);
+    const isVariable = (name: t.Node): boolean => {
+      const known = this.#scopes.references.get(name)?.binding;
+      return known !== undefined && /^(let|const|var)$/.test(known.kind) && known.references.some(({ writes }) => writes) && this.isInteger(known, open); // prettier-ignore
+    };
+    return binding.references.every(({ writes, identifier }) => {
+      if (!writes) return true;
+      const value = this.#integerWrites.get(identifier);
+      return value === null || (value !== undefined && isIntegerValue(value, isVariable));
+    });
   }
 }
 
@@ -194,22 +202,60 @@ function mutatedNames(node: t.Node): ReadonlySet<t.Node> {
   return found;
 }
 
-/** The writes of a function that keep integers integers, by the names they write. */
-function integerWritesOf(node: t.Node): ReadonlySet<t.Node> {
-  const found = new Set<t.Node>();
+/** Values of writes by the names they write; null for writes that keep integers integers. */
+type IntegerWrites = ReadonlyMap<t.Node, t.Node | null>;
+
+function integerWritesOf(node: t.Node): IntegerWrites {
+  const found = new Map<t.Node, t.Node | null>();
   visitNodes(node, (each) => {
-    if (each.type === 'UpdateExpression') found.add(unwrapped(each.argument));
-    else if (each.type === 'VariableDeclarator' && each.init && isIntegerLiteral(each.init)) {
-      found.add(each.id);
-    } else if (
-      each.type === 'AssignmentExpression' &&
-      (each.operator === '=' || each.operator === '+=' || each.operator === '-=') &&
-      isIntegerLiteral(each.right)
-    ) {
-      found.add(each.left);
-    }
+    if (each.type === 'UpdateExpression') found.set(unwrapped(each.argument), null);
+    else if (each.type === 'VariableDeclarator' && each.init) found.set(each.id, each.init);
+    else if (each.type !== 'AssignmentExpression') return;
+    else if (each.operator === '=') found.set(each.left, each.right);
+    else if (/^[+-]=$/.test(each.operator) && isIntegerLiteral(each.right))
+      found.set(each.left, null); // prettier-ignore
+    else if (bitOperators.has(each.operator.slice(0, -1))) found.set(each.left, null);
+    else if (each.operator === '>>>=' && isShift(each.right)) found.set(each.left, null);
   });
   return found;
+}
+
+/** Operators whose results are integers of 32 bits, with a sign. */
+const bitOperators: ReadonlySet<string> = new Set('| & ^ << >>'.split(' '));
+
+/** True for a number of bits that leaves no sign. */
+function isShift(node: t.Node): boolean {
+  const inner = unwrapped(node);
+  return inner.type === 'NumericLiteral' && Number.isInteger(inner.value) && inner.value % 32 > 0;
+}
+
+/** True for an expression that gives an integer of 32 bits, or one that counts in small steps. */
+function isIntegerValue(node: t.Node, isVariable: (name: t.Node) => boolean): boolean {
+  const inner = unwrapped(node);
+  if (isIntegerLiteral(inner)) return true;
+  switch (inner.type) {
+    case 'Identifier':
+      return isVariable(inner);
+    case 'UnaryExpression':
+      return inner.operator === '~';
+    case 'ConditionalExpression':
+      return isIntegerValue(inner.consequent, isVariable) && isIntegerValue(inner.alternate, isVariable); // prettier-ignore
+    case 'BinaryExpression': {
+      const { operator, left, right } = inner;
+      if (bitOperators.has(operator)) return true;
+      if (operator === '>>>') return isShift(right);
+      const isStep = (operator === '+' || operator === '-') && isIntegerLiteral(right);
+      return isStep && isIntegerValue(left, isVariable);
+    }
+    case 'CallExpression': {
+      const { callee } = inner;
+      if (callee.type !== 'MemberExpression' || callee.computed) return false;
+      const { object, property } = callee;
+      return object.type === 'Identifier' && object.name === 'Math' && property.type === 'Identifier' && /^(imul|clz32)$/.test(property.name); // prettier-ignore
+    }
+    default:
+      return false;
+  }
 }
 
 /** True for an integer literal, and for a choice between such. */

@@ -27,6 +27,10 @@ const programs: Readonly<Record<string, (count: number) => string>> = {
     `let b = a; ${repeated(count, (i) => `switch (b.floor()) { case ${i}: b = b.add(1); break; case ${i + 1}: b = b.sub(1); break; case ${i + 7}: return b.mul(2); default: b = b.add(0.5); }`)} return b;`,
   'labels': (count) =>
     `let b = a; ${repeated(count, (i) => `x${i}: { if (b.greater(${2 * i})) { b = b.add(1); if (b.greater(${60 + i})) return b; break x${i}; } b = b.add(3); }`)} return b;`,
+  'labels that loops inside of branches leave': (count) =>
+    `let b = a; ${repeated(count, (i) => `x${i}: { if (b.less(${30 + i})) { for (const r of kn.stack([b, b])) { b = b.add(r).mul(0.5).add(${i + 1}); if (b.greater(3)) break x${i}; if (b.greater(${25 + i})) return b; } } b = b.add(0.5); }`)} return b;`,
+  'switches that loops inside of branches leave': (count) =>
+    `let b = a; ${repeated(count, (i) => `x${i}: switch (b.greater(2)) { case true: if (b.less(${30 + i})) { let c = b.mul(0); while (c.less(2)) { c = c.add(1); b = b.add(${i + 1}); if (b.greater(6)) break x${i}; if (b.greater(${25 + i})) return b; } } default: b = b.add(0.5); }`)} return b;`,
   'branches that break and continue': (count) =>
     `let b = a; while (b.less(200)) { ${repeated(count, (i) => `if (b.greater(${10 * i})) { if (b.greater(${190 - i})) break; b = b.add(1); if (b.less(${i})) continue; } else b = b.add(5);`)} b = b.mul(1.25).add(1); } return b;`,
   'branches that throw or return': (count) =>

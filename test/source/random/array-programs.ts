@@ -24,6 +24,8 @@ export interface ProgramOptions {
   readonly pushes?: boolean;
   /** An object `o`, which has another name, a method and functions that change it. */
   readonly objects?: boolean;
+  /** Variables `z` and `w.z` that may be null. */
+  readonly absences?: boolean;
   /** Functions that are not linear, with derivatives of every order. */
   readonly curves?: boolean;
 }
@@ -45,7 +47,7 @@ export class ArrayProgramWriter extends RandomChoices {
 
   /** The declaration of a function `main(a, b, rows, demand, total)`. */
   write(): string {
-    const { objects = false, pushes = false } = this.#options;
+    const { objects = false, pushes = false, absences = false } = this.#options;
     const scope: Scope = {
       arrays: ['a', 'b', 'x', ...(objects ? ['o.h', 'o.k[0]'] : [])],
       counters: ['n', ...(objects ? ['o.n'] : [])],
@@ -55,10 +57,12 @@ export class ArrayProgramWriter extends RandomChoices {
       depth: 0,
     };
     const body = this.#block(scope, 0, 6);
+    const absent = absences ? 'let z = null; const w = { z: null };\n' : '';
+    const found = absences ? '.add((z ?? b).mul(0.5)).add(w.z?.k ?? a)' : '';
     const lists = pushes ? 'const l = [a], m = [b, a];\n' : '';
     const totals = pushes ? '.add(total(l)).sub(total(m))' : '';
     const members = objects ? '.add(o.h).sub(o.k[0]).add(o.n)' : '';
-    return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${objects ? anObject : ''}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals}${members};\n}`;
+    return `function main(a, b, rows, demand, total) {\n'use graph';\nlet x = a.mul(0.5), n = 0, f = false;\n${lists}${absent}${objects ? anObject : ''}${body}\nreturn a.add(b.mul(3)).add(x).add(n).add(f ? 0.25 : 0.125)${totals}${members}${found};\n}`;
   }
 
   #block(enclosing: Scope, depth: number, most: number): string {
@@ -153,6 +157,27 @@ export class ArrayProgramWriter extends RandomChoices {
       : `if (${test}) { if (${this.#test(scope, 1)}) ${thrown} x = x.add(0.5); } else x = x.sub(0.25);`;
   }
 
+  /** A statement about variables that may be null. */
+  #absence(scope: Scope): string {
+    const array = (): string => this.#array(scope, 1);
+    const statement = this.pick([
+      `z = ${array()};`,
+      `z = ${array()};`,
+      'z = null;',
+      `z ??= ${array()};`,
+      `w.z = { k: ${array()} };`,
+      'w.z = null;',
+      `w.z ??= { k: ${array()} };`,
+      `if (z === null) { x = ${array()}; } else x = z.add(1).mul(0.5);`,
+      `if (z !== null && z.less(${array()})) x = x.sub(z).mul(0.5);`,
+      `if (w.z === null || w.z.k.less(${array()})) w.z = { k: ${array()} };`,
+      `if (w.z) x = w.z.k.sub(1); else z = ${array()};`,
+      `x = x.add(w.z?.k.mul(0.5) ?? z ?? 1).mul(0.5);`,
+      `x = (z == null ? ${array()} : z);`,
+    ]);
+    return this.chance(0.3) ? `if (${this.#test(scope, 1)}) { ${statement} }` : statement;
+  }
+
   /** A statement that changes the object. */
   #change(scope: Scope): string {
     const value = this.#array(scope, 1);
@@ -171,6 +196,7 @@ export class ArrayProgramWriter extends RandomChoices {
 
   #simple(scope: Scope, depth: number): string {
     if (this.#options.objects && this.chance(0.35)) return this.#change(scope);
+    if (this.#options.absences && this.chance(0.35)) return this.#absence(scope);
     // The data of an iteration must not decide how many rows it pushes, as a loop inside of it would.
     if (this.#options.pushes && scope.depth < 2 && this.chance(0.3)) {
       const push = `${this.pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.chance(0.2) ? ', x' : ''});`;

@@ -32,6 +32,7 @@ const kinds: Readonly<Record<string, ProgramOptions>> = {
   'that throw and check': { refuses: true },
   'that push rows': { pushes: true },
   'that change objects': { objects: true },
+  'with variables that may be null': { absences: true },
   'with functions that are not linear': { curves: true },
 };
 

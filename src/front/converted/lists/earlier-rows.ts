@@ -7,8 +7,14 @@ import type { TensorType } from '../../../ir/types.js';
 import * as operators from '../../../ops/index.js';
 import { array, zeros } from '../../arrays/creation.js';
 import type { NDArray } from '../../core/ndarray.js';
-import type { EarlierRows, PushedRows, RowUse, TracedPath } from '../values/path.js';
-import { Retrace, type Wanted } from '../values/values.js';
+import {
+  type EarlierRows,
+  isGivenUp,
+  type PushedRows,
+  type RowUse,
+  type TracedPath,
+} from '../values/path.js';
+import { Retrace, type Wanted } from '../values/wanted.js';
 import { countIn, isNeverEmpty, lastIn, placeOfPush, type RowList, rowsIn } from './row-list.js';
 import { countRows, flagsOf, isDecidedInside, joinRows, lastRow } from './rows.js';
 
@@ -27,6 +33,19 @@ interface KnownList {
 }
 
 const knownLists = new WeakMap<Wanted, Map<RowList, KnownList>>();
+
+const marker = 'rows of earlier iterations';
+
+/** Forgets lists of traces that were given up, and those whose rows have sizes that another trace may not have. */
+export function forgetEarlierRows(wanted: Wanted): void {
+  const known = knownLists.get(wanted);
+  if (known === undefined) return;
+  for (const [list, { type, count }] of known) {
+    const isKept = isGivenUp(list) === false && [count ?? 0, ...type.shape].every(isStatic);
+    if (!isKept) known.delete(list);
+  }
+  for (const key of wanted.keys()) if (key.startsWith(marker)) wanted.delete(key);
+}
 
 /** The states of a loop that hold rows of earlier iterations. */
 export class EarlierRowStates {
@@ -96,7 +115,7 @@ export class EarlierRowStates {
 
   #retrace(): never {
     const text = [...this.#known].map(([{ name }, { uses, type, count }]) => `${name} ${[...uses].join(' ')} ${String(count)} ${type.dtype}`); // prettier-ignore
-    this.#wanted.set(`rows of earlier iterations: ${text.join(', ')}`, 'bool');
+    this.#wanted.set(`${marker}: ${text.join(', ')}`, 'bool');
     throw new Retrace();
   }
 

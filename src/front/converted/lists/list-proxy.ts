@@ -8,6 +8,7 @@ import { NDArray } from '../../core/ndarray.js';
 import { collectRows, noteList } from '../values/containers.js';
 import { undecidable } from '../values/host.js';
 import { asNumber, hostOnly, isNumberArray } from '../values/numbers.js';
+import { held } from '../values/optionals.js';
 import {
   currentPath,
   isDecided,
@@ -74,7 +75,8 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
 }
 
 /** `object[key]`, where the key may be a number that is an array: the index of a list that collects rows. */
-export function entry(object: unknown, key: unknown, site: string): unknown {
+export function entry(given: unknown, index: unknown, site: string): unknown {
+  const [object, key] = [held(given, site), held(index, site)];
   const list = rowListOf(object);
   if (list !== undefined && isNumberArray(key) && key.dtype === 'int32') {
     // The loop that has made an array of the number may push to a list that does not collect rows yet.
@@ -144,6 +146,7 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
     },
     ...refusals(list),
   });
+  noteMaker(list);
   noteRowList(proxy, list);
   noteList(proxy, entries);
   return proxy;

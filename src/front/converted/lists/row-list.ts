@@ -7,6 +7,7 @@ import type { Capture } from '../../core/capture.js';
 import { NDArray } from '../../core/ndarray.js';
 import { placeOf } from '../values/host.js';
 import { asNumber, isNumberArray } from '../values/numbers.js';
+import { held } from '../values/optionals.js';
 import {
   currentPath,
   type EarlierRows,
@@ -187,7 +188,8 @@ export function shownRow(list: RowList, row: NDArray): NDArray {
 }
 
 /** A value as a row of a list. */
-export function asRow(list: RowList, value: unknown): Rows {
+export function asRow(list: RowList, given: unknown): Rows {
+  const value = held(given);
   const row = typeof value === 'number' || typeof value === 'boolean' ? array(value) : value;
   if (!(row instanceof NDArray)) {
     throw new TraceError(`captured code pushes a value that is no array to ${list.name}`, {

@@ -5,9 +5,11 @@ import * as operators from '../../../ops/index.js';
 import { array } from '../../arrays/creation.js';
 import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
+import { nameOutput } from '../../graphs/region.js';
 import { placeOf } from '../values/host.js';
-import type { PushedRows, Rows } from '../values/path.js';
-import { noNumbers, placeholders, Retrace, type Wanted } from '../values/values.js';
+import { isGivenUp, type PushedRows, type Rows } from '../values/path.js';
+import { noNumbers, placeholders } from '../values/values.js';
+import { Retrace, type Wanted } from '../values/wanted.js';
 
 /*
  * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have
@@ -73,6 +75,13 @@ function atPush(list: object, give: () => NDArray): NDArray {
   return site === null ? give() : withMode(placeOf(site), 'push', give);
 }
 
+/** Rows that errors of the program call by the name of their list. */
+function named(list: object, rows: NDArray): NDArray {
+  const { name } = list as { readonly name: string };
+  nameOutput(rows, `the list ${name}, by one iteration,`);
+  return rows;
+}
+
 /** The rows of one iteration of a loop as its outputs, and those of all iterations. */
 export class LoopRows {
   #lists: readonly {
@@ -88,7 +97,13 @@ export class LoopRows {
       return {
         list,
         ...(isDecidedInside(rows.rows.type.shape[0])
-          ? { rows: atPush(list, () => maskRows(rows)), flags: null }
+          ? {
+              rows: named(
+                list,
+                atPush(list, () => maskRows(rows)),
+              ),
+              flags: null,
+            }
           : rows),
       };
     });
@@ -150,6 +165,19 @@ interface BranchSlots {
 
 const knownSlots = new WeakMap<Wanted, Map<object, BranchSlots>>();
 
+const marker = 'the rows of lists';
+
+/** Forgets lists of traces that were given up, and those whose rows have sizes that another trace may not have. */
+export function forgetBranchRows(wanted: Wanted): void {
+  const known = knownSlots.get(wanted);
+  if (known === undefined) return;
+  for (const [list, { type, count }] of known) {
+    const isKept = isGivenUp(list) === false && [count ?? 0, ...type.shape].every(isStatic);
+    if (!isKept) known.delete(list);
+  }
+  for (const key of wanted.keys()) if (key.startsWith(marker)) wanted.delete(key);
+}
+
 /** The rows of two paths of which an array chooses one: both give arrays of one type, with flags. */
 export class BranchRows {
   readonly #wanted: Wanted;
@@ -181,7 +209,7 @@ export class BranchRows {
       const slots = [...this.#known.values()].map(
         ({ count, type }) => `${String(count)} ${type.dtype}`,
       );
-      this.#wanted.set(`the rows of lists, ${slots.join(', ')}`, 'bool');
+      this.#wanted.set(`${marker}, ${slots.join(', ')}`, 'bool');
       throw new Retrace();
     }
     return [...this.#known].flatMap(([list, slots]) => filled(joined.get(list), slots));

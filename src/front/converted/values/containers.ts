@@ -1,6 +1,16 @@
 import { type TreeStructure, unflattenTree } from '../../../base/attributes/tree.js';
 import type { NDArray } from '../../core/ndarray.js';
+import { installValueReading } from '../../dispatch/absent-values.js';
+import { mode } from '../../core/mode.js';
 import { isArray } from '../../graphs/signature.js';
+import {
+  held,
+  isOptionalTree,
+  optionalOf,
+  optionalProxy,
+  valueKey,
+  withoutOptional,
+} from './optionals.js';
 
 /*
  * Plain objects and lists, whose arrays go through branches and loops, and objects in them that do not: instances of
@@ -35,12 +45,15 @@ export function collectRows(list: object): void {
 /** The object behind a proxy; null for what is no tree: a list that collects rows, an instance of a class. */
 export function containerOf(value: unknown): object | null {
   if (typeof value !== 'object' || value === null || collecting.has(value)) return null;
+  const optional = optionalOf(value);
+  if (optional !== undefined) return isArray(optional.value) ? null : containerOf(optional.value);
   const object = entriesOfLists.get(value) ?? value;
   return isPlainTree(object) ? object : null;
 }
 
 /** A value with entries in place of proxies, and functions in place of objects that are no trees. */
-export function withoutProxies(value: unknown, open: readonly object[] = []): unknown {
+export function withoutProxies(given: unknown, open: readonly object[] = []): unknown {
+  const value = withoutOptional(given);
   if (typeof value !== 'object' || value === null || isArray(value)) return value;
   const object = containerOf(value);
   // What contains itself is no tree either.
@@ -64,15 +77,42 @@ export function standsFor(value: unknown): unknown {
 }
 
 /** The value of a tree, with the objects that functions stand for. */
-export function rebuilt(structure: TreeStructure, leaves: readonly NDArray[]): unknown {
-  const withObjects = (value: unknown): unknown => {
+export function rebuilt(
+  what: string,
+  structure: TreeStructure,
+  leaves: readonly NDArray[],
+): unknown {
+  const withObjects = (value: unknown, place: string): unknown => {
     if (typeof value !== 'object' || value === null || isArray(value)) return standsFor(value);
-    if (Array.isArray(value)) return value.map(withObjects);
-    return Object.fromEntries(
-      Object.entries(value).map(([key, entry]) => [key, withObjects(entry)]),
-    );
+    if (isOptionalTree(value)) {
+      const { '?present': present, '?value': own, '?empty': empty } = value;
+      return optionalProxy({ name: place, present, value: withObjects(own, place) , empty }); // prettier-ignore
+    }
+    const entries = placesIn(value).map(([access, key]) => [key, withObjects((value as Record<string, unknown>)[key], `${place}${access}`)] as const); // prettier-ignore
+    return Array.isArray(value) ? entries.map(([, entry]) => entry) : Object.fromEntries(entries);
   };
-  return withObjects(unflattenTree(structure, leaves));
+  return withObjects(unflattenTree(structure, leaves), what);
+}
+
+/** A value with those that may be absent in it read. */
+function withoutAbsence(given: unknown): unknown {
+  const value = held(given);
+  if (typeof value !== 'object' || value === null || isArray(value) || !isPlainTree(value)) return value; // prettier-ignore
+  const before = Object.entries(value);
+  const after = before.map(([key, entry]) => [key, withoutAbsence(entry)] as const);
+  if (after.every(([, entry], i) => entry === before[i][1])) return value;
+  return Array.isArray(value) ? after.map(([, entry]) => entry) : Object.fromEntries(after);
+}
+
+installValueReading((value, isDeep) => {
+  if (mode.capture === null) return value;
+  return isDeep ? withoutAbsence(value) : held(value);
+});
+
+/** The entries of a list or plain object by how an access to them is written. */
+export function placesIn(value: object): readonly (readonly [access: string, key: string])[] {
+  const isList = Array.isArray(value);
+  return Object.keys(value).map((key) => [isList ? `[${key}]` : key === valueKey ? '' : `.${key}`, key]); // prettier-ignore
 }
 
 /** True for lists and plain objects without accessors. */

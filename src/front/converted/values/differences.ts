@@ -4,7 +4,7 @@ import { DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import { isArray } from '../../graphs/signature.js';
-import { isCollecting, standsFor } from './containers.js';
+import { isCollecting, placesIn, standsFor } from './containers.js';
 import { placeOf } from './host.js';
 
 /* Errors for values that have to agree on several paths, and do not. */
@@ -19,12 +19,6 @@ export interface Agreement {
   readonly mayDiffer: boolean;
   /** The place of the branch or loop. */
   readonly site: string;
-}
-
-/** The entries of a list or plain object by how an access to them is written. */
-export function placesIn(value: object): readonly (readonly [access: string, key: string])[] {
-  const isList = Array.isArray(value);
-  return Object.keys(value).map((key) => [isList ? `[${key}]` : `.${key}`, key]);
 }
 
 /** Places of the arrays of a value, in order. */
@@ -63,23 +57,14 @@ export function differing(
   { path, other, site }: Agreement,
 ): TraceError {
   const isMissing = second === undefined || first === undefined;
-  const isEmpty = first === null || second === null;
-  const where = second === undefined ? path : other;
   const problem = isMissing
-    ? `${what} has no value ${where}, and is used afterwards`
-    : isEmpty && (isArray(first) || isArray(second))
-      ? `${what} is null ${second === null ? path : other}, and an array ${second === null ? other : path}`
-      : `${what} differs ${path}, and is no array`;
-  const flag = 'give it an array before, and let a boolean variable tell if that is in use yet';
+    ? `${what} has no value ${second === undefined ? path : other}, and is used afterwards`
+    : `${what} differs ${path}, and is no array`;
   return new TraceError(problem, {
     op: graphDirective,
     expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
     actual: isMissing ? 'undefined' : shown(second),
-    advice: isMissing
-      ? 'give it a value before'
-      : isEmpty
-        ? flag
-        : 'let arrays, numbers and booleans depend on arrays only',
+    advice: isMissing ? 'give it a value before' : 'let arrays, numbers and booleans depend on arrays only', // prettier-ignore
     ...placeOf(site),
   });
 }

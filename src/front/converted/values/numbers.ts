@@ -5,6 +5,7 @@ import { array } from '../../arrays/creation.js';
 import { NDArray } from '../../core/ndarray.js';
 import { arithmetic, mathFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
+import { factsFrom, held, noteFacts, optionalOf, presence } from './optionals.js';
 
 /*
  * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
@@ -25,22 +26,50 @@ export function isNumberArray(value: unknown): value is NDArray {
 }
 
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
-export function op(operator: string, a: unknown, b: unknown, site: string = ''): unknown {
+export function op(operator: string, left: unknown, right: unknown): unknown {
+  const compared = comparedWithEmpty(operator, left, right);
+  if (compared !== null) return compared;
+  const [a, b] = [held(left), held(right)];
   if (isNumberArray(a) || isNumberArray(b)) {
-    const [x, y] = [operand(a), operand(b)];
-    if (x !== null && y !== null) {
-      if (operator in arithmetic) return asNumber(arithmetic[operator](x, y));
-      throw unserved(`an operand of ${operator}`, site, (isNumberArray(a) ? a : x).type);
-    }
+    const isBits = onBits.has(operator);
+    const [x, y] = [operand(a, isBits), operand(b, isBits)];
+    if (x !== null && y !== null) return asNumber(arithmetic[operator](x, y));
   }
   return native(operator, a, b);
 }
 
-/** A number as an array; null for what is none. */
-function operand(value: unknown): NDArray | null {
+/** A comparison of a value that may be absent with null or undefined; null for others. */
+function comparedWithEmpty(operator: string, left: unknown, right: unknown): unknown {
+  if (!/^[!=]==?$/.test(operator)) return null;
+  const [a, b] = [optionalOf(left), optionalOf(right)];
+  const [optional, other] = a === undefined ? [b, left] : [a, right];
+  if (optional === undefined || (other !== null && other !== undefined)) return null;
+  const isNegated = operator.startsWith('!');
+  if (operator.length === 3 && optional.empty === 'either') {
+    throw new TraceError(`${optional.name} is null on one path and undefined on another one`, {
+      op: graphDirective,
+      expected: `${operator.slice(0, 2)}, which takes both for the same`,
+      actual: operator,
+      advice: 'give it one of both on every path',
+    });
+  }
+  const present = operator.length === 3 && other !== optional.empty ? true : presence(a === undefined ? right : left); // prettier-ignore
+  if (typeof present === 'boolean') return present === isNegated;
+  if (isNegated) return present;
+  const isAbsent: NDArray = present.logicalNot();
+  noteFacts(isAbsent, { whenTrue: factsFrom(present, false), whenFalse: factsFrom(present, true) });
+  return isAbsent;
+}
+
+/** Operators and functions that take 32 bits of their operands. */
+const onBits: ReadonlySet<string> = new Set('| & ^ << >> >>> imul clz32'.split(' '));
+
+/** A number as an array; null for what is none. `isBits`: only its bits matter. */
+function operand(value: unknown, isBits: boolean): NDArray | null {
   if (isNumberArray(value)) return value;
   if (typeof value === 'boolean') return array(value, { dtype: 'bool' });
   if (typeof value !== 'number') return null;
+  if (isBits) return array(value | 0, { dtype: 'int32' });
   return array(value, { dtype: isInt32(value) ? 'int32' : 'float32' });
 }
 
@@ -102,10 +131,11 @@ function native(operator: string, left: unknown, right: unknown): unknown {
 
 /** A value that only the host can use: an index of a list, or a part of a text. */
 export function hostOnly(
-  value: unknown,
+  given: unknown,
   site: string,
   use: string = 'an index or a part of a text',
 ): unknown {
+  const value = held(given, site);
   if (!isNumberArray(value)) return value;
   throw unserved(use, site, value.type);
 }
@@ -115,19 +145,18 @@ function unserved(use: string, site: string, type: NDArray['type']): TraceError 
     op: graphDirective,
     expected: 'a number that is known while the code is captured',
     actual: typeToString(type),
-    advice: use.startsWith('an operand of')
-      ? 'use arithmetic: *, / and % by powers of 2 in place of shifts'
-      : 'index an array with it, by take or slice, or compute with it',
+    advice: 'index an array with it, by take or slice, or compute with it',
     ...placeOf(site),
   });
 }
 
 /** A call of a function of `Math`. */
-export function math(name: string, site: string, ...values: readonly unknown[]): unknown {
+export function math(name: string, site: string, ...given: readonly unknown[]): unknown {
+  const values = given.map((value) => held(value, site));
   const { [name]: served } = mathFunctions;
   const number = values.find(isNumberArray);
   if (number !== undefined) {
-    const operands = values.map(operand);
+    const operands = values.map((value) => operand(value, onBits.has(name)));
     const arity = served?.length ?? 0;
     const isServed = served !== undefined && operands.length >= arity && !operands.includes(null);
     if (!isServed) throw unserved(`an argument of Math.${name}`, site, number.type);
@@ -141,21 +170,24 @@ export function math(name: string, site: string, ...values: readonly unknown[]):
 }
 
 /** `-value`, `+value` and `~value`. */
-export function unary(operator: '-' | '+' | '~', value: unknown): unknown {
+export function unary(operator: '-' | '+' | '~', given: unknown): unknown {
+  const value = held(given);
   if (isNumberArray(value)) return asNumber(unaryArithmetic[operator](value));
   if (operator === '~') return ~(value as number);
   return operator === '-' ? -(value as number) : +(value as number);
 }
 
 /** The value of `++value` or `--value`. */
-export function step(value: unknown, by: 1 | -1): unknown {
+export function step(given: unknown, by: 1 | -1): unknown {
+  const value = held(given);
   if (isNumberArray(value)) return op('+', value, by);
   let next = value as number;
   return by === 1 ? ++next : --next;
 }
 
 /** The value of `variable++` or `variable--`: what the variable was, as a number. */
-export function before(value: unknown, by: 1 | -1, set: (next: unknown) => void): unknown {
+export function before(given: unknown, by: 1 | -1, set: (next: unknown) => void): unknown {
+  const value = held(given);
   if (isNumberArray(value)) {
     set(op('+', value, by));
     return value;

@@ -44,6 +44,8 @@ export interface TracedPath {
   readonly used: Map<object, ReadonlySet<RowUse>>;
   /** Rows before an iteration, by lists to which the loop pushes and which its iterations use. */
   readonly earlier: ReadonlyMap<object, EarlierRows>;
+  /** Flags of values that may be absent, where the path is known to have them or not. */
+  readonly present: Map<NDArray, boolean>;
   /** Objects from outside of it whose members it may change; null for code that no array decides about. */
   readonly objects: PathObjects | null;
   /** The capture of the function that is captured for itself. */
@@ -64,8 +66,13 @@ export type MemberKey = PropertyKey | SyntacticMember;
 export interface PathObjects {
   /** True for an object that variables of the construct hold. */
   readonly isHeld: (object: object) => boolean;
-  /** Sees to a member of another one: false for an object that was made on the path. */
-  readonly track: (object: object, key: MemberKey | null, site: string) => boolean;
+  /** True for a member that goes through the construct: variables of it hold the object, or it is known to change. */
+  readonly isCarried: (object: object, key: MemberKey) => boolean;
+  /**
+   * Sees to a member of another one: false for an object that was made on the path. `isFromBefore`: it is known to have
+   * been there before.
+   */
+  readonly track: (object: object, key: MemberKey | null, site: string, isFromBefore: boolean) => boolean; // prettier-ignore
   /**
    * Ends the path. `isReached`: its end is reached.
    * @throws Retrace where it has changed members that were not known.
@@ -79,7 +86,7 @@ function pathIn(
   earlier: TracedPath['earlier'] = new Map(),
 ): TracedPath {
   const root = outermost(mode.capture);
-  return { around, pushed: new Map(), used: new Map(), earlier, objects, root };
+  return { around, pushed: new Map(), used: new Map(), earlier, present: new Map(), objects, root };
 }
 
 /** The innermost one around the code that runs now. */
@@ -132,17 +139,44 @@ export function logPush(list: PushedList): void {
     if (!lists.has(list)) lists.set(list, [[...list.entries], [...list.rows]]);
 }
 
-/** Objects by the path they were made on. */
-const makers = new WeakMap<object, TracedPath>();
+/** Objects by the path they were made on, and how many had been made by then. */
+const makers = new WeakMap<object, { readonly maker: TracedPath; readonly place: number }>();
+
+let made = 0;
+
+/** The number of objects that were made so far. */
+export function objectsMade(): number {
+  return made;
+}
+
+/** Stretches of that number: the objects were made in traces that were given up. */
+const givenUp: (readonly [from: number, to: number])[] = [];
+
+/** Notes that a trace is given up, and with it all objects that were made since it began. */
+export function giveUp(since: number): void {
+  while (givenUp.length > 0 && givenUp[givenUp.length - 1][0] >= since) givenUp.pop();
+  givenUp.push([since, made]);
+}
+
+/** Forgets the traces that were given up, where no construct is traced any more. */
+export function forgetGivenUp(): void {
+  givenUp.length = 0;
+}
+
+/** True for an object that was made in a trace that was given up; null for one of which nothing is known. */
+export function isGivenUp(object: object): boolean | null {
+  const place = makers.get(object)?.place;
+  return place === undefined ? null : givenUp.some(([from, to]) => from < place && place <= to);
+}
 
 /** Notes that an object is made now. */
 export function noteMaker(object: object): void {
-  makers.set(object, path);
-  for (const { made } of logs) made.add(object);
+  makers.set(object, { maker: path, place: ++made });
+  for (const log of logs) log.made.add(object);
 }
 
 export function makerOf(object: object): TracedPath | undefined {
-  return makers.get(object);
+  return makers.get(object)?.maker;
 }
 
 /** Deeper ones are a recursion that only an array would end. */

@@ -14,7 +14,14 @@ import { array } from '../../arrays/creation.js';
 import { absentValues, isKnownSize } from '../../control/tracing.js';
 import type { NDArray } from '../../core/ndarray.js';
 import { isArray } from '../../graphs/signature.js';
-import { isCollecting, isPlainTree, rebuilt, standsFor, withoutProxies } from './containers.js';
+import {
+  isCollecting,
+  isPlainTree,
+  placesIn,
+  rebuilt,
+  standsFor,
+  withoutProxies,
+} from './containers.js';
 import {
   type Agreement,
   differing,
@@ -22,9 +29,11 @@ import {
   leafPlaces,
   otherDtype,
   otherShape,
-  placesIn,
 } from './differences.js';
+import { wantOptional, withOptionals } from './absence.js';
+import { isRounded } from './arithmetic.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
+import { Retrace, type Wanted } from './wanted.js';
 
 /*
  * Values of variables on their way through a branch or loop: their arrays go through the operator, numbers
@@ -57,19 +66,13 @@ export interface Packed {
   readonly layouts: readonly PackedLayout[];
 }
 
-/** Dtypes that numbers have to have, by the names of what they are the values of. */
-export type Wanted = Map<string, DType>;
-
-/** Thrown where a number of the first path has to have another dtype: everything is traced again. */
-export class Retrace extends Error {}
-
 /** Takes values apart. */
 export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
   const leaves: NDArray[] = [];
   const layouts = entries.map((entry): PackedLayout => {
     const { what } = entry;
     const given = withoutProxies(numberArray(entry, wanted.get(what)));
-    const value = withNumbers(what, given, wanted);
+    const value = withNumbers(what, withOptionals(what, given, wanted), wanted);
     const flat = flattened(value);
     if (flat === null) {
       return { what, structure: null, value, types: [], isNumber: false, numbers: noNumbers };
@@ -91,7 +94,9 @@ export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
 export const noNumbers: ReadonlySet<number> = new Set();
 
 /** A host number as an array, and a number that is one in the dtype that is wanted. */
-function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unknown {
+function numberArray({ what, value, isInteger }: Entry, dtype: DType | undefined): unknown {
+  const isBeyond = typeof value === 'number' && isInteger && Number.isInteger(value) && !isInt32(value) && !Object.is(value, -0); // prettier-ignore
+  if (isBeyond || (isNumberArray(value) && isRounded(value))) throw beyondBits(what, value);
   if (typeof value === 'boolean') return asNumber(array(value, { dtype: dtype ?? 'bool' }));
   if (typeof value === 'number') {
     const own = isInteger && isInt32(value) ? 'int32' : 'float32';
@@ -101,6 +106,16 @@ function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unk
     return asNumber(value.astype(dtype));
   }
   return value;
+}
+
+/** The error for an integer that the user's code keeps as such, and that has more bits than int32 or float32. */
+function beyondBits(what: string, value: unknown): TraceError {
+  return new TraceError(`${what} is an integer beyond 32 bits with a sign`, {
+    op: graphDirective,
+    expected: 'an integer from -(2 ** 31) to 2 ** 31 - 1',
+    actual: typeof value === 'number' ? String(value) : 'a result of >>>, up to 2 ** 32 - 1',
+    advice: 'keep it as such, value | 0, and write >>> 0 where it is used as a number',
+  });
 }
 
 /** A list or object in which numbers that paths assign are arrays, as those of variables are. */
@@ -206,11 +221,16 @@ function leavesLike(
   const fits = given === undefined || fitsDType(entry.value, given);
   const own = withNumbers(
     what,
-    withoutProxies(numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined)),
+    withOptionals(
+      what,
+      withoutProxies(numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined)),
+      wanted,
+    ),
     wanted,
   );
   if (layout.structure === null) {
     if (Object.is(own, layout.value)) return [];
+    wantOptional(what, layout.value, own, wanted);
     throw differing(what, layout.value, own, agreement);
   }
   const alone = !layout.isNumber && isHostNumber(entry.value) && layout.types.length === 1;
@@ -225,6 +245,7 @@ function leavesLike(
       const name = `lists of ${what} that collect rows, ${standInsIn(flat.structure)}`;
       if (!wanted.has(name)) want(name, 'bool', wanted);
     }
+    wantOptional(what, layout.value, own, wanted);
     wantNumbers(what, layout.value, own, wanted);
     const [place, first, second] = firstDifference(what, layout.value, own);
     throw differing(place, first, second, agreement);
@@ -270,11 +291,11 @@ export function unpack(
   leaves: readonly NDArray[],
 ): readonly unknown[] {
   let next = 0;
-  return layouts.map(({ structure, value, types, numbers }) => {
+  return layouts.map(({ what, structure, value, types, numbers }) => {
     if (structure === null) return standsFor(value);
     const own = leaves.slice(next, (next += types.length));
     for (const k of numbers) asNumber(own[k]);
-    return rebuilt(structure, own);
+    return rebuilt(what, structure, own);
   });
 }
 

@@ -1,4 +1,5 @@
 import { containerOf } from './containers.js';
+import { optionalOf } from './optionals.js';
 import type { Entry } from './values.js';
 
 /** The variables that a construct changes, as closures over them. */
@@ -127,7 +128,8 @@ export function assignVariables(
   const next = variables.merged.map(({ isTree }, i) => {
     const old = saved.values[i];
     const [target, source] = [containerOf(old), containerOf(values[i])];
-    if (!isTree || target === null || source === null) return values[i];
+    const isKept = isTree && optionalOf(old) === undefined && optionalOf(values[i]) === undefined;
+    if (!isKept || target === null || source === null) return values[i];
     replaceMembers(target, source);
     return old;
   });
@@ -140,7 +142,8 @@ function replaceMembers(target: object, source: object): void {
   for (const key of Object.keys(into)) if (!Object.hasOwn(from, key)) delete into[key];
   for (const [key, value] of Object.entries(from)) {
     const [old, inner] = [containerOf(into[key]), containerOf(value)];
-    if (old !== null && inner !== null) replaceMembers(old, inner);
+    const mayLack = optionalOf(into[key]) !== undefined || optionalOf(value) !== undefined;
+    if (old !== null && inner !== null && !mayLack) replaceMembers(old, inner);
     else if (into[key] !== value) into[key] = value;
   }
 }
