@@ -16,7 +16,7 @@ import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
 import { isInIntegers } from './expressions/float-bits.js';
-import { bernoulli } from './expressions/gamma-series.js';
+import { bernoulliNumbers } from './expressions/gamma-series.js';
 import { digammaInIntegers, logGammaInIntegers } from './expressions/integer-gamma.js';
 import { logarithm } from './expressions/logarithm.js';
 import { unaryOperator } from './point.js';
@@ -148,7 +148,7 @@ function logarithmOfGamma(x: Expr): Expr {
 
 function stirling(x: Expr): Expr {
   const inverse = e.div(1, x);
-  const series = bernoulli.slice(0, 8).map((b, i) => b / ((2 * i + 2) * (2 * i + 1)));
+  const series = bernoulliNumbers.slice(0, 8).map((b, i) => b / ((2 * i + 2) * (2 * i + 1)));
   const rest = e.mul(inverse, polynomial64(e.mul(inverse, inverse), series));
   const offset = 0.5 * Math.log(2 * Math.PI) - 0.5;
   const main = e.mul(e.sub(x, 0.5), e.sub(logarithm(x), 1));
@@ -222,7 +222,7 @@ function nextToRoot(x: Expr): Expr {
 function stirlingDerivative(x: Expr): Expr {
   const inverse = e.div(1, x);
   const z = e.mul(inverse, inverse);
-  const series = bernoulli.slice(0, 9).map((b, i) => b / (2 * i + 2));
+  const series = bernoulliNumbers.slice(0, 9).map((b, i) => b / (2 * i + 2));
   const rest = e.add(e.mul(inverse, 0.5), e.mul(z, polynomial64(z, series)));
   return e.sub(logarithm(x), rest);
 }
@@ -286,7 +286,9 @@ function derivative(order: number, x: Expr): Expr {
   const [far, rest] = beyond(steps);
   const inverse = e.div(1, far);
   const z = e.mul(inverse, inverse);
-  const series = bernoulli.map((b, i) => (b * factorial(2 * i + 1 + order)) / factorial(2 * i + 2));
+  const series = bernoulliNumbers.map(
+    (b, i) => (b * factorial(2 * i + 1 + order)) / factorial(2 * i + 2),
+  );
   const head = e.add(e.mul(inverse, factorial(order) / 2), factorial(order - 1));
   const tail = inversePower([far, rest], order, e.add(head, e.mul(z, polynomial64(z, series))));
   const sum = e.add(tail, e.mul(shifted, factorial(order)));

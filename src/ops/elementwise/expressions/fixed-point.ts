@@ -89,10 +89,10 @@ export function shiftedWithin(x: Wide, count: Expr): Wide {
 /** `x` shifted to the right by any number of bits from 0 on. */
 export function shiftedFar(x: Wide, count: Expr): Wide {
   const moved = chosen(e.ge(count, 32), lowWord(x.high), x);
-  return chosen(e.ge(count, 64), zero, shiftedWithin(moved, e.and(count, 31)));
+  return chosen(e.ge(count, 64), wideZero, shiftedWithin(moved, e.and(count, 31)));
 }
 
-export const zero: Wide = { high: e.i32(0), low: e.i32(0) };
+export const wideZero: Wide = { high: e.i32(0), low: e.i32(0) };
 export const lowWord = (low: Expr): Wide => ({ high: e.i32(0), low });
 
 /** One of two numbers. */

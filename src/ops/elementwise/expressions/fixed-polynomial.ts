@@ -71,7 +71,7 @@ function scaledUp([first, ...terms]: readonly number[]): FixedPolynomial {
 type Choice = (values: readonly Expr[]) => Expr;
 
 /** A positive number: `value` / 2^64, which is less than 1, times 2^-scale. */
-interface Evaluated {
+export interface Evaluated {
   readonly value: Wide;
   readonly scale: Expr;
 }

@@ -30,7 +30,7 @@ export interface GammaArgument {
   readonly parts: FloatParts;
   /** 2^63 over the significand, times 2^23. */
   readonly inverse: Expr;
-  /** What fits of the argument depend on, times 2^32: its place between two powers of two, or 4 / |x| far off. */
+  /** Variable of fits, times 2^32: the place of the argument between two powers of two, or 4 / |x| far off. */
   readonly fraction: Expr;
 }
 
@@ -72,7 +72,7 @@ export function chosenFor(
   return e.select(isFar, far.length > 1 ? e.select(isNegative, far[1], far[0]) : far[0], below);
 }
 
-/** How far from the nearest whole number `x` is. */
+/** Distance of `x` from the nearest whole number. */
 export interface PoleDistance {
   /** Bits of the distance; for a positive `x` of `x` itself. */
   readonly size: Expr;

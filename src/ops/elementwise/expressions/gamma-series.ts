@@ -4,15 +4,17 @@
  */
 
 /** B_2, B_4, ... */
-export const bernoulli: readonly number[] = [
+export const bernoulliNumbers: readonly number[] = [
   1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
 ]; // prettier-ignore
 
-/** Where eight terms of the series are as accurate as float64. */
+/** Bound from which eight terms of the series are as accurate as float64. */
 const farOff = 16;
 
 const series = (x: number, factor: (k: number) => number): number =>
-  bernoulli.slice(0, 8).reduceRight((sum, b, i) => (sum + b * factor(2 * i + 2)) / (x * x), 0);
+  bernoulliNumbers
+    .slice(0, 8)
+    .reduceRight((sum, b, i) => (sum + b * factor(2 * i + 2)) / (x * x), 0);
 
 /** log gamma(x) less (x - 1/2) (log x - 1) and `stirlingConstant`. */
 export function stirlingRest(x: number): number {

@@ -1,20 +1,11 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import { evaluated, fitted } from './fixed-polynomial.js';
+import { type Evaluated, evaluated, fitted } from './fixed-polynomial.js';
 import {
   chosen, type Magnitude, negatedWhere, normalizedFar, quotient, rounded, roundedFloat, shiftedDown, shiftedFar,
-  signedSum, type Wide, wideProduct, wideSum, wideTimes, zero,
+  type SignedMagnitude, signedSum, type Wide, wideProduct, wideSum, wideTimes, wideZero,
 } from './fixed-point.js'; // prettier-ignore
-import {
-  type FloatParts,
-  infinityBits,
-  magnitudeBits,
-  normalParts,
-  powerBits,
-  signBit,
-  signed,
-  signOf,
-} from './float-bits.js';
+import { type FloatParts, infinityBits, magnitudeBits, normalParts, powerBits, signBit, signed, signOf } from './float-bits.js'; // prettier-ignore
 import {
   chosenFor, exceptAtEnds, fitsBelow8, type GammaArgument, gammaArgument, magnitudeOf, type PoleDistance, poleDistance,
   powerOf, squareBelow,
@@ -34,8 +25,7 @@ const maskOf = (condition: Expr): Expr => e.select(condition, all, none);
 const negative = (x: Wide): Wide => negatedWhere(all, x);
 
 /** A value below 1 of a polynomial, times 2^56. */
-const fixedOf = ({ value, scale }: { readonly value: Wide; readonly scale: Expr }): Wide =>
-  shiftedFar(value, e.add(scale, 8));
+const fixedOf = ({ value, scale }: Evaluated): Wide => shiftedFar(value, e.add(scale, 8));
 
 /** A number times 2^56. */
 function fixedNumber(x: number): Wide {
@@ -44,12 +34,13 @@ function fixedNumber(x: number): Wide {
 }
 
 /**
- * log |gamma(x)|. Between 1/2 and 8 it is (x - 1) (x - 2) P(x), far off Stirling's series; left of 1/2 it is what
- * log(r) - log(r pi / sin(r pi)) + log gamma(1 + |x|) lacks to 0, for the distance r to the nearest pole.
+ * log |gamma(x)|. Between 1/2 and 8 it is (x - 1) (x - 2) P(x), far off Stirling's series. Left of 1/2 it is the
+ * negative of log(sin(r pi) / pi) + log gamma(1 + |x|), for the distance r to the nearest pole, and without the sine
+ * between 0 and 1/2: log gamma(1 + x) - log(x).
  */
 export function logGammaInIntegers(x: Expr): Expr {
   const argument = gammaArgument(x, 0.5);
-  const { isNegative, isDirect, isFar, above, parts } = argument;
+  const { isNegative, isDirect, isFar, parts } = argument;
   const distance = poleDistance(argument);
   const fits = evaluated(
     [
@@ -59,73 +50,75 @@ export function logGammaInIntegers(x: Expr): Expr {
     (values) => chosenFor(argument, values.slice(0, -1), values.slice(-1)),
     argument.fraction,
   );
-
-  // w (w - 1) P(1 + w); small w are not exact in their distance to 1.
-  const w = magnitudeOf(normalParts(magnitudeBits(above)));
-  const isSmall = e.lt(magnitudeBits(above), powerBits(0.5));
-  const beside = magnitudeOf(normalParts(magnitudeBits(e.sub(above, 1))));
-  const other = e.select(isSmall, e.sub(signBit, e.cast('i32', e.nearest(e.mul(above, 2 ** 31)))), beside.high); // prettier-ignore
-  const product = wideTimes(wideProduct(w.high, other), rounded(fits.value));
-  const scale = e.sub(
-    e.add(e.add(fits.scale, w.scale), e.select(isSmall, e.i32(31), beside.scale)),
-    32,
-  );
-  const isBetween = e.and(e.gt(above, 0), e.lt(above, 1));
+  const direct = besideRoots(argument.above, fits);
   const near = negatedWhere(
-    e.xor(maskOf(isBetween), maskOf(e.not(isNegative))),
-    shiftedFar(product, e.max(e.sub(scale, 24), 0)),
+    e.xor(direct.mask, maskOf(e.not(isNegative))),
+    shiftedFar(direct, e.max(e.sub(direct.scale, 24), 0)),
   );
-
   const logarithm = naturalLogarithm(argument.size);
-  const gap = normalParts(distance.size);
-  const reflection = evaluated(
-    [fitted((t) => logGamma(1 + Math.sqrt(t) / 2) + logGamma(1 - Math.sqrt(t) / 2), 2 ** -36)],
-    ([only]) => only,
-    squareBelow(e.i32(-1), gap),
-  );
-  const left = wideSum(
-    naturalLogarithm(distance.size),
-    chosen(isNegative, negative(fixedOf(reflection)), zero),
-  );
   const offset = wideSum(
     wideSum(fixedNumber(stirlingConstant), fixedOf(fits)),
-    chosen(isNegative, logarithm, zero),
+    chosen(isNegative, logarithm, wideZero),
   );
   const sum = wideSum(
     chosen(isFar, offset, near),
-    chosen(e.or(isNegative, e.not(isFar)), left, zero),
+    chosen(e.or(isNegative, e.not(isFar)), leftOfZero(distance, isNegative), wideZero),
   );
   const mask = e.shr(sum.high, 31);
   const size = negatedWhere(mask, sum);
 
   // (|x| - 1/2) (log |x| - 1)
   const exponent = e.sub(parts.exponent, 127);
-  const half = e.select(e.le(exponent, 30), e.shl(e.i32(1), e.min(e.max(e.sub(30, exponent), 0), 31)), 0); // prettier-ignore
+  const bit = e.shl(e.i32(1), e.min(e.max(e.sub(30, exponent), 0), 31));
   const main = wideTimes(
     { high: e.sub(logarithm.high, 2 ** 24), low: logarithm.low },
-    e.sub(e.shl(parts.significand, 8), half),
+    e.sub(e.shl(parts.significand, 8), e.select(e.le(exponent, 30), bit, 0)),
   );
   const far = wideSum(main, negatedWhere(mask, shiftedFar(size, e.add(exponent, 1))));
-
   const farMask = e.shr(far.high, 31);
 
   const found = normalizedFar(
-    chosen(isFar, negatedWhere(farMask, far), chosen(isDirect, product, size)),
-    e.select(isFar, e.sub(23, exponent), e.select(isDirect, scale, 24)),
+    chosen(isFar, negatedWhere(farMask, far), chosen(isDirect, direct, size)),
+    e.select(isFar, e.sub(23, exponent), e.select(isDirect, direct.scale, 24)),
   );
-  const sign = e.select(
-    isFar,
-    e.and(isNegative, e.eq(farMask, 0)),
-    e.select(isDirect, isBetween, e.eq(mask, 0)),
-  );
-  const isRoot = e.or(e.eq(e.bitcast('i32', x), powerBits(1)), e.eq(e.bitcast('i32', x), powerBits(2))); // prettier-ignore
-  const value = roundedFloat(found, e.select(sign, signBit, 0));
-  return exceptAtEnds(argument, distance, e.select(isRoot, 0, value), {
+  const left = e.xor(farMask, maskOf(isNegative));
+  const sign = e.select(isFar, left, e.select(isDirect, direct.mask, e.not(mask)));
+  const bits = e.bitcast('i32', x);
+  const isRoot = e.or(e.eq(bits, powerBits(1)), e.eq(bits, powerBits(2)));
+  const value = e.select(isRoot, 0, roundedFloat(found, e.and(sign, signBit)));
+  return exceptAtEnds(argument, distance, value, {
     zero: e.constant('f32', Infinity),
     pole: Infinity,
     infinity: Infinity,
     negativeInfinity: Infinity,
   });
+}
+
+/** w (w - 1) P(1 + w) */
+function besideRoots(w: Expr, { value, scale }: Evaluated): SignedMagnitude {
+  const first = magnitudeOf(normalParts(magnitudeBits(w)));
+  const second = magnitudeOf(normalParts(magnitudeBits(e.sub(w, 1))));
+  // Small ones have more digits than the difference.
+  const isSmall = e.lt(magnitudeBits(w), powerBits(0.5));
+  const exact = e.sub(signBit, e.cast('i32', e.nearest(e.mul(w, 2 ** 31))));
+  const scales = e.add(first.scale, e.select(isSmall, e.i32(31), second.scale));
+  const product = wideProduct(first.high, e.select(isSmall, exact, second.high));
+  return {
+    ...wideTimes(product, rounded(value)),
+    scale: e.sub(e.add(scale, scales), 32),
+    mask: maskOf(e.and(e.gt(w, 0), e.lt(w, 1))),
+  };
+}
+
+/** log(sin(r pi) / pi) for a distance r from a pole, times 2^56; for a positive number its logarithm. */
+function leftOfZero({ size }: PoleDistance, isNegative: Expr): Wide {
+  const ratio = fitted(
+    (t) => logGamma(1 + Math.sqrt(t) / 2) + logGamma(1 - Math.sqrt(t) / 2),
+    2 ** -36,
+  );
+  const square = squareBelow(e.i32(-1), normalParts(size));
+  const rest = fixedOf(evaluated([ratio], ([only]) => only, square));
+  return wideSum(naturalLogarithm(size), chosen(isNegative, negative(rest), wideZero));
 }
 
 /** The root of digamma less 1, times 2^60. */
@@ -143,19 +136,20 @@ export function digammaInIntegers(x: Expr, order: number): Expr {
   const { isNegative, isDirect } = argument;
   const distance = poleDistance(argument);
   const isOdd = order % 2 === 1;
-  const { main, mainMask } =
+  const main =
     order === 0
       ? digammaMain(argument)
-      : { main: zetaMain(argument, order), mainMask: isOdd ? maskOf(isNegative) : all };
+      : { ...zetaMain(argument, order), mask: isOdd ? maskOf(isNegative) : all };
   const pole = poleTerm(argument, distance, order);
   // Digamma and its even derivatives change their sign at a pole.
   const poleMask = isOdd ? none : e.select(isNegative, distance.mask, all);
-  const nothing = { ...zero, scale: e.i32(2 ** 20) };
-  const other: Magnitude = {
+  const nothing = { ...wideZero, scale: e.i32(2 ** 20) };
+  const other = {
     ...chosen(isDirect, nothing, pole),
     scale: e.select(isDirect, nothing.scale, pole.scale),
+    mask: poleMask,
   };
-  const { mask, ...sum } = signedSum({ ...main, mask: mainMask }, { ...other, mask: poleMask });
+  const { mask, ...sum } = signedSum(main, other);
   const value = roundedFloat(sum, e.and(mask, signBit));
   return exceptAtEnds(argument, distance, value, {
     zero: isOdd ? e.constant('f32', Infinity) : oddPole(x),
@@ -166,10 +160,7 @@ export function digammaInIntegers(x: Expr, order: number): Expr {
 }
 
 /** Digamma of the argument that is used. */
-function digammaMain(argument: GammaArgument): {
-  readonly main: Magnitude;
-  readonly mainMask: Expr;
-} {
+function digammaMain(argument: GammaArgument): SignedMagnitude {
   const { isNegative, isFar, above, parts } = argument;
   const fits = evaluated(
     [
@@ -190,11 +181,9 @@ function digammaMain(argument: GammaArgument): {
   const terms = wideSum(negatedWhere(maskOf(e.not(isNegative)), half), negative(fixedOf(fits)));
   const far = wideSum(naturalLogarithm(argument.size), terms);
   return {
-    main: {
-      ...chosen(isFar, far, near),
-      scale: e.select(isFar, 24, e.add(factor.scale, fits.scale)),
-    },
-    mainMask: e.select(isFar, none, mask),
+    ...chosen(isFar, far, near),
+    scale: e.select(isFar, 24, e.add(factor.scale, fits.scale)),
+    mask: e.select(isFar, none, mask),
   };
 }
 
@@ -224,51 +213,57 @@ function zetaMain(argument: GammaArgument, order: number): Magnitude {
 }
 
 /** The magnitude of the term with a pole: pi cot(pi r), or its derivative, for the distance r to the pole. */
-function poleTerm(argument: GammaArgument, distance: PoleDistance, order: number): Magnitude {
-  const { isNegative } = argument;
+function poleTerm({ isNegative }: GammaArgument, { size }: PoleDistance, order: number): Magnitude {
   const isOdd = order % 2 === 1;
-  // Others change their sign in the middle between two poles: there the distance from the middle.
-  const isMiddle = isOdd ? e.lt(distance.size, 0) : e.and(isNegative, e.gt(distance.size, threeEighths)); // prettier-ignore
-  const fromMiddle = e.bitcast('i32', e.sub(0.5, e.bitcast('f32', distance.size)));
-  const gap = normalParts(isOdd ? distance.size : e.select(isMiddle, fromMiddle, distance.size));
-  const of = (f: (r: number) => number, r: number): number => f(r) / (isOdd ? 1 : r);
   const beside = fitted(
-    (t) => of((r) => restBeside(order, r), Math.sqrt(t) / 2),
+    (t) => restBeside(order, Math.sqrt(t) / 2),
     2 ** -36 * factorial(order) * 2 ** (order + 1),
   );
-  const middle = fitted((t) => of((d) => aroundMiddle(order, d), Math.sqrt(t) / 8));
-  const fits = evaluated(
-    isOdd ? [beside] : [beside, middle],
-    (values) => (isOdd ? values[0] : e.select(isMiddle, values[1], values[0])),
-    squareBelow(isOdd ? e.i32(-1) : e.select(isMiddle, e.i32(-3), -1), gap),
+  if (isOdd) {
+    const gap = normalParts(size);
+    const rest = evaluated([beside], ([only]) => only, squareBelow(e.i32(-1), gap));
+    return withPole(gap, order, { ...rest.value, scale: e.add(rest.scale, 32) }, isNegative);
+  }
+  // There is a root in the middle between two poles: there it is a function of the distance from the middle.
+  const isMiddle = e.and(isNegative, e.gt(size, threeEighths));
+  const fromMiddle = e.bitcast('i32', e.sub(0.5, e.bitcast('f32', size)));
+  const gap = normalParts(e.select(isMiddle, fromMiddle, size));
+  const rest = evaluated(
+    [beside, fitted((t) => aroundMiddle(order, Math.sqrt(t) / 8))],
+    (values) => e.select(isMiddle, values[1], values[0]),
+    squareBelow(e.select(isMiddle, e.i32(-3), -1), gap),
   );
-  const r = magnitudeOf(gap);
-  const smooth: Magnitude = isOdd
-    ? { ...fits.value, scale: e.add(fits.scale, 32) }
-    : { ...wideTimes(fits.value, r.high), scale: e.add(fits.scale, r.scale) };
-  const pole = order === 0 ? inverseOf(gap) : quotient(constantMagnitude(factorial(order)), powerOf(r, order + 1)); // prettier-ignore
-  const rest = shiftedFar(smooth, e.max(e.add(e.sub(smooth.scale, pole.scale), 2), 0));
-  const sum = wideSum(
-    shiftedDown(pole, e.i32(2)),
-    chosen(isNegative, isOdd ? rest : negative(rest), zero),
-  );
+  const { high, scale } = magnitudeOf(gap);
+  const smooth = { ...wideTimes(rest.value, high), scale: e.add(rest.scale, scale) };
+  const sum = withPole(gap, order, smooth, isNegative);
   return {
     ...chosen(isMiddle, smooth, sum),
-    scale: e.select(isMiddle, smooth.scale, e.sub(pole.scale, 2)),
+    scale: e.select(isMiddle, smooth.scale, sum.scale),
   };
 }
 
-/** Poles on either side of one: what they add to its term, or take from it where they have the other sign. */
-function restBeside(order: number, r: number): number {
-  if (order === 0) return digammaOf(1 + r) - digammaOf(1 - r);
-  const [right, left] = [zeta(order + 1, 1 - r), zeta(order + 1, 1 + r)];
-  return factorial(order) * (order % 2 === 1 ? right + left : right - left);
+/** order! over a power of the distance to a pole and, under a condition, what other poles add to it or take from it. */
+function withPole(gap: FloatParts, order: number, smooth: Magnitude, condition: Expr): Magnitude {
+  const pole = order === 0 ? inverseOf(gap) : quotient(constantMagnitude(factorial(order)), powerOf(magnitudeOf(gap), order + 1)); // prettier-ignore
+  const rest = shiftedFar(smooth, e.max(e.add(e.sub(smooth.scale, pole.scale), 2), 0));
+  const term = order % 2 === 1 ? rest : negative(rest);
+  return {
+    ...wideSum(shiftedDown(pole, e.i32(2)), chosen(condition, term, wideZero)),
+    scale: e.sub(pole.scale, 2),
+  };
 }
 
-/** All poles, as seen from the middle between two. */
+/** Poles on either side of one: what they add to its term or, divided by r, take from it where their sign differs. */
+function restBeside(order: number, r: number): number {
+  if (order === 0) return (digammaOf(1 + r) - digammaOf(1 - r)) / r;
+  const [right, left] = [zeta(order + 1, 1 - r), zeta(order + 1, 1 + r)];
+  return factorial(order) * (order % 2 === 1 ? right + left : (right - left) / r);
+}
+
+/** All poles, as seen from the middle between two, divided by the distance from there. */
 function aroundMiddle(order: number, d: number): number {
-  if (order === 0) return digammaOf(0.5 + d) - digammaOf(0.5 - d);
-  return factorial(order) * (zeta(order + 1, 0.5 - d) - zeta(order + 1, 0.5 + d));
+  if (order === 0) return (digammaOf(0.5 + d) - digammaOf(0.5 - d)) / d;
+  return (factorial(order) * (zeta(order + 1, 0.5 - d) - zeta(order + 1, 0.5 + d))) / d;
 }
 
 /** Bits of 3/8. */

@@ -41,7 +41,7 @@ const logarithmTerms = [0x93bb6288, 0x6985d87, 0x521309, 0x430d5, 0x3c9a].map(e.
  * The binary logarithm of a positive finite number, given by its bits: k + log2(1 + f) for 1 + f between the roots
  * of 1/2 and 2, and log2(1 + f) = (2 / ln 2) (s + s^3 / 3 + s^5 / 5 ...) for s = f / (2 + f).
  */
-export function binaryLogarithm(size: Expr): Logarithm {
+export function logarithmOfBits(size: Expr): Logarithm {
   const { significand, exponent } = normalParts(size);
   const isLarge = e.gt(significand, root);
   const k = e.sub(exponent, e.select(isLarge, e.i32(126), 127));
@@ -106,7 +106,7 @@ const ln2 = e.i32(0xb17217f8);
 
 /** The natural logarithm of a number that is at least as far from 1 as 1/2 and 2 are, times 2^56, with its sign. */
 export function naturalLogarithm(size: Expr): Wide {
-  const { high, low, scale, sign } = binaryLogarithm(size);
+  const { high, low, scale, sign } = logarithmOfBits(size);
   const product = wideSum(wideProduct(high, ln2), lowWord(highProduct(low, ln2)));
   return negatedWhere(e.shr(sign, 31), shiftedWithin(product, e.sub(scale, 24)));
 }

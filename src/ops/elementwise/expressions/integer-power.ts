@@ -10,7 +10,7 @@ import {
   wideSum,
 } from './fixed-point.js';
 import { infinityBits, normalParts, type FloatParts, splitFloat, signBit, signed, signOf, magnitudeBits } from './float-bits.js'; // prettier-ignore
-import { binaryLogarithm, type Logarithm } from './integer-logarithm.js';
+import { logarithmOfBits, type Logarithm } from './integer-logarithm.js';
 
 /*
  * Powers of f32 as 2^(y log2 |x|) in integers of 32 and 64 bits: the logarithm has 40 digits, relative to itself, the
@@ -21,7 +21,7 @@ import { binaryLogarithm, type Logarithm } from './integer-logarithm.js';
 export function powerInIntegers(x: Expr, y: Expr): Expr {
   const base = magnitudeBits(x);
   const exponent = magnitudeBits(y);
-  const logarithm = binaryLogarithm(base);
+  const logarithm = logarithmOfBits(base);
   const sign = e.xor(logarithm.sign, signOf(y));
   const value = exponentialOf(product(logarithm, normalParts(exponent)), sign);
   const { isWhole, isOdd } = parityOf(exponent);
