@@ -129,6 +129,7 @@ export class GpuEncoder implements GpuCommands {
       layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module, entryPoint: 'main' },
     });
+    if (this.#pipelines.has(pipeline)) this.#groups.clear(); // they may have other uniforms
     this.#pipelines.set(pipeline, { pipeline: made, layout, uniformBytes: uniformWords * 4 });
     this.#watch('a kernel was refused', label);
   }
