@@ -24,7 +24,9 @@ const accumulating = new Set([
 ]); // prettier-ignore
 
 /** Functions of which devices that emulate float64 may give the other neighbor of the exact value. */
-const inOtherWays = new Set(['sin', 'cos', 'tan', 'sinc']);
+const inOtherWays = new Set([
+  'sin', 'cos', 'tan', 'sinc', 'pow', 'cbrt', 'lgamma', 'digamma', 'polygamma',
+]); // prettier-ignore
 let isOtherWay = false;
 
 /** Has functions count as inexact that a device computes in other ways than CPUs do. */

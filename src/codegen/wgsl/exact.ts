@@ -3,8 +3,9 @@ import { assignedVariables, visitStmts } from '../../loop/language/visit.js';
 
 /**
  * Knowledge of what drivers may rewrite. They take float arithmetic for that of real numbers: `(x + c) - c` becomes `x`,
- * `x * 0` becomes 0, `x - x` becomes 0, and a choice between two floats by their order becomes a minimum that loses NaN.
- * An operand that they cannot see through (`k_exact`) prevents all of these.
+ * `x * 0` becomes 0, `x - x` becomes 0, `x * c + y * c` becomes `(x + y) * c`, which may be out of range, and a choice
+ * between two floats by their order becomes a minimum that loses NaN. An operand that they cannot see through
+ * (`k_exact`) prevents all of these.
  */
 export class Exactness {
   /** Values of locals that are never assigned. */
@@ -37,13 +38,28 @@ export class Exactness {
     if (other === operand) {
       return which === 'b' && (op === 'sub' || op === 'div' || (op === 'add' && isSum(operand)));
     }
-    if (op === 'add' || op === 'sub') return isSum(operand) || isZero(operand);
+    if (op === 'add' || op === 'sub') {
+      return (
+        isSum(operand) || isZero(operand) || (which === 'b' && this.#sharesFactor(operand, other))
+      );
+    }
     if (op === 'mul' || op === 'div') {
       if (isZero(operand)) return true;
       // Constants of two products would become one, which may be out of range.
       return other.kind === 'const' && this.#isScaled(operand);
     }
     return false;
+  }
+
+  /** True for two products with a common factor, which could be taken out: the sum of the others may be out of range. */
+  #sharesFactor(x: Expr, y: Expr): boolean {
+    const factors = this.#factorsOf(x);
+    return this.#factorsOf(y).some((each) => factors.some((factor) => isSame(each, factor)));
+  }
+
+  #factorsOf(expr: Expr): readonly Expr[] {
+    if (expr.kind !== 'binary' || expr.op !== 'mul') return [];
+    return [this.resolve(expr.a), this.resolve(expr.b)];
   }
 
   #isScaled(expr: Expr): boolean {

@@ -15,6 +15,9 @@ import { elementwise } from '../declare/lowering.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
+import { isInIntegers } from './expressions/float-bits.js';
+import { bernoulliNumbers } from './expressions/gamma-series.js';
+import { digammaInIntegers, logGammaInIntegers } from './expressions/integer-gamma.js';
 import { logarithm } from './expressions/logarithm.js';
 import { unaryOperator } from './point.js';
 import { cotangentOfHalfTurns, sineOfHalfTurns } from './expressions/trigonometric.js';
@@ -36,7 +39,8 @@ const samples = [
 export const lgamma: OperatorFunction<Unary> = unaryOperator({
   name: 'lgamma',
   operands: 'float',
-  value: inDouble(logarithmOfGamma),
+  value: (x, context) =>
+    isInIntegers(x, context) ? logGammaInIntegers(x) : inDouble(logarithmOfGamma)(x),
   gradient: (g, x) => mul(g, digamma(x)),
   samples,
 });
@@ -45,7 +49,8 @@ export const lgamma: OperatorFunction<Unary> = unaryOperator({
 export const digamma: OperatorFunction<Unary> = unaryOperator({
   name: 'digamma',
   operands: 'float',
-  value: inDouble(logarithmicDerivative),
+  value: (x, context) =>
+    isInIntegers(x, context) ? digammaInIntegers(x, 0) : inDouble(logarithmicDerivative)(x),
   gradient: (g, x) => mul(g, polygamma(1, x)),
   samples,
 });
@@ -68,9 +73,12 @@ export const polygamma: OperatorFunction<Polygamma> = operator({
   gradient: ({ inputs: [x], grads: [g], attributes: { order } }) => [
     mul(g!, polygamma(order + 1, x)),
   ],
-  lowering: elementwise<{ readonly order: number }>(([x], { attributes: { order } }) =>
-    inDouble((wide) => derivative(order, wide))(x),
-  ),
+  lowering: elementwise<{ readonly order: number }>(([x], context) => {
+    const { order } = context.attributes;
+    return isInIntegers(x, context) && order <= greatestInIntegers
+      ? digammaInIntegers(x, order)
+      : inDouble((wide) => derivative(order, wide))(x);
+  }),
   samples: [
     { args: [1, tensor(['n', 3], { low: 0.1, high: 12 })] },
     { args: [2, tensor(['n'], { low: -1.9, high: -1.1 })] },
@@ -80,6 +88,9 @@ export const polygamma: OperatorFunction<Polygamma> = operator({
 
 /** Limit of the order: factorials in the series overflow above, and lose digits from about 151 on. */
 const greatestOrder = 140;
+
+/** Limit of the order of what is computed in integers where float64 is emulated. */
+const greatestInIntegers = 10;
 
 function checkOrder(order: number): void {
   const op = 'polygamma';
@@ -106,11 +117,6 @@ function inDouble(f: (x: Expr) => Expr): (x: Expr) => Expr {
 }
 
 const polynomial64 = (x: Expr, f64: readonly number[]): Expr => polynomial(x, { f32: [], f64 });
-
-/** B_2, B_4, ... */
-const bernoulli: readonly number[] = [
-  1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
-]; // prettier-ignore
 
 /** Bound from which the asymptotic series are as accurate as f64. */
 const farOff = 8;
@@ -142,7 +148,7 @@ function logarithmOfGamma(x: Expr): Expr {
 
 function stirling(x: Expr): Expr {
   const inverse = e.div(1, x);
-  const series = bernoulli.slice(0, 8).map((b, i) => b / ((2 * i + 2) * (2 * i + 1)));
+  const series = bernoulliNumbers.slice(0, 8).map((b, i) => b / ((2 * i + 2) * (2 * i + 1)));
   const rest = e.mul(inverse, polynomial64(e.mul(inverse, inverse), series));
   const offset = 0.5 * Math.log(2 * Math.PI) - 0.5;
   const main = e.mul(e.sub(x, 0.5), e.sub(logarithm(x), 1));
@@ -216,7 +222,7 @@ function nextToRoot(x: Expr): Expr {
 function stirlingDerivative(x: Expr): Expr {
   const inverse = e.div(1, x);
   const z = e.mul(inverse, inverse);
-  const series = bernoulli.slice(0, 9).map((b, i) => b / (2 * i + 2));
+  const series = bernoulliNumbers.slice(0, 9).map((b, i) => b / (2 * i + 2));
   const rest = e.add(e.mul(inverse, 0.5), e.mul(z, polynomial64(z, series)));
   return e.sub(logarithm(x), rest);
 }
@@ -280,7 +286,9 @@ function derivative(order: number, x: Expr): Expr {
   const [far, rest] = beyond(steps);
   const inverse = e.div(1, far);
   const z = e.mul(inverse, inverse);
-  const series = bernoulli.map((b, i) => (b * factorial(2 * i + 1 + order)) / factorial(2 * i + 2));
+  const series = bernoulliNumbers.map(
+    (b, i) => (b * factorial(2 * i + 1 + order)) / factorial(2 * i + 2),
+  );
   const head = e.add(e.mul(inverse, factorial(order) / 2), factorial(order - 1));
   const tail = inversePower([far, rest], order, e.add(head, e.mul(z, polynomial64(z, series))));
   const sum = e.add(tail, e.mul(shifted, factorial(order)));

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../base/bounded-cache.js';
 import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../../base/dtype.js';
 import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Shader } from '../../codegen/wgsl/shader.js';
@@ -23,15 +24,14 @@ export interface WebGpuOptions {
   readonly memoryBudget?: number;
   /** Dtypes of arrays that it holds. Default: all but float64. */
   readonly dtypes?: readonly DType[];
+  /** The most compiled shaders that the GPU keeps. Default 4096. */
+  readonly mostPipelines?: number;
   /** Finds a GPU again after one was lost. */
   reopen(): Promise<GpuCommands>;
 }
 
-/** A shader and the number of its pipeline. */
-interface PreparedShader {
-  readonly shader: Shader;
-  readonly pipeline: number;
-}
+/** Default limit of the pipelines that a GPU keeps: more than a program has kernels. */
+const usualPipelines = 4096;
 
 /** Bytes of whole words. */
 const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
@@ -45,10 +45,10 @@ export class WebGpuBackend implements Backend {
   readonly #options: WebGpuOptions;
   readonly #pool: BufferPool;
   #commands: GpuCommands;
-  /** Numbers of pipelines by the text of their shaders. */
-  readonly #pipelines: Map<string, number> = new Map();
-  /** Since the device was last set up. */
-  #made: Set<number> = new Set();
+  /** Numbers of the pipelines that the GPU has, by the text of their shaders. */
+  readonly #pipelines: BoundedCache<string, number>;
+  /** Numbers of evicted pipelines: the next ones take their places. */
+  #freePipelines: number[] = [];
   /** Why the device cannot be used, while it is set up again and when that fails. */
   #absence: DeviceError | null = null;
   #recovery: Promise<void> = Promise.resolve();
@@ -68,6 +68,10 @@ export class WebGpuBackend implements Backend {
       ...(budget !== undefined && { budget }),
     };
     this.#pool = new BufferPool(commands, budget ?? Infinity);
+    this.#pipelines = new BoundedCache({
+      capacity: options.mostPipelines ?? usualPipelines,
+      evicted: (_, pipeline) => this.#freePipelines.push(pipeline),
+    });
     commands.onLost((reason) => this.#lose(reason));
   }
 
@@ -169,15 +173,14 @@ export class WebGpuBackend implements Backend {
   }
 
   prepare(kernel: Kernel): Launch {
-    const prepared = new Map<string, PreparedShader>();
+    const prepared = new Map<string, Shader>();
     return (args, condition) => {
       const { given, pattern } = bindingPattern(args);
       const key = `${pattern.memories.join()} ${pattern.isAligned}`;
       let known = prepared.get(key);
       if (known === undefined) {
         const { features } = this.#commands.properties;
-        const shader = this.#options.print(kernel, pattern, features);
-        prepared.set(key, (known = { shader, pipeline: this.#numberOf(shader.text) }));
+        prepared.set(key, (known = this.#options.print(kernel, pattern, features)));
       }
       for (const buffer of given) this.#present(buffer);
       this.#launch(kernel.name, known, args, condition);
@@ -191,15 +194,11 @@ export class WebGpuBackend implements Backend {
 
   #launch(
     label: string,
-    { shader, pipeline }: PreparedShader,
+    shader: Shader,
     args: Parameters<Launch>[0],
     condition: LaunchCondition | undefined,
   ): void {
-    const { text, bindings, uniformWords } = shader;
-    if (!this.#made.has(pipeline)) {
-      this.#commands.createPipeline(pipeline, { label, text, bindings, uniformWords });
-      this.#made.add(pipeline);
-    }
+    const pipeline = this.#pipelineOf(label, shader);
     const { features } = this.#commands.properties;
     const { groups, conditionOffset, uniforms, bindings: bound } = encodeLaunch(shader, args, features, condition !== undefined); // prettier-ignore
     const lent: GpuBuffer[] = [];
@@ -220,10 +219,13 @@ export class WebGpuBackend implements Backend {
     for (const memory of lent) this.#pool.free(memory);
   }
 
-  #numberOf(text: string): number {
-    let number = this.#pipelines.get(text);
-    if (number === undefined) this.#pipelines.set(text, (number = this.#pipelines.size));
-    return number;
+  #pipelineOf(label: string, { text, bindings, uniformWords }: Shader): number {
+    const known = this.#pipelines.get(text);
+    if (known !== undefined) return known;
+    const pipeline = this.#freePipelines.pop() ?? this.#pipelines.size;
+    this.#pipelines.set(text, pipeline);
+    this.#commands.createPipeline(pipeline, { label, text, bindings, uniformWords });
+    return pipeline;
   }
 
   /** A buffer whose elements are there. */
@@ -254,7 +256,8 @@ export class WebGpuBackend implements Backend {
       (commands) => {
         this.#commands = commands;
         this.#pool.restart(commands);
-        this.#made = new Set();
+        this.#pipelines.clear();
+        this.#freePipelines = [];
         this.#absence = null;
         commands.onLost((again) => this.#lose(again));
       },

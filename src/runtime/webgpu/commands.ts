@@ -68,6 +68,7 @@ export interface GpuCommands {
   /** A new buffer. Its size is a multiple of 4. */
   createBuffer(buffer: number, bytes: number): void;
   destroyBuffer(buffer: number): void;
+  /** A new pipeline, which takes the place of one with its number. */
   createPipeline(pipeline: number, description: PipelineDescription): void;
   dispatch(dispatch: Dispatch): void;
   /** Copies whole words into a buffer. The bytes may be changed afterwards. */

@@ -123,12 +123,12 @@ export class GpuEncoder implements GpuCommands {
     const device = this.#device;
     device.pushErrorScope('validation');
     const layout = this.#layout(bindings.map(({ access }) => access));
-    const module = device.createShaderModule({ label, code: text });
     const made = device.createComputePipeline({
       label,
       layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-      compute: { module, entryPoint: 'main' },
+      compute: { module: device.createShaderModule({ label, code: text }), entryPoint: 'main' },
     });
+    if (this.#pipelines.has(pipeline)) this.#groups.clear(); // they may have other uniforms
     this.#pipelines.set(pipeline, { pipeline: made, layout, uniformBytes: uniformWords * 4 });
     this.#watch('a kernel was refused', label);
   }

@@ -164,6 +164,7 @@ describe('kernels as WGSL', () => {
       '0 / a': (a) => e.div(e.constant('f32', 0), a),
       '(a + c) - c': (a) => e.sub(e.add(a, big), big),
       '(a + b) - a': (a, b) => e.sub(e.add(a, b), a),
+      'a * c + b * c': (a, b) => e.add(e.mul(a, 0.25), e.mul(b, 0.25)),
       '(a * c) * d': (a) => e.mul(e.mul(a, 2 ** 100), 2 ** 100),
       'the error of a sum': (a, b) => fastTwoSum(a, b).error,
       NaN: () => e.constant('f32', NaN),

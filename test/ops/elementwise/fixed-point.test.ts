@@ -1,29 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as e from '../../../src/loop/language/build.js';
-import type { Expr } from '../../../src/loop/language/nodes.js';
 import * as fixed from '../../../src/ops/elementwise/expressions/fixed-point.js';
-import { interpreted } from '../../support/gpu-kernels.js';
 import { generator } from '../../support/samples.js';
+import { computed } from './integer-support.js';
 
 /* Integers of 32 and 64 bits against BigInt. */
 
 const top = 2n ** 32n;
-
-/** Unsigned results of expressions of unsigned arguments, all of them i32. */
-function computed(args: readonly bigint[], make: (args: readonly Expr[]) => readonly Expr[]): readonly bigint[] {
-  const buffer = e.buffer('x', 'i32');
-  const results = make(args.map((_, k) => e.load(buffer, k)));
-  const locals = results.map((result, k) => e.variable(`r${k}`, result.type.scalar));
-  const body = e.block(
-    ...results.map((result, k) => e.declare(locals[k], result)),
-    ...locals.map((local, k) => e.store(buffer, k, local)),
-  );
-  const memory = new Int32Array(Math.max(args.length, results.length));
-  args.forEach((arg, k) => (memory[k] = Number(BigInt.asIntN(32, arg))));
-  const [found] = interpreted(e.kernel('fixed', [buffer], body), [memory]);
-  return results.map((_, k) => BigInt.asUintN(32, BigInt(found[k])));
-} // prettier-ignore
 
 const random = generator(4);
 const word = (): bigint =>
@@ -50,6 +34,86 @@ test('borrows are those of unsigned differences', () => {
     assert.deepEqual(computed([a, b], ([x, y]) => [fixed.borrowOf(x, y)]), [a < b ? 1n : 0n]);
   }
 }); // prettier-ignore
+
+const signed = (x: bigint): bigint => BigInt.asIntN(32, x);
+const joined = ([high, low]: readonly bigint[]): bigint => high * top + low;
+
+test('products of integers with signs have 64 bits', () => {
+  for (const [a, b] of pairs) {
+    const found = computed([a, b], ([x, y]) => {
+      const { high, low } = fixed.signedProduct(x, y);
+      return [high, low];
+    });
+    assert.equal(BigInt.asIntN(64, joined(found)), signed(a) * signed(b), `${a} * ${b}`);
+  }
+});
+
+test('shifts of any length, and of leading bits that are anywhere', () => {
+  for (const [k, [high, low]] of pairs.entries()) {
+    const count = BigInt((k * 5) % 90);
+    const x = high * top + low;
+    const found = computed([high, low, count], ([h, l, n]) => {
+      const shifted = fixed.shiftedFar({ high: h, low: l }, n);
+      const { high, low, scale } = fixed.normalizedFar({ high: h, low: l }, n);
+      return [shifted.high, shifted.low, high, low, scale];
+    });
+    assert.equal(joined(found), x >> count, `${x} >> ${count}`);
+    if (x === 0n) continue;
+    const zeros = BigInt(64 - x.toString(2).length);
+    assert.deepEqual([joined(found.slice(2)), found[4]], [x << zeros, count + zeros], String(x));
+  }
+});
+
+test('sums of magnitudes with signs are exact but for their last bits', () => {
+  for (const [k, [a, b]] of pairs.entries()) {
+    const [c, d] = pairs[(k * 7 + 3) % pairs.length];
+    const [x, y] = [joined([a | (2n ** 31n), b]), joined([c | (2n ** 31n), d])];
+    const [i, j] = [(k * 5) % 50, (k * 11) % 50];
+    const masks = [k, k >> 1].map((each) => (each % 2 === 0 ? 0n : top - 1n));
+    const given = [x >> 32n, x % top, y >> 32n, y % top, ...masks];
+    const [high, low, scale, mask] = computed(given, ([xh, xl, yh, yl, xm, ym]) => {
+      const sum = fixed.signedSum(
+        { high: xh, low: xl, scale: e.i32(i), mask: xm },
+        { high: yh, low: yl, scale: e.i32(j), mask: ym },
+      );
+      return [sum.high, sum.low, sum.scale, sum.mask];
+    });
+    // In units of 2^-200.
+    const exact = [x << BigInt(200 - i), y << BigInt(200 - j)]
+      .map((each, m) => (masks[m] === 0n ? each : -each))
+      .reduce((p, q) => p + q);
+    const found = joined([high, low]) << (200n - signed(scale));
+    const off = (mask === 0n ? found : -found) - exact;
+    const unit = 1n << BigInt(200 + 2 - Math.min(i, j));
+    assert.ok(off < unit && -off < unit, `${x} 2^-${i}, ${y} 2^-${j}`);
+  }
+});
+
+test('floats are rounded once at all sizes', () => {
+  const highs = [2n ** 31n, top - 1n, ...pairs.slice(0, 120).map(([a]) => a | (2n ** 31n))];
+  for (const [k, high] of highs.entries()) {
+    for (const scale of [
+      -97,
+      -96,
+      37,
+      158,
+      157 + 22,
+      157 + 23,
+      157 + 24,
+      157 + 25,
+      150 + (k % 40),
+    ]) {
+      const [bits] = computed([high, BigInt(scale)], ([x, n]) => [
+        e.bitcast('i32', fixed.roundedFloat({ high: x, low: e.i32(0), scale: n }, e.i32(0))),
+      ]);
+      const found = new Float32Array(new Uint32Array([Number(bits)]).buffer)[0];
+      const exact = Number(high) * 2 ** -scale;
+      // Ties may go away from zero.
+      const sizes = [exact, exact * (1 + 2 ** -40)].map(Math.fround);
+      assert.ok(sizes.includes(found), `${high} 2^-${scale}: ${found}, not ${sizes[0]}`);
+    }
+  }
+});
 
 test('sums, negatives and shifts of 64 bits are those of whole numbers', () => {
   const wrapped = (x: bigint): bigint => BigInt.asUintN(64, x);

@@ -5,11 +5,28 @@ import { formats } from '../../../accuracy/reference/formats.js';
 import { forms } from '../../../accuracy/reference/forms.js';
 import { errorOf, operandsFor, referenceOf } from '../../../accuracy/reference/measure.js';
 import { Program, type Value } from '../../../src/ir/program.js';
+import * as e from '../../../src/loop/language/build.js';
 import type { Expr } from '../../../src/loop/language/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../../src/loop/language/visit.js';
+import { interpreted } from '../../support/gpu-kernels.js';
 import { gpuKernelsOf, ProgramsOnGrid } from '../../support/gpu-programs.js';
 import { settings } from '../../support/settings.js';
 import { elements, vector } from './support.js';
+
+/** Unsigned results of expressions of unsigned arguments, all of them i32. */
+export function computed(args: readonly bigint[], make: (args: readonly Expr[]) => readonly Expr[]): readonly bigint[] {
+  const buffer = e.buffer('x', 'i32');
+  const results = make(args.map((_, k) => e.load(buffer, k)));
+  const locals = results.map((result, k) => e.variable(`r${k}`, result.type.scalar));
+  const body = e.block(
+    ...results.map((result, k) => e.declare(locals[k], result)),
+    ...locals.map((local, k) => e.store(buffer, k, local)),
+  );
+  const memory = new Int32Array(Math.max(args.length, results.length));
+  args.forEach((arg, k) => (memory[k] = Number(BigInt.asIntN(32, arg))));
+  const [found] = interpreted(e.kernel('fixed', [buffer], body), [memory]);
+  return results.map((_, k) => BigInt.asUintN(32, BigInt(found[k])));
+} // prettier-ignore
 
 const [float32] = formats;
 

@@ -27,6 +27,7 @@ const places = { here: openGpu, 'in a worker': GpuWorker.open } as const;
 
 type Open = (options?: {
   readonly memoryBudget?: number;
+  readonly mostPipelines?: number;
   readonly print?: ShaderPrinter;
   /** GPUs in the order in which they are opened. Default: new ones. */
   readonly gpus?: (GpuEncoder | GpuWorker)[];
@@ -39,13 +40,14 @@ function testBackend(
 ): void {
   for (const [place, openCommands] of Object.entries(places)) {
     test(`${name} (${place})`, { skip }, () =>
-      run(async ({ memoryBudget, print = affine, gpus = [] } = {}) => {
+      run(async ({ memoryBudget, mostPipelines, print = affine, gpus = [] } = {}) => {
         const reopen = async () => gpus.shift() ?? openCommands();
         const backend = new WebGpuBackend(await reopen(), {
           target: byDefinition(wasmTarget),
           print,
           reopen,
           ...(memoryBudget !== undefined && { memoryBudget }),
+          ...(mostPipelines !== undefined && { mostPipelines }),
         });
         opened.push(backend);
         return backend;
@@ -237,6 +239,41 @@ testBackend('a shader that does not compile fails whatever is waited for', async
     await assert.rejects(async () => wait(), (error) => error instanceof DeviceError && /affine/.test(error.message)); // prettier-ignore
   }
 });
+
+testBackend(
+  'pipelines that were used longest ago make room for others',
+  async (open, openCommands) => {
+    const gpu = await openCommands();
+    const made: number[] = [];
+    const create = gpu.createPipeline.bind(gpu);
+    gpu.createPipeline = (pipeline, description) => {
+      made.push(pipeline);
+      create(pipeline, description);
+    };
+    // Each adds a number of its own; the last one has more uniforms.
+    const print: ShaderPrinter = (given, pattern) => {
+      const shader = affine(given, pattern);
+      const text = shader.text.replace('+ b0[to];', `+ b0[to] + ${given.name.slice(1)}f;`);
+      if (given.name !== 'k3') return { ...shader, text };
+      return {
+        ...shader,
+        text: text.replace('array<vec4u, 2>', 'array<vec4u, 3>'),
+        uniformWords: 12,
+      };
+    };
+    const backend = await open({ mostPipelines: 2, print, gpus: [gpu] });
+    const launches = [0, 1, 2, 3].map((k) => backend.prepare({ ...kernel, name: `k${k}` }));
+    const buffer = backend.allocate('float32', 2);
+    backend.write(buffer, new Float32Array(2));
+    const order = [0, 1, 0, 2, 0, 1, 3, 3, 0, 2, 1];
+    for (const k of order) launches[k]([{ buffer, offset: 0 }, { buffer, offset: 0 }, 2, 1]);
+    const expected = order.reduce((x, k) => 2 * x + k, 0);
+    assert.deepEqual(await backend.read(buffer), new Float32Array([expected, expected]));
+    // 0, 1, 2 for 1, 1 for 2, 3 for 0, 0 for 1, 2 for 3, 1 for 0.
+    assert.equal(made.length, 8);
+    assert.ok(Math.max(...made) < 3, String(made));
+  },
+);
 
 testBackend(
   'a lost device is set up again: old elements are refused, new ones work',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Program, type Value } from '../../../src/ir/program.js';
-import { cbrt, cos, floorDivide, fmod, mod, pow, sin, sinc, tan } from '../../../src/ops/index.js';
+import { cbrt, cos, digamma, floorDivide, fmod, lgamma, mod, polygamma, pow, sin, sinc, tan } from '../../../src/ops/index.js'; // prettier-ignore
 import { DeviceExecutable } from '../../../src/runtime/device/executable.js';
 import { DeviceQueue } from '../../../src/runtime/device/queue.js';
 import { Storage } from '../../../src/runtime/memory/storage.js';
@@ -44,6 +44,10 @@ const functions: Readonly<Record<string, (x: Value, y: Value) => Value>> = {
   pow: (x, y) => pow(x, y),
   'pow with an exponent': (x) => pow(x, 3.5),
   cbrt: (x) => cbrt(x),
+  lgamma: (x) => lgamma(x),
+  digamma: (x) => digamma(x),
+  'polygamma of order 1': (x) => polygamma(1, x),
+  'polygamma of order 2': (x) => polygamma(2, x),
 };
 
 /** The bits, with subnormal numbers as zeros. */

@@ -7,6 +7,7 @@ import {
   convTransposeNest,
   type ConvWeightGradientAttributes,
   convWeightGradientNest,
+  channelsOfGroup,
   groupSize,
   inGroup,
   isInside,
@@ -72,7 +73,7 @@ export function groupedConvTranspose(context: KernelContext<ConvTransposeAttribu
   const [images, , ...spatial] = out.shape;
   const [, channels, ...kernel] = w.shape;
   const before = attributes.before.map((dim) => extent(dim));
-  const perGroup = groupSize(x.shape[1], attributes.groups);
+  const perGroup = channelsOfGroup(x.shape[1], attributes.groups);
   const inner = [perGroup, ...kernel];
   const scalar = accumulatorOf(out.dtype);
   const columns = [images, ...spatial];

@@ -59,7 +59,7 @@ export function convTransposeNest(context: KernelContext<ConvTransposeAttributes
   const [x, w] = inputs;
   const before = attributes.before.map((dim) => extent(dim));
   const [, channels, ...kernel] = w.shape;
-  const perGroup = groupSize(x.shape[1], groups);
+  const perGroup = channelsOfGroup(x.shape[1], groups);
   return eachSum(
     context,
     [perGroup, ...kernel],
@@ -126,11 +126,15 @@ function read(from: Access, index: readonly Expr[], scalar: SumScalar): Expr {
   return e.cast(scalar, from.at(index));
 }
 
-/** The channels of one of the groups, as what to divide by. */
-export function groupSize(channels: Expr, groups: number): Expr {
-  if (channels.kind !== 'const') return divisor(e.div(channels, groups));
-  return divisor(e.i32(Math.floor(Number(channels.value) / groups)));
+/** The channels of one of the groups. */
+export function channelsOfGroup(channels: Expr, groups: number): Expr {
+  if (channels.kind !== 'const') return e.div(channels, groups);
+  return e.i32(Math.floor(Number(channels.value) / groups));
 }
+
+/** The channels of one of the groups, as what to divide by. */
+export const groupSize = (channels: Expr, groups: number): Expr =>
+  divisor(channelsOfGroup(channels, groups));
 
 /** The channel that is `at` one of a group. */
 export function inGroup(group: Expr, size: Expr, at: Expr): Expr {

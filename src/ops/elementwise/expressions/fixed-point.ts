@@ -27,6 +27,16 @@ export function wideProduct(a: Expr, b: Expr): Wide {
   return { high, low: e.mul(a, b) };
 }
 
+/** The product of two integers with signs. */
+export function signedProduct(a: Expr, b: Expr): Wide {
+  const [a0, a1] = [e.and(a, 0xffff), e.shr(a, 16)];
+  const [b0, b1] = [e.and(b, 0xffff), e.shr(b, 16)];
+  const first = e.add(e.mul(a1, b0), e.shrU(e.mul(a0, b0), 16));
+  const second = e.add(e.mul(a0, b1), e.and(first, 0xffff));
+  const high = e.add(e.add(e.mul(a1, b1), e.shr(first, 16)), e.shr(second, 16));
+  return { high, low: e.mul(a, b) };
+}
+
 /** The upper half of the product of two unsigned integers, rounded down. */
 export const highProduct = (a: Expr, b: Expr): Expr => wideProduct(a, b).high;
 
@@ -67,6 +77,29 @@ export function shiftedUp({ high, low }: Wide, count: Expr): Expr {
   return e.or(e.shl(high, count), e.shrU(low, e.sub(32, count)));
 }
 
+/** `x` shifted to the right by 0 to 31 bits. */
+export function shiftedWithin(x: Wide, count: Expr): Wide {
+  const back = e.sub(31, count);
+  return {
+    high: e.shrU(x.high, count),
+    low: e.or(e.shrU(x.low, count), e.shl(e.shl(x.high, 1), back)),
+  };
+}
+
+/** `x` shifted to the right by any number of bits from 0 on. */
+export function shiftedFar(x: Wide, count: Expr): Wide {
+  const moved = chosen(e.ge(count, 32), lowWord(x.high), x);
+  return chosen(e.ge(count, 64), wideZero, shiftedWithin(moved, e.and(count, 31)));
+}
+
+export const wideZero: Wide = { high: e.i32(0), low: e.i32(0) };
+export const lowWord = (low: Expr): Wide => ({ high: e.i32(0), low });
+
+/** One of two numbers. */
+export function chosen(condition: Expr, a: Wide, b: Wide): Wide {
+  return { high: e.select(condition, a.high, b.high), low: e.select(condition, a.low, b.low) };
+}
+
 /** The number of zeros above the highest bit of an integer from 1 to 2^31 - 1. */
 export function leadingZeros(x: Expr): Expr {
   // With a zero below the highest bit, the conversion does not round up to the next power of two.
@@ -84,8 +117,46 @@ export function normalized({ high, low }: Wide, scale: Expr): Magnitude {
   };
 }
 
+/** The magnitude of any number, whose leading bit may be anywhere; zero has no leading bit. */
+export function normalizedFar(x: Wide, scale: Expr): Magnitude {
+  const isLow = e.eq(x.high, 0);
+  const { high, low } = chosen(isLow, { high: x.low, low: e.i32(0) }, x);
+  const zeros = e.select(e.lt(high, 0), 0, leadingZeros(e.max(high, 1)));
+  return {
+    high: e.or(e.shl(high, zeros), e.shrU(e.shrU(low, 1), e.sub(31, zeros))),
+    low: e.shl(low, zeros),
+    scale: e.add(scale, e.add(zeros, e.select(isLow, e.i32(32), 0))),
+  };
+}
+
+/** A product with 64 digits, times 2^-32. */
+export function wideTimes({ high, low }: Wide, factor: Expr): Wide {
+  return wideSum(wideProduct(high, factor), lowWord(highProduct(low, factor)));
+}
+
+/** A magnitude, and a mask of the bits of its sign. */
+export interface SignedMagnitude extends Magnitude {
+  readonly mask: Expr;
+}
+
+/** The sum, of which one term may be zero. */
+export function signedSum(a: SignedMagnitude, b: SignedMagnitude): SignedMagnitude {
+  const isGreater = e.lt(b.scale, a.scale);
+  const [great, small] = [chosen(isGreater, b, a), chosen(isGreater, a, b)];
+  const distance = e.sub(e.max(a.scale, b.scale), e.min(a.scale, b.scale));
+  const one = e.i32(1);
+  const term = negatedWhere(e.xor(a.mask, b.mask), shiftedFar(small, e.add(distance, 1)));
+  const sum = wideSum(shiftedDown(great, one), term);
+  const isTurned = e.shr(sum.high, 31);
+  const scale = e.sub(e.min(a.scale, b.scale), 1);
+  return {
+    ...normalizedFar(negatedWhere(e.and(isTurned, e.xor(a.mask, b.mask)), sum), scale),
+    mask: e.xor(e.select(isGreater, b.mask, a.mask), e.and(isTurned, e.xor(a.mask, b.mask))),
+  };
+}
+
 /** The upper half, rounded, but for the greatest one, which would become 0. */
-function rounded({ high, low }: Magnitude): Expr {
+export function rounded({ high, low }: Wide): Expr {
   return e.select(e.eq(high, -1), high, e.add(high, e.shrU(low, 31)));
 }
 
@@ -112,4 +183,17 @@ export function floatOf({ high, scale }: Magnitude, sign: Expr): Expr {
   const significand = e.add(e.shrU(high, 8), e.and(e.shrU(high, 7), 1));
   // The leading bit of the significand adds 1 to the exponent.
   return e.bitcast('f32', e.or(e.add(e.shl(e.sub(157, scale), 23), significand), sign));
+}
+
+/** A number as f32, rounded once: also subnormal ones, and infinity beyond the range. */
+export function roundedFloat({ high, scale }: Magnitude, sign: Expr): Expr {
+  const field = e.sub(158, scale);
+  // Subnormal numbers have fewer bits.
+  const cut = e.min(e.max(e.sub(9, field), 8), 32);
+  const kept = e.shrU(high, e.sub(cut, 1));
+  const significand = e.add(e.shrU(kept, 1), e.and(kept, 1));
+  // The leading bit of the significand adds 1 to the exponent.
+  const size = e.add(e.shl(e.max(e.sub(field, 1), 0), 23), significand);
+  const finite = e.select(e.lt(field, -23), e.i32(0), size);
+  return e.bitcast('f32', e.or(e.select(e.ge(field, 255), e.i32(0x7f800000), finite), sign));
 }

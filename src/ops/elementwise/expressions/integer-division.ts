@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import { leadingZeros } from './fixed-point.js';
+import { leadingZeros, type Wide } from './fixed-point.js';
 import { fromParts, infinityBits, normalParts, splitFloat, powerOfTwo, signed, signOf, magnitudeBits } from './float-bits.js'; // prettier-ignore
 
 /*
@@ -9,26 +9,38 @@ import { fromParts, infinityBits, normalParts, splitFloat, powerOfTwo, signed, s
  * is too great leaves a negative rest, and the next digit puts it right.
  */
 
-export const digitBits = 16;
+const digitBits = 16;
 
 /** Adding it to a float of less than 2^22 leaves the nearest integer in the low bits. */
 const shifter = 1.5 * 2 ** 23;
 const shifterBits = e.bitcast('i32', e.constant('f32', shifter));
 
-export interface Digit {
+interface Digit {
   readonly digit: Expr;
   /** `rest` 2^count less `digit` times the divisor. */
   readonly rest: Expr;
 }
 
 /** The next `count` bits of a quotient; `scale` is about 2^count over the divisor. */
-export function nextDigit(rest: Expr, count: Expr, divisor: Expr, scale: Expr): Digit {
+function nextDigit(rest: Expr, count: Expr, divisor: Expr, scale: Expr): Digit {
   const guess = e.mul(e.cast('f32', rest), scale);
   const digit = e.sub(e.bitcast('i32', e.add(guess, shifter)), shifterBits);
   return { digit, rest: e.sub(e.shl(rest, count), e.mul(digit, divisor)) };
 }
 
-export const wholeDigit: Expr = e.i32(digitBits);
+const wholeDigit: Expr = e.i32(digitBits);
+
+/** The fraction of a dividend of up to 24 bits and a greater divisor of up to 25, times 2^64, with 48 digits. */
+export function fractionOf(dividend: Expr, divisor: Expr): Wide {
+  const scale = e.div(2 ** digitBits, e.cast('f32', divisor));
+  const first = nextDigit(dividend, wholeDigit, divisor, scale);
+  const second = nextDigit(first.rest, wholeDigit, divisor, scale);
+  const third = nextDigit(second.rest, wholeDigit, divisor, scale);
+  const high = e.add(e.shl(first.digit, digitBits), second.digit);
+  // Digits have signs. Rounded down, the quotient is the same for all guesses.
+  const last = e.add(third.digit, e.shr(third.rest, 31));
+  return { high: e.add(high, e.shr(last, digitBits)), low: e.shl(last, digitBits) };
+}
 
 /** The bits of |x| mod |y| for a finite x and y that is not 0, given by their bits. */
 function remainderOf(x: Expr, y: Expr): Expr {
