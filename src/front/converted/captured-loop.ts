@@ -1,4 +1,6 @@
 import type { Dim } from '../../base/dim/index.js';
+import { graphDirective } from '../../base/directive.js';
+import { TraceError } from '../../base/errors.js';
 import { whileLoop } from '../control/index.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -17,6 +19,7 @@ import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
+import { placeOf } from './values/host.js';
 import { knowing } from './values/optionals.js';
 import { decided, isDecided, logging, type TracedPath } from './values/path.js';
 import { type PackedLayout, pack, packLike, placeholders, unpack } from './values/values.js';
@@ -104,6 +107,9 @@ export class CapturedLoop {
     } else if (known.returned !== null) values = placeholders(known.returned, { mayDiffer: false });
     const packed = pack(variables.flatMap(entriesOf), wanted);
     this.#layouts = packed.layouts;
+    for (const { what, structure, value } of packed.layouts) {
+      if (structure === null && value === undefined) throw withoutValue(what, site);
+    }
     this.#most = typeof most === 'number' ? most : null;
     this.#earlier = new EarlierRowStates(wanted, most);
     this.#initial = [codeOf(start), ...values, ...packed.leaves, ...this.#earlier.initial];
@@ -265,4 +271,17 @@ export class CapturedLoop {
     if (returned === null) return null;
     return { value: unpack(returned, states.slice(1, 1 + this.#returnCount))[0] };
   }
+}
+
+function withoutValue(what: string, site: string): TraceError {
+  return new TraceError(
+    `${what} has no value where the loop does not run, and is used afterwards`,
+    {
+      op: graphDirective,
+      expected: 'a value on every path',
+      actual: 'undefined before the loop',
+      advice: 'give it a value before the loop, or null, and test for null afterwards',
+      ...placeOf(site),
+    },
+  );
 }

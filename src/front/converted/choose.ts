@@ -13,6 +13,7 @@ import {
   returnedBy,
 } from './completion.js';
 import { retracing } from './findings.js';
+import { returnedName } from './values/absence.js';
 import { isNumberArray } from './values/numbers.js';
 import { assume, factsFrom, knowing, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { decided, isDecided, type PushedRows } from './values/path.js';
@@ -109,8 +110,6 @@ function swapOrder(wanted: Wanted, reason: Order['reason']): void {
   wanted.set(`the order of the paths, ${swaps}`, 'bool');
   throw new Retrace();
 }
-
-const returnedName = 'the returned value';
 
 function attempt(
   test: NDArray,

@@ -42,7 +42,7 @@ export function jumpsIn(root: t.Node): readonly FoundJump[] {
 }
 
 /** Stands for a target outside of what was asked about. */
-const enclosing: t.Node = { type: 'EmptyStatement' } as t.EmptyStatement;
+export const enclosing: t.Node = { type: 'EmptyStatement' } as t.EmptyStatement;
 
 function isSyntax(value: unknown): value is t.Node {
   return (

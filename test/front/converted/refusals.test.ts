@@ -46,10 +46,35 @@ const refusals: Readonly<Record<string, Refusal>> = {
     eager: 6,
   },
   'an array that one path does not have, as a part of a result': {
-    code: `let y; if (a.greater(1)) y = a; return kn.cond(a.greater(0), () => ({ y }), () => ({ y: a })).y;`,
+    code: `let y = null; if (a.greater(1)) y = a; return kn.cond(a.greater(0), () => ({ y }), () => ({ y: a })).y;`,
     error: 'KAON_TRACE',
-    problem: /\by is undefined on one path, and is used as a whole/,
+    problem: /\by is null on one path, and is used as a whole/,
     advice: /y \?\? other/,
+    eager: 3,
+  },
+  'a variable without a value where a test does not hold': {
+    code: `let y; if (a.greater(1)) y = a; return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where the test in line 1 is false, and is used afterwards/,
+    advice: /or null, and test for null/,
+    eager: 3,
+  },
+  'a variable without a value where a test holds': {
+    code: `let y; if (a.greater(5)) {} else y = a; return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where the test in line 1 is true, and is used afterwards/,
+    eager: 3,
+  },
+  'a variable without a value where a loop does not run': {
+    code: `let y; while (a.greater(1)) { a = a.div(2); y = a; } return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where the loop does not run/,
+    eager: 0.75,
+  },
+  'a variable that is null on one path and undefined on another': {
+    code: `let y; if (a.greater(1)) y = a; else if (a.greater(0)) y = null; return y;`,
+    error: 'KAON_TRACE',
+    problem: /\by has no value where the test in line 1 is false, and is used afterwards/,
     eager: 3,
   },
   'a text that one path does not have': {

@@ -11,6 +11,17 @@ import { Retrace, type Wanted } from './wanted.js';
 
 /* Values that are absent on a path and there on another one: both paths give a flag, and the first zeros. */
 
+/** What the value is called that a path returns, or that an arm of an expression gives. */
+export const returnedName = 'the returned value';
+
+/**
+ * True if undefined there is a value that may be absent. A variable or member that a path leaves undefined is refused:
+ * it has no value there, and null says that it is meant.
+ */
+function mayBeUndefined(what: string): boolean {
+  return what.startsWith(returnedName);
+}
+
 /** The arrangement of a value where it is there. */
 interface Template {
   readonly structure: TreeStructure;
@@ -39,6 +50,7 @@ export function withOptionals(what: string, value: unknown, wanted: Wanted): unk
   const visit = (tree: unknown, place: string): unknown => {
     const template = known.get(place);
     if (template === undefined) return inside(tree, place);
+    if (tree === undefined && !mayBeUndefined(place)) return tree;
     const { structure, types, numbers } = template;
     const emptyOf = (own: Empty): Empty => (template.empty === 'either' ? 'either' : own);
     if (isOptionalTree(tree)) {
@@ -60,6 +72,7 @@ export function withOptionals(what: string, value: unknown, wanted: Wanted): unk
  */
 export function wantOptional(what: string, first: unknown, second: unknown, wanted: Wanted): void {
   const [absent, other] = isAbsentFirst(first, second) ? [first, second] : [second, first];
+  if (absent === undefined && !mayBeUndefined(what)) return;
   if (isEmpty(absent) || (isOptionalTree(absent) && !isOptionalTree(other))) {
     const tree = [absent, other].find(isOptionalTree);
     const empty = tree === undefined ? (absent as Empty) : tree['?empty'];

@@ -64,7 +64,7 @@ export function differing(
     op: graphDirective,
     expected: isMissing ? 'a value on every path' : `${shown(first)}, as ${other}`,
     actual: isMissing ? 'undefined' : shown(second),
-    advice: isMissing ? 'give it a value before' : 'let arrays, numbers and booleans depend on arrays only', // prettier-ignore
+    advice: isMissing ? 'give it a value before, or null, and test for null afterwards' : 'let arrays, numbers and booleans depend on arrays only', // prettier-ignore
     ...placeOf(site),
   });
 }
