@@ -11,7 +11,7 @@ import { Retrace, type Wanted } from './wanted.js';
 
 /* Values that are absent on a path and there on another one: both paths give a flag, and the first zeros. */
 
-/** What the value is called that a path returns, or that an arm of an expression gives. */
+/** Name of the value that a path returns, or that an arm of an expression gives. */
 export const returnedName = 'the returned value';
 
 /**
