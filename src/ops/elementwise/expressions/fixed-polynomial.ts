@@ -22,7 +22,7 @@ const nodes = 28;
  * The function by a Chebyshev series (Clenshaw and Curtis 1960), within 2^-36 of its least value; or above it by up to
  * twice an error and two units of 32 digits, so that it is positive where the function is 0.
  */
-export function fitted(f: (t: number) => number, error?: number): FixedPolynomial {
+export function polynomialFit(f: (t: number) => number, error?: number): FixedPolynomial {
   const angle = (i: number): number => (Math.PI * (i + 0.5)) / nodes;
   const values = Array.from({ length: nodes }, (_, i) => f((1 + Math.cos(angle(i))) / 2));
   const series = values.map((_, k) => {

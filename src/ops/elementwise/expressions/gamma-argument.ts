@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import { fitted, type FixedPolynomial } from './fixed-polynomial.js';
+import { polynomialFit, type FixedPolynomial } from './fixed-polynomial.js';
 import { highProduct, leadingZeros, lowWord, type Magnitude, normalized, wideSum, wideTimes } from './fixed-point.js'; // prettier-ignore
 import { type FloatParts, infinityBits, magnitudeBits, normalParts, powerBits, signOf } from './float-bits.js'; // prettier-ignore
 import { fractionOf } from './integer-division.js';
@@ -56,7 +56,7 @@ const sevenBits = 0x40e00000;
 /** Fits of a function between powers of two, from one on up to 8. */
 export function fitsBelow8(from: number, f: (x: number) => number): readonly FixedPolynomial[] {
   const fits: FixedPolynomial[] = [];
-  for (let low = from; low < 8; low *= 2) fits.push(fitted((t) => f(low * (1 + t))));
+  for (let low = from; low < 8; low *= 2) fits.push(polynomialFit((t) => f(low * (1 + t))));
   return fits;
 }
 

@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import { type Evaluated, evaluated, fitted } from './fixed-polynomial.js';
+import { type Evaluated, evaluated, polynomialFit } from './fixed-polynomial.js';
 import {
   chosen, type Magnitude, negatedWhere, normalizedFar, quotient, rounded, roundedFloat, shiftedDown, shiftedFar,
   type SignedMagnitude, signedSum, type Wide, wideProduct, wideSum, wideTimes, wideZero,
@@ -45,7 +45,7 @@ export function logGammaInIntegers(x: Expr): Expr {
   const fits = evaluated(
     [
       ...fitsBelow8(0.5, (y) => logGamma(y) / ((y - 1) * (y - 2))),
-      fitted((t) => stirlingRest(4 / t), 2 ** -33),
+      polynomialFit((t) => stirlingRest(4 / t), 2 ** -33),
     ],
     (values) => chosenFor(argument, values.slice(0, -1), values.slice(-1)),
     argument.fraction,
@@ -112,7 +112,7 @@ function besideRoots(w: Expr, { value, scale }: Evaluated): SignedMagnitude {
 
 /** log(sin(r pi) / pi) for a distance r from a pole, times 2^56; for a positive number its logarithm. */
 function leftOfZero({ size }: PoleDistance, isNegative: Expr): Wide {
-  const ratio = fitted(
+  const ratio = polynomialFit(
     (t) => logGamma(1 + Math.sqrt(t) / 2) + logGamma(1 - Math.sqrt(t) / 2),
     2 ** -36,
   );
@@ -165,7 +165,7 @@ function digammaMain(argument: GammaArgument): SignedMagnitude {
   const fits = evaluated(
     [
       ...fitsBelow8(1, (y) => digammaOf(y) / (y - 1 - 0.46163214496836236)),
-      fitted((t) => digammaRest(4 / t), 2 ** -36),
+      polynomialFit((t) => digammaRest(4 / t), 2 ** -36),
     ],
     (values) => chosenFor(argument, values.slice(0, -1), values.slice(-1)),
     argument.fraction,
@@ -196,9 +196,9 @@ function zetaMain(argument: GammaArgument, order: number): Magnitude {
   const fits = evaluated(
     [
       ...fitsBelow8(1, scaled),
-      fitted((t) => scaled(4 / t)),
+      polynomialFit((t) => scaled(4 / t)),
       // At 1 + |x|, in powers of |x|.
-      fitted((t) => scaled(4 / t) - (factorial(order) * t) / 4),
+      polynomialFit((t) => scaled(4 / t) - (factorial(order) * t) / 4),
     ],
     (values) => chosenFor(argument, values.slice(0, -2), values.slice(-2)),
     argument.fraction,
@@ -215,7 +215,7 @@ function zetaMain(argument: GammaArgument, order: number): Magnitude {
 /** The magnitude of the term with a pole: pi cot(pi r), or its derivative, for the distance r to the pole. */
 function poleTerm({ isNegative }: GammaArgument, { size }: PoleDistance, order: number): Magnitude {
   const isOdd = order % 2 === 1;
-  const beside = fitted(
+  const beside = polynomialFit(
     (t) => restBeside(order, Math.sqrt(t) / 2),
     2 ** -36 * factorial(order) * 2 ** (order + 1),
   );
@@ -229,7 +229,7 @@ function poleTerm({ isNegative }: GammaArgument, { size }: PoleDistance, order: 
   const fromMiddle = e.bitcast('i32', e.sub(0.5, e.bitcast('f32', size)));
   const gap = normalParts(e.select(isMiddle, fromMiddle, size));
   const rest = evaluated(
-    [beside, fitted((t) => aroundMiddle(order, Math.sqrt(t) / 8))],
+    [beside, polynomialFit((t) => aroundMiddle(order, Math.sqrt(t) / 8))],
     (values) => e.select(isMiddle, values[1], values[0]),
     squareBelow(e.select(isMiddle, e.i32(-3), -1), gap),
   );

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as e from '../../../../src/loop/language/build.js';
-import { evaluated, fitted } from '../../../../src/ops/elementwise/expressions/fixed-polynomial.js';
+import {
+  evaluated,
+  polynomialFit,
+} from '../../../../src/ops/elementwise/expressions/fixed-polynomial.js';
 import { computed } from '../integer-support.js';
 
 const functions: readonly ((t: number) => number)[] = [
@@ -27,7 +30,7 @@ function valueAt(fits: Parameters<typeof evaluated>[0], which: number, fraction:
 const fractions = [0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 1234567890, 3987654321, 7654321];
 
 test('fits that share an evaluation give the functions with 31 digits', () => {
-  const fits = functions.map((f) => fitted(f));
+  const fits = functions.map((f) => polynomialFit(f));
   for (const [k, f] of functions.entries()) {
     for (const fraction of fractions) {
       const exact = f(fraction * 2 ** -32);
@@ -42,7 +45,7 @@ test('fits that share an evaluation give the functions with 31 digits', () => {
 
 test('a fit with an error is above a function that reaches zero', () => {
   const f = (t: number): number => t * t * Math.exp(-t);
-  const fits = [fitted(f, 2 ** -34)];
+  const fits = [polynomialFit(f, 2 ** -34)];
   const bound = 2 ** -33 + 2 ** (-31 - fits[0].scale);
   for (const fraction of [...fractions, ...Array.from({ length: 40 }, (_, k) => k * 97 + 2)]) {
     const off = valueAt(fits, 0, fraction) - f(fraction * 2 ** -32);
@@ -52,7 +55,7 @@ test('a fit with an error is above a function that reaches zero', () => {
 
 test('coefficients and what they add up to are within the bounds of their words', () => {
   for (const f of functions) {
-    const { coefficients, scale } = fitted(f);
+    const { coefficients, scale } = polynomialFit(f);
     assert.ok(Math.max(f(0), f(1)) * 2 ** scale < 1);
     for (const c of coefficients.slice(1)) assert.ok(Math.abs(c) < 0.5, String(coefficients));
   }
