@@ -76,7 +76,7 @@ test('a program that differs only once is shown as a whole', () => {
     let left = 1;
     return (x) => (left-- > 0 ? x.neg() : x);
   });
-  assert.match(text, /called differs .* is \S+, not \S+/);
+  assert.match(text, /called differs for seed \d+/);
   assert.match(text, /was not made smaller: a second run does not differ/);
   assert.ok(stepsIn(text).length > 20, text);
 });

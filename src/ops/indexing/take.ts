@@ -21,7 +21,7 @@ import {
   shapeMeetings,
 } from '../declare/meeting.js';
 import { rowShape } from '../declare/batch.js';
-import { zerosLike } from '../movement/fill.js';
+import { fullLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { sumOfRows, withRows } from '../reduction/rows.js';
@@ -200,7 +200,7 @@ export const takeAdjoint: OperatorFunction<
       }
       const [g, indices] = withRows(context);
       const places = indicesInRows(indices, along, at, mode);
-      const zeros = zerosLike(g, { shape: [length, ...along] });
+      const zeros = fullLike(g, 0, { dtype: g.type.dtype, shape: [length, ...along] });
       const back = scatterAdd(zeros, places, reshape(g, places.type.shape), at + 1);
       return [reshape(back, [length, ...shape])];
     },

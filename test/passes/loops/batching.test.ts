@@ -5,6 +5,7 @@ import { isFloat } from '../../../src/base/dtype.js';
 import { type CallNode, Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import type { Declaration } from '../../../src/ops/declare/declare.js';
+import { declarationOf } from '../../../src/ops/declare/facets.js';
 import { foreach } from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
 import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
@@ -48,6 +49,14 @@ function leaves(body: Program, batched: readonly boolean[], length: Dim): boolea
   const { check } = call.op as Declaration;
   const refuses = check !== undefined && !differs[check.operand];
   return isBatchable(call, differs, length) && (!refuses || boundsOf(length).min > 0);
+}
+
+/** Operators of a program that are written in others: after the loop passes nothing expands them. */
+function composedIn(program: Program): readonly string[] {
+  return [...program.graph.nodes()].flatMap((id) => {
+    const node = program.node(id);
+    return node.kind === 'call' && declarationOf(node.op).lowering.kind === 'decompose' ? [node.op.name] : [];
+  }); // prettier-ignore
 }
 
 /** A loop that makes the call of a body for every row. */
@@ -95,6 +104,7 @@ for (const sampleCase of cases) {
         const program = loopOver(body, batched, length);
         const after = hoistRowWork(program);
         verify(after);
+        assert.deepEqual(composedIn(after).filter((name) => name !== declaration.name), [], 'a rule makes operators that have loops of their own');
         assert.equal(counts(after, 'foreach').outside === 0, leaves(body, batched, length));
         agree(program, after, inputsOf(program, {}, generator(length + size)), 1e-6);
       }

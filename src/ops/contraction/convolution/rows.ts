@@ -1,7 +1,7 @@
 import { type Dim, floorDivDim, isStatic, mulDim } from '../../../base/dim/index.js';
 import type { Shape, Tensor } from '../../../ir/types.js';
 import type { Batching } from '../../declare/batch.js';
-import { zerosLike } from '../../movement/fill.js';
+import { fullLike } from '../../movement/fill.js';
 import { reshape } from '../../movement/reshape.js';
 import { moveaxis } from '../../movement/transpose.js';
 import { sumOfRows } from '../../reduction/rows.js';
@@ -48,7 +48,7 @@ export function convolvedRows<A extends WindowAttributes>(
         const [a, b] = isBatched[0] ? [joined(x, from, groups), y] : [x, joined(y, from, groups)];
         return [apart(convolve(a, b, attributes), to, groups, length, row)];
       }
-      if (length === 0) return [zerosLike(x, { shape: [length, ...row] })];
+      if (length === 0) return [fullLike(x, 0, { dtype: x.type.dtype, shape: [length, ...row] })];
       const [first, second, result] = both;
       const own = { ...attributes, groups: Number(length) * groups };
       const made = convolve(joined(x, whole(first), 1), joined(y, whole(second), 1), own);
