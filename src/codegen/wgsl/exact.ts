@@ -3,9 +3,9 @@ import { assignedVariables, visitStmts } from '../../loop/language/visit.js';
 
 /**
  * Knowledge of what drivers may rewrite. They take float arithmetic for that of real numbers: `(x + c) - c` becomes `x`,
- * `x * 0` becomes 0, `x - x` becomes 0, `x * c + y * c` becomes `(x + y) * c`, which may be out of range, and a choice
- * between two floats by their order becomes a minimum that loses NaN. An operand that they cannot see through
- * (`k_exact`) prevents all of these.
+ * `x * 0` becomes 0, `x - x` becomes 0, `x * c + y * c` becomes `(x + y) * c` and `x * y * c` becomes `x * (y * c)`,
+ * which may be out of range and are rounded otherwise, and a choice between two floats by their order becomes a minimum
+ * that loses NaN. An operand that they cannot see through (`k_exact`) prevents all of these.
  */
 export class Exactness {
   /** Values of locals that are never assigned. */
@@ -45,8 +45,8 @@ export class Exactness {
     }
     if (op === 'mul' || op === 'div') {
       if (isZero(operand)) return true;
-      // Constants of two products would become one, which may be out of range.
-      return other.kind === 'const' && this.#isScaled(operand);
+      // A constant would be multiplied with one of the factors.
+      return other.kind === 'const' && isProduct(operand);
     }
     return false;
   }
@@ -62,11 +62,6 @@ export class Exactness {
     return [this.resolve(expr.a), this.resolve(expr.b)];
   }
 
-  #isScaled(expr: Expr): boolean {
-    if (expr.kind !== 'binary' || (expr.op !== 'mul' && expr.op !== 'div')) return false;
-    return this.resolve(expr.a).kind === 'const' || this.resolve(expr.b).kind === 'const';
-  }
-
   /** True where an arm of a choice between floats is an operand of the comparison that decides. */
   hidesArm(condition: Expr, arm: Expr): boolean {
     const decided = this.resolve(condition);
@@ -78,6 +73,10 @@ export class Exactness {
 
 function isSame(a: Expr, b: Expr): boolean {
   return a === b || (a.kind === 'const' && b.kind === 'const' && Object.is(a.value, b.value));
+}
+
+function isProduct(expr: Expr): boolean {
+  return expr.kind === 'binary' && (expr.op === 'mul' || expr.op === 'div');
 }
 
 function isSum(expr: Expr): boolean {

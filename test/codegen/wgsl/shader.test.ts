@@ -165,6 +165,7 @@ describe('kernels as WGSL', () => {
       '(a + c) - c': (a) => e.sub(e.add(a, big), big),
       '(a + b) - a': (a, b) => e.sub(e.add(a, b), a),
       'a * c + b * c': (a, b) => e.add(e.mul(a, 0.25), e.mul(b, 0.25)),
+      '(a * b) * c': (a, b) => e.mul(e.mul(a, b), 0.017453292519943295),
       '(a * c) * d': (a) => e.mul(e.mul(a, 2 ** 100), 2 ** 100),
       'the error of a sum': (a, b) => fastTwoSum(a, b).error,
       NaN: () => e.constant('f32', NaN),
