@@ -167,19 +167,31 @@ export class FunctionFacts {
     return bit !== undefined && this.#liveness.before.get(step).has(bit);
   }
 
-  /** True if every assignment to a variable gives it an integer of 32 bits, by the syntax of all of them. */
-  isInteger(binding: VariableBinding, open: Set<VariableBinding> = new Set()): boolean {
-    if (open.has(binding)) return true;
+  /**
+   * True for a variable that every assignment gives an integer of 32 bits, by the syntax of all of them: a counter, which
+   * integer literals alone change, or one that results of bit operators, or of sums with these, are assigned to.
+   */
+  isInteger(binding: VariableBinding): boolean {
+    const kinds = this.#integerKinds(binding, new Set());
+    return !kinds.has('none') && (!kinds.has('sum') || kinds.has('bits'));
+  }
+
+  #integerKinds(binding: VariableBinding, open: Set<VariableBinding>): ReadonlySet<IntegerKind> {
+    const kinds = new Set<IntegerKind>();
+    if (open.has(binding)) return kinds;
     open.add(binding);
-    const isVariable = (name: t.Node): boolean => {
+    const ofVariable = (name: t.Node): ReadonlySet<IntegerKind> => {
       const known = this.#scopes.references.get(name)?.binding;
-      return known !== undefined && /^(let|const|var)$/.test(known.kind) && known.references.some(({ writes }) => writes) && this.isInteger(known, open); // prettier-ignore
+      const isKnown = known !== undefined && /^(let|const|var)$/.test(known.kind) && known.references.some(({ writes }) => writes); // prettier-ignore
+      return isKnown ? this.#integerKinds(known, open) : new Set(['none']);
     };
-    return binding.references.every(({ writes, identifier }) => {
-      if (!writes) return true;
+    for (const { writes, identifier } of binding.references) {
+      if (!writes) continue;
       const value = this.#integerWrites.get(identifier);
-      return value === null || (value !== undefined && isIntegerValue(value, isVariable));
-    });
+      if (value === undefined) kinds.add('none');
+      else if (value !== null) addKinds(value, kinds, ofVariable);
+    }
+    return kinds;
   }
 }
 
@@ -202,7 +214,10 @@ function mutatedNames(node: t.Node): ReadonlySet<t.Node> {
   return found;
 }
 
-/** Values of writes by the names they write; null for writes that keep integers integers. */
+/** How an expression gives an integer: by literals, from another variable, by bit operators; or that it may give none. */
+type IntegerKind = 'literal' | 'sum' | 'bits' | 'none';
+
+/** Values of writes by the names they write; null for writes that count by literals. */
 type IntegerWrites = ReadonlyMap<t.Node, t.Node | null>;
 
 function integerWritesOf(node: t.Node): IntegerWrites {
@@ -214,8 +229,7 @@ function integerWritesOf(node: t.Node): IntegerWrites {
     else if (each.operator === '=') found.set(each.left, each.right);
     else if (/^[+-]=$/.test(each.operator) && isIntegerLiteral(each.right))
       found.set(each.left, null); // prettier-ignore
-    else if (bitOperators.has(each.operator.slice(0, -1))) found.set(each.left, null);
-    else if (each.operator === '>>>=' && isShift(each.right)) found.set(each.left, null);
+    else found.set(each.left, each);
   });
   return found;
 }
@@ -229,26 +243,38 @@ function isShift(node: t.Node): boolean {
   return inner.type === 'NumericLiteral' && Number.isInteger(inner.value) && inner.value % 32 > 0;
 }
 
-/** True for an expression that gives an integer of 32 bits, or one that counts in small steps. */
-function isIntegerValue(node: t.Node, isVariable: (name: t.Node) => boolean): boolean {
+/** Adds how an expression gives integers of 32 bits. */
+function addKinds(
+  node: t.Node,
+  kinds: Set<IntegerKind>,
+  ofVariable: (name: t.Node) => ReadonlySet<IntegerKind>,
+): void {
   const inner = unwrapped(node);
-  if (isIntegerLiteral(inner)) return true;
-  switch (inner.type) {
-    case 'Identifier':
-      return isVariable(inner);
+  if (isIntegerLiteral(inner)) kinds.add('literal');
+  else if (givesBits(inner)) kinds.add('bits');
+  else if (inner.type === 'ConditionalExpression') {
+    addKinds(inner.consequent, kinds, ofVariable);
+    addKinds(inner.alternate, kinds, ofVariable);
+  } else if (inner.type === 'Identifier') {
+    for (const kind of ofVariable(inner)) kinds.add(kind);
+    kinds.add('sum');
+  } else if (inner.type === 'BinaryExpression' && /^[+-]$/.test(inner.operator) && isIntegerLiteral(inner.right)) {
+    addKinds(inner.left, kinds, ofVariable);
+    kinds.add('sum');
+  } else kinds.add('none');
+} // prettier-ignore
+
+/** True for operators on bits, and assignments by them, whose results have 32 bits with a sign. */
+function givesBits(node: t.Node): boolean {
+  switch (node.type) {
     case 'UnaryExpression':
-      return inner.operator === '~';
-    case 'ConditionalExpression':
-      return isIntegerValue(inner.consequent, isVariable) && isIntegerValue(inner.alternate, isVariable); // prettier-ignore
-    case 'BinaryExpression': {
-      const { operator, left, right } = inner;
-      if (bitOperators.has(operator)) return true;
-      if (operator === '>>>') return isShift(right);
-      const isStep = (operator === '+' || operator === '-') && isIntegerLiteral(right);
-      return isStep && isIntegerValue(left, isVariable);
-    }
+      return node.operator === '~';
+    case 'BinaryExpression':
+      return bitOperators.has(node.operator) || (node.operator === '>>>' && isShift(node.right));
+    case 'AssignmentExpression':
+      return bitOperators.has(node.operator.slice(0, -1)) || (node.operator === '>>>=' && isShift(node.right)); // prettier-ignore
     case 'CallExpression': {
-      const { callee } = inner;
+      const { callee } = node;
       if (callee.type !== 'MemberExpression' || callee.computed) return false;
       const { object, property } = callee;
       return object.type === 'Identifier' && object.name === 'Math' && property.type === 'Identifier' && /^(imul|clz32)$/.test(property.name); // prettier-ignore

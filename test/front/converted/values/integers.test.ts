@@ -92,3 +92,19 @@ test('an integer that neither int32 nor float32 holds is refused where a path ke
     assert.throws(() => kn.hybridize(f)(kn.array(5)), { name: 'TraceError', message: problem });
   }
 });
+
+test('numbers are float32, but for counters and what bits are computed of', () => {
+  const dtypes = {
+    'let i = 0; while (a.greater(i)) i++; return i;': 'int32',
+    'let i = 0; while (a.greater(i)) i = a.greater(2) ? 7 : 9; return i;': 'int32',
+    'let i = 0; while (a.greater(i)) i = i + 1; return i;': 'float32',
+    'let i = 0, j = 0; while (a.greater(i)) { j = i; i++; } return j;': 'float32',
+    'let i = 1; while (a.greater(i)) i *= 2; return i;': 'float32',
+    'let i = 1; while (a.greater(i)) i <<= 1; return i;': 'int32',
+    'let i = 1, j = 0; while (a.greater(i)) { j = i + 1; i = (i * 3) | 0; } return j;': 'int32',
+  };
+  for (const [text, dtype] of Object.entries(dtypes)) {
+    const f = converted(`function main(a) { 'use graph'; ${text} }`) as unknown as (a: kn.NDArray) => kn.NDArray; // prettier-ignore
+    assert.equal(kn.hybridize(f)(kn.array(5)).dtype, dtype, text);
+  }
+});
