@@ -84,8 +84,8 @@ const strict = `data:text/javascript,process.on('warning', ({ code, message }) =
 })`.replaceAll(/\s+/g, ' ');
 
 /**
- * Most code of a test runs for milliseconds, and the optimizing compiler of V8 took a third of all processor time for it:
- * here it waits for code that runs longer. Node 22 and later, which decide otherwise, have no such flag.
+ * Most code of a test runs for milliseconds, and V8's optimizing compiler took up to two fifths of the processor time
+ * for it: here it waits for code that runs longer. Node 22 and later, which decide otherwise, have no such flag.
  */
 const patience = engineHas('--interrupt-budget') ? ['--interrupt-budget=1000000'] : [];
 
