@@ -173,7 +173,7 @@ export class FunctionFacts {
    */
   isInteger(binding: VariableBinding): boolean {
     const kinds = this.#integerKinds(binding, new Set());
-    return !kinds.has('none') && (!kinds.has('sum') || kinds.has('bits'));
+    return !kinds.has('none') && (!kinds.has('variable') || kinds.has('bits'));
   }
 
   #integerKinds(binding: VariableBinding, open: Set<VariableBinding>): ReadonlySet<IntegerKind> {
@@ -214,8 +214,8 @@ function mutatedNames(node: t.Node): ReadonlySet<t.Node> {
   return found;
 }
 
-/** How an expression gives an integer: by literals, from another variable, by bit operators; or that it may give none. */
-type IntegerKind = 'literal' | 'sum' | 'bits' | 'none';
+/** Origin of an integer: literals, another variable, bit operators; or none that is known. */
+type IntegerKind = 'literal' | 'variable' | 'bits' | 'none';
 
 /** Values of writes by the names they write; null for writes that count by literals. */
 type IntegerWrites = ReadonlyMap<t.Node, t.Node | null>;
@@ -257,10 +257,10 @@ function addKinds(
     addKinds(inner.alternate, kinds, ofVariable);
   } else if (inner.type === 'Identifier') {
     for (const kind of ofVariable(inner)) kinds.add(kind);
-    kinds.add('sum');
+    kinds.add('variable');
   } else if (inner.type === 'BinaryExpression' && /^[+-]$/.test(inner.operator) && isIntegerLiteral(inner.right)) {
     addKinds(inner.left, kinds, ofVariable);
-    kinds.add('sum');
+    kinds.add('variable');
   } else kinds.add('none');
 } // prettier-ignore
 
