@@ -242,7 +242,9 @@ export abstract class NativeStatements extends SuspendingExpressions {
             : this.statement(part),
         );
       }
-      return 'body' in node && child === node.body ? body(child) : this.expression(child, 'none');
+      if ('body' in node && child === node.body) return body(child);
+      const isRead = node.type === 'ForInStatement' && child === node.right;
+      return this.expression(child, isRead ? 'value' : 'none');
     });
   }
 
