@@ -138,7 +138,12 @@ export abstract class CapturedExpressions extends CapturedMembers {
           this.changingCall(node) ??
           this.mathCall(node) ??
           this.mutatingCall(node, use) ??
-          this.copy(node)
+          // A chain in parentheses is called with its object as `this`.
+          this.copy(node, (child) =>
+            child === node.callee && child.type === 'OptionalMemberExpression'
+              ? this.#nativeChain(child)
+              : this.expression(child),
+          )
         );
       case 'OptionalCallExpression':
         this.noteCallee(node.callee);
@@ -245,7 +250,8 @@ export abstract class CapturedExpressions extends CapturedMembers {
   /** An optional chain as it is. */
   #nativeChain(node: t.Node): readonly Piece[] {
     return this.copy(node, (child) => {
-      if (child.type.startsWith('Optional') && child.start === node.start)
+      const isCallee = node.type === 'OptionalCallExpression' && child === node.callee;
+      if (child.type.startsWith('Optional') && (isCallee || child.start === node.start))
         return this.#nativeChain(child);
       const isIndex = node.type === 'OptionalMemberExpression' && node.computed && child === node.property; // prettier-ignore
       return isIndex ? this.hostOnly(child) : this.expression(child);
