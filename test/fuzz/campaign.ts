@@ -79,7 +79,7 @@ export function testPrograms(part: number): void {
     const census = new Census();
     for (const seed of seeds) {
       const generated = programOf(seed);
-      census.add(generated);
+      if (isCounted) census.add(generated);
       assert.equal(checkProgram(generated.program, oracleOf(seed)), null);
     }
     if (!isCounted) return;
