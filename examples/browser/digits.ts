@@ -4,10 +4,16 @@ import { makeDigits } from '../digits/training.js';
 import { wholeStep } from '../support/training.js';
 import { answersOf, type Lesson, shownSamples } from './lesson.js';
 
+/** The text of a file that is packed by gzip, unless it comes from a server that has the browser unpack it. */
+async function unpacked(file: Blob): Promise<string> {
+  const start = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (start[0] !== 0x1f || start[1] !== 0x8b) return file.text();
+  return new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).text();
+}
+
 /** Handwritten digits, told apart by a small convolutional network. */
-export async function digitsLesson(packed: Blob): Promise<Lesson> {
-  const stream = packed.stream().pipeThrough(new DecompressionStream('gzip'));
-  const { train, test } = parseDigits(await new Response(stream).text());
+export async function digitsLesson(file: Blob): Promise<Lesson> {
+  const { train, test } = parseDigits(await unpacked(file));
   const [batchSize, epochs] = [64, 22];
   const steps = Math.floor(train.images.shape[0] / batchSize) * epochs;
   const training = makeDigits(kn.optim.schedule.cosine(0.005, { steps }));

@@ -3,12 +3,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { build } from 'vite';
+import { build, createServer, type ViteDevServer } from 'vite';
 import { digitsLesson } from '../../examples/browser/digits.js';
 import { namesLesson } from '../../examples/browser/names.js';
 import { projectFile } from '../../examples/support/paths.js';
 import {
   answerOfPage,
+  bodyOf,
+  browse,
   findBrowser,
   isolation,
   type ServedFile,
@@ -81,8 +83,44 @@ const driverOf = (
   } catch ({ stack }) { tell({ stack }); }
 </script>`;
 
-/** What is to be seen of runs, one after the other, in a browser with such flags. */
-function seenIn(
+const configFile = projectFile('examples/browser/bundler.ts');
+
+/** What is to be seen of runs, one after the other, on the page as `npm run page` serves it. */
+async function seenServed(browser: string, runs: readonly Run[]): Promise<readonly Seen[]> {
+  let settle: (seen: readonly Seen[]) => void;
+  const done = new Promise<readonly Seen[]>((resolve) => (settle = resolve));
+  const driven = {
+    name: 'driven',
+    configureServer: ({ middlewares }: ViteDevServer): void => {
+      middlewares.use('/drive', (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/html', ...isolation }).end(driverOf(runs));
+      });
+      middlewares.use('/done', (request, response) => {
+        void bodyOf(request).then((body) => {
+          response.end();
+          settle(JSON.parse(body) as readonly Seen[]);
+        });
+      });
+    },
+  };
+  const server = await createServer({
+    configFile,
+    plugins: [driven],
+    cacheDir: join(folder, 'cache'),
+    server: { host: '127.0.0.1', port: 0 },
+    logLevel: 'error',
+  });
+  try {
+    await server.listen();
+    const [address] = server.resolvedUrls!.local;
+    return await browse(browser, new URL('drive', address).href, done);
+  } finally {
+    await server.close();
+  }
+}
+
+/** What is to be seen of runs on the page as it is built, in a browser with such flags. */
+function seenBuilt(
   browser: string,
   runs: readonly Run[],
   flags: readonly string[],
@@ -90,7 +128,7 @@ function seenIn(
   const fileAt = (path: string): ServedFile | undefined => {
     if (path === '/drive') return { type: 'text/html', body: driverOf(runs) };
     if (path !== '/index.html' && !/^\/assets\/[\w.-]+$/.test(path)) return undefined;
-    return { type: types[extname(path)], body: readFileSync(join(folder, path)) };
+    return { type: types[extname(path)], body: readFileSync(join(folder, 'built', path)) };
   };
   return answerOfPage(browser, '/drive', fileAt, { flags, headers: isolation });
 }
@@ -112,8 +150,7 @@ const skip = browser === undefined && 'there is no browser here; KAON_BROWSER na
 
 before(async () => {
   if (browser === undefined) return;
-  const configFile = projectFile('examples/browser/bundler.ts');
-  await build({ configFile, build: { outDir: folder }, logLevel: 'error' });
+  await build({ configFile, build: { outDir: join(folder, 'built') }, logLevel: 'error' });
 });
 
 function checkProgress({ message, loss, speed, memory }: Seen): void {
@@ -135,7 +172,7 @@ test(
       { subject: 'names', device: 'cpu', threads: 2, until: 'epoch' },
       { subject: 'digits', device: 'webgpu', threads: 1, until: 'epoch' },
     ];
-    const [digits, names, missing] = await seenIn(browser!, runs, []);
+    const [digits, names, missing] = await seenServed(browser!, runs);
     for (const seen of [digits, names]) {
       checkProgress(seen);
       assert.ok(Number(seen.step) >= 22, seen.step);
@@ -156,7 +193,7 @@ for (const subject of subjects) {
     { skip, timeout },
     async () => {
       const until = 4;
-      const [seen] = await seenIn(browser!, [{ subject, device: 'webgpu', threads: 1, until }], webgpuFlags); // prettier-ignore
+      const [seen] = await seenBuilt(browser!, [{ subject, device: 'webgpu', threads: 1, until }], webgpuFlags); // prettier-ignore
       checkProgress(seen);
       const expected = await lossesHere(subject, Number(seen.step));
       const found = Object.entries(seen.losses);
