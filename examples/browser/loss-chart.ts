@@ -1,5 +1,8 @@
 import UPlot from 'uplot';
 
+/** Distances between labels of steps, which are whole numbers. */
+const wholeDistances = [1, 10, 100, 1000, 10_000].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
+
 /** A line chart of losses by step, which grows. */
 export class LossChart {
   readonly #chart: UPlot;
@@ -13,7 +16,7 @@ export class LossChart {
       height: 280,
       scales: { x: { time: false } },
       series: [{ label: 'step' }, { label: 'loss', stroke: '#26c', width: 1 }],
-      axes: [{ label: 'step' }, { label: 'loss' }],
+      axes: [{ label: 'step', incrs: wholeDistances }, { label: 'loss' }],
     };
     this.#chart = new UPlot(options, [[], []], place);
   }
