@@ -24,12 +24,12 @@ import {
   parametersToSafetensors,
   saveParameterFile,
 } from './persistence.js';
-import { BlockStructure } from './structure.js';
+import { BlockStructure, foundIn } from './structure.js';
 import { summarize } from './summary.js';
 
 /**
- * A part of a network: it owns parameters and other blocks as plain properties (or lists of them), and
- * `forward` defines its computation. Subclasses implement `forward`; users invoke `call`.
+ * A part of a network: it owns parameters and other blocks as plain properties, or in lists, maps, sets and plain
+ * objects, and `forward` defines its computation. Subclasses implement `forward`; users invoke `call`.
  */
 export abstract class Block implements Capturable {
   /** Definition of the computation. Users invoke it through `call`, which handles parameters and capture. */
@@ -54,15 +54,14 @@ export abstract class Block implements Capturable {
    */
   inferShape?(...args: never[]): void;
 
-  /** Child blocks and parameters by property path; a list contributes its indices. */
+  /**
+   * Child blocks and parameters by path: properties, and entries of lists, maps, sets and plain objects that
+   * properties hold, however deep, as `layers.0.norm`.
+   */
   *members(): IterableIterator<readonly [string, Block | Parameter]> {
+    const entered = new Set<object>();
     for (const [key, value] of Object.entries(this)) {
-      const entries: [string, unknown][] = Array.isArray(value)
-        ? value.map((entry, i) => [`${key}.${i}`, entry])
-        : [[key, value]];
-      for (const [path, entry] of entries) {
-        if (entry instanceof Parameter || entry instanceof Block) yield [path, entry];
-      }
+      yield* foundIn(key, value, isMember, entered);
     }
   }
 
@@ -116,14 +115,30 @@ export abstract class Block implements Capturable {
    */
   initialize(options: InitializeOptions = {}): this {
     initializeAll([...this.parameters().values()], options);
-    this.#awaitsFirstCall = true;
-    for (const [, member] of this.descendants()) {
-      if (member instanceof Block) member.#awaitsFirstCall = true;
+    const blocks = [...this.descendants()].map(([, member]) => member);
+    for (const block of [this, ...blocks]) {
+      if (block instanceof Block) [block.#awaitsFirstCall, block.#isComplete] = [true, false];
     }
     return this;
   }
 
   #awaitsFirstCall = false;
+  /** True when all parameters had values at an earlier call. */
+  #isComplete = false;
+
+  /**
+   * True when a block has own parameters without a value. Called before every call, so it looks into maps and nested
+   * lists only until all are complete.
+   */
+  static #isWaiting(block: Block): boolean {
+    for (const value of Object.values(block) as unknown[]) {
+      if (Array.isArray(value) ? value.some(lacksValue) : lacksValue(value)) return true;
+    }
+    if (block.#isComplete) return false;
+    for (const [, member] of block.members()) if (lacksValue(member)) return true;
+    block.#isComplete = true;
+    return false;
+  }
 
   /**
    * Resolves and initializes this block's own parameters before their first use. The returned function undoes
@@ -131,7 +146,8 @@ export abstract class Block implements Capturable {
    */
   protected resolve(args: readonly unknown[]): (() => void) | null {
     // Unobserved, so that captured code does not depend on the check.
-    if (!(isCapturing() ? unobserved(isWaiting, this) : isWaiting(this))) return null;
+    const isWaiting = isCapturing() ? unobserved(Block.#isWaiting, this) : Block.#isWaiting(this);
+    if (!isWaiting) return null;
     const waiting = [...this.members()].flatMap(([path, member]) =>
       member instanceof Parameter && !member.isInitialized ? [[path, member] as const] : [],
     );
@@ -332,12 +348,8 @@ function cameOutOf(block: Block, error: unknown): unknown {
   return error;
 }
 
-/** True when a block has own parameters without a value. Called before every call, so it allocates nothing. */
-function isWaiting(block: Block): boolean {
-  for (const value of Object.values(block) as unknown[]) {
-    if (Array.isArray(value) ? value.some(lacksValue) : lacksValue(value)) return true;
-  }
-  return false;
+function isMember(value: unknown): value is Block | Parameter {
+  return value instanceof Parameter || value instanceof Block;
 }
 
 function lacksValue(value: unknown): boolean {

@@ -148,7 +148,7 @@ const kinds: readonly Kind[] = [
   { name: 'a field of a block in a record', body: (n, x) => n.nested.body.call(x), change: (n) => (n.nested.body.k = 5), after: 5, path: 'nested.body.k' },
   { name: 'a block in a record', body: (n, x) => n.nested.body.call(x), change: (n) => (n.nested.body = new Scale(5)), after: 5, path: 'nested.body' },
   { name: 'a block in a list of a list of a record', body: (n, x) => n.nested.deep[0][0].call(x), change: (n) => (n.nested.deep[0][0].k = 5), after: 5, path: 'nested.deep.0.0.k' },
-  { name: 'a block in a map', body: (n, x) => n.byName.get('first')!.call(x), change: (n) => n.byName.set('first', new Scale(5)), after: 5, path: 'byName.get("first")' },
+  { name: 'a block in a map', body: (n, x) => n.byName.get('first')!.call(x), change: (n) => n.byName.set('first', new Scale(5)), after: 5, path: 'byName.first' },
   { name: 'a field of a block in a map', body: (n, x) => n.byName.get('first')!.call(x), change: (n) => (n.byName.get('first')!.k = 5), after: 5, path: 'byName.get("first").k' },
   { name: 'a forward that is called directly', body: (n, x) => n.child.forward(x), change: (n) => (n.child.k = 5), after: 5, path: 'child.k' },
   { name: 'a forward of one object', body: (n, x) => n.child.call(x), change: (n) => (n.child.forward = (x) => x.mul(5)), after: 5, path: 'child.forward' },

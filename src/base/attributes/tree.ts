@@ -72,7 +72,7 @@ export function flattenTree<L>(
       }
       return { kind: 'list', entries: Array.from(value, (entry, i) => inside(i, entry)) };
     }
-    if (!isPlain(value)) {
+    if (!isPlainObject(value)) {
       throw refusal('this value has no place among arrays', path, describe(value));
     }
     if (Object.getOwnPropertySymbols(value).length > 0) {
@@ -183,7 +183,7 @@ function isStatic(value: unknown): value is Static {
  * True for objects made by a literal, `Object.create(null)` or JSON, of this realm or another; false for
  * classes that extend null.
  */
-function isPlain(value: object): boolean {
+export function isPlainObject(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null) return true;
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
