@@ -13,6 +13,8 @@ export interface HloCall<A = Attributes> {
   readonly outputTypes: readonly TensorType[];
   readonly attributes: A;
   readonly regions: readonly Program[];
+  /** Inputs that the program computes and that no later call reads. */
+  readonly spent: readonly HloValue[];
 }
 
 /** Writes a call whose lowering does not say how, or where an operation does better. */
