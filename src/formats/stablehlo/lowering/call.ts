@@ -29,7 +29,7 @@ export type WriteProgram = (
 
 const advice =
   'give the static form: a mask as weights instead of booleanMask or nonzero, whileLoop with maxIterations and ' +
-  'padded, foreach with a count';
+  'padded; recurrent layers with lengths have one in graphs of graphFor';
 
 /**
  * The type itself, whose sizes follow from those of the inputs.
