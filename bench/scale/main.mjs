@@ -1,4 +1,4 @@
-// node bench/scale/main.mjs [--rounds N] [--clock wall|cpu]
+// node bench/scale/main.mjs [--rounds N] [--clock wall|cpu] [--only NAME]
 // Times training steps that Kaon wrote as StableHLO, under XLA on one core, against the same steps written by hand in
 // JAX, and against Kaon natively. All take turns, in one run; the losses of the first steps have to agree.
 // KAON_PLAYER_PYTHON names a Python with JAX; without it that of `npm run test:player` is taken.
@@ -15,6 +15,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '15' },
     clock: { type: 'string', default: 'wall' },
+    only: { type: 'string' },
   },
 });
 const rounds = Number(values.rounds);
@@ -32,7 +33,7 @@ const player = new ContestantProcess(python, [fileURLToPath(new URL('serve.py', 
 try {
   console.log('| step | written by Kaon, under XLA | by hand in JAX | written / by hand | Kaon | written / Kaon |'); // prettier-ignore
   console.log('| --- | --- | --- | --- | --- | --- |');
-  for (const name of names) await row(name);
+  for (const name of names) if (name === (values.only ?? name)) await row(name);
 } finally {
   player.close();
   rmSync(folder, { recursive: true });

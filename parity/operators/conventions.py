@@ -71,6 +71,12 @@ def nothing_to_nan(operator, case, part, about):
     return operator in ('relu', 'relu6', 'hardSigmoid', 'hardSwish', 'clip') and part in 'gs' and any(map(isnan, x)) and about['actual'] == 0
 
 
+@convention('`nanmean` leaves out NaN, so nothing flows back to it, also where there is nothing else; PyTorch multiplies 0 by the infinite share of none.')
+def nothing_to_left_out(operator, case, part, about):
+    x = operands(about)
+    return operator == 'nanmean' and part in 'gs' and any(map(isnan, x)) and about['actual'] == 0 and isnan(about['expected'])
+
+
 @convention('Where there is no value, there is no derivative: below 1 that of `acosh` is NaN, as the value is; PyTorch says what its formula gives.')
 def slope_of_nothing(operator, case, part, about):
     x = operands(about)

@@ -40,6 +40,8 @@ INPUTS = ("programs", "step", "meta", "inputs")
 # A change, the path that the message names, and what it says.
 WRONG: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (set_at("version", to=2), "version", "knows version 1, not 2"),
+    (set_at("programs", "step", "meta", "version", to=2), "programs.step.meta.version", "knows version 1, not 2"),
+    (set_at("programs", "step", "file", to="a\0b"), "programs.step.file", "is no name of a file"),
     (set_at("stepz", to=2), "stepz", "is not known here"),
     (set_at("steps", to=0), "steps", "an integer of at least 1, not 0"),
     (set_at("steps", to="ten"), "steps", 'not "ten"'),
@@ -100,11 +102,19 @@ def test_partition_that_does_not_divide_is_an_error(tmp_path: Path) -> None:
         run(folder, Launch())
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"version": 1,}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", '{"version": 1,}', "[" * 100_000, '{"steps": NaN}', "9" * 5000])
 def test_file_that_is_no_json_is_an_error(tmp_path: Path, text: str) -> None:
     folder = write_small_job(tmp_path / "job")
     (folder / "job.json").write_text(text)
     with pytest.raises(JobError, match=r"is not JSON|nested too deeply"):
+        run(folder, Launch())
+
+
+def test_entry_that_comes_twice_is_named_with_its_line(tmp_path: Path) -> None:
+    folder = write_small_job(tmp_path / "job")
+    file = folder / "job.json"
+    file.write_text(file.read_text().replace("{", '{\n"mesh": {"data": 2},\n"mesh": {"data": 1},', 1))
+    with pytest.raises(JobError, match=r"job\.json:\d+: mesh: comes twice"):
         run(folder, Launch())
 
 

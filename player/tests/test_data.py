@@ -1,5 +1,6 @@
 """Examples from every kind of file, and rows that a process reads of them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from safetensors.numpy import load_file, save_file
 
 from kaon_player.data.feeds import training_feeds
 from kaon_player.data.order import batch_rows
+from kaon_player.data.sources import Table
 from kaon_player.errors import DataError, JobError
-from kaon_player.jobs.job import read_job
+from kaon_player.jobs.job import Argument, read_job
 from kaon_player.runs.distributed import Launch
 from kaon_player.runs.running import run
 
@@ -98,6 +100,27 @@ def test_input_without_examples_is_fed_whole(tmp_path: Path) -> None:
     save_file({"x": X[:4]}, folder / "data/a.safetensors")
     assert run(folder, Launch()) == "finished"
     np.testing.assert_array_equal(load_file(folder / "final.safetensors")["w"], -X[:4].sum(0))
+
+
+def test_input_without_examples_has_all_of_it_in_one_file(tmp_path: Path) -> None:
+    folder = change_job(write_small_job(tmp_path / "job"), batchAxes={}, steps=2)
+    for each in ("a", "b"):
+        save_file({"x": X[:4]}, folder / f"data/{each}.safetensors")
+    with pytest.raises(JobError, match=r"feeds\.x: has no axis in batchAxes.* not .*a\.safetensors, .*b\.safetensors"):
+        run(folder, Launch())
+    (folder / "data/b.safetensors").unlink()
+    save_file({"x": X[:5]}, folder / "data/a.safetensors")
+    with pytest.raises(JobError, match=r"feeds\.x: .* takes \(4, 2\); .* has \(5, 2\)"):
+        run(folder, Launch())
+
+
+def test_single_number_is_fed_whole(tmp_path: Path) -> None:
+    argument = Argument("x", "float32", (), "input", None)
+    folder = write_small_job(tmp_path / "job")
+    save_file({"rate": np.array(0.5, np.float32)}, folder / "data/a.safetensors")
+    (folder / "data/b.safetensors").unlink()
+    source = replace(read_job(folder).data, feeds={"x": "rate"})
+    assert Table(folder, source, [argument], {}).whole("x") == np.float32(0.5)
 
 
 def test_files_that_are_damaged_are_errors(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ JOBS = (
     "MLP-with-dropout-and-Adam",
     "convolution-with-batch-norm-and-SGD",
     "LSTM-and-Adam",
-    "LSTM-cell-with-lengths-as-a-mask-and-Adam",
+    "LSTM-with-lengths-and-Adam",
     "cond-and-a-bounded-whileLoop",
     "transformer-with-dropout-and-AdamW",
 )
@@ -40,7 +40,7 @@ TENSOR: dict[str, list[Any]] = {
     ],
     "convolution-with-batch-norm-and-SGD": [[r"^layers\.0\.weight$", ["model"]], [r"^layers\.\d\.bias$", ["model"]]],
     "LSTM-and-Adam": [[r"^lstm.*[wW]eight", ["model", None]], [r"^head\.weight$", [None, "model"]]],
-    "LSTM-cell-with-lengths-as-a-mask-and-Adam": [[r"^cell.*[wW]eight", ["model", None]]],
+    "LSTM-with-lengths-and-Adam": [[r"^lstm.*[wW]eight", ["model", None]]],
     "cond-and-a-bounded-whileLoop": [[r"^captured$", [None, "model"]]],
     "transformer-with-dropout-and-AdamW": [
         [r"attention\.(query|key|value)\.weight$", ["model", None]],
@@ -58,7 +58,7 @@ MOST_REDUCTIONS = {
     "MLP-with-dropout-and-Adam": 5,
     "convolution-with-batch-norm-and-SGD": 13,
     "LSTM-and-Adam": 7,
-    "LSTM-cell-with-lengths-as-a-mask-and-Adam": 7,
+    "LSTM-with-lengths-and-Adam": 19,
     "cond-and-a-bounded-whileLoop": 6,
     "transformer-with-dropout-and-AdamW": 38,
 }

@@ -5,7 +5,9 @@ import { protobufFor } from '../formats/onnx/proto/library.js';
 import { type EngineCall, registerBackend } from '../front/engines/register.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { toOnnx } from '../onnx/to-onnx.js';
-import { namedInputs } from '../ir/program.js';
+import { allCalls } from '../ir/all-calls.js';
+import { type CallNode, namedInputs } from '../ir/program.js';
+import { declarationOf } from '../ops/declare/facets.js';
 import type { EngineArray, EngineRun } from '../runtime/engine/engine.js';
 import {
   type OnnxRuntime,
@@ -59,8 +61,8 @@ const tensorTypes: ReadonlySet<DType> = new Set<DType>([
 ]);
 
 /**
- * Registers onnxruntime as a backend: sub-graphs that have a product or convolution in them are written as ONNX models,
- * and run there; bfloat16 stays here, since its tensors lack it. Results have to be waited for. The module is loaded when
+ * Registers onnxruntime as a backend: sub-graphs that have a product or convolution in them, loops and branches whole,
+ * are written as ONNX models, and run there; bfloat16 stays here, since its tensors lack it. Results have to be waited for. The module is loaded when
  * the first sub-graph is compiled; where it is not installed, that fails with an error that names the package.
  *
  * @throws ArgumentError for unknown options; UnsupportedError for a module that is not onnxruntime, and when
@@ -77,14 +79,14 @@ export function registerOnnxruntime(options: OnnxruntimeOptions = {}): void {
   registerBackend({
     name,
     supports: (call) => {
-      if (call.bodies > 0 || !hasTensors(call)) return false;
+      if (!hasTensors(call)) return false;
       const key = JSON.stringify([call.op, String(call.graph().program), call.inputs]);
       let answer = known.get(key);
       if (answer === undefined) known.set(key, (answer = isWritten(call, opset)));
       return answer;
     },
     ...(subgraphs === 'products' && {
-      cost: ({ family }: EngineCall) => (family === 'contraction' ? -1 : 0),
+      cost: (call: EngineCall) => (callsIn(call).some(isProduct) ? -1 : 0),
     }),
     compile: async (graph) => {
       const model = toOnnx(graph, { opset });
@@ -109,8 +111,18 @@ function newSession(
   return made;
 }
 
-function hasTensors({ inputs, outputs }: EngineCall): boolean {
-  return [...inputs, ...outputs].every(({ dtype }) => tensorTypes.has(dtype));
+/** The call itself, and those inside of a loop or branch. */
+function callsIn(call: EngineCall): readonly CallNode[] {
+  return allCalls(call.graph().program);
+}
+
+function isProduct({ op }: CallNode): boolean {
+  return declarationOf(op).family === 'contraction';
+}
+
+function hasTensors(call: EngineCall): boolean {
+  const made = call.bodies === 0 ? call.outputs : callsIn(call).flatMap(({ types }) => types);
+  return [...call.inputs, ...made].every(({ dtype }) => tensorTypes.has(dtype));
 }
 
 /** True for a call that the opset can express in dtypes that onnxruntime has. */

@@ -88,7 +88,7 @@ class SharedState {
 
   add(which: string, graph: StaticGraph): JobProgram {
     const { text, meta, state } = sizedHlo(graph);
-    const { reads } = graph.parts;
+    const { reads } = graph.staticForm.parts;
     const given = meta.inputs.length - reads.length;
     const inputs = meta.inputs.map((input, i): StableHloInput<number> => {
       const read = reads[i - given];

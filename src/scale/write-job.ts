@@ -286,7 +286,7 @@ const listRule = valueRule('a list of numbers', (value): value is readonly unkno
 
 /** A number that changes from call to call would be frozen at its present value. */
 function refuseVarying(graph: StaticGraph, { meta }: JobProgram, schedule: object): void {
-  const { reads } = graph.parts;
+  const { reads } = graph.staticForm.parts;
   const given = meta.inputs.length - reads.length;
   reads.forEach((read, i) => {
     const { name } = meta.inputs[given + i];

@@ -66,14 +66,17 @@ export interface StableHlo {
  * Axes that the graph has symbolic sizes for are written as `?`, and computed from the sizes of the inputs. XLA needs
  * numbers: StableHLO's own passes put them in, as `kaon-player` does for the shapes of each call.
  *
+ * Recurrent layers with lengths, in graphs of `graphFor`, are written as all steps of all examples with a mask, so that
+ * every size is known.
+ *
  * @throws UnsupportedError for sizes that only the data decides, and for operators that need known ones, naming the
  * operator, its line and the static form; InternalError when a check fails.
  */
 export function toStableHlo(graph: StaticGraph, options: ToStableHloOptions = {}): StableHlo {
   checkGraph(op, graph);
   checkOptions<ToStableHloOptions>(op, options, { check: feedsRule });
-  const { program, reads, writes } = graph.parts;
-  const { reads: stored, outputs } = layOutStates(op, graph.parts);
+  const { program, reads, writes } = graph.staticForm.parts;
+  const { reads: stored, outputs } = layOutStates(op, graph.staticForm.parts);
   const returned = program.outputs.length - writes.length;
   const kept = outputs.flatMap((_, k) => (writes[k - returned]?.kind === 'gradient' ? [] : [k]));
   const passed = lowered(program);
@@ -100,7 +103,7 @@ export function toStableHlo(graph: StaticGraph, options: ToStableHloOptions = {}
     }),
   );
   const result = { text, state, meta };
-  if (options.check !== undefined) checkText(graph, result, options.check);
+  if (options.check !== undefined) checkText(graph.staticForm, result, options.check);
   return result;
 }
 

@@ -132,11 +132,74 @@ for (const { name, runtime, skip } of runtimes) {
     close(await captured(x).cpu(), expected);
     const there = captured.explain().traces[0].parts.filter(({ backend }) => backend === name);
     assert.deepEqual(
-      there.map(({ runs }) => runs).toSorted(),
-      [1, 6],
-      'the body, once for each row',
+      there.map(({ runs }) => runs),
+      [1, 1],
+      'the loop as a whole, and what follows the mask',
     );
   });
+
+  test(
+    `${name}: a loop with dtypes that it lacks runs here, products of its body there`,
+    { skip },
+    async () => {
+      const w = kn.random.normal([4, 4]).mul(0.3);
+      const step = (x: kn.NDArray): kn.NDArray =>
+        kn.foreach(
+          (row, state) => [
+            [],
+            state.matmul(w).add(row.astype('bfloat16').tanh().astype('float32')),
+          ],
+          x,
+          kn.zeros([2, 4]),
+        )[1];
+      const x = kn.random.normal([6, 2, 4]);
+      const captured = kn.hybridize(step, options);
+      close(await captured(x).cpu(), step(x));
+      const there = captured.explain().traces[0].parts.filter(({ backend }) => backend === name);
+      assert.deepEqual(there.map(({ runs }) => runs), [6]); // prettier-ignore
+    },
+  );
+
+  test(
+    `${name}: recurrent layers, their gradients, branches and loops run there whole`,
+    { skip },
+    async () => {
+      kn.random.seed(3);
+      const lstm = new kn.nn.LSTM(5, { inputs: 3, bidirectional: true }).initialize();
+      const w = kn.random.normal([5, 5]).mul(0.2);
+      w.attachGrad();
+      const step = (x: kn.NDArray, isLong: kn.NDArray): readonly kn.NDArray[] => {
+        const loss = kn.autograd.record(() => {
+          const [outputs] = lstm.call(x);
+          const [state] = kn
+            .whileLoop(
+              (at: kn.NDArray, h: kn.NDArray) =>
+                at.less(4).logicalAnd(h.square().sum().greater(1e-9)),
+              (at: kn.NDArray, h: kn.NDArray) => [[], [at.add(1), h.matmul(w).tanh()]] as const,
+              [kn.zeros([], { dtype: 'int32' }), outputs.slice(':', -1, [0, 5])],
+              { maxIterations: 6 },
+            )[1]
+            .slice(1);
+          return kn.cond(
+            isLong,
+            () => state.matmul(w).sum(),
+            () => state.square().mean(),
+          );
+        });
+        return [loss, ...kn.autograd.grad(loss, [w, ...[...lstm.parameters().values()].map(({ value }) => value)])]; // prettier-ignore
+      };
+      const x = kn.random.normal([2, 4, 3]);
+      const captured = kn.hybridize(step, options);
+      for (const isLong of [true, false]) {
+        const given = kn.array(isLong);
+        const expected = step(x, given);
+        for (const [k, found] of captured(x, given).entries())
+          close(await found.cpu(), expected[k]);
+      }
+      const there = captured.explain().traces[0].parts.filter(({ backend }) => backend === name);
+      assert.ok(there.length <= 3 && there.every(({ runs }) => runs === 2), JSON.stringify(captured.explain().traces[0].parts)); // prettier-ignore
+    },
+  );
 
   test(
     `${name}: training steps: forward, backward and update, on state that is there later`,

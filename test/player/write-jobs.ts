@@ -6,7 +6,7 @@ import { bytesOf, type HostArray, viewOf } from '../../src/base/dtype.js';
 import { encodeSafetensors, type FileTensor } from '../../src/formats/safetensors.js';
 import * as kn from '../../src/index.js';
 import { toStableHlo } from '../../src/stablehlo.js';
-import { trainingSteps } from '../stablehlo/steps.js';
+import { batchAxes, trainingSteps } from '../stablehlo/steps.js';
 
 type Arrays = Readonly<Record<string, kn.NDArray>>;
 
@@ -110,6 +110,5 @@ function writeJob(
 
 const [, , root] = process.argv;
 for (const [name, make] of Object.entries(trainingSteps)) {
-  const axes: Readonly<Record<string, number>> = name.includes('mask') ? { x: 1, exists: 1 } : {};
-  writeJob(join(root, name.replaceAll(' ', '-')), make, axes);
+  writeJob(join(root, name.replaceAll(' ', '-')), make, batchAxes[name] ?? {});
 }

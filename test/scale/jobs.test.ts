@@ -103,3 +103,35 @@ test('a folder says everything that a player has to know', async (t) => {
   const names = programs.step.meta.inputs.map(({ name }) => name);
   for (const name of ['layers.0.weight', 'layers.0.weight/mean', 'learning_rate', 'random', 'steps']) assert.ok(names.includes(name), names.join(', ')); // prettier-ignore
 });
+
+test('a job trains a recurrent layer with lengths as a run here does', async (t) => {
+  const folder = join(folderFor(t), 'job');
+  kn.random.seed(4);
+  const lstm = new kn.nn.LSTM(4, { inputs: 2, bidirectional: true }).initialize();
+  const optimizer = new kn.optim.SGD(lstm.parameters(), { learningRate: 0.1, momentum: 0.9 });
+  const step = kn.hybridize(({ x, lengths }: Record<'x' | 'lengths', kn.NDArray>) => {
+    const loss = kn.autograd.record(() => lstm.call(x, { lengths })[0].sub(1).square().mean());
+    loss.backward();
+    optimizer.step();
+    return { loss };
+  });
+  const data = {
+    x: kn.random.normal([8, 5, 2]),
+    lengths: kn.random.randint(0, 6, [8], { dtype: 'int32' }),
+  };
+  const batch = (rows: readonly number[]): typeof data => ({
+    x: kn.take(data.x, rows, { axis: 0 }),
+    lengths: kn.take(data.lengths, rows, { axis: 0 }),
+  });
+  await writeJob(folder, { step: step.graphFor(batch([0, 1, 2, 3])), data, batch: 4, steps: 3, seed: 2 }); // prettier-ignore
+  runPlainly(folder);
+  const losses: number[] = [];
+  for await (const { kind, metrics } of followJob(folder)) if (kind === 'step') losses.push(metrics.loss); // prettier-ignore
+  const own = batchesOf(2, 8, 4, 3).map((rows) => Number(step(batch(rows)).loss.item()));
+  assertNear(losses, own, 'losses');
+  const trained = new Map(
+    [...lstm.parameters()].map(([name, { value }]) => [name, numbersOf(value)]),
+  );
+  await readCheckpoint(folder, { net: lstm, optimizer });
+  for (const [name, { value }] of lstm.parameters()) assertNear(numbersOf(value), trained.get(name)!, name); // prettier-ignore
+});

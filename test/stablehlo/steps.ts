@@ -42,6 +42,11 @@ function stepOf(
 const labels = (shape: readonly number[], classes: number): kn.NDArray =>
   kn.random.randint(0, classes, shape);
 
+/** Axes of the examples in inputs of a step whose first axis is another one. */
+export const batchAxes: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  'LSTM with lengths and Adam': { x: 1 },
+};
+
 /** Whole training steps by name, captured with options. */
 export const trainingSteps: Readonly<
   Record<string, (options: kn.HybridizeOptions) => TrainingStep>
@@ -89,40 +94,35 @@ export const trainingSteps: Readonly<
     const optimizer = new optim.Adam(net.parameters(), { learningRate: 0.01 });
     return { step: stepOf(options, optimizer, ({ x, y }) => nn.loss.softmaxCrossEntropy(net.call(x), y).mean()), batches }; // prettier-ignore
   },
-  'LSTM cell with lengths as a mask and Adam': (options) => {
-    const time = 6;
+  'LSTM with lengths and Adam': (options) => {
+    const time = 4;
     const batches = batchesOf(() => ({
       x: kn.random.normal([time, rows, 8]),
-      exists: kn.less(
-        kn.arange(time).reshape([time, 1, 1]),
-        kn.random.randint(1, time + 1, [1, rows, 1]),
-      ),
+      lengths: kn.random.randint(0, time + 1, [rows]),
       y: labels([rows], 4),
     }));
     class Net extends nn.HybridBlock {
-      readonly cell = new nn.LSTMCell(16);
+      readonly lstm = new nn.LSTM(8, {
+        layers: 2,
+        bidirectional: true,
+        dropout: 0.2,
+        layout: 'TNC',
+      });
       readonly head = new nn.Dense(4);
-      forward(x: kn.NDArray, exists: kn.NDArray): kn.NDArray {
-        const first = this.cell.beginState(rows);
-        const [, states] = kn.foreach(
-          (
-            { row, isThere }: { row: kn.NDArray; isThere: kn.NDArray },
-            before: readonly kn.NDArray[],
-          ) => {
-            const [, after] = this.cell.call(row, before);
-            return [[], after.map((state, k) => kn.where(isThere, state, before[k]))] as const;
-          },
-          { row: x, isThere: exists },
-          first,
+      forward(x: kn.NDArray, lengths: kn.NDArray): kn.NDArray {
+        const [outputs, [last]] = this.lstm.call(x, { lengths });
+        const both = kn.concat(
+          [outputs.mean(0), kn.swapaxes(last.slice([2, 4]), 0, 1).reshape([rows, 16])],
+          1,
         );
-        return this.head.call(states[0]);
+        return this.head.call(both);
       }
     }
     const net = new Net().initialize();
-    net.call(batches[0].x, batches[0].exists);
+    net.call(batches[0].x, batches[0].lengths);
     const optimizer = new optim.Adam(net.parameters(), { learningRate: 0.01 });
     return {
-      step: stepOf(options, optimizer, ({ x, exists, y }) => nn.loss.softmaxCrossEntropy(net.call(x, exists), y).mean()), // prettier-ignore
+      step: stepOf(options, optimizer, ({ x, lengths, y }) => nn.loss.softmaxCrossEntropy(net.call(x, lengths), y).mean()), // prettier-ignore
       batches,
     };
   },

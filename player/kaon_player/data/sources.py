@@ -18,6 +18,9 @@ from kaon_player.jobs.job import Argument, DataSource
 
 Rows = npt.NDArray[np.int64]
 
+Content = Mapping[str, Array]
+"""Arrays of a file by column."""
+
 
 class Column(Protocol):
     """Examples along axis 0."""
@@ -150,6 +153,7 @@ class Table:
         files = _files(folder, source)
         self._axes = axes
         self._columns: dict[str, Column] = {}
+        self._values: dict[str, Array] = {}
         read = open_tensors if source.kind == "safetensors" else _npz
         contents = [] if source.kind == "parquet" else [(file, read(file)) for file in files]
         for argument in arguments:
@@ -157,9 +161,12 @@ class Table:
             shape = row_shape(argument, axes.get(name))
             if source.kind == "parquet":
                 self._columns[name] = ParquetColumn(files, column, argument, shape)
+            elif name in axes:
+                self._columns[name] = Parts(
+                    [_rows(file, content, column, argument, shape) for file, content in contents]
+                )
             else:
-                parts = [_checked(file, content, column, argument, shape, name in axes) for file, content in contents]
-                self._columns[name] = Parts(parts)
+                self._values[name] = _whole(source, contents, column, argument)
         counts = {name: self._columns[name].count for name in self._columns if name in axes}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
@@ -173,7 +180,10 @@ class Table:
 
     def whole(self, name: str) -> Array:
         """The value of an input that has no axis of examples."""
-        return self._columns[name].read(np.arange(self._columns[name].count))
+        if name not in self._values:
+            column = self._columns[name]
+            self._values[name] = column.read(np.arange(column.count))
+        return self._values[name]
 
 
 def row_shape(argument: Argument, axis: int | None) -> tuple[int, ...]:
@@ -182,14 +192,30 @@ def row_shape(argument: Argument, axis: int | None) -> tuple[int, ...]:
     return argument.shape[:axis] + argument.shape[axis + 1 :]
 
 
-def _checked(
-    file: Path, content: Mapping[str, Array], column: str, argument: Argument, shape: tuple[int, ...], is_batched: bool
-) -> Array:
+def _rows(file: Path, content: Content, column: str, argument: Argument, shape: tuple[int, ...]) -> Array:
+    """Examples of an input in one file."""
     if column not in content:
         raise DataError(f"{file}: has no {column}; it has {', '.join(content) or 'nothing'}")
     found = content[column]
-    if found.ndim == 0 or found.shape[1:] != shape or (not is_batched and found.shape != argument.shape):
+    if found.ndim == 0 or found.shape[1:] != shape:
         raise DataError(f"{file}: rows of {column} have the shape {found.shape[1:]}, {argument.name} takes {shape}")
+    return _typed(file, found, column, argument)
+
+
+def _whole(source: DataSource, contents: Sequence[tuple[Path, Content]], column: str, argument: Argument) -> Array:
+    """The value of an input that has no axis of examples: one file has it."""
+    having = [(file, content[column]) for file, content in contents if column in content]
+    place = source.field.require("feeds").require(argument.name)
+    if len(having) != 1:
+        files = ", ".join(str(file) for file, _ in having) or "no file"
+        place.fail(f"has no axis in batchAxes, so that one file has all of it, not {files}")
+    file, found = having[0]
+    if found.shape != argument.shape:
+        place.fail(f"has no axis in batchAxes, so that it takes {argument.shape}; {file} has {found.shape}")
+    return _typed(file, found, column, argument)
+
+
+def _typed(file: Path, found: Array, column: str, argument: Argument) -> Array:
     if found.dtype != DTYPES[argument.dtype]:
         raise DataError(f"{file}: {column} is {found.dtype}, {argument.name} takes {argument.dtype}")
     return found

@@ -113,9 +113,18 @@ def read_fields(file: Path) -> Field:
     except UnicodeDecodeError as error:
         raise JobError(f"{file}: is not UTF-8: {error.reason}") from None
     try:
-        value = json.loads(text)
-        return Field(file, Places(text), (), value)
+        value = json.loads(text, parse_constant=_refuse_constant)
+        places = Places(text)
     except json.JSONDecodeError as error:
         raise JobError(f"{file}:{error.lineno}: is not JSON: {error.msg}") from None
+    except ValueError as error:
+        raise JobError(f"{file}: is not JSON: {error}") from None
     except RecursionError:
         raise JobError(f"{file}: is nested too deeply") from None
+    if places.repeated is not None:
+        Field(file, places, places.repeated, None).fail("comes twice")
+    return Field(file, places, (), value)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number there")

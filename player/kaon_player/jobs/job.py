@@ -135,9 +135,7 @@ def read_job(folder: Path) -> Job:
     Raises JobError, with the line of the file, for anything that the file alone shows to be wrong.
     """
     root = read_fields(folder / "job.json").only(*KNOWN)
-    version = root.require("version")
-    if version.integer(0) != 1:
-        version.fail(f"this player knows version 1, not {version.shown()}; install a newer kaon-player")
+    _check_version(root)
     described = root.require("programs").only("init", "step", "evaluate")
     described.require("step")
     programs = {name: _program(folder, field) for name, field in described.members()}
@@ -177,8 +175,16 @@ def read_job(folder: Path) -> Job:
     return job
 
 
+def _check_version(field: Field) -> None:
+    version = field.require("version")
+    if version.integer(0) != 1:
+        version.fail(f"this player knows version 1, not {version.shown()}; install a newer kaon-player")
+
+
 def _inside(folder: Path, field: Field) -> Path:
     """A file of the job's folder."""
+    if "\0" in field.text():
+        field.fail(f"is no name of a file: {field.shown()}")
     file = folder / field.text()
     if not file.resolve().is_relative_to(folder.resolve()):
         field.fail(f"must be a file inside of the job's folder, not {field.shown()}")
@@ -190,7 +196,7 @@ def _inside(folder: Path, field: Field) -> Path:
 def _program(folder: Path, field: Field) -> Program:
     field.only("file", "meta")
     meta = field.require("meta").only("version", "inputs", "outputs")
-    meta.require("version").integer(1)
+    _check_version(meta)
     inputs = meta.require("inputs").list_of(_argument)
     outputs = meta.require("outputs").list_of(_result)
     for name, found in (("inputs", inputs), ("outputs", outputs)):

@@ -29,6 +29,8 @@ class Places:
     def __init__(self, text: str) -> None:
         self._text = text
         self._offsets: dict[tuple[Key, ...], int] = {}
+        self.repeated: tuple[Key, ...] | None = None
+        """A key that an object has twice; None where there is none."""
         self._value(0, ())
 
     def line(self, path: Sequence[Key]) -> int:
@@ -44,6 +46,8 @@ class Places:
 
     def _value(self, at: int, path: tuple[Key, ...]) -> int:
         at = self._skip(at)
+        if path in self._offsets:
+            self.repeated = self.repeated or path
         self._offsets[path] = at
         first = self._text[at]
         if first == "{":

@@ -1,4 +1,5 @@
-import type { CallNode, Program } from '../../ir/program.js';
+import { allCalls, decidesSizes } from '../../ir/all-calls.js';
+import type { Program } from '../../ir/program.js';
 import { refuseSize } from './lowering/call.js';
 import { writeHloProgram } from './program.js';
 import { typeText } from './language/types.js';
@@ -32,17 +33,9 @@ export function exportModule(program: Program, kept: readonly number[] | null = 
  * @throws UnsupportedError
  */
 export function refuseDataSizes(original: Program, lowered: Program): void {
-  if (!callsOf(lowered).some(({ decides }) => decides.length > 0)) return;
+  if (!decidesSizes(lowered)) return;
   const hlo = new HloWriter();
-  for (const { op, source, decides } of callsOf(original)) {
+  for (const { op, source, decides } of allCalls(original)) {
     for (const { size } of decides) hlo.naming(op.name, source, () => refuseSize(hlo, [size]));
   }
-}
-
-/** The calls of a program, those in regions behind the call that owns them. */
-function callsOf(program: Program): readonly CallNode[] {
-  return [...program.graph.nodes()].flatMap((id) => {
-    const node = program.node(id);
-    return node.kind === 'call' ? [node, ...node.regions.flatMap(callsOf)] : [];
-  });
 }

@@ -27,22 +27,26 @@ export function writeHloProgram(
   const outputs = kept === null ? program.outputs : kept.map((k) => program.outputs[k]);
   const values = new Map<Value, HloValue>();
   program.inputs.forEach((input, i) => values.set(input, operands[i]));
-  for (const id of nodesBehind(
-    program,
-    outputs.map(({ value }) => value),
-  )) {
+  const ends = outputs.map(({ value }) => value);
+  const order = nodesBehind(program, ends);
+  const lastReads = new Map(
+    order.flatMap((id) => program.operands(id).map((value) => [value, id])),
+  );
+  for (const value of [...program.inputs, ...ends]) lastReads.delete(value);
+  for (const id of order) {
     const node = program.node(id);
     const results = program.results(id);
     if (node.kind === 'constant') {
       const { type, data } = node.data;
       values.set(results[0], hlo.constant(type.dtype, data, type.shape));
     } else if (node.kind === 'call') {
-      const inputs = program.operands(id).map((operand) => values.get(operand)!);
-      const written = hlo.naming(node.op.name, node.source, () => writeCall(hlo, program, substituteCall(node, dims), inputs)); // prettier-ignore
+      const read = program.operands(id);
+      const [inputs, spent] = [read, read.filter((value) => lastReads.get(value) === id)].map((list) => list.map((value) => values.get(value)!)); // prettier-ignore
+      const written = hlo.naming(node.op.name, node.source, () => writeCall(hlo, program, substituteCall(node, dims), inputs, spent)); // prettier-ignore
       results.forEach((result, port) => values.set(result, written[port]));
     }
   }
-  return outputs.map(({ value }) => values.get(value)!);
+  return ends.map((value) => values.get(value)!);
 }
 
 /** Writes a region, or the program of a call, for its operands and the sizes that it is passed. */
@@ -60,6 +64,7 @@ function writeCall(
   program: Program,
   node: CallNode,
   inputs: readonly HloValue[],
+  spent: readonly HloValue[],
 ): readonly HloValue[] {
   const outputTypes = node.types.map((type) => knownType(hlo, type));
   const call: HloCall = {
@@ -69,6 +74,7 @@ function writeCall(
     outputTypes,
     attributes: node.attributes,
     regions: node.regions,
+    spent,
   };
   // An empty result needs no computation, which may not be well-formed on nothing.
   if (outputTypes.length > 0 && outputTypes.every(isEmpty)) {

@@ -20,6 +20,11 @@ export interface Mode {
   stateLog: StateLog | null;
   /** Collector of arrays that only the library sees; null where users may see them. */
   scratch: Scratch | null;
+  /**
+   * True while code is captured for engines that have to know every size before a run: what has a form without sizes
+   * that the data decides takes that.
+   */
+  hasStaticSizes: boolean;
   /** Source line of captured calls; null when each finds its own. */
   source: string | null;
 }
@@ -32,6 +37,7 @@ export const mode: Mode = {
   isBackward: false,
   stateLog: null,
   scratch: null,
+  hasStaticSizes: false,
   source: null,
 };
 
@@ -42,7 +48,7 @@ export const mode: Mode = {
  * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
 export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R {
-  const { capture, session, training, isPaused, isBackward, stateLog, scratch, source } = mode;
+  const { capture, session, training, isPaused, isBackward, stateLog, scratch, hasStaticSizes, source } = mode; // prettier-ignore
   Object.assign(mode, changes);
   try {
     refuseAsync(fn, op);
@@ -60,6 +66,7 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
     mode.isBackward = isBackward;
     mode.stateLog = stateLog;
     mode.scratch = scratch;
+    mode.hasStaticSizes = hasStaticSizes;
     mode.source = source;
   }
 }

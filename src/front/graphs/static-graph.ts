@@ -4,6 +4,7 @@ import { type Dim, parseDim } from '../../base/dim/index.js';
 import { type DType, dtypes, isDType } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, inContext, named } from '../../base/errors.js';
 import { checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
+import { decidesSizes } from '../../ir/all-calls.js';
 import { bindShapes } from '../../ir/bind.js';
 import { programToDot } from '../../ir/formats/dot.js';
 import type { HostValue } from '../../ir/host.js';
@@ -43,10 +44,16 @@ export class StaticGraph extends MadeByFunctions {
   /** Bound inputs by name: the parameters and other state that the graph reads. */
   readonly parameters: ReadonlyMap<string, NDArray>;
   readonly #runner: GraphRunner;
+  readonly #captureStatic: (() => StaticGraph) | null;
+  #staticForm: StaticGraph | null = null;
 
-  /** @internal Made by `exportGraph`, `graphFor` and `fromJSON`. */
-  constructor(parts: GraphParts) {
+  /**
+   * @internal Made by `exportGraph`, `graphFor` and `fromJSON`.
+   * @param captureStatic Captures the same code for engines that have to know every size before a run.
+   */
+  constructor(parts: GraphParts, captureStatic: (() => StaticGraph) | null = null) {
     super();
+    this.#captureStatic = captureStatic;
     const { program, reads, writes } = parts;
     const names = namedInputs(program).map(({ name }) => name);
     const given = names.length - reads.length;
@@ -66,6 +73,12 @@ export class StaticGraph extends MadeByFunctions {
   /** @internal Meaning of the program's inputs and outputs. */
   get parts(): GraphParts {
     return this.#runner.parts;
+  }
+
+  /** @internal The graph itself, or where its data decides sizes, one of the same code in which layers do without. */
+  get staticForm(): StaticGraph {
+    if (this.#captureStatic === null || !decidesSizes(this.program)) return this;
+    return (this.#staticForm ??= this.#captureStatic());
   }
 
   /**

@@ -7,6 +7,7 @@ import { mode, refuseAsync, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { Schedule } from './schedule.js';
 import { signatureOf } from '../graphs/signature.js';
+import type { GraphParts } from '../graphs/graph.js';
 import { StaticGraph } from '../graphs/static-graph.js';
 import { distinctPositions } from '../tracing/trace.js';
 import { profiling } from '../../runtime/profile/recorder.js';
@@ -19,13 +20,18 @@ export class Captured {
   readonly #op: string;
   readonly #fn: AnyFunction;
   readonly #traces: TraceCache;
+  /** Makes the cache of traces in which layers do without sizes that the data decides. */
+  readonly #makeStatic: () => TraceCache;
+  #static: TraceCache | null = null;
 
   /** @param mayRunCode Side-effect code may cut the graphs. */
   constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
     checkHybridizeOptions(options);
     this.#op = op;
     this.#fn = fn;
-    this.#traces = new TraceCache(op, fn, options, mayRunCode);
+    const make = (): TraceCache => new TraceCache(op, fn, options, mayRunCode);
+    this.#traces = make();
+    this.#makeStatic = make;
   }
 
   /** Runs the graph for these arguments. Inside other captured code the function is inlined. */
@@ -60,8 +66,15 @@ export class Captured {
 
   graphFor(args: readonly unknown[]): StaticGraph {
     refuseAsync(this.#fn, this.#op);
-    const { trace } = this.#named(() => this.#traces.find(signatureOf(args)));
-    return new StaticGraph(trace.segments[0].parts);
+    const find = (traces: TraceCache): GraphParts =>
+      this.#named(() => traces.find(signatureOf(args)).trace.segments[0].parts);
+    const { session, training } = mode;
+    const captureStatic = (): StaticGraph => {
+      const traces = (this.#static ??= this.#makeStatic());
+      const changes = { session, training, hasStaticSizes: true };
+      return new StaticGraph(withMode(changes, this.#op, () => find(traces)));
+    };
+    return new StaticGraph(find(this.#traces), captureStatic);
   }
 
   #named<R>(step: () => R): R {

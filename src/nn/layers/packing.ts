@@ -3,35 +3,69 @@ import { type Dim, isStatic, mulDim } from '../../base/dim/index.js';
 import { kindOf } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { array } from '../../front/arrays/creation.js';
+import { mode } from '../../front/core/mode.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
 import {
-  argsort, countedPositions, extents, greater, iota, reshape, sum, take, takeAdjoint,
+  argsort, countedPositions, extents, greater, iota, reshape, sliceAdjoint, sum, take, takeAdjoint, updateSlice, where,
 } from '../../ops/index.js'; // prettier-ignore
+import type { Unrolled } from './cells.js';
 
 /** Number of steps of each example of a batch: an integer array of shape (batch), or plain numbers. */
 export type Lengths = NDArray | readonly number[];
 
-/**
- * A batch sorted by decreasing length: at every step the leading examples are the active ones. States and
- * sequences have their examples along axis 1.
- */
+/** Way to compute the valid steps of a batch. States and sequences have their examples along axis 1. */
 export interface Packing {
-  /** Number of active examples at each step: (time). */
-  readonly counts: NDArray;
-  /** Permutes examples into the sorted order. */
-  readonly enter: (x: NDArray) => NDArray;
-  /** Permutes examples back into their original order. */
+  /** What `advance` is given of each step: (time, ...). */
+  readonly active: NDArray;
+  /** Brings a sequence of inputs into the form that the loop reads; padding then has no influence. */
+  readonly enter: (sequence: NDArray) => NDArray;
+  /** Brings what has no padding into the order of the loop. */
+  readonly arrange: (x: NDArray) => NDArray;
+  /** Brings states and outputs back into the order of the batch. */
   readonly leave: (x: NDArray) => NDArray;
-  /** Packs a sorted sequence (time, batch, channels) into its valid steps: (steps, channels). */
+  /** Packs a sequence in the order of the loop, (time, batch, channels), for products of all its steps. */
   readonly list: (sequence: NDArray) => NDArray;
-  /** Unpacks a result of such steps, with zeros as padding. */
+  /** Unpacks the result of such a product. */
   readonly place: (steps: NDArray) => NDArray;
+  /** Advances the active examples by a step; the others keep their states and output zeros. */
+  readonly advance: (
+    step: Unrolled['step'],
+    row: NDArray,
+    before: readonly NDArray[],
+    active: NDArray,
+  ) => [output: NDArray, states: NDArray[]];
 }
 
-/** Sorts a batch by length. */
+/** Packs the valid steps of a batch, or masks the others where every size has to be known before a run. */
 export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
+  return mode.hasStaticSizes ? masked(lengths, time) : sorted(lengths, time, batch);
+}
+
+/** All steps of all examples, masked where an example has ended. No example changes its place. */
+function masked(lengths: NDArray, time: Dim): Packing {
+  const steps = iota<NDArray>(time, { dtype: 'int32' }).expandDims([1, 2]);
+  const active = greater(lengths.expandDims([0, 2]), steps);
+  const same = (x: NDArray): NDArray => x;
+  return {
+    active,
+    // Zeros, since the gradient of padding is a product with it, and NaN times zero is NaN.
+    enter: (sequence) => where<NDArray>(active, sequence, 0),
+    arrange: same,
+    leave: same,
+    list: same,
+    place: same,
+    advance(step, row, before, isActive) {
+      const after = step(row, before);
+      const states = after.map((state, k) => where<NDArray>(isActive, state, before[k]));
+      return [where<NDArray>(isActive, after[0], 0), states];
+    },
+  };
+}
+
+/** A batch sorted by decreasing length: at every step the leading examples are the active ones. */
+function sorted(lengths: NDArray, time: Dim, batch: Dim): Packing {
   const order = argsort(lengths, -1, { descending: true });
   const back = argsort(order);
   const steps = iota<NDArray>(time, { dtype: 'int32' }).expandDims(1);
@@ -41,9 +75,11 @@ export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
   const [total] = extentsOf(extents(sum(counts), { most: [places] }));
   const positions = countedPositions(reshape(exists, [places]), total);
   const inPlace = { axis: 0, mode: 'valid' } as const;
+  const arrange = (x: NDArray): NDArray => take(x, order, { axis: 1, mode: 'valid' });
   return {
-    counts,
-    enter: (x) => take(x, order, { axis: 1, mode: 'valid' }),
+    active: counts,
+    enter: arrange,
+    arrange,
     leave: (x) => take(x, back, { axis: 1, mode: 'valid' }),
     list: (sequence) => {
       const channels = extentsOf(sequence)[2];
@@ -53,6 +89,18 @@ export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
       const [, channels] = extentsOf(list);
       const placed = takeAdjoint(list, positions, [places, channels], inPlace);
       return reshape(placed, [time, batch, channels]);
+    },
+    advance(step, row, before, count) {
+      const [size] = extentsOf(extents<NDArray>(count));
+      const leading = [[0, size, 1]] as const;
+      const after = step(
+        row.slice(...leading),
+        before.map((state) => state.slice(...leading)),
+      );
+      return [
+        sliceAdjoint<NDArray>(after[0], extentsOf(before[0]), leading),
+        after.map((each, k) => updateSlice(before[k], each, 0, 0)),
+      ];
     },
   };
 }

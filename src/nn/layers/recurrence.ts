@@ -1,7 +1,5 @@
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
-import { extentsOf } from '../../front/dispatch/traced-shape.js';
-import { extents, sliceAdjoint, updateSlice } from '../../ops/index.js';
 import type { Cell } from './cells.js';
 import type { Packing } from './packing.js';
 
@@ -46,29 +44,10 @@ export function runCell(
           order,
         )
       : foreach(
-          ([row, count], before) => leadingStep(step, row, before, count),
-          [packing.place(inputs), packing.counts],
+          ([row, active], before) => packing.advance(step, row, before, active),
+          [packing.place(inputs), packing.active],
           begin,
           order,
         );
   return { outputs, states: ends };
-}
-
-/** A step of the leading examples only; the others keep their states and output zeros. */
-function leadingStep(
-  step: (inputs: NDArray, states: readonly NDArray[]) => NDArray[],
-  row: NDArray,
-  before: readonly NDArray[],
-  count: NDArray,
-): [output: NDArray, states: NDArray[]] {
-  const [size] = extentsOf(extents<NDArray>(count));
-  const leading = [[0, size, 1]] as const;
-  const after = step(
-    row.slice(...leading),
-    before.map((state) => state.slice(...leading)),
-  );
-  return [
-    sliceAdjoint<NDArray>(after[0], extentsOf(before[0]), leading),
-    after.map((each, k) => updateSlice(before[k], each, 0, 0)),
-  ];
 }

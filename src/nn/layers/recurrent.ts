@@ -8,10 +8,11 @@ import {
   type OptionRules,
   valueRule,
 } from '../../base/attributes/options.js';
+import { isTraining } from '../../front/autograd/index.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
-import { concat, fill, stack, swapaxes } from '../../ops/index.js';
+import { concat, fill, fullLike, stack, swapaxes } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { checkInput } from '../input.js';
 import {
@@ -66,7 +67,8 @@ const anything = valueRule('a value', (value): value is never => value !== undef
  *
  * With `lengths`, padding has no influence: outputs there are zero, the final states are those of each
  * example's last step, and the reverse direction starts there. Examples are sorted by length, and each step
- * computes only the active ones. A length of 0 leaves the state unchanged.
+ * computes only the active ones; StableHLO and jobs, which need known sizes, mask the others instead. A length of 0
+ * leaves the state unchanged.
  *
  * The parameters are those of cells: `cells.0.inputWeight` of the first layer, `reverseCells.0.inputWeight`
  * of its other direction.
@@ -141,8 +143,8 @@ export abstract class RecurrentLayer extends HybridBlock {
     begin: readonly NDArray[],
     packing: Packing,
   ): [outputs: NDArray, states: NDArray[]] {
-    const sorted = begin.map((state) => packing.enter(state));
-    const [outputs, ends] = this.#run(packing.enter(x), sorted, packing);
+    const entered = begin.map((state) => packing.arrange(state));
+    const [outputs, ends] = this.#run(packing.enter(x), entered, packing);
     return [packing.leave(outputs), ends.map((state) => packing.leave(state))];
   }
 
@@ -154,7 +156,7 @@ export abstract class RecurrentLayer extends HybridBlock {
   ): [outputs: NDArray, states: NDArray[]] {
     const ends: (readonly NDArray[])[] = [];
     const outputs = this.cells.reduce((read, cell, layer) => {
-      const sequence = layer === 0 ? read : this.between.call(read);
+      const sequence = layer === 0 ? read : this.#dropped(read, packing);
       const given = packing === null ? sequence : packing.list(sequence);
       const directions = [cell, ...this.reverseCells.slice(layer, layer + 1)];
       const sides = directions.map((each, direction) => {
@@ -166,6 +168,12 @@ export abstract class RecurrentLayer extends HybridBlock {
       return sides.length === 1 ? sides[0] : concat(sides, -1);
     }, x);
     return [outputs, begin.map((_, k) => stack(ends.map((states) => states[k])))];
+  }
+
+  /** Dropout between layers: it drops the same elements in every order of the examples. */
+  #dropped(x: NDArray, packing: Packing | null): NDArray {
+    if (packing === null || !isTraining() || this.between.rate === 0) return this.between.call(x);
+    return x.mul(packing.arrange(this.between.call(fullLike<NDArray>(x, 1))));
   }
 
   #axesOf(x: NDArray): { readonly time: Dim; readonly batch: Dim } {

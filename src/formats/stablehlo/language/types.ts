@@ -26,7 +26,9 @@ export type HloOrigin =
   | { readonly kind: 'splat'; readonly value: number | bigint }
   | { readonly kind: 'reshape'; readonly of: HloValue }
   | { readonly kind: 'concat'; readonly parts: readonly HloValue[]; readonly axis: number }
-  | { readonly kind: 'transpose'; readonly of: HloValue; readonly order: readonly number[] };
+  | { readonly kind: 'transpose'; readonly of: HloValue; readonly order: readonly number[] }
+  /** Rows that a loop has written; `spent` has the arrays whose rows it was the last to read, until one takes them. */
+  | { readonly kind: 'rows'; readonly spent: Set<HloValue> };
 
 /** A value of the text. */
 export interface HloValue extends HloType {

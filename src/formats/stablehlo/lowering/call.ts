@@ -13,6 +13,8 @@ export interface HloCall<A = Attributes> {
   readonly outputTypes: readonly TensorType[];
   readonly attributes: A;
   readonly regions: readonly Program[];
+  /** Inputs that the program computes and that no later call reads. */
+  readonly spent: readonly HloValue[];
 }
 
 /** Writes a call whose lowering does not say how, or where an operation does better. */
@@ -27,7 +29,7 @@ export type WriteProgram = (
 
 const advice =
   'give the static form: a mask as weights instead of booleanMask or nonzero, whileLoop with maxIterations and ' +
-  'padded, foreach with a count';
+  'padded; recurrent layers with lengths have one in graphs of graphFor';
 
 /**
  * The type itself, whose sizes follow from those of the inputs.

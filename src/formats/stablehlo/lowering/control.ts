@@ -1,4 +1,5 @@
 import type { Attributes } from '../../../base/attributes/schema.js';
+import { isStatic, sameShape } from '../../../base/dim/index.js';
 import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { HloCall, WriteProgram } from './call.js';
@@ -44,6 +45,11 @@ export interface HloLoop {
   readonly first: readonly HloValue[];
   /** Types of the stacked results, whose rows are zero where no iteration writes them. */
   readonly stackTypes: readonly TensorType[];
+  /**
+   * Arrays as which stacked results may begin, since nothing else needs them and every row is written: that takes
+   * neither zeros nor memory. The first that fits is taken out.
+   */
+  readonly spent?: readonly Set<HloValue>[];
   /** True while there are iterations to come; `at` is the number of those that ran, int32. */
   goesOn(at: HloValue, states: readonly HloValue[]): HloValue;
   /** The row that an iteration reads and writes. */
@@ -61,9 +67,16 @@ export interface HloLoopResults {
 /** Writes a loop that carries its states, its stacked results and the number of iterations. */
 export function writeLoop(hlo: HloWriter, loop: HloLoop): HloLoopResults {
   const { first, stackTypes } = loop;
-  // A row that no iteration writes must have a place, too.
-  const zeros = stackTypes.map(({ dtype, shape: [rows, ...row] }) => hlo.splat(dtype, 0, [atLeastOne(rows), ...row])); // prettier-ignore
-  const given = [hlo.splat('int32', 0), ...first, ...zeros];
+  const begin = stackTypes.map(({ dtype, shape: [rows, ...row] }) => {
+    // A row that no iteration writes must have a place, too.
+    const type = { dtype, shape: [atLeastOne(rows), ...row] };
+    for (const arrays of loop.spent ?? []) {
+      const fit = [...arrays].find((x) => x.dtype === dtype && sameShape(x.shape, type.shape));
+      if (fit !== undefined && arrays.delete(fit)) return fit;
+    }
+    return hlo.splat(dtype, 0, type.shape);
+  });
+  const given = [hlo.splat('int32', 0), ...first, ...begin];
   const types = given.map(({ dtype, shape }): HloType => ({ dtype, shape }));
   const end = 1 + first.length;
   const condition = hlo.region(types, 'repeated', ([at, ...carried]) => [
@@ -92,9 +105,15 @@ function writeForeach(form: ForeachForm, call: HloCall, write: WriteProgram): re
   if (length === 0) return [...stackTypes.map(({ dtype, shape }) => hlo.splat(dtype, 0, shape)), ...first]; // prettier-ignore
   const count = counted ? inputs[end] : hlo.sizeSplat('int32', length);
   const last = hlo.map('subtract', [count, hlo.splat('int32', 1)]);
+  // The rows of a gradient have the types and partitions of those that the loop forward has read. That one has written
+  // what this one reads.
+  const spentBefore = new Set(
+    rows.flatMap(({ origin }) => (origin?.kind === 'rows' ? [origin.spent] : [])),
+  );
   const made = writeLoop(hlo, {
     first,
     stackTypes,
+    spent: counted || !isStatic(length) ? [] : [...spentBefore],
     goesOn: (at) => hlo.compare('LT', at, count),
     place: (at) => (reverse ? hlo.map('subtract', [last, at]) : at),
     iterate: (place, before) => {
@@ -106,7 +125,8 @@ function writeForeach(form: ForeachForm, call: HloCall, write: WriteProgram): re
       };
     },
   });
-  return [...made.stacks, ...made.states];
+  const spent = new Set(rows.filter((x) => call.spent.includes(x)));
+  return [...made.stacks.map((stack) => ({ ...stack, origin: { kind: 'rows', spent } as const })), ...made.states]; // prettier-ignore
 }
 
 function writeWhile(form: WhileForm, call: HloCall, write: WriteProgram): readonly HloValue[] {
