@@ -26,7 +26,8 @@ import { type Watched, presenceReport } from '../passes/host/report.js';
 import { watching } from '../passes/host/watch.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
 import { boundFrom, type UpperBound } from './driver/names.js';
-import { bytesAt, type Placement } from './driver/placement.js';
+import { bytesAt } from './driver/layout.js';
+import type { Placement } from './driver/placement.js';
 import {
   type PlacedRoutine,
   type PlacedStatement,

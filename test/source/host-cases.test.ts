@@ -29,7 +29,7 @@ const cases: Readonly<Record<string, string>> = {
     const h = o.z ?? (() => 1), w = null ?? undefined ?? log(0) ?? log(8);
     if (o.a?.l?.length === 2 && (o.y ?? log(true))) all.push(h(), w, v, u);
     for (const x of [null, { y: 1 }]) { x?.y && log(x?.y); if (!x?.y) continue; all.push(\`\${x?.y}\`); }
-    all.push((o?.a.m)(3), (o.a?.m)(4), (o?.a.m)?.(5), (o.a?.m)?.(6));
+    all.push((o?.a.m)(3), (o.a?.m)(4), (o?.a.m)?.(5), (o.a?.m)?.(6), (o?.a.m)\`x\${2}\`, (o.a?.m)\`y\`);
     for (const k in o?.a) all.push(k); for (const k of o.a?.l) all.push(k); for (const k in o.zz?.a) all.push(k);
     for (const k in u ? { p: 1 } : { q: 1 }) all.push(k); for (const k in o.zz ?? o.a) all.push(k);
     return all.concat(Object.keys(o));`,

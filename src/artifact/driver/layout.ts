@@ -2,12 +2,14 @@ import {
   addDim,
   ceilDivDim,
   type Dim,
+  elementCount,
   evaluateDim,
   maxDim,
   mulDim,
   symbolTable,
 } from '../../base/dim/index.js';
 import { bytesOf } from '../../base/dtype.js';
+import type { TensorType } from '../../ir/types.js';
 import { alignment, planMemory } from '../../passes/plan/memory.js';
 import type { PlannedBuffer } from '../../passes/groups/places.js';
 
@@ -20,6 +22,11 @@ export interface Shared {
 /** Bytes up to the next alignment boundary. */
 export function aligned(bytes: Dim): Dim {
   return mulDim(ceilDivDim(bytes, alignment), alignment);
+}
+
+/** The bytes of an array. */
+export function bytesAt({ dtype }: Pick<TensorType, 'dtype'>, shape: readonly Dim[]): Dim {
+  return mulDim(elementCount(shape), bytesOf(dtype));
 }
 
 /** Assigns shared memory to buffers by their live ranges, for any sizes. */

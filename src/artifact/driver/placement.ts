@@ -1,16 +1,16 @@
-import { addDim, type Dim, type DimExpr, maxDim, mulDim, elementCount, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, maxDim, mulDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
 import { bindProgram, givenSizes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
 import type { PlannedBuffer } from '../../passes/groups/places.js';
 import type * as host from '../../passes/host/statements.js';
 import { changingNames } from '../../passes/host/walk.js';
 import { type ProgramPlan, tableLength } from '../../passes/lower/main/plan.js';
 import type { PlacedCallee, Decides, RoutineContext } from './callee.js';
-import { aligned, shareMemory } from './layout.js';
+import { growth } from './growth.js';
+import { aligned, bytesAt, shareMemory } from './layout.js';
 import { Memory } from './memory.js';
 import { boundFrom, type UpperBound, Names, Unbounded } from './names.js';
 import { type PlacedStatement, withoutUnused } from './statements.js';
@@ -182,7 +182,7 @@ export class Placement {
         this.memory.reserve();
         return;
       case 'grow':
-        this.#grow(statement);
+        this.emit(growth(statement, this.#growing));
         return;
       case 'copy':
         this.#move(statement.to, this.#at(statement.from));
@@ -234,6 +234,18 @@ export class Placement {
     return made;
   }
 
+  get #growing(): Parameters<typeof growth>[1] {
+    const { names, memory } = this;
+    const floating = this.#floating;
+    return {
+      names,
+      memory,
+      addressOf: ({ id }) => this.#addresses[id]!,
+      // The addresses of results of a call are names.
+      floating: floating === null ? [] : [...[...floating.handles].map(({ id }) => this.#addresses[id] as DimExpr), floating.end], // prettier-ignore
+    };
+  }
+
   /** Arrays that both sides make stay where they are made. */
   #choose({ when, consequent, alternate }: host.HostStatementOf<'choose'>): void {
     this.#settle();
@@ -259,23 +271,6 @@ export class Placement {
     const shared = this.#shared as Shared | null;
     if (shared !== null) this.memory.goOnAt(shared.end, boundFrom(shared.most, maxDim));
     this.#shared = around;
-  }
-
-  /** Rows that are there move up, those of the last array first. */
-  #grow({ stacks, rows, to, kept }: host.HostStatementOf<'grow'>): void {
-    this.#settle();
-    const old = this.names.fresh('old');
-    const before = new Map([[rows, old]]);
-    this.emit(
-      { kind: 'set', name: old.key, value: symbol(rows) },
-      { kind: 'assign', name: rows, value: to },
-    );
-    this.memory.reserve();
-    for (const { of, row } of stacks.slice(1).reverse()) {
-      const at = this.#addresses[of.id]!;
-      const bytes = mulDim(bytesAt(of, row), kept);
-      this.emit({ kind: 'move', to: at, from: substituteDim(at, before), bytes });
-    }
   }
 
   /** Returns the addresses of the places of its plan. */
@@ -390,9 +385,4 @@ export class Placement {
     const { op, source } = (size === undefined ? undefined : this.#decides(size)) ?? { op: call.op.name, source: call.source }; // prettier-ignore
     return new Unbounded(size ?? name, op, source);
   }
-}
-
-/** The bytes of an array. */
-export function bytesAt({ dtype }: Pick<TensorType, 'dtype'>, shape: readonly Dim[]): Dim {
-  return mulDim(elementCount(shape), bytesOf(dtype));
 }

@@ -95,6 +95,9 @@ export const dims: Attribute<readonly Dim[]> = list(dim);
 /** Pairs of a place and an axis, one after the other; texts and files leave an empty list out. */
 export const extentPairs: Attribute<readonly number[]> = { ...ints, absent: [] };
 
+/** The number of leading rows of a loop's body that its results join in place of stacking them. */
+export const joinedRows: Attribute<number> = { ...int, absent: 0 };
+
 /** The sizes that a call passes to its regions, for their size parameters. */
 export const passedSizes: Attribute<readonly Dim[]> = { ...dims, absent: [] };
 

@@ -1,7 +1,7 @@
 import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
 import { type Dim, symbolsOf } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import { determinedSymbols } from '../../ir/bind.js';
+import { determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import type { Operator } from '../../ir/operator.js';
 import { type CallDetails, Program, type Value } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
@@ -39,6 +39,8 @@ export class ImportedRegion {
   /** Captured outer values and the inputs that stand for them, in order. */
   readonly captures: Map<Value, Value> = new Map();
   readonly #constants: Map<ConstantData, Value> = new Map();
+  /** Names here for sizes of the surroundings whose own names calls here had given to others before. */
+  readonly #renamed: Map<string, Dim> = new Map();
 
   constructor(parent: ImportedRegion | null) {
     this.parent = parent;
@@ -59,7 +61,12 @@ export class ImportedRegion {
     const outer = this.parent.use(value);
     let inner = this.captures.get(outer);
     if (inner === undefined) {
-      inner = this.program.variable(this.program.freshName('outer'), outer.type);
+      for (const [name, bounds] of symbolsOfTypes([outer.type])) {
+        const isTaken = this.program.decidedSizes.has(name) && !this.#renamed.has(name);
+        if (isTaken) this.#renamed.set(name, this.program.freshDim(name, bounds));
+      }
+      const type = substituteType(outer.type, this.#renamed);
+      inner = this.program.variable(this.program.freshName('outer'), type);
       this.captures.set(outer, inner);
     }
     return inner;

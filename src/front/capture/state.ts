@@ -30,6 +30,17 @@ export class CapturedState<A extends object> implements Enclosed<CapturedState<A
     this.#owners.set(value, target);
   }
 
+  /** Notes what has been read and written. @returns A function that goes back to that. */
+  moment(): () => void {
+    const maps = [this.updates, this.reads].map((map) => [map, [...map]] as const);
+    return () => {
+      for (const [map, entries] of maps) {
+        map.clear();
+        for (const [array, value] of entries) map.set(array, value);
+      }
+    };
+  }
+
   /** Returns the updates so far; later code reads the arrays as written. */
   take(): ReadonlyMap<A, A> {
     const updates = new Map(this.updates);

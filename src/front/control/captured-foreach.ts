@@ -18,12 +18,13 @@ export function capturedForeach({
     dtype,
     shape: shape.slice(1),
   }));
-  const { region, outputs } = traceBody(op, slices, init.leaves, step);
+  const { region, outputs, joined } = traceBody(op, slices, init.leaves, step);
   const { programs, carried, captures, sizes } = closeRegions(op, [region]);
   const results = foreach(programs[0], {
     data: data.leaves,
     states: [...init.leaves, ...carried.map(({ before }) => before)],
     captures,
+    joined,
     save,
     reverse,
     sizes,

@@ -20,13 +20,14 @@ export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
     (given) => inIteration(op, 0, () => holds(given)),
   );
   if (writesState(condition) || mayCheck(condition.parts.program)) return rotated(loop);
-  const { region, outputs } = traceBody(op, [], vars.leaves, step);
+  const { region, outputs, joined } = traceBody(op, [], vars.leaves, step);
   const { programs, carried, captures, sizes } = closeRegions(op, [region, condition], 1);
   const results = whileLoop(programs[1], programs[0], {
     states: [...vars.leaves, ...carried.map(({ before }) => before)],
     captures,
     limit,
     padded,
+    joined,
     save,
     sizes,
   });

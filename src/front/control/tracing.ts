@@ -17,6 +17,16 @@ import type { Nested } from './nesting.js';
 export interface TracedBody {
   readonly region: TracedRegion;
   readonly outputs: Nested;
+  /** The number of outputs, from the first on, that are joined. */
+  readonly joined: number;
+}
+
+/** The number of outputs of the iteration that is traced now that are joined. */
+let joinedNow = 0;
+
+/** Says that outputs of the iteration that is traced now, so many from the first on, are joined in place of stacked. */
+export function joinOutputs(count: number): void {
+  joinedNow = count;
 }
 
 /** Traces the body of a loop on placeholders for slices and states. */
@@ -28,14 +38,20 @@ export function traceBody(
 ): TracedBody {
   let outputs: Nested | undefined;
   const types = [...slices, ...states.map(({ type }) => type)];
-  const region = traceRegion(op, types, (given) =>
-    inIteration(op, 0, () => {
-      const returned = step(given.slice(0, slices.length), given.slice(slices.length));
-      outputs = returned.outputs;
-      return [returned.outputs.leaves, returned.states];
-    }),
-  );
-  return { region, outputs: outputs! };
+  const around = joinedNow;
+  joinOutputs(0);
+  try {
+    const region = traceRegion(op, types, (given) =>
+      inIteration(op, 0, () => {
+        const returned = step(given.slice(0, slices.length), given.slice(slices.length));
+        outputs = returned.outputs;
+        return [returned.outputs.leaves, returned.states];
+      }),
+    );
+    return { region, outputs: outputs!, joined: joinedNow };
+  } finally {
+    joinOutputs(around);
+  }
 }
 
 /**

@@ -1,21 +1,31 @@
 import type { Capture } from '../core/capture.js';
-import { drawsSoFar } from '../dispatch/generator.js';
+import { drawsMoment, drawsSoFar } from '../dispatch/generator.js';
 import { isGuarded } from './values/host.js';
 import type { ChangeLog } from './values/path.js';
 import type { Variables } from './values/variables.js';
 
 /* Effects of code that is captured, other than the values that it gives. */
 
-/** Effects of captured code other than its results, and than changes of JavaScript's objects. */
-function effectsOf({ state, gradients, calls }: Capture): readonly unknown[] {
+/** Effects of captured code that stay, other than its results, and than changes of JavaScript's objects. */
+function lastingEffectsOf({ gradients, calls }: Capture): readonly unknown[] {
   const { assigned, reads, attached, marks, modes } = gradients;
   return [
-    ...[...state.updates].flat(),
-    ...[...state.reads].flat(),
     ...[assigned, reads, attached, modes].flatMap((each) => [each.size, ...[...each].flat()]),
     ...[...marks].flat(),
     calls.all?.length,
   ];
+}
+
+/** Effects that can be taken back: state that is read and written, and draws. */
+function passingEffectsOf(capture: Capture): readonly unknown[] {
+  const { updates, reads } = capture.state;
+  return [...[...updates].flat(), ...[...reads].flat(), ...drawsSoFar(capture)];
+}
+
+/** Notes the effects so far that can be taken back. @returns A function that goes back to them. */
+export function effectsMoment(capture: Capture): () => void {
+  const moments = [capture.state.moment(), drawsMoment(capture)];
+  return () => moments.forEach((goBack) => goBack());
 }
 
 /** True if the same values are there. */
@@ -26,23 +36,27 @@ function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
 /** Watches for effects from its construction on. */
 export class EffectWatch {
   readonly #capture: Capture;
-  readonly #effects: readonly unknown[];
-  readonly #draws: number | null;
+  readonly #lasting: readonly unknown[];
+  readonly #passing: readonly unknown[];
   readonly #isGuarded: boolean = isGuarded();
 
   constructor(capture: Capture) {
     this.#capture = capture;
-    this.#draws = drawsSoFar(capture);
-    this.#effects = effectsOf(capture);
+    this.#passing = passingEffectsOf(capture);
+    this.#lasting = lastingEffectsOf(capture);
   }
 
   /** True if there may have been effects on what replays see. */
   get hasEffects(): boolean {
+    return this.hasLastingEffects || !isSame(this.#passing, passingEffectsOf(this.#capture));
+  }
+
+  /** True if there may have been effects that cannot be taken back. */
+  get hasLastingEffects(): boolean {
     return (
       this.#capture.kind !== 'trace' ||
       this.#isGuarded ||
-      this.#draws !== drawsSoFar(this.#capture) ||
-      !isSame(this.#effects, effectsOf(this.#capture))
+      !isSame(this.#lasting, lastingEffectsOf(this.#capture))
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { Capture } from '../core/capture.js';
 import type { NDArray } from '../core/ndarray.js';
-import { EffectWatch } from './effects.js';
+import { effectsMoment, EffectWatch } from './effects.js';
 import { objectsIn } from './tracking.js';
 import {
   type ChangeLog,
@@ -29,7 +29,8 @@ export class FirstIteration<R> {
   readonly #pushed: ReadonlyMap<object, readonly Rows[]>;
   readonly #present: ReadonlyMap<NDArray, boolean>;
   readonly #calls: readonly [requirements: number, checked: number];
-  readonly #hasEffects: boolean;
+  readonly #watch: EffectWatch;
+  readonly #effects: () => void;
   readonly #start: number = objectsMade();
 
   constructor(capture: Capture, variables: readonly Variables[], run: () => R) {
@@ -39,51 +40,56 @@ export class FirstIteration<R> {
     this.#pushed = new Map(currentPath().pushed);
     this.#present = new Map(currentPath().present);
     this.#calls = [capture.calls.requirements.length, capture.calls.checked.length];
-    const watch = new EffectWatch(capture);
+    this.#watch = new EffectWatch(capture);
+    this.#effects = effectsMoment(capture);
     const { result, log } = logging(run);
     this.result = result;
     this.#log = log;
-    this.#hasEffects = watch.hasEffects;
   }
 
   /**
    * Runs the whole loop in place of the iteration; null where that cannot be, and then the iteration has run. An error
-   * of `again` is none of the user's: with the first iteration by value the loop is traced in another way.
+   * of `replace` is none of the user's: with the first iteration by value the loop is traced in another way.
    */
-  replacedBy<T extends object>(again: () => T): T | null {
-    if (this.#hasEffects || !this.#isTracked()) return null;
+  replacedBy<T extends object>(replace: () => T): T | null {
+    if (this.#watch.hasLastingEffects || !this.#isTracked()) return null;
     const { requirements, checked } = this.#capture.calls;
     const after = this.#variables.map(saveVariables);
     const pushed = new Map(currentPath().pushed);
     const lists = [...this.#log.lists.keys()].map((list) => [list, [[...list.entries], [...list.rows]]] as const); // prettier-ignore
     const taken = [requirements.splice(this.#calls[0]), checked.splice(this.#calls[1])] as const;
-    this.#return(this.#saved, this.#log.lists, this.#pushed);
+    const parts = [...this.#log.parts.values()].flatMap((own) => [...own.values()]);
+    const again = [effectsMoment(this.#capture), ...parts.map(({ moment }) => moment())];
+    const goBack = [this.#effects, ...parts.map((part) => part.goBack).reverse()];
+    this.#return(this.#saved, this.#log.lists, this.#pushed, goBack);
     giveUp(this.#start);
     try {
-      return again();
+      return replace();
     } catch (error) {
       // A construct around is traced again.
       if (error instanceof Retrace) throw error;
-      this.#return(after, lists, pushed);
+      this.#return(after, lists, pushed, again);
       requirements.splice(this.#calls[0], Infinity, ...taken[0]);
       checked.splice(this.#calls[1], Infinity, ...taken[1]);
       return null;
     }
   }
 
-  /** True if all that has changed is variables, what they hold, new objects and lists. */
+  /** True if all that has changed and cannot be taken back by itself is variables, what they hold, and new objects. */
   #isTracked(): boolean {
     const held = new Set<object | null>(this.#saved.flatMap(({ members }) => members).flatMap(objectsIn)); // prettier-ignore
     for (const each of this.#saved.flatMap(({ environments }) => environments)) held.add(each);
-    const { changed, made } = this.#log;
-    return [...changed].every((object) => held.has(object) || made.has(object));
+    const { lasting, made } = this.#log;
+    return [...lasting].every((object) => held.has(object) || made.has(object));
   }
 
   #return(
     saved: readonly ReturnType<typeof saveVariables>[],
     lists: Iterable<readonly [ListParts, readonly [entries: readonly unknown[], rows: readonly Rows[]]]>, // prettier-ignore
     pushed: ReadonlyMap<object, readonly Rows[]>,
+    parts: readonly (() => void)[],
   ): void {
+    for (const goBack of parts) goBack();
     this.#variables.forEach((each, i) => restore(each, saved[i]));
     for (const [list, [entries, rows]] of lists) {
       list.entries.splice(0, Infinity, ...entries);

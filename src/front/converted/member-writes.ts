@@ -1,6 +1,7 @@
 import { changing, type Members } from './tracking.js';
 import { test, undecidable } from './values/host.js';
 import { before, op, step } from './values/numbers.js';
+import { membersOf } from './values/moments.js';
 import { optionalOf } from './values/optionals.js';
 import { isDecided, logChange } from './values/path.js';
 
@@ -64,7 +65,7 @@ export function beforeMember(
 /** `Object.assign(object, ...sources)`. */
 export function assignAll(site: string, object: object, ...sources: readonly unknown[]): object {
   if (!isDecided()) {
-    logChange(object);
+    logChange(object, membersOf(object));
     return Object.assign(object, ...sources) as object;
   }
   for (const source of sources) {

@@ -1,6 +1,7 @@
 import { mode } from '../core/mode.js';
 import { containerOf } from './values/containers.js';
 import { undecidable } from './values/host.js';
+import { membersOf } from './values/moments.js';
 import {
   currentPath,
   isDecided,
@@ -237,7 +238,7 @@ export function writing(
 export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   if (mode.capture === null) return given;
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
-  if (isObject) logChange(containerOf(given) ?? given);
+  if (isObject) logMember(containerOf(given) ?? given, key);
   if (!isDecided()) return given;
   // Written by code in host form, whose object is not told.
   if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
@@ -255,6 +256,13 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   return given;
 }
 
+/** Logs that a member of an object is about to change. The code of a setter may change anything. */
+function logMember(object: object, key: MemberKey | null): void {
+  if (key === null || (typeof key !== 'object' && isAccessor(object, key))) logChange(object, null);
+  else if (typeof key !== 'object') logChange(object, membersOf(object));
+  else logChange(object, () => undoing(object, key), key.slot);
+}
+
 /** True for the current path and those around it. */
 function isAround(maker: TracedPath): boolean {
   for (let path: TracedPath | null = currentPath(); path !== null; path = path.around) {
@@ -265,7 +273,7 @@ function isAround(maker: TracedPath): boolean {
 
 /** An object of which a member is about to be removed. */
 export function target(object: unknown, site: string): unknown {
-  if (typeof object === 'object' && object !== null) logChange(object);
+  if (typeof object === 'object' && object !== null) logChange(object, membersOf(object));
   undecided('a change of an object', site, stateAdvice);
   return object;
 }

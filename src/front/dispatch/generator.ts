@@ -215,11 +215,21 @@ function adopt(elements: HostArray, count: number): void {
   awaited = null;
 }
 
-/** The number of draws of a capture so far; null once it has gone on from a state that others have left. */
-export function drawsSoFar(capture: Capture): number | null {
+/** The draws of a capture so far: their number, the state that others have left, and the number of draws since. */
+export function drawsSoFar(capture: Capture): readonly unknown[] {
   const own = draws.get(capture);
-  if (own === undefined) return 0;
-  return own.tail === null ? own.count : null;
+  return [own?.count ?? 0, own?.tail?.state, own?.tail?.count];
+}
+
+/** Notes the draws of a trace so far. @returns A function that goes back to that. */
+export function drawsMoment(capture: Capture): () => void {
+  const copy = (tail: LeftState | null): LeftState | null => (tail === null ? null : { ...tail });
+  const own = draws.get(capture);
+  const [count, tail] = [own?.count ?? 0, copy(own?.tail ?? null)];
+  return () => {
+    const now = draws.get(capture);
+    if (now !== undefined) Object.assign(now, { count, tail: copy(tail) });
+  };
 }
 
 /** Ends the draws of a capture so far: the next ones start from a state of their own. */

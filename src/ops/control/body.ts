@@ -107,16 +107,48 @@ export function undecidedSizes(op: string, what: string, type: TensorType): Refu
   };
 }
 
+/** The results of a loop that have rows. */
+interface RowResults {
+  /** The number of results with rows. */
+  readonly count: number;
+  /** The number of them, from the first on, that join arrays: an iteration gives any number of rows for each. */
+  readonly joined: number;
+  /** The number of stacked rows. */
+  readonly length: Dim;
+}
+
 /**
- * The types of the rows of all iterations. Sizes that the data of an iteration decides become fresh sizes of
- * the enclosing program: all iterations must agree on them, which is checked at run time.
+ * The types of the results with the rows of all iterations. Sizes of a row that the data of an iteration decides become
+ * fresh sizes of the enclosing program: all iterations must agree on them, which is checked at run time.
  */
-export function agreedRows(
+export function rowResults(
+  op: string,
   { types, own }: Instance,
-  count: number,
+  { count, joined, length }: RowResults,
   fresh: InferContext['fresh'],
 ): readonly TensorType[] {
-  const rows = types.slice(0, count);
+  types.slice(0, joined).forEach((type, k) => {
+    if (type.shape.length > 0) return;
+    throw new ShapeError(`output ${k} has no axis to join`, {
+      op,
+      expected: 'at least one axis',
+      actual: typeToString(type),
+    });
+  });
+  const rows = types
+    .slice(0, count)
+    .map(({ dtype, shape }, k) => ({ dtype, shape: k < joined ? shape.slice(1) : shape }));
+  return agreedRows(rows, own, fresh).map(({ dtype, shape }, k) => ({
+    dtype,
+    shape: [k < joined ? fresh('joined') : length, ...shape],
+  }));
+}
+
+function agreedRows(
+  rows: readonly TensorType[],
+  own: Instance['own'],
+  fresh: InferContext['fresh'],
+): readonly TensorType[] {
   if (own.size === 0) return rows;
   const agreed = new Map<string, Dim>();
   const told = determinedSymbols(rows);

@@ -1,17 +1,17 @@
 import type { Dim } from '../../base/dim/index.js';
-import { DTypeError, ShapeError } from '../../base/errors.js';
+import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { InferContext } from '../../ir/operator.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../declare/lowering.js';
 import {
-  agreedRows,
   checkCount,
   checkState,
   bindRegion,
   firstIteration,
   lengthOf,
   regionAt,
+  rowResults,
 } from './body.js';
 
 /** The types of the stacked results, then of the last states. */
@@ -19,12 +19,12 @@ export function inferForeach(
   op: string,
   {
     inputs,
-    attributes: { data, states, counted, sizes },
+    attributes: { data, states, reverse, counted, joined, sizes },
     regions,
     fresh,
     require,
   }: InferContext & {
-    readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'> & {
+    readonly attributes: Omit<ForeachForm, 'preferRecompute'> & {
       readonly sizes: readonly Dim[];
     };
   },
@@ -39,9 +39,16 @@ export function inferForeach(
   const instance = bindRegion(op, body, { types: operands, sizes }, require, firstIteration);
   const { types, own } = instance;
   const outputs = body.outputs.length - states;
-  const stacked = agreedRows(instance, outputs, fresh);
+  if (joined > 0 && reverse) {
+    throw new ArgumentError('a loop from the last row to the first joins no rows', {
+      op,
+      expected: 'joined 0 with reverse',
+      actual: String(joined),
+    });
+  }
+  const rowTypes = rowResults(op, instance, { count: outputs, joined, length }, fresh);
   return types.map((type, k) => {
-    if (k < outputs) return { dtype: type.dtype, shape: [length, ...stacked[k].shape] };
+    if (k < outputs) return rowTypes[k];
     const state = k - outputs;
     checkState(op, `state ${state}`, operands[data + state], type, { require, own });
     return operands[data + state];

@@ -11,10 +11,13 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare/declare.js';
+import { sub } from '../elementwise/arithmetic.js';
+import { cast } from '../elementwise/conversion.js';
 import { concat } from '../movement/concat.js';
 import { zerosLike } from '../movement/fill.js';
 import { expandDims } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
+import { cumsum } from '../reduction/cumulative.js';
 import { lengthMeeting } from './body.js';
 import { bodyOperands, dataNames, inferForeach } from './foreach-types.js';
 
@@ -29,6 +32,7 @@ const attributes = {
   reverse: attr.bool,
   /** True when the last operand is the number of leading rows to iterate over. */
   counted: attr.bool,
+  joined: attr.joinedRows,
   /** Policy for values saved for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
   sizes: attr.passedSizes,
@@ -45,6 +49,11 @@ export interface ForeachOperands<T extends Tensor> {
   readonly count?: T | undefined;
   /** Iterate from the last row to the first. Default false. */
   readonly reverse?: boolean;
+  /**
+   * Number of results, from the first on, that are joined: an iteration gives any number of rows for them, along a first
+   * axis, and they follow one another. Default 0.
+   */
+  readonly joined?: number;
   /** Default `auto`. */
   readonly save?: LoopSave;
   /** Sizes that the body is passed. Default none. */
@@ -53,8 +62,8 @@ export interface ForeachOperands<T extends Tensor> {
 
 /**
  * Runs `body` for each row of the data. Its inputs are the slices, then the states, then the captures; its
- * outputs are the rows of the stacked results, then the new states. Returns the stacked results, then the
- * final states. Rows beyond `count` are zero.
+ * outputs are the rows of the results, joined ones first, then the new states. Returns the results with the rows, then
+ * the final states. Stacked rows beyond `count` are zero.
  */
 export const foreach: OperatorFunction<
   <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[]
@@ -65,13 +74,17 @@ export const foreach: OperatorFunction<
   results: 'list',
   method: false,
   operands: 'keep',
-  call: (body, { data, states, captures, count, reverse = false, save = 'auto', sizes = [] }) => ({
+  call: (
+    body,
+    { data, states, captures, count, reverse = false, joined = 0, save = 'auto', sizes = [] },
+  ) => ({
     inputs: [...data, ...states, ...captures, ...(count === undefined ? [] : [count])],
     attributes: {
       data: data.length,
       states: states.length,
       reverse,
       counted: count !== undefined,
+      joined,
       save,
       sizes,
     },
@@ -84,11 +97,12 @@ export const foreach: OperatorFunction<
   ): readonly (T | null)[] => foreachGradient(context),
   lowering: {
     kind: 'foreach',
-    loop: ({ data, states, reverse, counted, save }) => ({
+    loop: ({ data, states, reverse, counted, joined, save }) => ({
       data,
       states,
       reverse,
       counted,
+      joined,
       preferRecompute: save === 'none',
     }),
   },
@@ -99,14 +113,14 @@ function foreachGradient<T extends Tensor>({
   inputs,
   outputs,
   grads,
-  attributes: { data, states, counted, reverse, save, sizes },
+  attributes: { data, states, counted, reverse, joined, save, sizes },
   needs,
   regions: [body],
   backwardOfLoop,
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const flows = grads.map((grad) => grad !== null);
   const canShift = !counted || !reverse;
-  const back = backwardOfLoop({ body, slices: data, states, needs, flows, save, canShift });
+  const back = backwardOfLoop({ body, slices: data, states, joined, needs, flows, save, canShift });
   if (back === null) return inputs.map(() => null);
   const end = inputs.length - Number(counted);
   const types = bodyOperands(inputs.slice(0, end).map(({ type }) => type), data); // prettier-ignore
@@ -116,6 +130,7 @@ function foreachGradient<T extends Tensor>({
     captures: inputs.slice(data + states, end),
     count: counted ? inputs[end] : undefined,
     reverse,
+    joined,
     save,
   };
   const rows = outputs.length - states;
@@ -137,7 +152,7 @@ export interface FinishedLoop<T extends Tensor> {
   /** The initial states. */
   readonly first: readonly T[];
   readonly captures: readonly T[];
-  /** The stacked results, followed by the saved rows. */
+  /** The results with rows, followed by the saved rows. */
   readonly rows: readonly T[];
   readonly rowGrads: readonly (T | null)[];
   readonly stateGrads: readonly (T | null)[];
@@ -170,19 +185,23 @@ export function runBackward<T extends Tensor>(
   loop: FinishedLoop<T>,
 ): LoopGradients<T> {
   const { data, first, captures, rows, rowGrads, stateGrads, count, reverse, save, sizes } = loop;
+  // Joined rows of an iteration begin behind those of the iterations before.
+  const counted = rows.length - flows.joined.length;
+  const starts = rows.slice(counted).map((own) => sub<T>(cast<T>(cumsum<T>(own, 0), 'int32'), own));
   const made = foreach<T>(backward, {
     data: [
       ...reads.slices.map((k) => data[k]),
       ...reads.rows.map((k) => rows[k]),
       ...reads.before.map(({ state, row }) => statesBefore(first[state], rows[row], reverse)),
-      ...rows.slice(rows.length - saved),
+      ...rows.slice(rows.length - saved, counted),
       ...flows.rows.map((k) => rowGrads[k]!),
+      ...starts,
     ],
     states: [
       ...flows.states.map((k) => stateGrads[k] ?? zerosLike<T>(first[k])),
       ...gives.captures.map((k) => zerosLike<T>(captures[k])),
     ],
-    captures: reads.captures.map((k) => captures[k]),
+    captures: [...reads.captures.map((k) => captures[k]), ...flows.joined.map((k) => rowGrads[k]!)],
     count,
     reverse: !reverse,
     save,

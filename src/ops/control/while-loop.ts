@@ -15,7 +15,6 @@ import {
 } from '../declare/declare.js';
 import { reshape } from '../movement/reshape.js';
 import {
-  agreedRows,
   checkCount,
   checkPredicate,
   checkState,
@@ -23,6 +22,7 @@ import {
   firstIteration,
   paddingBytes,
   regionAt,
+  rowResults,
 } from './body.js';
 import { type LoopSave, runBackward, sizesOfBackward } from './foreach.js';
 
@@ -38,6 +38,7 @@ const attributes = {
    * iteration.
    */
   padded: attr.bool,
+  joined: attr.joinedRows,
   /** Policy for values saved for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
   sizes: attr.passedSizes,
@@ -52,6 +53,8 @@ export interface WhileOperands<T extends Tensor> {
   readonly limit?: Dim | null;
   /** Default false. */
   readonly padded?: boolean;
+  /** As for `foreach`. Default 0. */
+  readonly joined?: number;
   /** Default `auto`. */
   readonly save?: LoopSave;
   /** Sizes that condition and body are passed. Default none. */
@@ -60,7 +63,7 @@ export interface WhileOperands<T extends Tensor> {
 
 /**
  * Runs `body` as long as `condition` holds. Both take the states, then the captures; the condition returns
- * one bool, the body the rows of the stacked results, then the new states. Returns the stacked results, the
+ * one bool, the body the rows of the results, joined ones first, then the new states. Returns the results with the rows, the
  * final states, and the number of iterations.
  */
 export const whileLoop: OperatorFunction<
@@ -79,10 +82,10 @@ export const whileLoop: OperatorFunction<
   call: (
     condition,
     body,
-    { states, captures, limit = null, padded = false, save = 'auto', sizes = [] },
+    { states, captures, limit = null, padded = false, joined = 0, save = 'auto', sizes = [] },
   ) => ({
     inputs: [...states, ...captures],
-    attributes: { states: states.length, limit, padded, save, sizes },
+    attributes: { states: states.length, limit, padded, joined, save, sizes },
     regions: [condition, body],
   }),
   infer: (context) => inferWhile(context),
@@ -91,7 +94,7 @@ export const whileLoop: OperatorFunction<
   ): readonly (T | null)[] => whileGradient(context),
   lowering: {
     kind: 'while',
-    loop: ({ states, limit, padded }) => ({ states, limit, padded }),
+    loop: ({ states, limit, padded, joined }) => ({ states, limit, padded, joined }),
   },
   samples: [],
 });
@@ -100,7 +103,7 @@ function whileGradient<T extends Tensor>({
   inputs,
   outputs,
   grads,
-  attributes: { states, limit, padded, save, sizes },
+  attributes: { states, limit, padded, joined, save, sizes },
   needs,
   regions: [condition, body],
   backwardOfLoop,
@@ -111,6 +114,7 @@ function whileGradient<T extends Tensor>({
     body,
     slices: 0,
     states,
+    joined,
     needs,
     flows,
     save,
@@ -120,7 +124,8 @@ function whileGradient<T extends Tensor>({
   const types = inputs.map(({ type }) => type);
   const first = inputs.slice(0, states);
   const captures = inputs.slice(states);
-  const isPadded = rows === 0 ? isWorthPadding(back, limit) : padded;
+  const hasStacked = rows > joined;
+  const isPadded = hasStacked ? padded : isWorthPadding(back, limit);
   const again =
     back.saved === 0
       ? outputs
@@ -129,6 +134,7 @@ function whileGradient<T extends Tensor>({
           captures,
           limit,
           padded: isPadded,
+          joined,
           save,
           sizes,
         });
@@ -140,7 +146,7 @@ function whileGradient<T extends Tensor>({
       ...outputs.slice(0, rows),
       ...again
         .slice(rows, rows + back.saved)
-        .map((row) => (rows > 0 ? asMany(row, outputs[0]) : row)),
+        .map((row) => (hasStacked ? asMany(row, outputs[joined]) : row)),
     ],
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows, rows + states),
@@ -166,7 +172,7 @@ function isWorthPadding({ rowBytes }: LoopBackward, limit: Dim | null): boolean 
 
 function inferWhile({
   inputs,
-  attributes: { states, limit, padded, sizes },
+  attributes: { states, limit, padded, joined, sizes },
   regions,
   fresh,
   require,
@@ -188,11 +194,11 @@ function inferWhile({
   checkPredicate(op, 'the condition', predicate);
   const instance = bindRegion(op, body, given, require, firstIteration);
   const outputs = body.outputs.length - states;
-  const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
+  const length = outputs <= joined ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
   const { own } = instance;
-  const stacked = agreedRows(instance, outputs, fresh);
+  const rowTypes = rowResults(op, instance, { count: outputs, joined, length }, fresh);
   const types = instance.types.map((type, k) => {
-    if (k < outputs) return { dtype: type.dtype, shape: [rows, ...stacked[k].shape] };
+    if (k < outputs) return rowTypes[k];
     const state = k - outputs;
     checkState(op, `state ${state}`, inputs[state], type, { require, own });
     return inputs[state];

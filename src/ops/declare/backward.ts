@@ -34,6 +34,8 @@ export interface LoopStep {
   readonly body: Program;
   readonly slices: number;
   readonly states: number;
+  /** The number of results, from the first on, that are joined in place of stacked. */
+  readonly joined: number;
   /** Data, initial states and captures that need a gradient. */
   readonly needs: readonly boolean[];
   /** Stacked results and final states that have a gradient. */
@@ -50,14 +52,17 @@ export interface LoopStep {
 export interface LoopBackward {
   /** The body, with saved values as additional rows after its own. */
   readonly augmented: Program;
-  /** Number of saved rows; when zero, the body is unchanged. */
+  /**
+   * Number of saved rows; when zero, the body is unchanged. The last ones count the joined rows of `flows`, one int32
+   * each.
+   */
   readonly saved: number;
   /** Bytes saved in each iteration; approximate where sizes are symbolic. */
   readonly rowBytes: number;
   /**
-   * The body of the backward loop. Its data: slices, rows, states before the iterations, saved rows, and the
-   * gradients of rows; its states: gradients of states, and accumulated gradients of captures; then captures.
-   * It returns the gradients of slices.
+   * The body of the backward loop. Its data: slices, rows, states before the iterations, saved rows, the gradients of
+   * stacked rows, and where the joined rows of each iteration begin; its states: gradients of states, and accumulated
+   * gradients of captures; then captures, and the gradients of joined rows. It returns the gradients of slices.
    */
   readonly backward: Program;
   readonly reads: {
@@ -69,7 +74,13 @@ export interface LoopBackward {
   };
   /** The sizes that `backward` is passed: those of the body's operands and parameters, by their names there. */
   readonly sizes: readonly string[];
-  readonly flows: { readonly rows: readonly number[]; readonly states: readonly number[] };
+  readonly flows: {
+    /** Of stacked results. */
+    readonly rows: readonly number[];
+    /** Of joined results: an iteration reads the part of their gradients that belongs to its rows. */
+    readonly joined: readonly number[];
+    readonly states: readonly number[];
+  };
   readonly gives: { readonly slices: readonly number[]; readonly captures: readonly number[] };
 }
 

@@ -92,6 +92,8 @@ export interface ForeachForm {
   readonly states: number;
   readonly reverse: boolean;
   readonly counted: boolean;
+  /** The number of results, from the first on, that are joined in place of stacked. */
+  readonly joined: number;
   /** Prefer recomputation to memory that grows with the number of rows. */
   readonly preferRecompute: boolean;
 }
@@ -101,6 +103,8 @@ export interface WhileForm {
   readonly states: number;
   readonly limit: Dim | null;
   readonly padded: boolean;
+  /** As in `ForeachForm`. */
+  readonly joined: number;
 }
 
 export interface ReduceContext<A> {

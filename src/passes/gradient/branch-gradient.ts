@@ -28,7 +28,7 @@ export function branchBackward(
   const back = (k: 0 | 1): Way => {
     const branch = branches[k];
     const inputs = branch.inputs.length;
-    const request = differentiate(branch, needs, flows, loose[k]);
+    const request = differentiate(branch, needs, flows, { loose: loose[k] });
     const { backward, saved } = splitJoint(request, 'none', false, {
       isHeld: (place) => place < inputs || isSettled[place - inputs],
       isKeepable: () => false,

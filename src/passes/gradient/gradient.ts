@@ -12,6 +12,7 @@ import type {
 } from '../../ops/declare/backward.js';
 import type { Gradient } from '../../ops/declare/declare.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
+import { dynamicSlice } from '../../ops/dynamic/dynamic-slice.js';
 import { withSizes } from '../../ops/dynamic/with-sizes.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
@@ -19,6 +20,7 @@ import { eliminateDeadCode } from '../rewrite/dce.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { carriers, nodesBetween } from './flow.js';
 import { branchBackward } from './branch-gradient.js';
+import type { SeedForms } from './loop-flow.js';
 import { loopBackward } from './loop-gradient.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { type EquivalentLoops, coveredLoops, mergeLoops } from '../loops/merge-loops.js';
@@ -236,8 +238,8 @@ const loops: Memo<LoopBackward | null> = new WeakMap();
 const branches: Memo<Memo<BranchBackward | null>> = new WeakMap();
 
 function backwardOfLoop(step: LoopStep): LoopBackward | null {
-  const { body, slices, states, needs, flows, save, canShift } = step;
-  return memoized(loops, body, [slices, states, needs, flows, save, canShift], () =>
+  const { body, slices, states, joined, needs, flows, save, canShift } = step;
+  return memoized(loops, body, [slices, states, joined, needs, flows, save, canShift], () =>
     loopBackward(step, differentiated),
   );
 }
@@ -254,18 +256,16 @@ function backwardOfBranches(request: Branches): BranchBackward | null {
 /**
  * A program and its gradients in one, simplified, ready to be split. `gives` are the inputs that have a
  * gradient; a zero in place of no gradient would be multiplied with other values, infinities among them.
- *
- * @param loose By output, the axes along which its gradient has a size of another name, which in all runs is the same.
  */
 export function differentiated(
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
-  loose: readonly (readonly number[])[] = [],
+  forms?: SeedForms,
 ): JointRequest & { readonly gives: readonly number[] } {
   let gives: readonly number[] = [];
   const raw = Program.from(program, (into) => {
-    const { outputs, grads } = appendGradients(program, into, wrt, flows, loose);
+    const { outputs, grads } = appendGradients(program, into, wrt, flows, forms);
     const found = grads.flatMap(({ value }) => value ?? []);
     gives = indicesOf(wrt).filter((_, k) => grads[k].value !== null);
     const all = [...outputs, ...found];
@@ -304,7 +304,7 @@ function appendGradients(
   into: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
-  loose: readonly (readonly number[])[] = [],
+  { loose = [], joined = 0 }: SeedForms = {},
 ): {
   readonly outputs: readonly Value[];
   readonly grads: readonly {
@@ -319,7 +319,8 @@ function appendGradients(
   const seeds = outputs.flatMap((value, k) => {
     if (flows[k] !== true) return [];
     const name = into.freshName(`grad_${program.outputs[k].name}`);
-    return [{ value, grad: seedFor(into, name, value, loose[k] ?? []) }];
+    const grad = k < joined ? partFor(into, name, value) : seedFor(into, name, value, loose[k] ?? []); // prettier-ignore
+    return [{ value, grad }];
   });
   const wanted = inputs.filter((_, k) => wrt[k]);
   const found = gradient<Value>({
@@ -351,6 +352,15 @@ function seedFor(into: Program, name: string, of: Value, loose: readonly number[
   } as const;
   // Only programs from elsewhere can be wrong about it, and these are checked when they are read.
   return into.assuming(() => withSizes<Value>(given, shape, refusal));
+}
+
+/** The gradient of an output as a part of an input: this array, and the place where the part begins. */
+function partFor(into: Program, name: string, of: Value): Value {
+  const { dtype, shape } = of.type;
+  const [size, ...row] = shape;
+  const whole = into.variable(name, { dtype, shape: [into.freshDim('joined'), ...row] });
+  const start = into.variable(into.freshName('start'), { dtype: 'int32', shape: [] });
+  return into.assuming(() => dynamicSlice<Value>(whole, start, [size], 0));
 }
 
 function zeros(into: Program, { dtype, shape }: Value['type']): Value {

@@ -12,8 +12,19 @@ export type Differentiate = (
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
-  loose?: readonly (readonly number[])[],
+  seeds?: SeedForms,
 ) => JointRequest & { readonly gives: readonly number[] };
+
+/** Forms of the gradients of outputs, as inputs of the program that computes others from them. */
+export interface SeedForms {
+  /** By output, the axes along which its gradient has a size of another name, which in all runs is the same. */
+  readonly loose?: readonly (readonly number[])[];
+  /**
+   * The number of outputs, from the first on, whose gradients are parts of arrays along the first axis: they are given
+   * as this array and the place where they begin.
+   */
+  readonly joined?: number;
+}
 
 /** One differentiated iteration. */
 export interface LoopFlow {
@@ -29,7 +40,7 @@ export interface LoopFlow {
  * is no gradient at all.
  */
 export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow | null {
-  const { body, slices, states } = step;
+  const { body, slices, states, joined } = step;
   const rows = body.outputs.length - states;
   const { wrt, reaches } = wanted(step);
   const flows = body.outputs.map(
@@ -37,7 +48,10 @@ export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow
   );
   for (;;) {
     if (!flows.includes(true)) return null;
-    const request = differentiate(body, wrt, flows, looseAxes(body, flows));
+    const request = differentiate(body, wrt, flows, {
+      loose: looseAxes(body, flows, joined),
+      joined,
+    });
     const entered = request.gives
       .map((input) => rows + input - slices)
       .filter((output) => output >= rows && output < rows + states && !flows[output]);
@@ -53,13 +67,16 @@ export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow
 function looseAxes(
   { outputs, decidedSizes }: Program,
   flows: readonly boolean[],
+  joined: number,
 ): readonly (readonly number[])[] {
   if (decidedSizes.size === 0) return [];
   const types = outputs.map(({ value }) => value.type);
-  const open = openSizes(types.filter((_, k) => flows[k]), decidedSizes); // prettier-ignore
+  // The parts of joined gradients have the sizes of their rows, which are computed again.
+  const isWhole = types.map((_, k) => flows[k] && k >= joined);
+  const open = openSizes(types.filter((_, k) => isWhole[k]), decidedSizes); // prettier-ignore
   return types.map(({ shape }, k) =>
     shape.flatMap((dim, axis) =>
-      flows[k] && [...symbolsOf(dim)].some((name) => open.has(name)) ? [axis] : [],
+      isWhole[k] && [...symbolsOf(dim)].some((name) => open.has(name)) ? [axis] : [],
     ),
   );
 }

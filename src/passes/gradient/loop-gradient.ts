@@ -3,6 +3,7 @@ import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { LoopBackward, LoopStep } from '../../ops/declare/backward.js';
+import { dimLike } from '../../ops/movement/fill.js';
 import {
   backwardBody,
   marker,
@@ -13,7 +14,7 @@ import {
 import { type Differentiate, loopFlow, openSizes } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { nominalBytes } from '../rewrite/nominal.js';
-import { type JointRequest, splitJoint } from './split.js';
+import { type JointRequest, namedOutputs, splitJoint } from './split.js';
 
 /**
  * Derives the backward loop of a loop; null where no gradient reaches anything that needs one.
@@ -23,7 +24,7 @@ import { type JointRequest, splitJoint } from './split.js';
  * the start of the iteration, forward saves those that `save` asks for as additional rows.
  */
 export function loopBackward(step: LoopStep, differentiate: Differentiate): LoopBackward | null {
-  const { body, slices, states, save } = step;
+  const { body, slices, states, joined, save } = step;
   const flow = loopFlow(step, differentiate);
   if (flow === null) return null;
   const { request, flows } = flow;
@@ -34,10 +35,11 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
   const values = request.results.map(({ value }) => value);
   /** The row that equals a state at the end of the iteration. */
   const rowOf = (state: number): number =>
-    step.canShift ? values.slice(0, rows).indexOf(values[rows + state]) : -1;
+    step.canShift ? values.slice(0, rows).indexOf(values[rows + state], joined) : -1;
   const { forward, backward, saved } = splitJoint(request, save, false, {
     isHeld: (place) => {
-      if (place >= inputs) return place < inputs + rows && tellsOwnSizes(body, place - inputs);
+      // Iterations give any number of joined rows: those of one are not read again.
+      if (place >= inputs) return place >= inputs + joined && place < inputs + rows && tellsOwnSizes(body, place - inputs); // prettier-ignore
       return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
     },
     isRepeatable: invariants(request, isCapture),
@@ -60,8 +62,10 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
     captures: reading('capture', firstCapture),
   };
   const flowing = indicesOf(flows);
-  const flowRows = flowing.filter((k) => k < rows);
+  const flowJoined = flowing.filter((k) => k < joined);
+  const flowRows = flowing.filter((k) => k >= joined && k < rows);
   const flowStates = flowing.filter((k) => k >= rows).map((k) => k - rows);
+  addCounts(forward, flowJoined);
   const further = forward.outputs.length - body.outputs.length;
   const { length } = [...reads.slices, ...reads.rows, ...reads.before, ...flowRows];
   const isIdle = length + further === 0;
@@ -78,7 +82,13 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
       .reduce((sum, { value }) => sum + nominalBytes(value.type), 0),
     backward: backwardBody(body, {
       program: backward,
-      roles: [...saved.map(roleOf), ...flowing.map((k) => (k < rows ? 'rowGrad' : 'stateGrad'))],
+      roles: [
+        ...saved.map(roleOf),
+        ...flowing.flatMap((k): readonly Role[] => {
+          if (k < joined) return ['joinedGrad', 'start'];
+          return [k < rows ? 'rowGrad' : 'stateGrad'];
+        }),
+      ],
       gives: request.gives,
       slices,
       firstCapture,
@@ -87,12 +97,12 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
     }),
     reads: {
       slices: idle?.kind === 'slice' ? [0] : reads.slices,
-      rows: idle?.kind === 'row' ? [0] : reads.rows,
+      rows: idle?.kind === 'row' ? [joined] : reads.rows,
       before: reads.before,
       captures: reads.captures,
     },
     sizes: backward.sizes.map(({ key }) => key),
-    flows: { rows: flowRows, states: flowStates },
+    flows: { rows: flowRows, joined: flowJoined, states: flowStates },
     gives: {
       slices: request.gives.filter((k) => k < slices),
       captures: request.gives.filter(isCapture).map((k) => k - firstCapture),
@@ -114,6 +124,17 @@ function invariants(
   return (id) => found.has(id);
 }
 
+/** Adds results to an iteration: the numbers of rows that it gives for joined results. */
+function addCounts(forward: Program, joined: readonly number[]): void {
+  const { outputs } = forward;
+  const counts = joined.map((k) => {
+    const { value } = outputs[k];
+    return dimLike<Value>(value, value.type.shape[0], { dtype: 'int32' });
+  });
+  if (counts.length > 0)
+    forward.setOutputs([...outputs, ...namedOutputs(counts, outputs, 'count')]);
+}
+
 /** True for an output that tells all sizes in its type which the data of an iteration decides. */
 function tellsOwnSizes({ outputs, decidedSizes }: Program, output: number): boolean {
   const types = [outputs[output].value.type];
@@ -127,11 +148,12 @@ function isStackable({ joint: { decidedSizes } }: JointRequest): (value: Value) 
 }
 
 /** Data of a loop that reads none: anything with a row for each iteration. */
-function idleData({ body, slices, states }: LoopStep): {
+function idleData({ body, slices, states, joined }: LoopStep): {
   readonly kind: 'slice' | 'row' | 'marker';
   readonly type: TensorType;
 } {
   if (slices > 0) return { kind: 'slice', type: body.inputs[0].type };
-  if (body.outputs.length > states) return { kind: 'row', type: body.outputs[0].value.type };
+  const hasStacked = body.outputs.length > states + joined;
+  if (hasStacked) return { kind: 'row', type: body.outputs[joined].value.type };
   return { kind: 'marker', type: marker };
 }

@@ -96,7 +96,7 @@ export function splitJoint(
   const sizes = sizesToPass(joint, made, given, extraTypes);
   const extra = values.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
-  const outputs = [...results, ...named(extra, results)];
+  const outputs = [...results, ...namedOutputs(extra, results)];
   const sources = new ForwardSizes([...places], joint.sizes, ends.length + extra.length);
   const found = sizesBy === 'extents' ? sizes.map((size) => sources.of(size)) : [];
   return {
@@ -230,7 +230,7 @@ function part(
     }
     const made = outputs.map(({ name, value }) => ({ name, value: copies.late(value) }));
     into.setOutputs(
-      tells.length === 0 ? made : [...made, ...named([toldBy(into, tells)], made, 'sizes')],
+      tells.length === 0 ? made : [...made, ...namedOutputs([toldBy(into, tells)], made, 'sizes')],
     );
     requireKnown(joint, into);
   };
@@ -242,8 +242,8 @@ function toldBy(into: Program, sizes: readonly DimExpr[]): Value {
   return into.append(fill.declaration, [], { ...carrierOf(sizes), value: 0 })[0];
 }
 
-/** Saved values as outputs, under names that the others do not have. */
-function named(
+/** Values as outputs, under names that the others do not have. */
+export function namedOutputs(
   values: readonly Value[],
   others: readonly Output[],
   stem = 'saved',

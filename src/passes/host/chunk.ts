@@ -19,10 +19,10 @@ export interface Chunk {
  */
 export function chunkOf(
   call: CallNode,
-  { states, padded }: WhileForm,
+  { states, padded, joined }: WhileForm,
   operands: readonly TensorType[],
 ): Chunk | null {
-  if (padded) return null;
+  if (padded || joined > 0) return null;
   const program = new Program();
   const sizes = sizesPassedBy(call);
   // Before operands speak of them, in forms that do not tell them.

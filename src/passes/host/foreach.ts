@@ -28,17 +28,18 @@ export function foreachLoop(
   ];
   if (loop.isUndecided) {
     loop.requireOne(count);
-    loop.first(operandsAt(rowAt(0)), 0, rowAt(0), length);
+    loop.first(operandsAt(rowAt(0)), 0, rowAt(0), length, null);
     builder.emit({ kind: 'assign', name: i.key, value: 1 });
-  } else loop.allocate(length);
+  } else loop.allocate(length, null);
   const body = builder.inside(() => {
     builder.emit({ kind: 'leave', when: { relation: '=', dim: subDim(count, i) } });
     loop.run(operandsAt(rowAt(i)), i, rowAt(i));
     builder.emit({ kind: 'assign', name: i.key, value: addDim(i, 1) });
   });
   builder.emit({ kind: 'repeat', body });
+  loop.trim(length);
   if (counted) loop.clear(count, length);
-  return [...loop.stacked(length), ...loop.states];
+  return [...loop.results(length), ...loop.states];
 }
 
 /** The number of rows that an operand holds, which cannot be more than there are. */

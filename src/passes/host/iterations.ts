@@ -1,22 +1,27 @@
-import { addDim, type Dim, type DimExpr, mulDim, elementCount, subDim, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, maxDim, minDim, mulDim, elementCount, subDim, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import type { CallNode, Program } from '../../ir/program.js';
 import { type Refusal, words, refusalWithin } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
-import { sizesPassedBy } from '../../ops/declare/facets.js';
+import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import type { RoutineBuilder } from './routine.js';
 import type {
   HostCallee,
   HostResult,
   HostSite,
   HostStatementOf,
+  NameBound,
   StackedArray,
   Stretch,
 } from './statements.js';
 
+/** The least number of rows that there is memory for where nobody knows how many there will be. */
+export const leastRows = 64;
+
 /**
- * Results of the iterations of a loop: rows, each in its place of a stack, and states, in memory of the loop's own.
- * A result with a size that the data of an iteration decides is made apart, checked, and copied.
+ * Results of the iterations of a loop: rows, each in its place of a stack, joined rows, behind those of the iterations
+ * before, and states, in memory of the loop's own. A result with a size that the data of an iteration decides is made
+ * apart, checked, and copied.
  */
 export class Iterations {
   readonly states: readonly Stretch[];
@@ -25,7 +30,13 @@ export class Iterations {
   readonly #body: Program;
   /** The types of the rows, in sizes of the surroundings. */
   readonly #rows: readonly TensorType[];
+  /** The number of results, from the first on, that join rows. */
+  readonly #joined: number;
   #stacks: readonly StackedArray[] = [];
+  /** The numbers of joined rows so far. */
+  #used: readonly DimExpr[] = [];
+  /** The stacks whose memory grows, and the name of the number of rows that each has memory for. */
+  #growing: { readonly stacks: readonly StackedArray[]; readonly room: DimExpr } | null = null;
 
   /** `initial` are the states before the first iteration; the body is the last region of `call`. */
   constructor(builder: RoutineBuilder, call: CallNode, initial: readonly Stretch[]) {
@@ -35,6 +46,7 @@ export class Iterations {
     this.#rows = call.types
       .slice(0, this.#body.outputs.length - initial.length)
       .map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }));
+    this.#joined = joinedBy(call);
     this.states = initial.map(({ of, shape }) => ({ of: builder.handle(of.dtype), shape }));
     if (initial.length === 0) return;
     const stacks = this.states.map(({ of, shape }) => ({ of, row: shape }));
@@ -43,8 +55,8 @@ export class Iterations {
   }
 
   /** True if rows are stacked at all. */
-  get hasRows(): boolean {
-    return this.#rows.length > 0;
+  get hasStacked(): boolean {
+    return this.#rows.length > this.#joined;
   }
 
   /** True if it takes an iteration to know the sizes of rows. */
@@ -60,9 +72,12 @@ export class Iterations {
     return name;
   }
 
-  /** Memory for so many rows of sizes that are known. */
-  allocate(rows: Dim): void {
-    this.#allocate(rows, this.#rows);
+  /**
+   * Memory for so many rows of sizes that are known; where stacked ones grow, `room` is the name of the number of rows
+   * that there is memory for.
+   */
+  allocate(rows: Dim, room: DimExpr | null): void {
+    this.#allocate(rows, this.#rows, room);
   }
 
   /** Requires that there is an iteration where one decides sizes: that `count`, which is no more than it, is 1 or more. */
@@ -76,11 +91,20 @@ export class Iterations {
   }
 
   /** Runs the iteration that decides the sizes of rows, and allocates for so many. */
-  first(operands: readonly Stretch[], iteration: Dim, row: Dim, rows: Dim): void {
+  first(
+    operands: readonly Stretch[],
+    iteration: Dim,
+    row: Dim,
+    rows: Dim,
+    room: DimExpr | null,
+  ): void {
     const made = this.#run(operands, this.#siteOf(iteration), () => null);
-    const types = this.#rows.map(({ dtype }, k) => ({ dtype, shape: made[k].shape }));
-    this.#allocate(rows, types);
-    this.#stacks.forEach((_, k) => this.#copy(this.#rowsAt(k, row), made[k]));
+    const types = this.#rows.map(({ dtype }, k) => ({ dtype, shape: this.#rowIn(made[k], k) }));
+    this.#allocate(rows, types, room);
+    this.#stacks.forEach((_, k) => {
+      if (k < this.#joined) this.#join(k, made[k], row);
+      else this.#copy(this.#rowsAt(k, row), made[k]);
+    });
     this.#dropApart(made);
   }
 
@@ -94,12 +118,12 @@ export class Iterations {
       const { name } = this.#body.outputs[k];
       // Names that say more than a place.
       const what = /^y\d+$/.test(name) ? `output ${k}` : name;
-      this.#requireLike(what, to.shape, from.shape, this.#siteOfOutput(k, site), {
+      this.#requireLike(what, to.shape, this.#rowIn(from, k), this.#siteOfOutput(k, site), {
         expected: words`${to.shape}, as in the iterations before`,
-        advice:
-          'reduce it, or write it into an array of fixed size, inside the body; rows that a loop inside pushes to a list may be any number if it has a bound: for (let i = 0; i < most; i++), left by break',
+        advice: 'reduce it, or write it into an array of fixed size, inside the body',
       });
-      this.#copy(to, from);
+      if (k < this.#joined) this.#join(k, from, row);
+      else this.#copy(to, from);
     });
     this.#dropApart(made);
   }
@@ -128,34 +152,81 @@ export class Iterations {
     return done;
   }
 
-  /** Rows that nobody has written are zero. */
+  /** Stacked rows that nobody has written are zero. */
   clear(from: Dim, to: Dim): void {
-    this.#stacks.forEach((_, k) =>
-      this.#builder.emit({ kind: 'clear', at: this.#rowsAt(k, from, subDim(to, from)) }),
-    );
+    for (let k = this.#joined; k < this.#stacks.length; k++)
+      this.#builder.emit({ kind: 'clear', at: this.#rowsAt(k, from, subDim(to, from)) });
   }
 
-  /** Room for `to` rows instead of as many as `rows` says, the first `kept` of which stay. */
-  grow(rows: string, to: Dim, kept: Dim): void {
-    this.#builder.emit({ kind: 'grow', stacks: this.#stacks, rows, to, kept });
+  /**
+   * Memory for `needed` rows, and for some more, so that rows are moved seldom. `count` are the iterations so far, of
+   * which there are at most `limit`.
+   */
+  grow(needed: Dim, count: Dim, limit: Dim | null = null): void {
+    if (this.#growing === null) return;
+    const { stacks, room } = this.#growing;
+    const doubled = mulDim(room, 2);
+    const more = limit === null || this.#joined > 0 ? doubled : minDim(doubled, limit);
+    const kept = this.#used.reduce<Dim>(maxDim, stacks.length > this.#joined ? count : 0);
+    this.#builder.emit({ kind: 'grow', stacks, rows: room.key, needed, to: maxDim(more, needed), kept }); // prettier-ignore
   }
 
-  /** There will be no more rows. */
+  /** There will be no more rows; `rows` are stacked. */
   trim(rows: Dim): void {
-    if (this.hasRows) this.#builder.emit({ kind: 'trim', stacks: this.#stacks, rows });
+    const trimmed = this.#growing?.stacks ?? [];
+    this.#used.forEach((used, k) =>
+      this.#builder.emit({ kind: 'trim', stacks: [trimmed[k]], rows: used }),
+    );
+    const stacks = trimmed.slice(this.#joined);
+    if (stacks.length > 0) this.#builder.emit({ kind: 'trim', stacks, rows });
   }
 
-  /** All rows, of which there are so many. */
-  stacked(rows: Dim): readonly Stretch[] {
-    return this.#stacks.map(({ of, row }) => ({ of, shape: [rows, ...row] }));
+  /** All rows, of which there are so many where they are stacked. */
+  results(rows: Dim): readonly Stretch[] {
+    return this.#stacks.map(({ of, row }, k) => ({ of, shape: [this.#used[k] ?? rows, ...row] }));
   }
 
-  #allocate(rows: Dim, types: readonly TensorType[]): void {
-    this.#stacks = types.map(({ dtype, shape }) => ({
-      of: this.#builder.handle(dtype),
-      row: shape,
-    }));
-    if (this.hasRows) this.#builder.emit({ kind: 'allocate', stacks: this.#stacks, rows });
+  #allocate(rows: Dim, types: readonly TensorType[], room: DimExpr | null): void {
+    const builder = this.#builder;
+    this.#stacks = types.map(({ dtype, shape }) => ({ of: builder.handle(dtype), row: shape }));
+    const joined = this.#stacks.slice(0, this.#joined);
+    const stacked = this.#stacks.slice(this.#joined);
+    const growing = room === null ? joined : this.#stacks;
+    if (room === null && stacked.length > 0) builder.emit({ kind: 'allocate', stacks: stacked, rows }); // prettier-ignore
+    if (growing.length > 0) {
+      this.#growing = { stacks: growing, room: room ?? this.#joinedRoom() };
+      builder.emit({ kind: 'allocate', stacks: growing, rows: this.#growing.room });
+    }
+    this.#used = joined.map(() => {
+      const used = builder.name('joined');
+      builder.emit({ kind: 'set', name: used.key, value: 0, bound: this.#unbounded });
+      return used;
+    });
+  }
+
+  /** A name for the number of joined rows that there is memory for. */
+  #joinedRoom(): DimExpr {
+    const room = this.#builder.name('room');
+    this.#builder.emit({ kind: 'set', name: room.key, value: leastRows, bound: this.#unbounded });
+    return room;
+  }
+
+  get #unbounded(): NameBound {
+    return { most: null, call: this.#call };
+  }
+
+  /** Puts rows behind those of the iterations before, of which there are `count`. */
+  #join(k: number, from: Stretch, count: Dim): void {
+    const used = this.#used[k];
+    const [own] = from.shape;
+    this.grow(addDim(used, own), count);
+    this.#copy(this.#rowsAt(k, used, own), from);
+    this.#builder.emit({ kind: 'assign', name: used.key, value: addDim(used, own) });
+  }
+
+  /** The shape of a row among those that an iteration has given. */
+  #rowIn({ shape }: Stretch, k: number): readonly Dim[] {
+    return k < this.#joined ? shape.slice(1) : shape;
   }
 
   #siteOf(iteration: Dim): HostSite {
@@ -194,9 +265,12 @@ export class Iterations {
       results.push({ kind: 'own', as, extents: names.map((name) => name?.key ?? null) });
       made.push({ of: as, shape: shape.map((dim, axis) => names[axis] ?? dim) });
     };
-    this.#rows.forEach((type, k) => {
-      const to = rowAt(k);
-      const isOpen = (axis: number): boolean => !builder.isKnown(type.shape[axis]);
+    this.#rows.forEach((row, k) => {
+      const isJoined = k < this.#joined;
+      const to = isJoined ? null : rowAt(k);
+      const type = isJoined ? { ...row, shape: [0, ...row.shape] } : row;
+      const isOpen = (axis: number): boolean =>
+        (isJoined && axis === 0) || !builder.isKnown(type.shape[axis]);
       if (to !== null && !type.shape.some((_, axis) => isOpen(axis))) into(to);
       else apart(type, isOpen);
     });
@@ -255,6 +329,14 @@ export class Iterations {
       );
     });
   }
+}
+
+/** The number of results of a loop, from the first on, that join rows. */
+function joinedBy({ op, attributes }: CallNode): number {
+  const { lowering } = declarationOf(op);
+  return lowering.kind === 'foreach' || lowering.kind === 'while'
+    ? lowering.loop(attributes).joined
+    : 0;
 }
 
 /** The rows of an array, one at a time. */

@@ -126,13 +126,15 @@ export type HostStatement =
   /** Memory for arrays of so many rows each; their elements are undefined. */
   | { readonly kind: 'allocate'; readonly stacks: readonly StackedArray[]; readonly rows: Dim }
   /**
-   * Memory for another number of rows in arrays that were allocated together, and last. The first `kept` stay as they
-   * are; `rows`, the name of the number of rows that they were allocated with, has the new value afterwards.
+   * Memory for `to` rows, where `needed` are more than there is memory for, in arrays that were allocated together, and
+   * last but for results of a call. The first `kept` stay as they are; `rows`, the name of the number of rows that they
+   * were allocated with, has the new value afterwards.
    */
   | {
       readonly kind: 'grow';
       readonly stacks: readonly StackedArray[];
       readonly rows: string;
+      readonly needed: Dim;
       readonly to: Dim;
       readonly kept: Dim;
     }

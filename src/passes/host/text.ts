@@ -68,8 +68,8 @@ class StatementPrinter {
       case 'allocate':
         return `allocate ${stacks(statement.stacks)}, ${String(statement.rows)} rows`;
       case 'grow': {
-        const { rows, to, kept } = statement;
-        return `grow ${stacks(statement.stacks)}, ${rows} = ${String(to)} rows, keep ${String(kept)}`; // prettier-ignore
+        const { rows, needed, to, kept } = statement;
+        return `grow ${stacks(statement.stacks)}, if ${String(needed)} > ${rows}: ${rows} = ${String(to)} rows, keep ${String(kept)}`; // prettier-ignore
       }
       case 'trim':
         return `trim ${stacks(statement.stacks)}, ${String(statement.rows)} rows`;

@@ -5,12 +5,9 @@ import type { TensorType } from '../../ir/types.js';
 import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
 import { type Chunk, chunkOf } from './chunk.js';
-import { Iterations } from './iterations.js';
+import { Iterations, leastRows } from './iterations.js';
 import type { RoutineBuilder } from './routine.js';
 import type { HostCallee, HostStatement, Stretch } from './statements.js';
-
-/** The least number of rows that room is made for where nobody knows how many there will be. */
-const leastRows = 64;
 
 /** Chunks of rows grow up to so many bytes. */
 const mostBytes: number = 2 ** 24;
@@ -26,7 +23,7 @@ export function whileLoop(
   operands: readonly Stretch[],
   types: readonly TensorType[],
 ): readonly Stretch[] {
-  const { states, limit, padded } = form;
+  const { states, limit, padded, joined } = form;
   const iterations = builder.handle('int32');
   builder.emit({ kind: 'allocate', stacks: [{ of: iterations, row: [] }], rows: 1 });
   const loop = new Iterations(builder, call, operands.slice(0, states));
@@ -36,16 +33,16 @@ export function whileLoop(
   if (padded) oneByOne(parts, limit!, null);
   else {
     const room = builder.name('room');
-    const first = upTo(limit, leastRows);
-    const bound = { most: limit, call, isIterations: true };
+    const first = limit === null ? leastRows : minDim(leastRows, limit);
+    const bound = { most: joined > 0 ? null : limit, call, isIterations: joined === 0 };
     builder.emit({ kind: 'set', name: room.key, value: first, bound });
     if (chunk === null) oneByOne(parts, room, room);
     else inChunks(parts, chunk, first, room);
-    loop.trim(count);
   }
+  loop.trim(count);
   builder.emit({ kind: 'store', to: { of: iterations, shape: [] }, value: count });
   if (padded) loop.clear(count, limit!);
-  return [...loop.stacked(padded ? limit! : count), ...loop.states, { of: iterations, shape: [] }];
+  return [...loop.results(padded ? limit! : count), ...loop.states, { of: iterations, shape: [] }];
 }
 
 interface Parts {
@@ -58,7 +55,7 @@ interface Parts {
   readonly count: DimExpr;
 }
 
-/** Allocates `rows` to begin with; where they grow, `room` is the name of how many there is memory for. */
+/** Allocates `rows` to begin with; where stacked ones grow, `room` is the name of how many there is memory for. */
 function oneByOne(parts: Parts, rows: Dim, room: DimExpr | null): void {
   const { builder, form, loop, captures, count } = parts;
   const { limit } = form;
@@ -66,13 +63,13 @@ function oneByOne(parts: Parts, rows: Dim, room: DimExpr | null): void {
   if (loop.isUndecided) {
     if (limit !== null) loop.requireOne(limit);
     loop.requireOne(goes(parts));
-    loop.first([...loop.states, ...captures], 0, 0, rows);
+    loop.first([...loop.states, ...captures], 0, 0, rows, room);
     builder.emit(next);
-  } else loop.allocate(rows);
+  } else loop.allocate(rows, room);
   const body = builder.inside(() => {
     if (limit !== null) builder.emit(leaveAtZero(subDim(limit, count)));
     builder.emit(leaveAtZero(goes(parts)));
-    if (room !== null && loop.hasRows) growTo(parts, room, addDim(count, 1));
+    if (room !== null && loop.hasStacked) loop.grow(addDim(count, 1), count, limit);
     loop.run([...loop.states, ...captures], count, count);
     builder.emit(next);
   });
@@ -82,7 +79,7 @@ function oneByOne(parts: Parts, rows: Dim, room: DimExpr | null): void {
 function inChunks(parts: Parts, { program, symbols }: Chunk, first: Dim, room: DimExpr): void {
   const { builder, call, form, loop, captures, count } = parts;
   const { limit } = form;
-  loop.allocate(room);
+  loop.allocate(room, room);
   const { key } = builder.name('step');
   // It is not run for no iterations.
   const step = symbol(key, { min: 1 });
@@ -107,18 +104,9 @@ function inChunks(parts: Parts, { program, symbols }: Chunk, first: Dim, room: D
     const more = minDim(mulDim(step, 2), most);
     const rest = limit === null ? more : minDim(more, subDim(limit, count));
     builder.emit({ kind: 'assign', name: key, value: rest });
-    if (loop.hasRows) growTo(parts, room, addDim(count, symbol(key)));
+    loop.grow(addDim(count, symbol(key)), count, limit);
   });
   builder.emit({ kind: 'repeat', body });
-}
-
-/** Makes room for so many rows where there is none, and for some more, so that rows are moved seldom. */
-function growTo({ builder, form, loop, count }: Parts, room: DimExpr, rows: Dim): void {
-  const consequent = builder.inside(() =>
-    loop.grow(room.key, maxDim(upTo(form.limit, mulDim(room, 2)), rows), count),
-  );
-  const when = { relation: '>=', dim: subDim(subDim(rows, room), 1) } as const;
-  builder.emit({ kind: 'choose', when, consequent, alternate: [] });
 }
 
 /** Runs the condition: 1 where the loop goes on, else 0. */
@@ -137,10 +125,6 @@ function goes({ builder, call, loop, captures, count }: Parts): DimExpr {
   builder.emit({ kind: 'load', name: name.key, from: { of: flag, shape: [] }, dtype: 'bool' });
   builder.drop(flag);
   return name;
-}
-
-function upTo(limit: Dim | null, rows: Dim): Dim {
-  return limit === null ? rows : minDim(rows, limit);
 }
 
 function leaveAtZero(dim: Dim): HostStatement {

@@ -140,16 +140,17 @@ function makerOf({ operand, stands }: LoopOperand): Make | null {
 }
 
 function canonicalRows(
-  { rows, count, node }: Loop,
+  { rows, joined, count, node }: Loop,
   data: readonly LoopOperand[],
 ): { readonly rows: readonly Output[]; readonly results: readonly (number | Value)[] } {
   const kept: Output[] = [];
   const results = rows.map((row, k) => {
+    if (k < joined) return kept.push(row) - 1;
     const whole = data.find(({ stands }) => stands.includes(row.value));
     // Rows beyond a count are zero, whatever the data holds there.
     if (whole !== undefined && count === null && sameType(whole.operand.type, node.types[k]))
       return whole.operand;
-    const at = kept.findIndex(({ value }) => value === row.value);
+    const at = kept.findIndex(({ value }, place) => place >= joined && value === row.value);
     return at < 0 ? kept.push(row) - 1 : at;
   });
   return { rows: kept, results };

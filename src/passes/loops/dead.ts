@@ -37,9 +37,9 @@ function withoutDead(
   const results = inner.results(id);
   const isRead = results.map((value) => read.has(value));
   if (!isRead.includes(true)) return undefined;
-  // Sizes that iterations must agree on are checked even if they are not read.
+  // Sizes that iterations must agree on are checked even if they are not read. The number of joined rows is one of them.
   const mustAgree = givesOwnSizes(loop.body);
-  const isWanted = loop.rows.map((_, k) => isRead[k] || mustAgree);
+  const isWanted = loop.rows.map((_, k) => isRead[k] || mustAgree || k < loop.joined);
   const rows = loop.rows.filter((_, k) => isWanted[k]);
   const isLive = liveStates({ ...loop, data: loop.data.length, states: loop.states.length }, [
     ...isWanted,
@@ -60,7 +60,8 @@ function withoutDead(
       const place = rows.indexOf(row);
       if (place >= 0) return made.rows[place];
       const { dtype, shape } = loop.node.types[k];
-      return unread(loop.into, { dtype, shape: [made.rows[0]?.type.shape[0] ?? shape[0], ...shape.slice(1)] }); // prettier-ignore
+      const length = made.rows[loop.joined]?.type.shape[0] ?? shape[0];
+      return unread(loop.into, { dtype, shape: [length, ...shape.slice(1)] });
     }),
     ...loop.states.map((state) => {
       const place = states.indexOf(state);

@@ -45,7 +45,10 @@ export interface Loop {
   readonly captures: readonly LoopOperand[];
   /** Number of leading rows to iterate over; null for all of them. */
   readonly count: Value | null;
+  /** Joined ones first. */
   readonly rows: readonly Output[];
+  /** The number of rows, from the first on, that results join in place of stacking them. */
+  readonly joined: number;
   /** Number of rows of the stacked results; null when only the run decides it. */
   readonly lead: Dim | null;
   readonly reverse: boolean;
@@ -67,26 +70,26 @@ export function isLoop({ op }: CallNode): boolean {
  * True when work may move out of a loop at the price of memory for each of its rows, whose number is known
  * before it runs. Loops that save only the carried states want memory to grow by these alone.
  */
-export function mayStoreRows({ node }: Loop): boolean {
+export function mayStoreRows({ node, joined }: Loop): boolean {
   const { lowering } = declarationOf(node.op);
-  return lowering.kind === 'foreach' && !lowering.loop(node.attributes).preferRecompute;
+  return joined === 0 && lowering.kind === 'foreach' && !lowering.loop(node.attributes).preferRecompute; // prettier-ignore
 }
 
 /** Takes a loop apart. */
 export function loopAt(node: CallNode, operands: readonly Value[], into: Program): Loop {
   const { lowering } = declarationOf(node.op);
   if (lowering.kind === 'foreach') {
-    const { data, states, reverse, counted } = lowering.loop(node.attributes);
+    const { data, states, reverse, counted, joined } = lowering.loop(node.attributes);
     const count = counted ? operands[operands.length - 1] : null;
     const lead = operands[0].type.shape[0];
     const read = counted ? operands.slice(0, -1) : operands;
-    return parts({ node, into, operands: read, regions: [node.regions[0]], data, states, count, lead, reverse }); // prettier-ignore
+    return parts({ node, into, operands: read, regions: [node.regions[0]], data, states, count, lead, reverse, joined }); // prettier-ignore
   }
   if (lowering.kind === 'while') {
-    const { states, limit, padded } = lowering.loop(node.attributes);
+    const { states, limit, padded, joined } = lowering.loop(node.attributes);
     const regions = [node.regions[1], node.regions[0]];
     const lead = padded ? limit : null;
-    return parts({ node, into, operands, regions, data: 0, states, count: null, lead, reverse: false }); // prettier-ignore
+    return parts({ node, into, operands, regions, data: 0, states, count: null, lead, reverse: false, joined }); // prettier-ignore
   }
   throw new InternalError(`${node.op.name} is no loop`);
 }
@@ -102,9 +105,23 @@ interface Parts {
   readonly count: Value | null;
   readonly lead: Dim | null;
   readonly reverse: boolean;
+  readonly joined: number;
 }
 
-function parts({ node, into, operands, regions, data, states, count, lead, reverse }: Parts): Loop {
+function parts({
+  node,
+  into,
+  operands,
+  regions,
+  data,
+  states,
+  count,
+  lead,
+  reverse,
+  joined,
+}: Parts): Loop {
+  // prettier-ignore
+
   const [body, condition = null] = regions;
   const types = operands.map(({ type }, k) => (k < data ? rowOf(type) : type));
   const bound = (region: Program): ReadonlyMap<string, Dim> =>
@@ -127,6 +144,7 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
     captures: entries.slice(data + states),
     count,
     rows: body.outputs.slice(0, rows),
+    joined,
     lead,
     reverse,
     dims: bound(body),
@@ -168,6 +186,7 @@ export function build(loop: Loop): BuiltLoop {
     ...node.attributes,
     ...(condition === null && { data: data.length }),
     states: states.length,
+    joined: loop.joined,
     sizes,
   };
   const call = withInferredTypes({ ...node, attributes, regions }, values, into, told(loop));

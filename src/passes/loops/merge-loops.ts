@@ -186,7 +186,9 @@ interface Joined {
 /** The loop with the rows of both, those of the first in front; null when they compute different states. */
 function join(first: CallNode, second: CallNode): Joined | null {
   const [one, other] = [rowsOf(first), rowsOf(second)];
-  if (one > 0 && other > 0 && isPadded(first) !== isPadded(second)) return null;
+  const { joined } = formOf(first);
+  if (joined !== formOf(second).joined) return null;
+  if (one > joined && other > joined && isPadded(first) !== isPadded(second)) return null;
   const [body, otherBody] = [first.regions.at(-1)!, second.regions.at(-1)!];
   const areOneKind =
     body.inputs.every(({ type }, k) => sameType(type, otherBody.inputs[k].type)) &&
@@ -194,18 +196,29 @@ function join(first: CallNode, second: CallNode): Joined | null {
   if (!areOneKind || !haveSameConditions(first, second)) return null;
   const both = inOne(body, otherBody);
   const values = both.outputs.map(({ value }) => value);
-  const rows = [...values.slice(0, one), ...values.slice(body.outputs.length).slice(0, other)];
+  const otherValues = values.slice(body.outputs.length);
+  const isAlike = (from: number, otherFrom: number, count: number): boolean =>
+    positions(count).every((k) => values[from + k] === otherValues[otherFrom + k]);
   const states = values.slice(one, body.outputs.length);
-  const otherStates = values.slice(body.outputs.length + other);
-  if (states.some((value, k) => value !== otherStates[k])) return null;
-  const distinct = [...new Set(rows)];
-  const places = rows.map((value) => distinct.indexOf(value));
-  const [firstRows, otherRows] = [places.slice(0, one), places.slice(one)];
-  if (distinct.length === one && firstRows.every((place, k) => place === k)) {
+  if (!isAlike(0, 0, joined) || !isAlike(one, other, states.length)) return null;
+  const stacked = [...values.slice(joined, one), ...otherValues.slice(joined, other)];
+  const distinct = [...new Set(stacked)];
+  const placesOf = (from: number, to: number): readonly number[] => [
+    ...positions(joined),
+    ...stacked.slice(from, to).map((value) => joined + distinct.indexOf(value)),
+  ];
+  const [firstRows, otherRows] = [
+    placesOf(0, one - joined),
+    placesOf(one - joined, stacked.length),
+  ];
+  if (joined + distinct.length === one && firstRows.every((place, k) => place === k)) {
     return { call: first, firstRows, rows: otherRows };
   }
-  const named = [...distinct, ...states].map((value, k) => ({ name: `y${k}`, value }));
-  const { attributes } = one === 0 ? second : first;
+  const named = [...values.slice(0, joined), ...distinct, ...states].map((value, k) => ({
+    name: `y${k}`,
+    value,
+  }));
+  const { attributes } = one === joined ? second : first;
   const regions = [...first.regions.slice(0, -1), withOutputs(both, named)];
   return { call: { ...first, attributes, regions }, firstRows, rows: otherRows };
 }

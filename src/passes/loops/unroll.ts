@@ -20,9 +20,9 @@ const mostCalls = 96;
  */
 export function unrollLoops(program: Program): Program {
   return editLoops(program, (loop) => {
-    const { condition, count, lead, body } = loop;
+    const { condition, count, lead, body, joined } = loop;
     if (condition !== null || count !== null || typeof lead !== 'number') return undefined;
-    if (givesOwnSizes(body)) return undefined;
+    if (joined > 0 || givesOwnSizes(body)) return undefined;
     const isShort = lead <= 1 || (lead <= mostIterations && lead * callsIn(body) <= mostCalls);
     return isShort ? unrolled(loop, lead) : undefined;
   });

@@ -5,7 +5,16 @@ import { fill, zerosLike } from '../../ops/movement/fill.js';
 import { instantiate } from './transform.js';
 
 /** Role of a backward program's input in the loop that runs it. */
-export type Role = 'slice' | 'row' | 'before' | 'saved' | 'rowGrad' | 'stateGrad' | 'capture';
+export type Role =
+  | 'slice'
+  | 'row'
+  | 'before'
+  | 'saved'
+  | 'rowGrad'
+  | 'start'
+  | 'joinedGrad'
+  | 'stateGrad'
+  | 'capture';
 
 /** The backward program of one iteration, and the roles of its inputs and outputs. */
 export interface BackwardStep {
@@ -39,13 +48,14 @@ export function backwardBody(body: Program, step: BackwardStep): Program {
         return [(given[k] = into.variable(into.freshName(name), type))];
       });
     if (idle !== null) into.variable('step', ofAnySize(into, idle));
-    for (const role of ['slice', 'row', 'before', 'saved', 'rowGrad'] as const) take(role);
+    for (const role of ['slice', 'row', 'before', 'saved', 'rowGrad', 'start'] as const) take(role);
     const entering = take('stateGrad');
     const captures = gives.filter((k) => k >= firstCapture);
     const sums = captures.map((k) =>
       into.variable(into.freshName(`sum_${names[k]}`), body.inputs[k].type),
     );
     take('capture');
+    take('joinedGrad');
     const grads = instantiate(program, into, given);
     const gradOf = (input: number): Value | undefined => grads[gives.indexOf(input)];
     const outputs = [

@@ -144,6 +144,7 @@ export class RoutineRun {
         yield* this.#resize(statement.stacks, statement.rows, null);
         return false;
       case 'grow':
+        if (this.#value(statement.needed) <= names.get(statement.rows)!) return false;
         yield* this.#resize(statement.stacks, statement.to, statement.kept);
         names.set(statement.rows, this.#value(statement.to));
         return false;

@@ -100,8 +100,9 @@ function stepOf(statement: HostStatement, compiled: Compiled): PreparedStep {
       return resize(statement.stacks, statement.rows, null);
     case 'grow': {
       const move = resize(statement.stacks, statement.to, statement.kept);
-      const rows = dimEvaluator(statement.to);
+      const [rows, needed] = [dimEvaluator(statement.to), dimEvaluator(statement.needed)];
       return always((frame) => {
+        if (needed(frame.names) <= frame.names.get(statement.rows)!) return;
         move(frame);
         frame.names.set(statement.rows, rows(frame.names));
       });

@@ -134,17 +134,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         );
       case 'CallExpression':
         this.noteCallee(node.callee);
-        return (
-          this.changingCall(node) ??
-          this.mathCall(node) ??
-          this.mutatingCall(node, use) ??
-          // A chain in parentheses is called with its object as `this`.
-          this.copy(node, (child) =>
-            child === node.callee && child.type === 'OptionalMemberExpression'
-              ? this.#nativeChain(child)
-              : this.expression(child),
-          )
-        );
+        return this.changingCall(node) ?? this.mathCall(node) ?? this.mutatingCall(node, use) ?? this.copy(node, (child) => (child === node.callee ? this.callee(child) : this.expression(child))); // prettier-ignore
       case 'OptionalCallExpression':
         this.noteCallee(node.callee);
         return this.#chain(node, use) ?? this.#nativeChain(node);
@@ -245,6 +235,13 @@ export abstract class CapturedExpressions extends CapturedMembers {
       this.#changedBy(node, [right]),
       ...(use === 'test' ? ["'test'"] : []),
     );
+  }
+
+  /** A chain in parentheses stays one. */
+  protected override callee(node: t.Node): readonly Piece[] {
+    return node.type === 'OptionalMemberExpression'
+      ? this.#nativeChain(node)
+      : this.expression(node);
   }
 
   /** An optional chain as it is. */

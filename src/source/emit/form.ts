@@ -107,13 +107,18 @@ export abstract class Form {
   tagged(node: t.TaggedTemplateExpression): readonly Piece[] {
     return this.copy(node, (child) =>
       child !== node.quasi
-        ? this.expression(child)
+        ? this.callee(child)
         : this.copy(child, (part) =>
             part.type === 'TemplateElement'
               ? this.gap(part.start!, part.end!)
               : this.expression(part),
           ),
     );
+  }
+
+  /** The callee of a call or a tag: a member of an object is called with that as `this`. */
+  protected callee(node: t.Node): readonly Piece[] {
+    return this.expression(node);
   }
 
   #isSeparated(node: t.Node): boolean {

@@ -23,6 +23,7 @@ test('a backward body reads no values for their shapes', () => {
     body,
     slices: 2,
     states: 1,
+    joined: 0,
     needs: [true, false, true, true],
     flows: [true, true],
     canShift: true,

@@ -78,6 +78,28 @@ set count_0 = extent, at most 4
 drop %0, %1
 return %3[n, count_0]`,
   ],
+  'any number of rows in each iteration': [
+    program([matrix], (x) => [
+      ...foreach<Value>(selected, { data: [x], states: [], captures: [], joined: 1 }),
+    ]),
+    `inputs x0 = %0 float32
+set i = 0, at most n
+set room = 64, at most any
+allocate %1 float32[], room rows
+set joined = 0, at most any
+repeat
+  leave when -i + n = 0
+  call region 0(%0[4] from 4*i) -> %2 float32[extent], foreach: iteration i
+  grow %1 float32[], if extent + joined > room: room = max(2*room, extent + joined) rows, keep joined
+  copy %1[extent] from joined = %2[extent]
+  joined = extent + joined
+  drop %2
+  i = i + 1
+trim %1 float32[], joined rows
+set joined_0 = joined, at most any
+drop %0
+return %1[joined_0]`,
+  ],
   'as many rows as iterations, compiled in chunks': [
     program([scalar], (s) => [
       ...whileLoop<Value>(goesOn, next, { states: [s], captures: [], limit: null, padded: false }),
@@ -102,8 +124,7 @@ repeat
   drop %5
   leave when goes = 0
   step = min(2*step, 3355443)
-  if count - room + step - 1 >= 0
-    grow %3 float32[], room = max(2*room, count + step) rows, keep count
+  grow %3 float32[], if count + step > room: room = max(2*room, count + step) rows, keep count
 trim %3 float32[], count rows
 store %1[] = count
 set rows_0 = count, at most any
@@ -162,8 +183,7 @@ repeat
   load goes_2 = %7[]
   drop %7
   leave when goes_2 = 0
-  if count - room >= 0
-    grow %6 float32[extent], room = max(count + 1, min(2*room, 80)) rows, keep count
+  grow %6 float32[extent], if count + 1 > room: room = max(count + 1, min(2*room, 80)) rows, keep count
   call region 1(%3[], %1[4]) -> %8 float32[extent_2], %3[], whileLoop: iteration count
   require -extent + extent_2 = 0, else whileLoop: iteration count: output 0 changes its shape
   copy %6[extent] from count*extent = %8[extent_2]

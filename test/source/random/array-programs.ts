@@ -197,8 +197,7 @@ export class ArrayProgramWriter extends RandomChoices {
   #simple(scope: Scope, depth: number): string {
     if (this.#options.objects && this.chance(0.35)) return this.#change(scope);
     if (this.#options.absences && this.chance(0.35)) return this.#absence(scope);
-    // The data of an iteration must not decide how many rows it pushes, as a loop inside of it would.
-    if (this.#options.pushes && scope.depth < 2 && this.chance(0.3)) {
+    if (this.#options.pushes && this.chance(0.3)) {
       const push = `${this.pick(['l', 'l', 'm'])}.push(${this.#array(scope, 1)}${this.chance(0.2) ? ', x' : ''});`;
       return this.chance(0.3) ? `if (${this.#test(scope, 1)}) ${push}` : push;
     }

@@ -36,7 +36,8 @@ export function writeControl(
     case 'foreach': {
       const form = lowering.loop(call.attributes);
       const isNeverEmpty = boundsOf(call.inputTypes[0].shape[0]).min > 0;
-      const writeLoop = isNeverEmpty && !form.counted ? writeScan : writeRows;
+      const isScan = isNeverEmpty && !form.counted && form.joined === 0;
+      const writeLoop = isScan ? writeScan : writeRows;
       return writeLoop(onnx, form, call, write, sizes);
     }
   }
@@ -69,6 +70,8 @@ interface Rows {
   readonly first: readonly OnnxValue[];
   readonly stateTypes: readonly TensorType[];
   readonly captures: readonly OnnxValue[];
+  /** Types of the joined results. */
+  readonly joinedTypes: readonly TensorType[];
   /** Types of the stacked results. */
   readonly stackTypes: readonly TensorType[];
   readonly region: Program;
@@ -77,7 +80,7 @@ interface Rows {
 
 function rowsOf(
   onnx: GraphWriter,
-  { data, states, counted }: ForeachForm,
+  { data, states, counted, joined }: ForeachForm,
   call: OnnxCall,
   sizes: readonly Dim[],
 ): Rows {
@@ -90,7 +93,8 @@ function rowsOf(
     first: call.inputs.slice(data, data + states),
     stateTypes: call.inputTypes.slice(data, data + states),
     captures: call.inputs.slice(data + states, end),
-    stackTypes: call.outputTypes.slice(0, call.outputTypes.length - states),
+    joinedTypes: call.outputTypes.slice(0, joined),
+    stackTypes: call.outputTypes.slice(joined, call.outputTypes.length - states),
     region,
     scope: scopeOf(onnx, region, [...rowTypes, ...call.inputTypes.slice(data, end)], sizes),
   };
@@ -139,7 +143,9 @@ function writeRows(
   write: WriteRegion,
   sizes: readonly Dim[],
 ): readonly OnnxValue[] {
-  const { data, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call, sizes); // prettier-ignore
+  const { data, first, captures, joinedTypes, stackTypes, region, scope, ...given } = rowsOf(onnx, form, call, sizes); // prettier-ignore
+  const [states, joined] = [first.length, joinedTypes.length];
+  const stateTypes = [...given.stateTypes, ...joinedTypes];
   const [length] = call.inputTypes[0].shape;
   const count = form.counted ? onnx.cast(call.inputs.at(-1)!, 'int64') : onnx.size(length);
   const last = form.reverse ? onnx.node('Sub', [count, onnx.scalar('int64', 1)]) : null;
@@ -150,25 +156,26 @@ function writeRows(
     const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
     const place = last === null ? at : onnx.node('Sub', [last, at]);
     const rows = data.map((x) => onnx.node('Gather', [x, place], { axis: 0 }));
-    const made = write(onnx, region, [...rows, ...before, ...captures], scope);
+    const made = write(onnx, region, [...rows, ...before.slice(0, states), ...captures], scope);
     return loopBody(
       onnx,
       { at, goesOn, before, stateTypes },
       {
         again: isGoing,
-        states: made.slice(stackTypes.length),
-        rows: made.slice(0, stackTypes.length),
+        states: [...made.slice(joined + stackTypes.length), ...joinedAfter(onnx, before.slice(states), made)], // prettier-ignore
+        rows: made.slice(joined, joined + stackTypes.length),
         rowTypes: stackTypes.map(withoutFirst),
       },
     );
   });
-  const made = onnx.append('Loop', [count, null, ...first], dtypesOf([...stateTypes, ...stackTypes]), {}, { body }); // prettier-ignore
-  const stacked = made.slice(first.length).map((each, k) => {
+  const initial = [...first, ...joinedTypes.map((type) => noRows(onnx, type))];
+  const made = onnx.append('Loop', [count, null, ...initial], dtypesOf([...stateTypes, ...stackTypes]), {}, { body }); // prettier-ignore
+  const stacked = made.slice(stateTypes.length).map((each, k) => {
     const whole = withTrailing(onnx, each, stackTypes[k]);
     if (form.counted) return padded(onnx, whole, stackTypes[k], last);
     return form.reverse ? reversed(onnx, whole) : whole;
   });
-  return [...stacked, ...made.slice(0, first.length)];
+  return [...made.slice(states, stateTypes.length), ...stacked, ...made.slice(0, states)];
 }
 
 function writeWhile(
@@ -178,12 +185,13 @@ function writeWhile(
   write: WriteRegion,
   sizes: readonly Dim[],
 ): readonly OnnxValue[] {
-  const { states, limit, padded: isPadded } = form;
+  const { states, limit, padded: isPadded, joined } = form;
   const [condition, region] = call.regions;
   const first = call.inputs.slice(0, states);
   const captures = call.inputs.slice(states);
-  const stateTypes = call.inputTypes.slice(0, states);
-  const stackTypes = call.outputTypes.slice(0, call.outputTypes.length - states - 1);
+  const joinedTypes = call.outputTypes.slice(0, joined);
+  const stateTypes = [...call.inputTypes.slice(0, states), ...joinedTypes];
+  const stackTypes = call.outputTypes.slice(joined, call.outputTypes.length - states - 1);
   const goes = (now: readonly OnnxValue[], scope: Sizes): OnnxValue => {
     const [goesOn] = write(onnx, condition, [...now, ...captures], scope);
     return scalarOf(onnx, goesOn, condition.outputs[0].value.type);
@@ -195,30 +203,52 @@ function writeWhile(
     const goesOn = onnx.fresh('goes_on', 'bool');
     const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
     const counted = onnx.fresh('count', 'int64');
-    const made = write(onnx, region, [...before, ...captures], scopes[2]);
-    const after = made.slice(stackTypes.length);
+    const made = write(onnx, region, [...before.slice(0, states), ...captures], scopes[2]);
+    const after = made.slice(joined + stackTypes.length);
     return loopBody(
       onnx,
       { at, goesOn, before: [...before, counted], stateTypes: [...stateTypes, countType] },
       {
         again: goes(after, scopes[1]),
-        states: [...after, onnx.node('Add', [at, onnx.scalar('int64', 1)])],
-        rows: made.slice(0, stackTypes.length),
+        states: [
+          ...after,
+          ...joinedAfter(onnx, before.slice(states), made),
+          onnx.node('Add', [at, onnx.scalar('int64', 1)]),
+        ],
+        rows: made.slice(joined, joined + stackTypes.length),
         rowTypes: stackTypes.map(withoutFirst),
       },
     );
   });
   const most = limit === null ? null : onnx.size(limit);
-  const given = [most, start, ...first, onnx.scalar('int64', 0)];
+  const initial = [...first, ...joinedTypes.map((type) => noRows(onnx, type))];
+  const given = [most, start, ...initial, onnx.scalar('int64', 0)];
   const made = onnx.append('Loop', given, dtypesOf([...stateTypes, countType, ...stackTypes]), {}, { body }); // prettier-ignore
-  const stacked = made.slice(states + 1).map((each, k) => {
+  const count = stateTypes.length;
+  const stacked = made.slice(count + 1).map((each, k) => {
     const whole = withTrailing(onnx, each, stackTypes[k]);
     return isPadded ? padded(onnx, whole, stackTypes[k], null) : whole;
   });
-  return [...stacked, ...made.slice(0, states), onnx.cast(made[states], 'int32')];
+  return [...made.slice(states, count), ...stacked, ...made.slice(0, states), onnx.cast(made[count], 'int32')]; // prettier-ignore
 }
 
 const countType: TensorType = { dtype: 'int64', shape: [] };
+
+/** Joined rows are states that grow. */
+function joinedAfter(
+  onnx: GraphWriter,
+  before: readonly OnnxValue[],
+  rows: readonly OnnxValue[],
+): readonly OnnxValue[] {
+  return before.map((joined, k) => onnx.node('Concat', [joined, rows[k]], { axis: 0 }));
+}
+
+/** Joined rows before the first iteration. */
+function noRows(onnx: GraphWriter, { dtype, shape }: TensorType): OnnxValue {
+  const row = shape.slice(1);
+  if (!onnx.scope.knows(row)) onnx.unsupported('its joined rows have a size that the data decides');
+  return onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes([0, ...row])]);
+}
 
 /** The body graph of a Loop. */
 function loopBody(

@@ -7,6 +7,7 @@ import type { ImportedNode } from '../node.js';
 import { type ImportedOperand, TensorOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { ImportedRegion } from '../region.js';
+import { joinedStates } from './joined-states.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type ImportRules } from './rule.js';
@@ -25,37 +26,83 @@ function loop(node: ImportedNode): readonly ImportedOperand[] {
   if (goesOn === false) return withoutIterations(node, body, initial);
   if (initial.every(({ kind }) => kind === 'tensor')) {
     const states = initial as readonly TensorOperand[];
-    try {
-      // Written out, states may change their shapes.
-      const mayUnroll = typeof trips === 'number' && trips <= mostUnrolled;
-      const isOpen = (dim: Dim): boolean =>
-        mayUnroll ? !node.importer.isDeclared(dim) : !isStatic(dim);
-      const counted = goesOn === true ? overNumbers(node, body, states, trips, isOpen) : null;
-      const whole = counted ?? whileLoop(node, body, states, isOpen);
-      if (whole !== null) return whole;
-    } catch (error) {
-      // Shapes may change between iterations, or depend on data. Unrolled, sizes are static.
-      if (!isAboutShapes(error)) throw error;
-    }
+    const isCounted = goesOn === true;
+    // Written out, states may change their shapes.
+    const mayUnroll = typeof trips === 'number' && trips <= mostUnrolled;
+    const isOpen = (dim: Dim): boolean =>
+      mayUnroll ? !node.importer.isDeclared(dim) : !isStatic(dim);
+    const ends = { trips, mayUnroll, isCounted, isOpen };
+    const whole =
+      joining(node, body, states, ends) ?? captured({ node, body, states, joined: 0, ...ends });
+    if (whole !== null) return whole;
   }
   return unrolled(node, body, initial, trips);
+}
+
+/** A loop as one operator. */
+interface WholeLoop {
+  readonly node: ImportedNode;
+  readonly body: GraphProto;
+  readonly states: readonly TensorOperand[];
+  /** The number of results with rows, from the first on, that are joined in place of stacked. */
+  readonly joined: number;
+  readonly trips: Dim | null;
+  readonly mayUnroll: boolean;
+  /** True where nothing but the number of iterations ends it. */
+  readonly isCounted: boolean;
+  /** True for a size that may turn out to be equal to any other one. */
+  readonly isOpen: (dim: Dim) => boolean;
+}
+
+/** True where sizes stay known if the loop is written out: iterations give known numbers of the rows that are joined. */
+function isBetterUnrolled(
+  { joined, mayUnroll }: WholeLoop,
+  outputs: readonly ImportedOperand[],
+): boolean {
+  return mayUnroll && joined > 0 && outputs.slice(0, joined).every((each) => each.kind === 'tensor' && isStatic(each.type.shape[0])); // prettier-ignore
+}
+
+/** The results of a loop as one operator; null where states change their shapes, as sizes that depend on data may. */
+function captured(loop: WholeLoop): readonly ImportedOperand[] | null {
+  try {
+    return (loop.isCounted ? overNumbers(loop) : null) ?? whileLoop(loop);
+  } catch (error) {
+    if (!isAboutShapes(error)) throw error;
+    return null;
+  }
+}
+
+/** A loop some of whose states join arrays of all iterations; null where there is none, or others change their shapes. */
+function joining(
+  node: ImportedNode,
+  whole: GraphProto,
+  states: readonly TensorOperand[],
+  ends: Omit<WholeLoop, 'node' | 'body' | 'states' | 'joined'>,
+): readonly ImportedOperand[] | null {
+  const { body, joined, others } = joinedStates(whole, states.length);
+  if (joined.length === 0 || joined.some((k) => states[k].type.shape.length === 0)) return null;
+  const own = others.map((k) => states[k]);
+  const results = captured({ node, body, states: own, joined: joined.length, ...ends });
+  if (results === null) return null;
+  const after: ImportedOperand[] = [];
+  others.forEach((k, i) => (after[k] = results[i]));
+  joined.forEach((k, i) => {
+    const rows = (results[own.length + i] as TensorOperand).valueIn(node.region);
+    after[k] = TensorOperand.of(ops.concat([states[k].valueIn(node.region), rows]), states[k].element); // prettier-ignore
+  });
+  return [...after, ...results.slice(states.length)];
 }
 
 function isAboutShapes(error: unknown): boolean {
   return error instanceof ShapeError || (error as Error).cause instanceof ShapeError;
 }
 
-function overNumbers(
-  node: ImportedNode,
-  body: GraphProto,
-  states: readonly TensorOperand[],
-  trips: Dim | null,
-  isOpen: (dim: Dim) => boolean,
-): readonly ImportedOperand[] | null {
+function overNumbers(loop: WholeLoop): readonly ImportedOperand[] | null {
+  const { node, body, trips } = loop;
   if (!node.has(0)) return null;
   const length = trips ?? sizesFromElements(ops.maximum(ops.reshape(node.value(0), [1]), 0))[0];
   const count = isStatic(length) ? Math.max(length, 0) : length;
-  return countedLoop(node, rowReads(node, body, count), states, node.iota(count), isOpen);
+  return countedLoop(loop, rowReads(node, body, count), node.iota(count));
 }
 
 function knownTruth(node: ImportedNode, operand: TensorOperand): boolean | null {
@@ -93,12 +140,12 @@ const truth = (isTrue: boolean): TensorOperand =>
 
 /** A loop whose condition always holds, as one over its iteration numbers; null for other loops. */
 function countedLoop(
-  node: ImportedNode,
+  loop: WholeLoop,
   { body, data, elements: rowElements, reverse }: RowReads,
-  states: readonly TensorOperand[],
   numbers: Value,
-  isOpen: (dim: Dim) => boolean,
 ): readonly ImportedOperand[] | null {
+  const { node, states, joined, isOpen } = loop;
+  if (reverse && joined > 0) return null;
   const elements = states.map(({ element }) => element);
   const yielded: TensorOperand[] = [];
   let fits = true;
@@ -130,7 +177,8 @@ function countedLoop(
       again.data !== null &&
       Boolean(again.data.data[0]) &&
       after.every((each, k) => keepsType(states[k], each, isOpen)) &&
-      outputs.every(({ kind }) => kind === 'tensor');
+      outputs.every(({ kind }) => kind === 'tensor') &&
+      !isBetterUnrolled(loop, outputs);
     if (!fits) return { rows: [], states: before };
     yielded.push(...(outputs as readonly TensorOperand[]));
     return {
@@ -144,6 +192,7 @@ function countedLoop(
       data: [inOrder(numbers), ...data],
       states: given,
       reverse,
+      joined,
     },
     ({ rows, states: before }, _, region) => build(region, rows, before),
   );
@@ -155,12 +204,8 @@ function countedLoop(
 }
 
 /** A loop ended by its condition or iteration count; null when a state changes its shape. */
-function whileLoop(
-  node: ImportedNode,
-  body: GraphProto,
-  states: readonly TensorOperand[],
-  isOpen: (dim: Dim) => boolean,
-): readonly ImportedOperand[] | null {
+function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
+  const { node, body, states, joined, isOpen } = loop;
   const bodyRegion = new ImportedRegion(node.region);
   const first = [
     node.scalar(0, 'int64'),
@@ -183,7 +228,8 @@ function whileLoop(
   const fits =
     again.kind === 'tensor' &&
     after.every((each, k) => keepsType(states[k], each, isOpen)) &&
-    outputs.every(({ kind }) => kind === 'tensor');
+    outputs.every(({ kind }) => kind === 'tensor') &&
+    !isBetterUnrolled(loop, outputs);
   if (!fits) return null;
   const rows = outputs as readonly TensorOperand[];
   const results = [
@@ -202,6 +248,7 @@ function whileLoop(
   const all = ops.whileLoop<Value>(condition.program, bodyRegion.program, {
     states: first,
     captures,
+    joined,
   });
   const last = all.slice(rows.length + 2, rows.length + 2 + states.length);
   return [

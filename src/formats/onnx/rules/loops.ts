@@ -11,6 +11,8 @@ export interface LoopOperands {
   readonly states: readonly Value[];
   /** Iterate from the last row to the first. */
   readonly reverse?: boolean;
+  /** The number of results with rows, from the first on, that are joined in place of stacked. Default 0. */
+  readonly joined?: number;
 }
 
 export interface LoopResults {
@@ -28,7 +30,7 @@ export type LoopBody = (
 /** A loop over rows: returns the stacked results and the final states. */
 export function foreachRow(
   { region: outside }: Pick<ImportedNode, 'region'>,
-  { data, states, reverse = false }: LoopOperands,
+  { data, states, reverse = false, joined = 0 }: LoopOperands,
   body: LoopBody,
 ): LoopResults {
   const region = new ImportedRegion(outside);
@@ -41,7 +43,7 @@ export function foreachRow(
     [...made.rows, ...made.states].map((value, i) => ({ name: `y${i}`, value })),
   );
   const captures = [...region.captures.keys()];
-  const results = ops.foreach<Value>(region.program, { data, states, captures, reverse });
+  const results = ops.foreach<Value>(region.program, { data, states, captures, reverse, joined });
   const count = made.rows.length;
   return { rows: results.slice(0, count), states: results.slice(count) };
 }

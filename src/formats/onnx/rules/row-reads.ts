@@ -34,17 +34,15 @@ export function rowReads(node: ImportedNode, body: GraphProto, length: Dim): Row
     const found = own.has(name) ? null : node.scope.find(name);
     return number !== '' && found?.kind === 'tensor' ? found : null;
   };
-  const isPlain = (each: NodeProto, type: string): boolean =>
-    each.opType === type && (each.domain === '' || each.domain === 'ai.onnx');
   const last = subDim(length, 1);
   const fromEnd = body.node.find((each) => {
-    if (!isPlain(each, 'Sub') || each.input[1] !== number) return false;
+    if (!isOnnxNode(each, 'Sub') || each.input[1] !== number) return false;
     const known = outside(each.input[0])?.known;
     return known?.length === 1 && sameDim(known[0], last);
   })?.output[0];
   const readsAt = (place: string): readonly (readonly [NodeProto, TensorOperand])[] =>
     body.node.flatMap((each) => {
-      const isRow = isPlain(each, 'Gather') && each.input[1] === place && isAlongRows(each);
+      const isRow = isOnnxNode(each, 'Gather') && each.input[1] === place && isAlongRows(each);
       const array = isRow ? outside(each.input[0]) : null;
       if (array === null || array.type.shape.length === 0) return [];
       return atLeast(array.type.shape[0], length) === false ? [] : [[each, array] as const];
@@ -71,8 +69,13 @@ export function rowReads(node: ImportedNode, body: GraphProto, length: Dim): Row
   };
 }
 
+/** True for a node of an operator of ONNX itself. */
+export function isOnnxNode({ opType, domain }: NodeProto, type: string): boolean {
+  return opType === type && (domain === '' || domain === 'ai.onnx');
+}
+
 /** A message with other fields. Defaults come from the prototype. */
-function withFields<M extends object>(message: M, fields: Partial<M>): M {
+export function withFields<M extends object>(message: M, fields: Partial<M>): M {
   return Object.assign(Object.create(Object.getPrototypeOf(message) as object) as M, message, fields); // prettier-ignore
 }
 

@@ -64,7 +64,7 @@ export function collection(object: unknown, site: string, isUsed: boolean = fals
     object instanceof Map ||
     object instanceof Set ||
     ArrayBuffer.isView(object);
-  if (isCollection) logChange(object);
+  if (isCollection) logChange(object, null);
   if (isCollection && makerOf(object) !== currentPath())
     undecided(
       'a change of a list, map or set',
@@ -134,7 +134,7 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
   const proxy: unknown[] = new Proxy(entries, {
     get: (target, key, receiver) => {
       if (key === 'push') return pushTo(list, proxy);
-      if (isMutator(key)) logChange(list);
+      if (isMutator(key)) logChange(list, null);
       if (isMutator(key) && isForeign(list)) {
         noteUse(list, 'rows');
         throw undecidable('a change of a list, map or set', list.site ?? '', changeAdvice);

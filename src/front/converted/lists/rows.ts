@@ -3,6 +3,7 @@ import { type Dim, isStatic, mulDim, sameDim, subDim, symbolsOf } from '../../..
 import type { TensorType } from '../../../ir/types.js';
 import * as operators from '../../../ops/index.js';
 import { array } from '../../arrays/creation.js';
+import { joinOutputs } from '../../control/tracing.js';
 import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
 import { nameOutput } from '../../graphs/region.js';
@@ -86,39 +87,34 @@ function named(list: object, rows: NDArray): NDArray {
 export class LoopRows {
   #lists: readonly {
     readonly list: object;
+    readonly kind: 'joined' | 'single' | 'several';
     readonly isMasked: boolean;
-    readonly isSingle: boolean;
   }[] = [];
 
+  /** The arrays of rows whose number the data of the iteration decides come first: these are joined. */
   outputs(pushed: PushedRows): readonly NDArray[] {
-    const joined = [...pushed].map(([list, parts]) => {
+    const all = [...pushed].map(([list, parts]) => {
       const rows = joinRows(parts);
-      // Rows that the data of the iteration counts are as many in each iteration, or refused when the graph runs.
-      return {
-        list,
-        ...(isDecidedInside(rows.rows.type.shape[0])
-          ? {
-              rows: named(
-                list,
-                atPush(list, () => maskRows(rows)),
-              ),
-              flags: null,
-            }
-          : rows),
-      };
+      if (!isDecidedInside(rows.rows.type.shape[0]))
+        return { list, kind: rows.single === undefined ? 'several' : 'single', ...rows } as const;
+      const own = atPush(list, () => maskRows(rows));
+      return { list, kind: 'joined', rows: named(list, own), flags: null } as const;
     });
-    this.#lists = joined.map(({ list, flags, single }) => ({
+    const isJoined = all.map(({ kind }) => kind === 'joined');
+    const inOrder = [...all.filter((_, k) => isJoined[k]), ...all.filter((_, k) => !isJoined[k])];
+    this.#lists = inOrder.map(({ list, kind, flags }) => ({
       list,
+      kind,
       isMasked: flags !== null,
-      isSingle: single !== undefined,
     }));
-    return joined.flatMap(({ rows, flags, single = rows }) =>
+    joinOutputs(isJoined.filter(Boolean).length);
+    return inOrder.flatMap(({ rows, flags, single = rows }: Rows) =>
       flags === null ? [single] : [rows, flags],
     );
   }
 
   /**
-   * The rows of each list, from the stacked outputs. `iterations`: the number of those that have run, where the
+   * The rows of each list, from the outputs of all iterations. `iterations`: the number of those that have run, where the
    * outputs are padded.
    */
   pushed(
@@ -126,12 +122,13 @@ export class LoopRows {
     iterations: NDArray | null,
   ): readonly (readonly [list: object, rows: Rows])[] {
     let next = 0;
-    return this.#lists.map(({ list, isMasked, isSingle }) => {
+    return this.#lists.map(({ list, kind, isMasked }) => {
       const rows = stacked[next++];
-      const shape = rows.type.shape.slice(0, isSingle ? 1 : 2);
+      if (kind === 'joined') return [list, { rows, flags: null }] as const;
+      const shape = rows.type.shape.slice(0, kind === 'single' ? 1 : 2);
       // Padding is zero, and so is the flag of a row there.
       const flags = isMasked ? stacked[next++] : iterations === null ? null : hasRun(rows, shape, iterations); // prettier-ignore
-      if (isSingle) return [list, { rows, flags }] as const;
+      if (kind === 'single') return [list, { rows, flags }] as const;
       return [
         list,
         {

@@ -4,6 +4,7 @@ import type { Capture } from '../../core/capture.js';
 import { mode } from '../../core/mode.js';
 import { guard, undecidable } from './host.js';
 import type { NDArray } from '../../core/ndarray.js';
+import type { Moment } from './moments.js';
 import { endsPath, noteThrown } from './throws.js';
 
 /* The path that is traced now: what may be done on it, and how it ends where a statement throws. */
@@ -99,6 +100,10 @@ export function currentPath(): TracedPath {
 /** Changes that code makes from a point on. */
 export interface ChangeLog {
   readonly changed: Set<object>;
+  /** Objects among them whose changes cannot be taken back. */
+  readonly lasting: Set<object>;
+  /** Parts of the others as they were before they changed first: whole objects, or single members. */
+  readonly parts: Map<object, Map<unknown, { readonly moment: Moment; readonly goBack: () => void }>>; // prettier-ignore
   /** Objects that are made meanwhile. */
   readonly made: Set<object>;
   /** The entries and rows of lists before they were pushed to. */
@@ -119,7 +124,7 @@ export function logging<R>(run: (log: ChangeLog) => R): {
   readonly result: R;
   readonly log: ChangeLog;
 } {
-  const log: ChangeLog = { changed: new Set(), made: new Set(), lists: new Map() };
+  const log: ChangeLog = { changed: new Set(), lasting: new Set(), parts: new Map(), made: new Set(), lists: new Map() }; // prettier-ignore
   logs.push(log);
   try {
     return { result: run(log), log };
@@ -128,9 +133,15 @@ export function logging<R>(run: (log: ChangeLog) => R): {
   }
 }
 
-/** Logs that an object is about to change. */
-export function logChange(object: object): void {
-  for (const { changed } of logs) changed.add(object);
+/** Logs that an object is about to change: a part of it, which `moment` takes; null where that cannot be taken back. */
+export function logChange(object: object, moment: Moment | null, part?: string): void {
+  for (const { changed, lasting, parts } of logs) {
+    changed.add(object);
+    if (moment === null) lasting.add(object);
+    const own = parts.get(object) ?? new Map<unknown, { moment: Moment; goBack: () => void }>();
+    if (moment === null || own.has(part)) continue;
+    parts.set(object, own.set(part, { moment, goBack: moment() }));
+  }
 }
 
 /** Logs that a list is about to be pushed to. */

@@ -166,24 +166,6 @@ test('a static graph collects rows', () => {
   }
 });
 
-test('rows that are more in one iteration than in another are refused when the graph runs', () => {
-  const f = fn('const l = []; for (const r of rows) { let s = r.slice(0); while (s.greater(1)) { s = s.div(2); l.push(s); } } return kn.stack(l);'); // prettier-ignore
-  const captured = kn.hybridize(f);
-  const on = (rows: number[][]): [kn.NDArray, kn.NDArray] => [kn.array(1), kn.array(rows)];
-  // 9 is above 1 until it is halved four times, and 2 once.
-  assert.deepEqual(captured(...on([[9], [12]])).tolist(), f(...on([[9], [12]])).tolist());
-  assert.equal(f(...on([[9], [2]])).shape[0], 5);
-  assert.throws(() => captured(...on([[9], [2]])), {
-    name: 'ShapeError',
-    problem: 'iteration 1: the list l, by one iteration, changes its shape',
-    // Both lengths.
-    message: /expected: \[4\], as in the iterations before\n\s*actual: +\[1\]/,
-    // The function has no file of its own, so the loop inside counts as a line of its caller.
-    source: /row-list\.test\.[jt]s:\d+:\d+$/,
-    advice: /for \(let i = 0; i < most; i\+\+\)/,
-  });
-});
-
 test('numbers in objects and lists are state', () => {
   const f = fn(`const s = { n: 0, found: false, parts: [a, 1] };
     for (const r of rows) { if (r.sum().greater(3)) { s.n++; s.found = true; s.parts[1] *= 2; } s.parts[0] = s.parts[0].add(s.n).mul(0.5); }
