@@ -9,7 +9,7 @@ import {
   attentionQueryGradient,
   attentionStatistics,
 } from '../attention/steps.js';
-import { sideFor } from '../attention/tiles.js';
+import { sidesFor } from '../attention/tiles.js';
 
 /** The gradient of attention in three dispatches; as it is where heads are too wide for a workgroup. */
 const gradientExpansion: DeviceExpansion<AttentionAttributes> = ({ attributes, inputs }) => {
@@ -17,7 +17,7 @@ const gradientExpansion: DeviceExpansion<AttentionAttributes> = ({ attributes, i
   const [size, channels] = [q, v].map(({ type: { shape } }) => shape.at(-1)!);
   if (typeof size !== 'number' || typeof channels !== 'number') return null;
   const scalar = computeScalar(q.type.dtype) === 'f64' ? 'f64' : 'f32';
-  if (sideFor({ size, channels }, gradientMemory, scalar) === null) return null;
+  if (sidesFor({ size, channels }, gradientMemory, scalar).length === 0) return null;
   const [given, mask] = [inputs.slice(0, 4), inputs.slice(4)];
   const statistics = attentionStatistics([...given, ...mask], attributes);
   const operands = [...given, statistics, ...mask];
