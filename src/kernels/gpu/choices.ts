@@ -3,7 +3,7 @@ import { isStatic } from '../../base/dim/index.js';
 import type { Operator } from '../../ir/operator.js';
 import type { TensorType } from '../../ir/types.js';
 import type { KernelContext } from '../../ops/declare/lowering.js';
-import { type KernelChoice, type KernelTuning, type TunedCall, usualChoice } from '../../ops/declare/tuning.js'; // prettier-ignore
+import { type KernelChoice, type KernelTuning, type TunedCall, usualChoice } from '../../ops/tuning.js'; // prettier-ignore
 
 /** The call for which a kernel is made. */
 export interface KernelCall {
@@ -35,16 +35,19 @@ export interface CallChoice<C> {
   readonly candidates: ReadonlyMap<string, C>;
   /** Operands whose last two axes lie in memory in the other order. */
   readonly turned?: readonly boolean[];
+  /** See `KernelChoice`. Default 0. */
+  readonly margin?: number;
 }
 
 /** The candidate that the device's tuning has for a call. */
-export function chosen<C>({ operator, attributes, types, tuning }: KernelCall, choice: CallChoice<C>): C {
-  const { kind, traits, sizes, candidates, turned } = choice;
+export function chosenCandidate<C>({ operator, attributes, types, tuning }: KernelCall, choice: CallChoice<C>): C {
+  const { kind, traits, sizes, candidates, turned, margin = 0 } = choice;
   const { declaration } = operator;
   const question: KernelChoice<C> = {
     kernel: `${declaration.name} ${kind}`,
     sizeClass: [sizes.map(classOf).join('x'), types.map(({ dtype }) => dtype).join(), ...traits].join(' '),
     candidates,
+    margin,
     call: () => callOf(declaration, attributes as Attributes, types, turned), // of a call of this operator
   };
   if (tuning === undefined || candidates.size === 1) return usualChoice(question);

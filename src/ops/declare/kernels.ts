@@ -4,7 +4,7 @@ import type { Stmt } from '../../loop/language/nodes.js';
 import type { Value } from '../../ir/program.js';
 import type { NestSchedule } from '../nests/schedule.js';
 import type { DecomposeContext, KernelContext } from './lowering.js';
-import type { KernelTarget, KernelTuning } from './tuning.js';
+import type { KernelTarget, KernelTuning } from '../tuning.js';
 
 /** A device kernel: loops for one operator, which compute what the `kernel` of its declaration defines. */
 export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;

@@ -7,7 +7,7 @@ import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Scan } from './scan.js';
 import type { Scattering } from './scattering.js';
-import type { KernelTarget } from './tuning.js';
+import type { KernelTarget } from '../tuning.js';
 
 /**
  * Lowering of an operator to loops. The compiler decides where values live and what is fused; an operator

@@ -7,7 +7,7 @@ import { byDefinition } from '../../../src/kernels/definitions.js';
 import { gpuTarget } from '../../../src/kernels/gpu/index.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
 import { attention, conv, convTranspose, matmul, swapaxes } from '../../../src/ops/index.js';
-import type { KernelChoice, KernelTuning } from '../../../src/ops/declare/tuning.js';
+import type { KernelChoice, KernelTuning } from '../../../src/ops/tuning.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { numbersOf, sizeOf } from '../../support/arrays.js';
 import { gpuKernelsOf, ProgramsOnGrid } from '../../support/gpu-programs.js';
@@ -32,17 +32,17 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { name: 'a product', shapes: [[70, 40], [40, 68]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
-  { name: 'a product whose sizes are no multiples', shapes: [[37, 21], [21, 35]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
-  { name: 'a large product', shapes: [[128, 16], [16, 128]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
-  { name: 'a long sum', shapes: [[20, 1100], [1100, 24]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
+  { name: 'a product', shapes: [[40, 24], [24, 36]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
+  { name: 'a product whose sizes are no multiples', shapes: [[33, 21], [21, 19]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
+  { name: 'a large product', shapes: [[65, 12], [12, 72]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
+  { name: 'a long sum', shapes: [[9, 1100], [1100, 33]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
   { name: 'a batch of turned operands', shapes: [[3, 18, 35], [3, 20, 18]], of: (x, y) => matmul(swapaxes(x, 1, 2), swapaxes(y, 1, 2)), kernel: 'matmul tile' },
   { name: 'integers', shapes: [[33, 17], [17, 20]], dtype: 'int32', of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
   { name: 'rows known at run time only', shapes: [['any', 24], [24, 20]], sizes: [[19, 24], [24, 20]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
   { name: 'few rows', shapes: [[2, 300], [300, 36]], of: (x, y) => matmul(x, y), kernel: 'matmul few' },
   { name: 'few columns', shapes: [[36, 300], [300, 3]], of: (x, y) => matmul(x, y), kernel: 'matmul few' },
   { name: 'a single result', shapes: [[1, 700], [700, 1]], of: (x, y) => matmul(x, y), kernel: 'matmul few' },
-  { name: 'a split sum', shapes: [[8, 4096], [4096, 6]], of: (x, y) => matmul(x, y), kernel: 'matmul split' },
+  { name: 'a split sum', shapes: [[2, 4096], [4096, 3]], of: (x, y) => matmul(x, y), kernel: 'matmul split' },
   { name: 'a convolution', shapes: [[2, 3, 9, 8], [20, 3, 3, 2]], of: (x, w) => conv(x, w, { padding: [1, 1], strides: [2, 1] }), kernel: 'conv tile' },
   { name: 'a transposed convolution', shapes: [[2, 6, 5, 4], [6, 9, 3, 3]], of: (x, w) => convTranspose(x, w, { strides: [2, 2] }), kernel: 'convTranspose tile' },
   { name: 'attention', shapes: [[2, 20, 8], [2, 37, 8], [2, 37, 4]], of: (q, k, v) => attention(q, k, v, { causal: true }), kernel: 'attention rows', margin: 2 ** -18 },

@@ -26,7 +26,7 @@ import {
 } from '../../../ops/normalization/attention-nests.js';
 import { shortTerms } from '../../contraction/long-sums.js';
 import { isWithin, known, product } from '../../contraction/sizes.js';
-import { chosen, type KernelCall } from '../choices.js';
+import { chosenCandidate, type KernelCall } from '../choices.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 
 /*
@@ -87,11 +87,13 @@ export function sideOf(
   const sides = sidesFor(widths, memory, scalar);
   if (sides.length === 0) return null;
   const [queries, keys] = call.types.map(({ shape }) => shape.at(-2)!);
-  return chosen(call, {
+  return chosenCandidate(call, {
     kind: 'rows',
     traits: [(call.attributes as AttentionAttributes).causal ? 'causal' : 'all'], // of a call of attention
     sizes: [...[queries, keys].map((size) => (isStatic(size) ? size : null)), widths.size, widths.channels],
     candidates: new Map(sides.map((side) => [`${side} rows`, side])),
+    // Exponentials are rounded; a last digit of the narrowest floats is the most.
+    margin: call.types[0].dtype === 'float32' ? 2 ** -12 : 2 ** -6,
   }); // prettier-ignore
 }
 

@@ -5,7 +5,7 @@ import type { Shape } from '../../../ir/types.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { turnedFrom } from '../../../ops/movement/transpose.js';
-import { chosen } from '../choices.js';
+import { chosenCandidate } from '../choices.js';
 import { matmul, max, mean, min, prod, reshape, sum, swapaxes } from '../../../ops/index.js';
 
 /*
@@ -119,7 +119,7 @@ const splitProduct: DeviceExpansion = (context, tuning) => {
   const [turnedLeft, turnedRight] = [turnedFrom(x), turnedFrom(y)];
   const turned = [turnedLeft !== null, turnedRight !== null];
   const types = [x.type, y.type];
-  const parts = chosen({ operator: matmul, attributes, types, tuning, mayTurn: true }, {
+  const parts = chosenCandidate({ operator: matmul, attributes, types, tuning, mayTurn: true }, {
     kind: 'split',
     traits: turned,
     sizes: [m, n, k].map(Number),

@@ -8,7 +8,7 @@ import { type Contraction, transposed } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 import type { KernelCall } from '../choices.js';
 import { sumInBlocks } from './blocks.js';
-import { chosenFor } from './choice.js';
+import { chosenForProduct } from './choice.js';
 
 /** Rows or columns of a product that reads its larger operand once, rather than by tiles. */
 const few = 4;
@@ -54,7 +54,7 @@ export function thinProduct(given: Contraction, call: KernelCall): Stmt {
   const isAlong = isContiguous(spec.b(entry0, e.ramp(k0, 1, lanes), j0));
   const isAcross = isContiguous(spec.b(entry0, k0, e.ramp(j0, 1, lanes)));
   const axis = isAlong && divides(k, lanes) ? 'terms' : !isAlong && isAcross && divides(n, lanes) ? 'columns' : null; // prettier-ignore
-  const partials = chosenFor(given, call, 'few', partialsFor(spec, isAlong, axis));
+  const partials = chosenForProduct(given, call, 'few', partialsFor(spec, isAlong, axis));
   const results = invocations / partials;
   /** Neighboring results of an invocation. */
   const columns = axis === 'columns' ? lanes : 1;

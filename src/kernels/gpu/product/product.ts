@@ -3,7 +3,7 @@ import type { Stmt } from '../../../loop/language/nodes.js';
 import { known, withConstants } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import type { KernelCall } from '../choices.js';
-import { chosenFor } from './choice.js';
+import { chosenForProduct } from './choice.js';
 import { isThin, thinProduct } from './few.js';
 import { tilesFor } from './tile.js';
 import { tiledProduct } from './tiled.js';
@@ -21,5 +21,5 @@ export function groupedProduct(given: Contraction, call: KernelCall): Stmt | nul
   if (e.scalarBytes(spec.scalar) === 8) return null;
   if (isThin(spec)) return (known(spec.k) ?? Infinity) < fewTerms ? null : thinProduct(spec, call);
   const candidates = tilesFor(spec);
-  return tiledProduct(spec, chosenFor(spec, call, 'tile', candidates));
+  return tiledProduct(spec, chosenForProduct(spec, call, 'tile', candidates));
 }

@@ -1,7 +1,7 @@
-import type { Attributes } from '../../base/attributes/schema.js';
-import type { DType } from '../../base/dtype.js';
-import type { Operator } from '../../ir/operator.js';
-import type { Target } from '../../loop/language/target.js';
+import type { Attributes } from '../base/attributes/schema.js';
+import type { DType } from '../base/dtype.js';
+import type { Operator } from '../ir/operator.js';
+import type { Target } from '../loop/language/target.js';
 
 /** Operand of a call that kernels are measured on. */
 export interface TunedOperand {
@@ -26,6 +26,8 @@ export interface KernelChoice<C> {
   readonly sizeClass: string;
   /** By name; the first one is what is taken without a measurement. */
   readonly candidates: ReadonlyMap<string, C>;
+  /** Part of the largest result by which candidates may differ; 0 where they sum the same products. */
+  readonly margin: number;
   /** A call to measure; null where its sizes are not known. */
   call(): TunedCall | null;
 }
