@@ -110,7 +110,7 @@ export async function openDevice(gpu: GPU, given?: GPUAdapter): Promise<GPUDevic
   if (adapter === null) return null;
   const { limits, features } = adapter;
   return adapter.requestDevice({
-    requiredFeatures: (['shader-f16', 'timestamp-query'] as const).filter((name) => features.has(name)), // prettier-ignore
+    requiredFeatures: features.has('timestamp-query') ? ['timestamp-query'] : [],
     requiredLimits: {
       maxBufferSize: limits.maxBufferSize,
       maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize,
@@ -123,7 +123,7 @@ export async function openDevice(gpu: GPU, given?: GPUAdapter): Promise<GPUDevic
 }
 
 /** Properties of a device. Workers get the function as text, so it uses nothing of this file but types. */
-export function propertiesOf({ limits, features, adapterInfo }: GPUDevice): GpuProperties {
+export function propertiesOf({ limits, adapterInfo }: GPUDevice): GpuProperties {
   const bytes = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
   // Older engines tell nothing of the adapter.
   const { vendor, architecture, device, description } = adapterInfo ?? {};
@@ -132,7 +132,6 @@ export function propertiesOf({ limits, features, adapterInfo }: GPUDevice): GpuP
     adapter: names.join(' ') || 'unknown',
     bufferBytes: Math.floor(bytes / 256) * 256,
     features: {
-      f16: features.has('shader-f16'),
       maxWorkgroupInvocations: Math.min(
         limits.maxComputeInvocationsPerWorkgroup,
         limits.maxComputeWorkgroupSizeX,
