@@ -12,7 +12,7 @@ import { kernelCall } from '../choices.js';
 import { AttentionTile, RunningSum, sideOf, type TileMemory, widthsOf } from './tiles.js';
 
 /** Queries, and the scores and weights of a tile. */
-const memory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
+export const forwardMemory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
 
 /**
  * `softmax(q k^T * scale + mask) v`: a workgroup for each tile of queries. The greatest score so far scales what has been
@@ -23,7 +23,7 @@ export function groupedAttention(context: KernelContext<AttentionAttributes>): S
   const [out] = context.outputs;
   const widths = widthsOf(q, v);
   const call = kernelCall(attention, context);
-  const side = widths === null ? null : sideOf(call, widths, memory, attentionScalar(q));
+  const side = widths === null ? null : sideOf(call, widths, forwardMemory, attentionScalar(q));
   if (widths === null || side === null) return attentionNest(context);
   const { size, channels } = widths;
   const tile = new AttentionTile(context, out.shape, mask, widths, side);
