@@ -34,10 +34,7 @@ function coefficientOf(dim: Dim): number {
   return isStatic(dim) ? dim : Math.min(...dim.terms.map(({ coefficient }) => coefficient));
 }
 
-/**
- * True for so many contributions to so many elements that their positions are worth a sort. One of unknown length
- * compares every two positions.
- */
+/** True for so many contributions to so many elements that their positions are worth a sort. */
 function isWorthSorting(contributions: Dim, result: Shape): boolean {
   const elements = elementCount(result);
   if (!isStatic(contributions)) {
