@@ -72,9 +72,11 @@ export type { ProfiledKernel, ProfiledOperator } from './front/profile/totals.js
 export {
   deviceInfo,
   type DeviceInfo,
+  deviceTuning,
   initDevice,
   type InitDeviceOptions,
 } from './front/arrays/devices.js';
+export type { DeviceTuning } from './runtime/execution/device-tuning.js';
 export {
   type EngineCall,
   type EngineType,

@@ -112,7 +112,10 @@ const functions: Readonly<Record<string, Maker>> = {
   }),
   compute: ({ x }) => [kn.deferredCompute(() => x.add(1))],
   check: ({ x }) => [x.greater(-100), 'no element is so small'],
-  initDevice: () => ['cpu', { memoryBudget: 1000, worker: false }],
+  initDevice: () => [
+    'cpu',
+    { memoryBudget: 1000, worker: false, tuning: { card: { kernel: 'tile' } } },
+  ],
   registerBackend: () => [nothing],
   profile: ({ x }) => [() => x.add(1)],
   deferredCompute: ({ x }) => [() => x.add(1)],

@@ -13,7 +13,6 @@ import { type ShaderCase, shaderCases } from './shader-cases.js';
  * here the interpreter runs the kernels, whose results are compared with those of the CPU's.
  */
 const features: ShaderFeatures = {
-  f16: false,
   maxWorkgroupInvocations: 256,
   maxWorkgroupsPerDimension: 65535,
   maxStorageBuffers: 16,

@@ -1,6 +1,7 @@
 import { dtypes } from '../../src/base/dtype.js';
 import type { Program } from '../../src/ir/program.js';
 import { gpuTarget } from '../../src/kernels/gpu/index.js';
+import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type { Kernel } from '../../src/loop/language/nodes.js';
 import type { MainStep } from '../../src/passes/lower/main/steps.js';
 import { planSteps } from '../../src/passes/lower/main/stepwise.js';
@@ -12,7 +13,10 @@ import { Storage } from '../../src/runtime/memory/storage.js';
 import { FakeBackend } from './fake-device.js';
 
 /** The kernels that a GPU is given for a program, those of loops and branches in the order of their texts. */
-export function gpuKernelsOf(program: Program): readonly Kernel[] {
+export function gpuKernelsOf(
+  program: Program,
+  target: DeviceTarget = gpuTarget,
+): readonly Kernel[] {
   const kernelsOf = (steps: readonly MainStep[]): readonly Kernel[] =>
     steps.flatMap((step): readonly Kernel[] => {
       switch (step.kind) {
@@ -28,7 +32,7 @@ export function gpuKernelsOf(program: Program): readonly Kernel[] {
           return [];
       }
     });
-  return kernelsOf(planSteps(runPipeline(program), gpuTarget).steps);
+  return kernelsOf(planSteps(runPipeline(program), target).steps);
 }
 
 /** What programs compute by kernels for a GPU that has all dtypes: the interpreter runs them, in orders of a seed. */
@@ -36,9 +40,9 @@ export class ProgramsOnGrid {
   readonly backend: FakeBackend;
   readonly #queue: DeviceQueue;
 
-  constructor(seed: number = 0) {
+  constructor(seed: number = 0, target: DeviceTarget = gpuTarget) {
     this.backend = new FakeBackend('grid', {
-      target: gpuTarget,
+      target,
       dtypes,
       seed,
       bufferBytes: 2 ** 24,

@@ -51,6 +51,18 @@ export class Exactness {
     return false;
   }
 
+  /**
+   * True for the product that widens the bits of a float16, which are in place but for the exponent: those of a subnormal
+   * one are a subnormal float32, and GPUs may take these for 0.
+   */
+  widensHalf({ op, a, b }: BinaryExpr): boolean {
+    const [bits, factor] = [this.resolve(a), this.resolve(b)];
+    if (op !== 'mul' || factor.kind !== 'const' || factor.value !== 2 ** 112) return false;
+    if (bits.kind !== 'bitcast' || bits.x.type.scalar !== 'i32') return false;
+    const shifted = this.resolve(bits.x);
+    return shifted.kind === 'binary' && shifted.op === 'shl';
+  }
+
   /** True for two products with a common factor, which could be taken out: the sum of the others may be out of range. */
   #sharesFactor(x: Expr, y: Expr): boolean {
     const factors = this.#factorsOf(x);

@@ -324,6 +324,7 @@ class KernelPrinter {
         const isNan = `${this.#helpers.use('k_nan', lanes)}(${this.#text(a)})`;
         return op === 'ne' ? isNan : `!${isNan}`;
       }
+      if (this.#exact.widensHalf(expr)) return `${this.#helpers.use('k_half', lanes)}(${this.#text(a)})`; // prettier-ignore
       const [left, right] = (['a', 'b'] as const).map((which) => {
         const operand = expr[which];
         return this.#exact.hidesOperand(expr, which) ? this.#hidden(operand) : this.#text(operand);

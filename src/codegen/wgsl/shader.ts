@@ -24,8 +24,6 @@ export const vectorAlignment = 16;
 
 /** Properties of a device that the text of a shader depends on. */
 export interface ShaderFeatures {
-  /** True where shaders compute in float16. */
-  readonly f16: boolean;
   readonly maxWorkgroupInvocations: number;
   readonly maxWorkgroupsPerDimension: number;
   /** Storage buffers that one shader may use. */

@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  eitherRule,
   nonNegative,
   oneOfValues,
   type OptionRules,
@@ -7,7 +8,8 @@ import {
 } from '../../base/attributes/options.js';
 import { type DType, dtypes } from '../../base/dtype.js';
 import { provideDevice, setUpDevice } from '../../runtime/device/register.js';
-import { backendNamed } from '../../runtime/execution/backends.js';
+import { backendNamed, measuredKernels } from '../../runtime/execution/backends.js';
+import { type DeviceTuning, isDeviceTuning } from '../../runtime/execution/device-tuning.js';
 import { cpu } from '../../runtime/memory/device.js';
 import { config } from './config.js';
 
@@ -19,12 +21,23 @@ export interface InitDeviceOptions {
   readonly worker?: boolean;
   /** Adapter, where there are several: what the device takes for one. */
   readonly adapter?: unknown;
+  /**
+   * Choice among kernels that compute the same, of which each GPU has another fastest one. `background`: what has been
+   * measured on this adapter, by earlier processes too; what has not is measured while the GPU is at rest, for plans that
+   * are made later. A record of `deviceTuning`: these choices, and nothing is measured, so that equal programs give
+   * equal bits in every process. Default `off`: choices that follow from sizes alone.
+   */
+  readonly tuning?: 'off' | 'background' | DeviceTuning;
 }
 
 const optionRules: OptionRules<InitDeviceOptions> = {
   memoryBudget: nonNegative,
   worker: oneOfValues(true, false),
   adapter: valueRule('an adapter', (value): value is unknown => value !== undefined),
+  tuning: eitherRule(
+    oneOfValues('off', 'background'),
+    valueRule('a record of deviceTuning()', isDeviceTuning),
+  ),
 };
 
 /**
@@ -75,4 +88,14 @@ export function deviceInfo(name: string = config.device): DeviceInfo {
   const held = dtypes.filter((dtype) => limits.dtypes.has(dtype));
   const largestArray = Math.min(limits.bufferBytes, limits.budget ?? Infinity);
   return { name, bytesInUse, bytesSpilled, largestArray, dtypes: held, answersAtOnce };
+}
+
+/**
+ * Fastest kernels of a device by adapter, as far as programs have asked for them: what is still to be measured is
+ * measured first. Plain data, to be given to `initDevice`. Default: the device of new arrays, `config.device`.
+ *
+ * @throws ArgumentError for a device that is not set up; DeviceError for one that measures no kernels.
+ */
+export function deviceTuning(name: string = config.device): Promise<DeviceTuning> {
+  return measuredKernels(name, 'deviceTuning');
 }

@@ -17,6 +17,7 @@ import {
   groupedConvTranspose,
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
+import { kernelCall } from './choices.js';
 import { attentionExpansions } from './expansion/attention.js';
 import { positionExpansions } from './expansion/positions.js';
 import { scanExpansions } from './expansion/scan.js';
@@ -30,7 +31,10 @@ import { gatheringKernel } from './scatter/scatter.js';
 /** The kernels of devices whose threads are many and weak, and share memory in groups. */
 const gpuKernels: KernelTable = new Map([
   kernelFor(attention, groupedAttention),
-  kernelFor(matmul, (context) => groupedProduct(productOf(context)) ?? productNest(context)),
+  kernelFor(matmul, (context) => {
+    const call = kernelCall(matmul, context, true);
+    return groupedProduct(productOf(context), call) ?? productNest(context);
+  }),
   kernelFor(conv, groupedConv),
   kernelFor(convTranspose, groupedConvTranspose),
   kernelFor(convWeightGradient, groupedConvWeightGradient),

@@ -1,10 +1,10 @@
 import type { Attributes } from '../../base/attributes/schema.js';
 import type { Operator } from '../../ir/operator.js';
 import type { Stmt } from '../../loop/language/nodes.js';
-import type { Target } from '../../loop/language/target.js';
 import type { Value } from '../../ir/program.js';
 import type { NestSchedule } from '../nests/schedule.js';
 import type { DecomposeContext, KernelContext } from './lowering.js';
+import type { KernelTarget, KernelTuning } from '../tuning.js';
 
 /** A device kernel: loops for one operator, which compute what the `kernel` of its declaration defines. */
 export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;
@@ -15,10 +15,11 @@ export type KernelTable = ReadonlyMap<Operator, DeviceKernel>;
 /** Other calls in the place of one, for a device; null where the call is best as it is. */
 export type DeviceExpansion<A = Attributes> = (
   context: DecomposeContext<Value, A>,
+  tuning?: KernelTuning,
 ) => readonly Value[] | null;
 
 /** Target of lowering: a processor, and the kernels and loops written for its kind of device. */
-export interface DeviceTarget extends Target {
+export interface DeviceTarget extends KernelTarget {
   readonly kernels: KernelTable;
   readonly nests: NestSchedule;
   /** Expansions of calls before lowering, by declaration. Default: none. */

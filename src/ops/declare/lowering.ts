@@ -7,6 +7,7 @@ import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Scan } from './scan.js';
 import type { Scattering } from './scattering.js';
+import type { KernelTarget } from '../tuning.js';
 
 /**
  * Lowering of an operator to loops. The compiler decides where values live and what is fused; an operator
@@ -146,7 +147,7 @@ export interface KernelContext<A> {
   readonly outputTypes: readonly TensorType[];
   /** The value of a dimension of an attribute or a type, i32. */
   extent(dim: Dim): Expr;
-  readonly target: Target;
+  readonly target: KernelTarget;
   /** True when several threads run the kernel, which then divides its results by parallel ranges (`overRange`). */
   readonly isDivided: boolean;
   /**

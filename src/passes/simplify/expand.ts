@@ -8,7 +8,7 @@ import { decompose } from './decompose.js';
 /** Expands calls as a device wants them, in regions too; of all calls those that `isWanted` accepts. */
 export function expandFor(
   program: Program,
-  { expansions }: DeviceTarget,
+  { expansions, tuning }: DeviceTarget,
   isWanted: (program: Program, call: CallNode, id: NodeId) => boolean = () => true,
 ): Program {
   if (expansions === undefined) return program;
@@ -19,7 +19,7 @@ export function expandFor(
         if (node.kind !== 'call') return undefined;
         const { attributes, types: outputTypes } = node;
         const context = { attributes, inputs: operands, outputTypes };
-        return into.assuming(() => expansions.get(node.op)!(context)) ?? undefined;
+        return into.assuming(() => expansions.get(node.op)!(context, tuning)) ?? undefined;
       },
       { region, wanted: (call, id) => expansions.has(call.op) && isWanted(inner, call, id) },
     ),

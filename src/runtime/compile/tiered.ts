@@ -1,3 +1,4 @@
+import { warn } from '../execution/warning.js';
 import type { Program } from '../../ir/program.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { Device } from '../memory/device.js';
@@ -340,8 +341,8 @@ let hasWarned = false;
 function warnOnce(objection: string): void {
   if (hasWarned) return;
   hasWarned = true;
-  process.emitWarning(
+  warn(
     `native code was made that does not compute what it should, and is not used: ${objection}`,
-    { type: 'KaonWarning', code: 'KAON_NATIVE_DIFFERS' },
+    'KAON_NATIVE_DIFFERS',
   );
 }

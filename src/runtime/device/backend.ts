@@ -2,6 +2,7 @@ import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
+import type { DeviceTuning } from '../execution/device-tuning.js';
 import type { BufferBackend, DeviceBuffer } from '../memory/backend.js';
 import type { TimedDevice } from '../profile/recorder.js';
 
@@ -32,6 +33,8 @@ export interface Backend extends BufferBackend, TimedDevice {
   readonly target: DeviceTarget;
   /** True where the device itself decides whether kernels run: launches may have conditions. Default: they may not. */
   readonly hasConditions?: boolean;
+  /** Kernels that were measured, once all have been that programs asked for; null where none are. Default: null. */
+  tuning?(): Promise<DeviceTuning | null>;
   /** Makes a kernel callable. Each is asked for once. */
   prepare(kernel: Kernel): Launch;
   /**

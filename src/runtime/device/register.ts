@@ -17,6 +17,7 @@ export function registerDevice(backend: Backend): DeviceQueue {
     memory: queue,
     compile: (program, policy) => new DeviceExecutable(program, queue, policy),
     lacks: (program) => lackedCalls(program, backend).length > 0,
+    tuning: async () => (await backend.tuning?.()) ?? null,
   });
   return queue;
 }

@@ -4,6 +4,7 @@ import type { Program } from '../../ir/program.js';
 import type { BufferBackend } from '../memory/backend.js';
 import type { Storage } from '../memory/storage.js';
 import { clearMarks, profiling, type Recorder } from '../profile/recorder.js';
+import type { DeviceTuning } from './device-tuning.js';
 import type { Executable, Operand } from './executable.js';
 
 /** A device that is in use. */
@@ -17,6 +18,8 @@ export interface DeviceInUse {
   compile(program: Program, policy: IslandPolicy): DeviceProgramExecutable;
   /** True if the device lacks something that a program calls. */
   lacks(program: Program): boolean;
+  /** Kernels that were measured there, once all have been that programs asked for; null where none are. */
+  tuning?(): Promise<DeviceTuning | null>;
 }
 
 /** The device of new arrays; null for the CPU. */
@@ -111,6 +114,21 @@ export function backendNamed(name: unknown, op: string): BufferBackend | null {
     expected: ['cpu', ...registered.keys()].join(', '),
     actual: describe(name),
     advice: 'devices are there once they have been set up: await initDevice(name)',
+  });
+}
+
+/**
+ * Kernels that were measured on the device of a name.
+ * @throws ArgumentError where there is no such device; DeviceError where it measures none.
+ */
+export async function measuredKernels(name: string, op: string): Promise<DeviceTuning> {
+  const memory = backendNamed(name, op);
+  const tuning = memory === null ? null : await inUse.get(memory)!.tuning?.();
+  if (tuning) return tuning;
+  throw new DeviceError('the kernels of this device are not measured', {
+    op,
+    actual: name,
+    advice: "have them be measured: await initDevice('webgpu', { tuning: 'background' })",
   });
 }
 

@@ -1,5 +1,6 @@
 import { DeviceError } from '../../base/errors.js';
 import { nodeModules } from '../../base/node.js';
+import type { GpuProperties } from './commands.js';
 import { GpuEncoder } from './encoder.js';
 import { errorOfFailure } from './failure.js';
 
@@ -75,7 +76,8 @@ function noPackage(cause: unknown): DeviceError {
  * @throws DeviceError when there is none.
  */
 export async function openGpu(adapter?: GPUAdapter): Promise<GpuEncoder> {
-  return new GpuEncoder(await opened(openDevice(await findGpu(), adapter)), errorOfFailure);
+  const device = await opened(openDevice(await findGpu(), adapter));
+  return new GpuEncoder(device, propertiesOf(device), errorOfFailure);
 }
 
 /**
@@ -108,7 +110,7 @@ export async function openDevice(gpu: GPU, given?: GPUAdapter): Promise<GPUDevic
   if (adapter === null) return null;
   const { limits, features } = adapter;
   return adapter.requestDevice({
-    requiredFeatures: (['shader-f16', 'timestamp-query'] as const).filter((name) => features.has(name)), // prettier-ignore
+    requiredFeatures: features.has('timestamp-query') ? ['timestamp-query'] : [],
     requiredLimits: {
       maxBufferSize: limits.maxBufferSize,
       maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize,
@@ -118,4 +120,24 @@ export async function openDevice(gpu: GPU, given?: GPUAdapter): Promise<GPUDevic
       maxComputeWorkgroupSizeX: limits.maxComputeWorkgroupSizeX,
     },
   });
+}
+
+/** Properties of a device. Workers get the function as text, so it uses nothing of this file but types. */
+export function propertiesOf({ limits, adapterInfo }: GPUDevice): GpuProperties {
+  const bytes = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
+  // Older engines tell nothing of the adapter.
+  const { vendor, architecture, device, description } = adapterInfo ?? {};
+  const names = [vendor, architecture, device, description].filter((name) => name);
+  return {
+    adapter: names.join(' ') || 'unknown',
+    bufferBytes: Math.floor(bytes / 256) * 256,
+    features: {
+      maxWorkgroupInvocations: Math.min(
+        limits.maxComputeInvocationsPerWorkgroup,
+        limits.maxComputeWorkgroupSizeX,
+      ),
+      maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
+      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+    },
+  };
 }

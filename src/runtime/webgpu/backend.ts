@@ -4,13 +4,15 @@ import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Shader } from '../../codegen/wgsl/shader.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
-import type { Backend, Launch, LaunchCondition } from '../device/backend.js';
+import type { Launch, LaunchCondition } from '../device/backend.js';
+import type { DeviceTuning } from '../execution/device-tuning.js';
 import type { BackendLimits, BufferPart, BufferRead, DeviceBuffer } from '../memory/backend.js';
 import type { DeviceTimer } from '../profile/recorder.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
-import type { CommandCounts, GpuCommands, GpuFailure } from './commands.js';
+import type { CommandCounts, Dispatch, GpuCommands, GpuFailure, PipelineDescription } from './commands.js'; // prettier-ignore
 import { errorOfFailure } from './failure.js';
-import { DispatchTiming } from './timing.js';
+import { DispatchTiming, leastRound } from './timing.js';
+import { type MeasuredBackend, Tuner, type TunerOptions } from './tuning/tuner.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
 /** Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, too slowly to be of use. */
@@ -33,15 +35,21 @@ export interface WebGpuOptions {
 /** Default limit of the pipelines that a GPU keeps: more than a program has kernels. */
 const usualPipelines = 4096;
 
+/** Observer of the launches of one measurement. */
+interface LaunchObserver {
+  /** Gets pipelines; nothing is dispatched then. */
+  readonly prepared?: (pipeline: PipelineDescription) => void;
+  readonly dispatched?: (dispatch: Dispatch) => void;
+}
+
 /** Bytes of whole words. */
 const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
 
 /** A GPU that is reached by WebGPU. */
-export class WebGpuBackend implements Backend {
+export class WebGpuBackend implements MeasuredBackend {
   readonly name = 'webgpu';
   readonly hasConditions = true;
   readonly limits: BackendLimits;
-  readonly target: DeviceTarget;
   readonly #options: WebGpuOptions;
   readonly #pool: BufferPool;
   #commands: GpuCommands;
@@ -54,11 +62,13 @@ export class WebGpuBackend implements Backend {
   #recovery: Promise<void> = Promise.resolve();
   /** Names of kernels while they are timed. */
   #timed: string[] | null = null;
+  /** Gets what is launched: in its place, or beside it. */
+  #observer: LaunchObserver | null = null;
+  #tuner: Tuner | null = null;
 
   constructor(commands: GpuCommands, options: WebGpuOptions) {
     this.#commands = commands;
     this.#options = options;
-    this.target = options.target;
     const { bufferBytes } = commands.properties;
     const { memoryBudget: budget, dtypes: held = usual } = options;
     this.limits = {
@@ -73,6 +83,29 @@ export class WebGpuBackend implements Backend {
       evicted: (_, pipeline) => this.#freePipelines.push(pipeline),
     });
     commands.onLost((reason) => this.#lose(reason));
+  }
+
+  /** Target of lowering, with what has been measured. */
+  get target(): DeviceTarget {
+    const { target } = this.#options;
+    return this.#tuner === null ? target : { ...target, tuning: this.#tuner };
+  }
+
+  get adapter(): string {
+    return this.#commands.properties.adapter;
+  }
+
+  get dispatches(): number {
+    return this.#commands.counts.dispatches;
+  }
+
+  /** Has kernels be chosen among candidates, for plans that are made from now on. */
+  tune(options: TunerOptions): void {
+    this.#tuner = new Tuner(this, options);
+  }
+
+  async tuning(): Promise<DeviceTuning | null> {
+    return this.#tuner === null ? null : this.#tuner.finish();
   }
 
   get answersAtOnce(): boolean {
@@ -172,6 +205,35 @@ export class WebGpuBackend implements Backend {
     };
   }
 
+  async accepts(launch: () => void): Promise<boolean> {
+    const descriptions: PipelineDescription[] = [];
+    this.#observed({ prepared: (each) => void descriptions.push(each) }, launch);
+    const fresh = descriptions.filter(({ text }) => this.#pipelines.get(text) === undefined);
+    const answers = await Promise.all(fresh.map((each) => this.#commands.accepts(each)));
+    return answers.every((isAccepted) => isAccepted);
+  }
+
+  async measure(launch: () => void, rounds: number): Promise<number> {
+    const dispatches: Dispatch[] = [];
+    this.#observed({ dispatched: (each) => void dispatches.push(each) }, launch);
+    const commands = this.#commands;
+    // Nobody else launches anything before the times have been asked for.
+    commands.startTiming((device, most) => new DispatchTiming(device, most));
+    for (let round = 0; round < rounds; round++) {
+      for (const dispatch of dispatches) commands.dispatch(dispatch);
+    }
+    return leastRound(await commands.stopTiming(), dispatches.length);
+  }
+
+  #observed(observer: LaunchObserver, launch: () => void): void {
+    this.#observer = observer;
+    try {
+      launch();
+    } finally {
+      this.#observer = null;
+    }
+  }
+
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, Shader>();
     return (args, condition) => {
@@ -198,6 +260,8 @@ export class WebGpuBackend implements Backend {
     args: Parameters<Launch>[0],
     condition: LaunchCondition | undefined,
   ): void {
+    const observer = this.#observer;
+    if (observer?.prepared !== undefined) return observer.prepared(described(label, shader));
     const pipeline = this.#pipelineOf(label, shader);
     const { features } = this.#commands.properties;
     const { groups, conditionOffset, uniforms, bindings: bound } = encodeLaunch(shader, args, features, condition !== undefined); // prettier-ignore
@@ -209,6 +273,7 @@ export class WebGpuBackend implements Backend {
       return memory.id;
     });
     const dispatch = { pipeline, buffers, uniforms, groups };
+    observer?.dispatched?.(dispatch);
     if (condition === undefined) this.#commands.dispatch(dispatch);
     else {
       const { id, base } = this.#present(condition.buffer);
@@ -219,12 +284,13 @@ export class WebGpuBackend implements Backend {
     for (const memory of lent) this.#pool.free(memory);
   }
 
-  #pipelineOf(label: string, { text, bindings, uniformWords }: Shader): number {
+  #pipelineOf(label: string, shader: Shader): number {
+    const { text } = shader;
     const known = this.#pipelines.get(text);
     if (known !== undefined) return known;
     const pipeline = this.#freePipelines.pop() ?? this.#pipelines.size;
     this.#pipelines.set(text, pipeline);
-    this.#commands.createPipeline(pipeline, { label, text, bindings, uniformWords });
+    this.#commands.createPipeline(pipeline, described(label, shader));
     return pipeline;
   }
 
@@ -267,6 +333,10 @@ export class WebGpuBackend implements Backend {
       },
     );
   }
+}
+
+function described(label: string, { text, bindings, uniformWords }: Shader): PipelineDescription {
+  return { label, text, bindings, uniformWords };
 }
 
 function owned(buffer: DeviceBuffer): GpuBuffer {

@@ -9,6 +9,8 @@ export interface GpuFailure {
 
 /** Properties of a GPU that do not change. */
 export interface GpuProperties {
+  /** Names of the adapter and its driver, as far as it tells them. */
+  readonly adapter: string;
   /** The most bytes that one buffer may have and be bound with. */
   readonly bufferBytes: number;
   readonly features: ShaderFeatures;
@@ -47,6 +49,9 @@ export interface Dispatch {
   readonly indirect?: BufferPosition;
 }
 
+/** Makes what measures dispatches of a device, of which so many are in a submit at most. */
+export type TimingOf = (device: GPUDevice, mostDispatches: number) => DispatchTiming;
+
 /** Counts of commands since the start. */
 export interface CommandCounts {
   readonly dispatches: number;
@@ -70,6 +75,8 @@ export interface GpuCommands {
   destroyBuffer(buffer: number): void;
   /** A new pipeline, which takes the place of one with its number. */
   createPipeline(pipeline: number, description: PipelineDescription): void;
+  /** True if such a pipeline can be made. Nothing goes wrong where it cannot. */
+  accepts(description: PipelineDescription): Promise<boolean>;
   dispatch(dispatch: Dispatch): void;
   /** Copies whole words into a buffer. The bytes may be changed afterwards. */
   write(buffer: number, offset: number, bytes: Uint8Array): void;
@@ -81,7 +88,7 @@ export interface GpuCommands {
    * Times each dispatch from now on, which keeps them from overlapping.
    * @param make Makes what measures, where the GPU is in this thread.
    */
-  startTiming(make: (device: GPUDevice, mostDispatches: number) => DispatchTiming): void;
+  startTiming(make: TimingOf): void;
   /**
    * Ends it.
    * @returns The times of all dispatches since then.

@@ -1,5 +1,5 @@
 import type { DispatchTimes, DispatchTiming } from './timing.js';
-import type { BufferPosition, BufferRange, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription } from './commands.js'; // prettier-ignore
+import type { BufferPosition, BufferRange, CommandCounts, Dispatch, GpuCommands, GpuFailure, GpuProperties, PipelineDescription, TimingOf } from './commands.js'; // prettier-ignore
 
 interface Pipeline {
   readonly pipeline: GPUComputePipeline;
@@ -68,10 +68,11 @@ export class GpuEncoder implements GpuCommands {
   readonly #pending: Set<Promise<void>> = new Set();
 
   /** @param errorOf Makes the error that a wait is told. */
-  constructor(device: GPUDevice, errorOf: (failure: GpuFailure) => Error) {
+  // prettier-ignore
+  constructor(device: GPUDevice, properties: GpuProperties, errorOf: (failure: GpuFailure) => Error) {
     this.#device = device;
     this.#errorOf = errorOf;
-    this.properties = this.#propertiesOf(device);
+    this.properties = properties;
     this.#uniformAlignment = device.limits.minUniformBufferOffsetAlignment;
     this.#uniformBuffer = device.createBuffer({
       label: 'uniforms',
@@ -119,19 +120,32 @@ export class GpuEncoder implements GpuCommands {
   }
 
   createPipeline(pipeline: number, description: PipelineDescription): void {
-    const { label, text, bindings, uniformWords } = description;
+    this.#device.pushErrorScope('validation');
+    const layout = this.#layout(description.bindings.map(({ access }) => access));
+    const made = this.#device.createComputePipeline(this.#described(description, layout));
+    if (this.#pipelines.has(pipeline)) this.#groups.clear(); // they may have other uniforms
+    const uniformBytes = description.uniformWords * 4;
+    this.#pipelines.set(pipeline, { pipeline: made, layout, uniformBytes });
+    this.#watch('a kernel was refused', description.label);
+  }
+
+  async accepts(description: PipelineDescription): Promise<boolean> {
     const device = this.#device;
     device.pushErrorScope('validation');
-    const layout = this.#layout(bindings.map(({ access }) => access));
-    const made = device.createComputePipeline({
-      label,
-      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-      compute: { module: device.createShaderModule({ label, code: text }), entryPoint: 'main' },
-    });
-    if (this.#pipelines.has(pipeline)) this.#groups.clear(); // they may have other uniforms
-    this.#pipelines.set(pipeline, { pipeline: made, layout, uniformBytes: uniformWords * 4 });
-    this.#watch('a kernel was refused', label);
+    const layout = this.#layout(description.bindings.map(({ access }) => access));
+    const made = device.createComputePipelineAsync(this.#described(description, layout));
+    const refusal = device.popErrorScope();
+    return Promise.all([made, refusal]).then(
+      ([, error]) => error === null,
+      () => false,
+    );
   }
+
+  #described({ label, text: code }: PipelineDescription, own: GPUBindGroupLayout): GPUComputePipelineDescriptor {
+    const layout = this.#device.createPipelineLayout({ bindGroupLayouts: [own] });
+    const module = this.#device.createShaderModule({ label, code });
+    return { label, layout, compute: { module, entryPoint: 'main' } };
+  } // prettier-ignore
 
   dispatch({ pipeline, buffers, uniforms, groups, indirect }: Dispatch): void {
     const own = this.#pipelines.get(pipeline)!;
@@ -157,7 +171,7 @@ export class GpuEncoder implements GpuCommands {
     if (++this.#dispatches >= this.#mostDispatches || timing?.isBySubmit) this.#submit();
   }
 
-  startTiming(make: (device: GPUDevice, mostDispatches: number) => DispatchTiming): void {
+  startTiming(make: TimingOf): void {
     this.#submit();
     this.#timing = make(this.#device, this.#mostDispatches);
   }
@@ -380,21 +394,5 @@ export class GpuEncoder implements GpuCommands {
 
   #refuse(): void {
     if (this.#failure !== null) throw this.#errorOf(this.#failure);
-  }
-
-  #propertiesOf({ limits, features }: GPUDevice): GpuProperties {
-    const bytes = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
-    return {
-      bufferBytes: Math.floor(bytes / 256) * 256,
-      features: {
-        f16: features.has('shader-f16'),
-        maxWorkgroupInvocations: Math.min(
-          limits.maxComputeInvocationsPerWorkgroup,
-          limits.maxComputeWorkgroupSizeX,
-        ),
-        maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
-        maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
-      },
-    };
   }
 }

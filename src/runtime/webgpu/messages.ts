@@ -48,6 +48,12 @@ export const commandCodes = {
   synchronize: 8,
   /** nothing */
   lose: 9,
+  /** nothing */
+  startTiming: 11,
+  /** nothing, with memory for pairs of float64 beside the words */
+  stopTiming: 12,
+  /** nothing, with a description and memory for one word of the answer beside the words */
+  accepts: 13,
 } as const;
 
 /** Something that does not go into words. */

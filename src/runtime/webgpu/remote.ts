@@ -1,6 +1,6 @@
 import { DeviceError } from '../../base/errors.js';
 import { functionText, spawn, type Spawned } from '../threads/spawn.js';
-import { openDevice, opened, packageAddress } from './adapter.js';
+import { openDevice, opened, packageAddress, propertiesOf } from './adapter.js';
 import type {
   BufferPosition,
   BufferRange,
@@ -14,7 +14,7 @@ import type {
 import { GpuEncoder } from './encoder.js';
 import { errorOfFailure } from './failure.js';
 import { type Attachment, type GpuMessage, commandCodes, sharedWords } from './messages.js';
-import type { DispatchTimes } from './timing.js';
+import { type DispatchTimes, DispatchTiming } from './timing.js';
 import { type WatchMessage, watchWorker } from './watcher.js';
 import { serveGpu } from './worker.js';
 
@@ -44,7 +44,9 @@ interface Opening {
 function workerText(): string {
   const tools = [
     `Encoder: ${GpuEncoder.toString()}`,
+    `Timing: ${DispatchTiming.toString()}`,
     `openDevice: ${openDevice.toString()}`,
+    `propertiesOf: ${propertiesOf.toString()}`,
     'load: (address) => import(address)',
   ];
   return functionText(serveGpu, `{ ${tools.join(', ')} }`);
@@ -69,8 +71,8 @@ export class GpuWorker implements GpuCommands {
   #questions = 0;
   #answer: SharedArrayBuffer = new SharedArrayBuffer(2 ** 12);
   #lost: ((reason: GpuFailure) => void) | null = null;
-  /** Begin and end of dispatches; null while they are not timed. */
-  #times: [number, number][] | null = null;
+  /** Number of dispatches when their timing began. */
+  #timedSince = 0;
   /** Why there is nobody any more to give commands to. */
   #gone: GpuFailure | null = null;
   readonly #counts: { dispatches: number; reads: number; bytesWritten: number; bytesRead: number } = { dispatches: 0, reads: 0, bytesWritten: 0, bytesRead: 0 }; // prettier-ignore
@@ -145,6 +147,12 @@ export class GpuWorker implements GpuCommands {
     this.#attachments.push(description);
   }
 
+  async accepts(description: PipelineDescription): Promise<boolean> {
+    this.#put(commandCodes.accepts);
+    this.#attachments.push(description);
+    return this.#asked(4)[0] !== 0;
+  }
+
   dispatch({ pipeline, buffers, uniforms, groups, indirect }: Dispatch): void {
     this.#reserve(7 + buffers.length + uniforms.length);
     const code = indirect === undefined ? commandCodes.dispatch : commandCodes.dispatchIndirect;
@@ -154,24 +162,18 @@ export class GpuWorker implements GpuCommands {
     this.#putAll(uniforms);
     this.#counts.dispatches++;
     if (++this.#dispatches >= mostDispatches) this.#send();
-    if (this.#times === null) return;
-    const begin = performance.now();
-    this.#put(commandCodes.synchronize);
-    this.#wait();
-    this.#times.push([begin, performance.now()]);
   }
 
-  /** Waits for each dispatch on this thread. */
   startTiming(): void {
-    this.#put(commandCodes.synchronize);
-    this.#wait();
-    this.#times = [];
+    this.#put(commandCodes.startTiming);
+    this.#timedSince = this.#counts.dispatches;
   }
 
   async stopTiming(): Promise<DispatchTimes> {
-    const times = this.#times!;
-    this.#times = null;
-    return times;
+    const count = this.#counts.dispatches - this.#timedSince;
+    this.#put(commandCodes.stopTiming);
+    const times = new Float64Array(this.#asked(16 * count).buffer);
+    return Array.from({ length: count }, (_, k) => [times[2 * k], times[2 * k + 1]] as const);
   }
 
   write(buffer: number, offset: number, bytes: Uint8Array): void {
@@ -200,11 +202,9 @@ export class GpuWorker implements GpuCommands {
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     this.#counts.reads++;
     this.#counts.bytesRead += bytes;
-    const memory = this.#answerOf(bytes);
     this.#put(commandCodes.read);
-    this.#attachments.push(parts, memory);
-    this.#wait();
-    return new Uint8Array(memory, 0, bytes).slice();
+    this.#attachments.push(parts);
+    return this.#asked(bytes);
   }
 
   /** Waits on this thread, as `read` does. */
@@ -272,6 +272,14 @@ export class GpuWorker implements GpuCommands {
     const message: GpuMessage = { kind: 'commands', commands, attachments };
     this.#worker.post(message, moved);
     this.#await(sharedWords.finished, this.#sent - mostWaiting);
+  }
+
+  /** Bytes of the answer to the last command. */
+  #asked(bytes: number): Uint8Array<ArrayBuffer> {
+    const memory = this.#answerOf(bytes);
+    this.#attachments.push(memory);
+    this.#wait();
+    return new Uint8Array(memory, 0, bytes).slice();
   }
 
   /** Waits for the answer to the last command. */

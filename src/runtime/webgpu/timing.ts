@@ -1,15 +1,28 @@
 /** Begin and end of dispatches, in milliseconds of any clock. */
 export type DispatchTimes = readonly (readonly [begin: number, end: number])[];
 
-/** Flags of WebGPU: not all runtimes have the objects with their names. */
-const usages = { mapRead: 1, copySource: 4, copyTarget: 8, query: 512 };
-const mapRead = 1;
+/** Milliseconds of the fastest of rounds of so many dispatches each. */
+export function leastRound(times: DispatchTimes, perRound: number): number {
+  const rounds = Array.from({ length: times.length / perRound }, (_, k) =>
+    times.slice(k * perRound, (k + 1) * perRound),
+  );
+  const [first, last] = [times[0], times.at(-1)!];
+  // Submits that were waited for begin when they were handed over: together they take as long as the last one.
+  const areWaited = times.some(([begin], k) => k > 0 && begin < times[k - 1][1]);
+  if (areWaited) return (last[1] - first[0]) / rounds.length;
+  return Math.min(...rounds.map((round) => round.reduce((sum, [begin, end]) => sum + end - begin, 0)));
+} // prettier-ignore
 
 /**
  * Measures the dispatches of a GPU: each in a pass of its own that writes when it has begun and ended. Where the GPU
  * tells no times, each dispatch is to be a submit, whose end is waited for.
+ *
+ * Workers get the class as text, so it uses nothing of this file but types.
  */
 export class DispatchTiming {
+  /** Flags of WebGPU: not all runtimes have the objects with their names. */
+  readonly #usages = { mapRead: 1, copySource: 4, copyTarget: 8, query: 512 };
+  readonly #mapRead = 1;
   readonly #device: GPUDevice;
   readonly #queries: { readonly set: GPUQuerySet; readonly resolved: GPUBuffer } | null;
   /** Times of what was submitted. */
@@ -19,7 +32,7 @@ export class DispatchTiming {
   constructor(device: GPUDevice, mostDispatches: number) {
     this.#device = device;
     const [type, count, label] = ['timestamp' as const, 2 * mostDispatches, 'times'];
-    const usage = usages.query | usages.copySource;
+    const usage = this.#usages.query | this.#usages.copySource;
     this.#queries = device.features.has('timestamp-query')
       ? {
           set: device.createQuerySet({ label, type, count }),
@@ -84,13 +97,13 @@ export class DispatchTiming {
     commands: GPUCommandEncoder,
     dispatches: number,
   ): () => Promise<DispatchTimes> {
-    const [size, usage] = [16 * dispatches, usages.mapRead | usages.copyTarget];
+    const [size, usage] = [16 * dispatches, this.#usages.mapRead | this.#usages.copyTarget];
     const staging = this.#device.createBuffer({ label: 'times', size, usage });
     commands.resolveQuerySet(set, 0, 2 * dispatches, resolved, 0);
     commands.copyBufferToBuffer(resolved, 0, staging, 0, size);
     return async () => {
       try {
-        await staging.mapAsync(mapRead);
+        await staging.mapAsync(this.#mapRead);
         const ticks = new BigUint64Array(staging.getMappedRange());
         const at = (k: number): number => Number(ticks[k]) / 1e6;
         return Array.from({ length: dispatches }, (_, k) => [at(2 * k), at(2 * k + 1)] as const);

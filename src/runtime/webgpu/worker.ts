@@ -1,7 +1,8 @@
-import type { WebGpuPackage, openDevice } from './adapter.js';
-import type { BufferRange, PipelineDescription } from './commands.js';
+import type { WebGpuPackage, openDevice, propertiesOf } from './adapter.js';
+import type { BufferRange, GpuFailure, PipelineDescription } from './commands.js';
 import type { GpuEncoder } from './encoder.js';
 import type { Attachment, GpuMessage } from './messages.js';
+import type { DispatchTiming } from './timing.js';
 
 /** The message port of a worker, in Node or in a browser. */
 interface Port {
@@ -25,7 +26,9 @@ interface WorkerGlobal extends Port {
 /** Code of this library and of the engine that a worker is given. */
 export interface WorkerTools {
   readonly Encoder: typeof GpuEncoder;
+  readonly Timing: typeof DispatchTiming;
   readonly openDevice: typeof openDevice;
+  readonly propertiesOf: typeof propertiesOf;
   load(address: string): Promise<unknown>;
 }
 
@@ -33,7 +36,7 @@ export interface WorkerTools {
  * Program of a worker that has a GPU: it carries out commands in order, and answers in shared memory. It becomes text,
  * so it uses nothing of this file but types.
  */
-export function serveGpu({ Encoder, openDevice, load }: WorkerTools): void {
+export function serveGpu({ Encoder, Timing, openDevice, propertiesOf, load }: WorkerTools): void {
   const host = globalThis as unknown as WorkerGlobal; // of a worker, not of a page
   const builtin = host.process?.getBuiltinModule ?? host.require;
   const threads = builtin?.('node:worker_threads') as { readonly parentPort: Port } | undefined;
@@ -70,7 +73,8 @@ export function serveGpu({ Encoder, openDevice, load }: WorkerTools): void {
     else host.gpu = ((await load(start.from)) as WebGpuPackage).create([]);
     const device = host.gpu === undefined ? null : await openDevice(host.gpu);
     if (device === null) return port.postMessage({ properties: null });
-    encoder = new Encoder(device, (failure) => Object.assign(new Error(failure.problem), failure));
+    const errorOf = (failure: GpuFailure): Error => Object.assign(new Error(failure.problem), failure); // prettier-ignore
+    encoder = new Encoder(device, propertiesOf(device), errorOf);
     encoder.onLost(({ actual }) => tell('lost', actual ?? ''));
     port.postMessage({ properties: encoder.properties });
   };
@@ -89,6 +93,8 @@ export function serveGpu({ Encoder, openDevice, load }: WorkerTools): void {
     Atomics.store(words, start.words.submits, encoder!.counts.submits);
     notify(start.words.answered, Atomics.load(words, start.words.answered) + 1);
   };
+
+  const bytesOf = ({ buffer }: Float64Array): Uint8Array => new Uint8Array(buffer);
 
   const carryOut = async (
     own: GpuEncoder,
@@ -132,7 +138,16 @@ export function serveGpu({ Encoder, openDevice, load }: WorkerTools): void {
         const parts = attachments[used++] as readonly BufferRange[];
         await answer(own.read(parts), attachments[used++] as SharedArrayBuffer);
       } else if (kind === op.synchronize) await answer(own.synchronize(), null);
-      else own.lose();
+      else if (kind === op.startTiming) {
+        own.startTiming((device, mostDispatches) => new Timing(device, mostDispatches));
+      } else if (kind === op.stopTiming) {
+        const times = own.stopTiming().then((all) => bytesOf(Float64Array.from(all.flat())));
+        await answer(times, attachments[used++] as SharedArrayBuffer);
+      } else if (kind === op.accepts) {
+        const description = attachments[used++] as PipelineDescription;
+        const isAccepted = own.accepts(description).then((is) => Uint8Array.of(Number(is)));
+        await answer(isAccepted, attachments[used++] as SharedArrayBuffer);
+      } else own.lose();
     }
     const { submits } = own.counts;
     Atomics.store(words, start.words.submits, submits);

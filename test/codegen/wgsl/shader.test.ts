@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { fromFloat16Bits } from '../../../src/base/element.js';
 import { UnsupportedError } from '../../../src/base/errors.js';
 import { shaderOf } from '../../../src/codegen/wgsl/index.js';
 import type { ShaderFeatures } from '../../../src/codegen/wgsl/shader.js';
@@ -7,6 +8,7 @@ import * as e from '../../../src/loop/language/build.js';
 import { fastTwoSum } from '../../../src/loop/language/compensation.js';
 import type { BinaryOp, ElementKind, Expr, Kernel, Scalar, Stmt, UnaryOp } from '../../../src/loop/language/nodes.js'; // prettier-ignore
 import { overGridOfVectors } from '../../../src/loop/language/team.js';
+import { loadElement, storeElement } from '../../../src/ops/elements.js';
 import { interpreted, KernelsOnGpu } from '../../support/gpu-kernels.js';
 import { gpuForTests } from '../../support/webgpu.js';
 
@@ -18,7 +20,6 @@ after(() => {
 });
 
 const usual: ShaderFeatures = {
-  f16: false,
   maxWorkgroupInvocations: 256,
   maxWorkgroupsPerDimension: 65535,
   maxStorageBuffers: 8,
@@ -136,6 +137,28 @@ describe('kernels as WGSL', () => {
       await comparePairs('f32', 'f32', op, (a) => e.unary(op, a));
     }
     await comparePairs('f32', 'f32', 'sqrt', (a) => e.sqrt(e.abs(a)));
+  });
+
+  it('widen and narrow every float16', { skip }, async () => {
+    const all = Uint16Array.from({ length: 2 ** 16 }, (_, bits) => bits);
+    const floatsOf = Float32Array.from(all, fromFloat16Bits);
+    const [wide, narrow] = [e.buffer('wide', 'f32'), e.buffer('narrow', 'u16')];
+    const widen = e.kernel(
+      'widen',
+      [wide, narrow, n],
+      overGridOfVectors([n], ([i]) => e.store(wide, i, loadElement('float16', narrow, i))),
+    );
+    const [found] = await runner!.run(widen, [new Float32Array(2 ** 16), all, 2 ** 16]);
+    const wrong = [...all].filter((half) => !Object.is(found[half], floatsOf[half]));
+    assert.deepEqual(wrong, []);
+    const back = e.kernel(
+      'back',
+      [narrow, wide, n],
+      overGridOfVectors([n], ([i]) => storeElement('float16', narrow, i, e.load(wide, i))),
+    );
+    const [bits] = await runner!.run(back, [new Uint16Array(2 ** 16), floatsOf, 2 ** 16]);
+    // All NaN are one.
+    assert.deepEqual(bits, all.map((half) => ((half & 0x7fff) > 0x7c00 ? 0x7e00 : half))); // prettier-ignore
   });
 
   it('compute float64 as IEEE 754 says', { skip }, async () => {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shaderOf } from '../../../src/codegen/wgsl/index.js';
+import { Program } from '../../../src/ir/program.js';
 import * as e from '../../../src/loop/language/build.js';
+import { cast } from '../../../src/ops/index.js';
+import { gpuKernelsOf } from '../../support/gpu-programs.js';
 
 const features = {
-  f16: false,
   maxWorkgroupInvocations: 256,
   maxWorkgroupsPerDimension: 65535,
   maxStorageBuffers: 8,
@@ -62,4 +64,15 @@ test('equal kernels have one text, whatever the numbers of their nodes', () => {
     ).text;
   };
   assert.equal(textOf(3), textOf(128));
+});
+
+test('a float16 is widened without a subnormal float32, of which GPUs may make 0, and without shader-f16', () => {
+  const program = new Program();
+  const x = program.variable('x', { dtype: 'float16', shape: [8] });
+  program.setOutputs([{ name: 'y', value: cast(x, 'float32') }]);
+  const kernels = gpuKernelsOf(program);
+  const [{ text }] = kernels.map((kernel) => shaderOf(kernel, { memories: [0, 1], isAligned: true }, features)); // prettier-ignore
+  assert.match(text, /k_half(_4)?\(bitcast/);
+  assert.doesNotMatch(text, /\* (vec4<f32>\()?5\.19/);
+  assert.doesNotMatch(text, /f16/);
 });

@@ -18,7 +18,6 @@ after(() => {
 });
 
 const features: ShaderFeatures = {
-  f16: false,
   maxWorkgroupInvocations: 256,
   maxWorkgroupsPerDimension: 65535,
   maxStorageBuffers: 8,

@@ -13,7 +13,6 @@ import { operand, programOf } from '../../support/programs.js';
 /* Elementwise kernels: by vectors where elements are neighbors, with every element computed once. */
 
 const features = {
-  f16: false,
   maxWorkgroupInvocations: 256,
   maxWorkgroupsPerDimension: 65535,
   maxStorageBuffers: 8,

@@ -38,6 +38,15 @@ test('long rows are sorted, and equal elements keep their order', { skip }, asyn
   assert.deepEqual(await numbersOf(x.to('webgpu').sort()), await numbersOf(x.sort()));
 }); // prettier-ignore
 
+test('rows whose length the data decides are sorted', { skip }, async () => {
+  kn.random.seed(5);
+  const x = kn.random.normal([6000]).mul(50).floor();
+  const kept = kn.hybridize((of: kn.NDArray) => kn.booleanMask(of, of.less(30)).sort());
+  const shown = await kept(x.to('webgpu')).cpu();
+  assert.deepEqual(shown.tolist(), kept(x).tolist());
+  assert.ok(shown.size > 2048);
+}); // prettier-ignore
+
 test('positions that a program only uses are not computed elsewhere', { skip }, async () => {
   kn.random.seed(4);
   const x = kn.random.normal([6, 3000]);

@@ -59,6 +59,12 @@ const laneFunctions: Readonly<Record<string, (types: LaneTypes) => string>> = {
   let greatest = select(b, a, k_rank$(a) > k_rank$(b));
   return select(select(greatest, b, k_nan$(b)), a, k_nan$(a));
 }`,
+  // x * 2^112 for bits of a float16: where they are subnormal, beside the least normal one.
+  k_half: ({ f, i, all }) => `(x: ${f}) -> ${f} {
+  let bits = bitcast<${i}>(x);
+  let tiny = bitcast<${f}>(bits + ${all('i32', '0x38800000i')}) - ${all('f32', '0x1p-14f')};
+  return select(bitcast<${f}>(bits + ${all('i32', '0x38000000i')}), tiny, bits < ${all('i32', '0x00800000i')});
+}`,
   k_f32_to_i32: ({ f, i, all }) => `(x: ${f}) -> ${i} {
   let inside = ${i}(clamp(x, ${all('f32', '-2147483648f')}, ${all('f32', '2147483520f')}));
   let above = select(inside, ${all('i32', '2147483647i')}, x >= ${all('f32', '2147483648f')});

@@ -1,16 +1,18 @@
 import * as e from '../../../loop/language/build.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
+import { attention } from '../../../ops/index.js';
 import { exponential } from '../../../ops/elementwise/expressions/exponential.js';
 import {
   type AttentionAttributes,
   attentionNest,
   attentionScalar,
 } from '../../../ops/normalization/attention-nests.js';
-import { AttentionTile, RunningSum, sideFor, type TileMemory, widthsOf } from './tiles.js';
+import { kernelCall } from '../choices.js';
+import { AttentionTile, RunningSum, sideOf, type TileMemory, widthsOf } from './tiles.js';
 
 /** Queries, and the scores and weights of a tile. */
-const memory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
+export const forwardMemory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
 
 /**
  * `softmax(q k^T * scale + mask) v`: a workgroup for each tile of queries. The greatest score so far scales what has been
@@ -20,7 +22,8 @@ export function groupedAttention(context: KernelContext<AttentionAttributes>): S
   const [q, k, v, mask] = context.inputs;
   const [out] = context.outputs;
   const widths = widthsOf(q, v);
-  const side = widths === null ? null : sideFor(widths, memory, attentionScalar(q));
+  const call = kernelCall(attention, context);
+  const side = widths === null ? null : sideOf(call, widths, forwardMemory, attentionScalar(q));
   if (widths === null || side === null) return attentionNest(context);
   const { size, channels } = widths;
   const tile = new AttentionTile(context, out.shape, mask, widths, side);

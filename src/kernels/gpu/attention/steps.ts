@@ -15,7 +15,8 @@ import {
   statisticsNest,
   statisticsOfQuery,
 } from './gradient.js';
-import { type HeadWidths, sideFor, type TileSide, widthsOf } from './tiles.js';
+import { kernelCall } from '../choices.js';
+import { type HeadWidths, sideOf, type TileSide, widthsOf } from './tiles.js';
 
 /*
  * The dispatches of the gradient of attention. They are calls that only the expansion of the gradient makes: no
@@ -42,7 +43,7 @@ function step<R extends 'one' | 'list'>(
   infer: (types: readonly TensorType[]) => readonly TensorType[],
   nest: Nest,
 ): OperatorFunction<GradientStep<R>> {
-  return operator({
+  const made: OperatorFunction<GradientStep<R>> = operator({
     name,
     family: 'normalization',
     attributes,
@@ -58,13 +59,15 @@ function step<R extends 'one' | 'list'>(
       kernel: (context) => {
         const [q, , v] = context.inputs;
         const widths = widthsOf(q, v);
-        const side = widths && sideFor(widths, gradientMemory, attentionScalar(q));
+        const side =
+          widths && sideOf(kernelCall(made, context), widths, gradientMemory, attentionScalar(q));
         if (widths === null || side === null) throw new InternalError(`${name} of wide heads`);
         return nest(context, widths, side);
       },
     },
     samples: [],
   });
+  return made;
 }
 
 const leading = ({ shape }: TensorType): Shape => shape.slice(0, -2);

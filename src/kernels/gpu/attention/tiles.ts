@@ -1,3 +1,4 @@
+import { isStatic } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import { addWithError } from '../../../loop/language/compensation.js';
 import type {
@@ -25,6 +26,7 @@ import {
 } from '../../../ops/normalization/attention-nests.js';
 import { shortTerms } from '../../contraction/long-sums.js';
 import { isWithin, known, product } from '../../contraction/sizes.js';
+import { chosenCandidate, type KernelCall } from '../choices.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 
 /*
@@ -58,12 +60,12 @@ export function widthsOf(q: Access, v: Access): HeadWidths | null {
   return size === null || channels === null ? null : { size, channels };
 }
 
-/** The tile whose rows fit into the memory of a workgroup beside a panel of others; null where none does. */
-export function sideFor(
+/** The tiles whose rows fit into the memory of a workgroup beside a panel of others, the usual one first. */
+export function sidesFor(
   { size, channels }: HeadWidths,
   memory: TileMemory,
   scalar: Scalar,
-): TileSide | null {
+): readonly TileSide[] {
   const widest = Math.max(size, channels);
   const fits = (side: TileSide): boolean => {
     const rows = memory.sizes * size + memory.channels * channels + widest + lanes;
@@ -72,8 +74,27 @@ export function sideFor(
       elements * e.scalarBytes(scalar) <= workgroupLimits.bytes && widest <= mostColumns * side
     );
   };
-  if (size === 0 || channels === 0) return null;
-  return ([16, 8] as const).find(fits) ?? null;
+  return size === 0 || channels === 0 ? [] : ([16, 8] as const).filter(fits);
+}
+
+/** The tile of a call whose first operands are queries, keys and values; null where none fits. */
+export function sideOf(
+  call: KernelCall,
+  widths: HeadWidths,
+  memory: TileMemory,
+  scalar: Scalar,
+): TileSide | null {
+  const sides = sidesFor(widths, memory, scalar);
+  if (sides.length === 0) return null;
+  const [queries, keys] = call.types.map(({ shape }) => shape.at(-2)!);
+  return chosenCandidate(call, {
+    kind: 'rows',
+    traits: [(call.attributes as AttentionAttributes).causal ? 'causal' : 'all'], // of a call of attention
+    sizes: [...[queries, keys].map((size) => (isStatic(size) ? size : null)), widths.size, widths.channels],
+    candidates: new Map(sides.map((side) => [`${side} rows`, side])),
+    // Exponentials are rounded; a last digit of the narrowest floats is the most.
+    margin: call.types[0].dtype === 'float32' ? 2 ** -12 : 2 ** -6,
+  }); // prettier-ignore
 }
 
 /** Rows in memory of a workgroup. */

@@ -14,6 +14,7 @@ import {
   reachedPlace,
   windowPlace,
 } from '../../../ops/contraction/convolution/nests.js';
+import { conv, convTranspose, convWeightGradient } from '../../../ops/index.js';
 import { unravel, volume } from '../../../ops/contraction/unravel.js';
 import {
   type Access,
@@ -26,6 +27,7 @@ import { ravel } from '../../../ops/loops.js';
 import { accumulatorOf } from '../../../ops/sums.js';
 import { known } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
+import { kernelCall, type KernelCall } from '../choices.js';
 import { groupedProduct } from '../product/product.js';
 
 /*
@@ -62,7 +64,7 @@ export function groupedConv(context: KernelContext<ConvAttributes>): Stmt {
     },
     store: storeAtPlace(out, columns, perGroup),
   };
-  return windowProduct(x, spec) ?? convNest(context);
+  return windowProduct(x, spec, kernelCall(conv, context)) ?? convNest(context);
 }
 
 /** `y[n, c, i] = sum of w[o, c, r] * x[n, o, q]` for those `q`, `r` for which `i = q * stride + r * dilation - before`. */
@@ -96,7 +98,7 @@ export function groupedConvTranspose(context: KernelContext<ConvTransposeAttribu
     },
     store: storeAtPlace(out, columns, channels),
   };
-  return windowProduct(x, spec) ?? convTransposeNest(context);
+  return windowProduct(x, spec, kernelCall(convTranspose, context)) ?? convTransposeNest(context);
 }
 
 /** `y[o, c, r] = sum of g[n, o, p] * x[n, c, p * stride + r * dilation - before]` over `n` and `p`. */
@@ -136,12 +138,15 @@ export function groupedConvWeightGradient(
         e.cast(computeScalar(out.dtype), sum),
       ),
   };
-  return windowProduct(x, spec) ?? convWeightGradientNest(context);
+  return (
+    windowProduct(x, spec, kernelCall(convWeightGradient, context)) ??
+    convWeightGradientNest(context)
+  );
 }
 
 /** The product; null where there is none, or where no place of the input can be read in the stead of one outside. */
-function windowProduct(x: Access, spec: Contraction): Stmt | null {
-  return x.shape.some((extent) => known(extent) === 0) ? null : groupedProduct(spec);
+function windowProduct(x: Access, spec: Contraction, call: KernelCall): Stmt | null {
+  return x.shape.some((extent) => known(extent) === 0) ? null : groupedProduct(spec, call);
 }
 
 /** Stores of results whose rows are the channels of a group, of `perGroup` each, and whose columns are places of all images. */

@@ -1,23 +1,58 @@
+import { isNarrowFloat } from '../../../base/dtype.js';
+import { isStatic } from '../../../base/dim/index.js';
+import { InternalError } from '../../../base/errors.js';
 import type { Operator } from '../../../ir/operator.js';
+import type { Value } from '../../../ir/program.js';
+import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { computeScalar } from '../../../ops/declare/lowering.js';
-import { attentionGradient } from '../../../ops/index.js';
+import { attention, attentionGradient, cast } from '../../../ops/index.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
+import { forwardMemory } from '../attention/attention.js';
 import { gradientMemory } from '../attention/gradient.js';
-import {
-  attentionKeyGradient,
-  attentionQueryGradient,
-  attentionStatistics,
-} from '../attention/steps.js';
-import { sideFor } from '../attention/tiles.js';
+import { attentionKeyGradient, attentionQueryGradient, attentionStatistics } from '../attention/steps.js'; // prettier-ignore
+import { sidesFor, type TileMemory } from '../attention/tiles.js';
 
-/** The gradient of attention in three dispatches; as it is where heads are too wide for a workgroup. */
-const gradientExpansion: DeviceExpansion<AttentionAttributes> = ({ attributes, inputs }) => {
-  const [q, , v] = inputs;
+/** Scores that are stored at once; more of them are computed where they are used. */
+const mostScores = 2 ** 28;
+
+/** The way of a call whose heads have these widths; of widths that are not known, and of empty heads, as it is. */
+function wayOf([q, , v]: readonly Value[], memory: TileMemory): 'workgroups' | 'products' | 'as it is' {
   const [size, channels] = [q, v].map(({ type: { shape } }) => shape.at(-1)!);
-  if (typeof size !== 'number' || typeof channels !== 'number') return null;
+  if (!isStatic(size) || !isStatic(channels) || size === 0 || channels === 0) return 'as it is';
   const scalar = computeScalar(q.type.dtype) === 'f64' ? 'f64' : 'f32';
-  if (sideFor({ size, channels }, gradientMemory, scalar) === null) return null;
+  return sidesFor({ size, channels }, memory, scalar).length > 0 ? 'workgroups' : 'products';
+} // prettier-ignore
+
+/**
+ * Attention, or its gradient, by products and a softmax of all scores, in float32; null where these are too many. Heads
+ * that are too wide for a workgroup have tiles of products that way.
+ */
+function composed(operator: { readonly declaration: Operator }): DeviceExpansion<AttentionAttributes> {
+  const { onnx } = declarationOf(operator.declaration);
+  if (typeof onnx !== 'object' || !('composed' in onnx)) throw new InternalError('attention is composed of other operators'); // prettier-ignore
+  return ({ attributes, inputs, outputTypes }) => {
+    const [q, k] = inputs;
+    const scores = [...outputTypes[0].shape.slice(0, -2), ...[q, k].map(({ type }) => type.shape.at(-2)!)];
+    if (scores.every(isStatic) && scores.reduce((a, b) => a * b, 1) > mostScores) return null;
+    const wide = inputs.map((each) => (isNarrowFloat(each.type.dtype) ? cast(each, 'float32') : each));
+    const types = outputTypes.map(({ dtype, shape }) => ({ dtype: isNarrowFloat(dtype) ? ('float32' as const) : dtype, shape }));
+    const results = onnx.composed<Value>({ attributes: { ...attributes }, inputs: wide, outputTypes: types });
+    return results.map((each, i) => cast(each, outputTypes[i].dtype));
+  };
+} // prettier-ignore
+
+const wideAttention = composed(attention);
+const wideGradient = composed(attentionGradient);
+
+const attentionExpansion: DeviceExpansion<AttentionAttributes> = (context) =>
+  wayOf(context.inputs, forwardMemory) === 'products' ? wideAttention(context) : null;
+
+/** The gradient of attention in three dispatches. */
+const gradientExpansion: DeviceExpansion<AttentionAttributes> = (context) => {
+  const { attributes, inputs } = context;
+  const way = wayOf(inputs, gradientMemory);
+  if (way !== 'workgroups') return way === 'products' ? wideGradient(context) : null;
   const [given, mask] = [inputs.slice(0, 4), inputs.slice(4)];
   const statistics = attentionStatistics([...given, ...mask], attributes);
   const operands = [...given, statistics, ...mask];
@@ -28,5 +63,6 @@ const gradientExpansion: DeviceExpansion<AttentionAttributes> = ({ attributes, i
 /** The expansions of attention. */
 export const attentionExpansions: readonly (readonly [Operator, DeviceExpansion])[] = [
   // An expansion is given the attributes of calls of its operator only.
+  [attention.declaration, attentionExpansion as DeviceExpansion<never> as DeviceExpansion],
   [attentionGradient.declaration, gradientExpansion as DeviceExpansion<never> as DeviceExpansion],
 ];

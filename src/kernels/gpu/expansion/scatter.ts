@@ -10,9 +10,9 @@ import type { Program, Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { iota } from '../../../ops/movement/fill.js';
-import { add, reshape, scatterAdd, takeAdjoint } from '../../../ops/index.js';
+import { add, mul, reshape, scatter, scatterAdd, takeAdjoint } from '../../../ops/index.js';
 import type { IndexMode } from '../../../ops/indexing/position.js';
-import { normalizedPositions, sumsByPosition } from '../scatter/segments.js';
+import { lastByPosition, normalizedPositions, sumsByPosition } from '../scatter/segments.js';
 import { areSelected } from './positions.js';
 import { sortedPositions } from './sort.js';
 
@@ -34,10 +34,7 @@ function coefficientOf(dim: Dim): number {
   return isStatic(dim) ? dim : Math.min(...dim.terms.map(({ coefficient }) => coefficient));
 }
 
-/**
- * True for so many contributions to so many elements that their positions are worth a sort. One of unknown length
- * compares every two positions.
- */
+/** True for so many contributions to so many elements that their positions are worth a sort. */
 function isWorthSorting(contributions: Dim, result: Shape): boolean {
   const elements = elementCount(result);
   if (!isStatic(contributions)) {
@@ -91,17 +88,44 @@ const adjointExpansion: DeviceExpansion<AdjointAttributes> = ({
   return [reshape(summed(g, indices, [before, size, behind], mode), shape)];
 };
 
-/** Sums of elements of rank 1. */
-const additionExpansion: DeviceExpansion = ({ inputs: [x, indices, updates] }) => {
-  const { shape } = x.type;
-  if (shape.length !== 1 || !isWorthSorting(indices.type.shape[0], shape)) return null;
-  const wide = [1, shape[0], 1] as const;
-  return [reshape(add(reshape(x, wide), summed(updates, indices, wide, 'error')), shape)];
-};
+/** Positions among all elements of an array, of rank 1, for positions along an axis; null where a size is not known. */
+function flatPositions(indices: Value, shape: Shape, axis: number): Value | null {
+  const counted = normalizedPositions(indices, shape[axis], 'error');
+  if (shape.length === 1) return counted;
+  const extents = indices.type.shape;
+  if (!shape.every(isStatic) || !extents.every(isStatic)) return null;
+  if (shape.reduce((a, b) => a * b, 1) >= 2 ** 31) return null;
+  const stride = (k: number): number => shape.slice(k + 1).reduce((a, b) => a * b, 1);
+  const places = extents.map((extent, k) => {
+    if (k === axis) return mul(counted, stride(k));
+    const steps = { length: extent, start: 0, step: stride(k), dtype: 'int32' };
+    const [along] = indices.program.append(iota.declaration, [], steps);
+    return reshape(along, extents.map((_, at) => (at === k ? extent : 1))); // prettier-ignore
+  });
+  return reshape(places.reduce((a, b) => add(a, b)), [elementCount(extents)]); // prettier-ignore
+}
+
+/** Updates of elements along an axis: the sums of those that meet in one, or the last of them. */
+function updateExpansion(combine: 'add' | 'set'): DeviceExpansion<{ readonly axis: number }> {
+  return ({ inputs: [x, indices, updates], attributes: { axis } }) => {
+    const { shape } = x.type;
+    const along = axis < 0 ? axis + shape.length : axis;
+    if (!isWorthSorting(indices.type.shape[along], shape)) return null;
+    const positions = flatPositions(indices, shape, along);
+    if (positions === null) return null;
+    const [count, size] = [positions.type.shape[0], elementCount(shape)];
+    const order = sortedPositions(positions, 0, false);
+    const flat = reshape(updates, [count]);
+    if (combine === 'set') return [reshape(lastByPosition(reshape(x, [size]), flat, positions, order), shape)];
+    const sums = sumsByPosition(reshape(updates, [1, count, 1]), positions, order, size);
+    return [reshape(add(reshape(x, [1, size, 1]), sums), shape)];
+  };
+} // prettier-ignore
 
 /** The expansions of scatters. */
 export const scatterExpansions: readonly (readonly [Operator, DeviceExpansion])[] = [
   // An expansion is given the attributes of calls of its operator only.
   [takeAdjoint.declaration, adjointExpansion as DeviceExpansion<never> as DeviceExpansion],
-  [scatterAdd.declaration, additionExpansion],
+  [scatterAdd.declaration, updateExpansion('add') as DeviceExpansion<never> as DeviceExpansion],
+  [scatter.declaration, updateExpansion('set') as DeviceExpansion<never> as DeviceExpansion],
 ];

@@ -1,4 +1,4 @@
-import { isStatic, sameDim } from '../../../base/dim/index.js';
+import { boundsOf, isStatic, sameDim } from '../../../base/dim/index.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Value } from '../../../ir/program.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
@@ -7,20 +7,25 @@ import { argselect, argsort, cast, slice } from '../../../ops/index.js';
 import { type SortAttributes, sortedAxis } from '../../../ops/indexing/order.js';
 import { wideDType } from '../../../ops/loops.js';
 import { longestRun } from '../sorting/bitonic.js';
-import { mergedRuns, sortedRuns } from '../sorting/runs.js';
+import { mergedRuns, rankedRuns, sortedRuns } from '../sorting/runs.js';
+import { shortRow } from '../sorting/sort.js';
 
 /*
  * Sorts as positions of int32, which every GPU has, converted where they are given. Rows that do not fit into the memory
  * of a workgroup are runs that do, and then dispatches that merge two runs into one, until one is left. Equal elements
- * keep their order in every step. In rows whose length is not known each element looks for its rank.
+ * keep their order in every step. In rows whose length is not known each element looks for its rank among all runs.
  */
 
 /** The positions that sort an array along an axis, int32. */
 export function sortedPositions(x: Value, axis: number, descending: boolean): Value {
   const length = x.type.shape[axis];
   let run = longestRun(computeScalar(wideDType(x.type.dtype)));
-  if (!isStatic(length) || length <= run) return sortedRuns(x, { axis, descending, run: null });
-  let positions = sortedRuns(x, { axis, descending, run });
+  const { max: most } = boundsOf(length);
+  if (isStatic(length) ? length <= run : most <= shortRow) {
+    return sortedRuns(x, { axis, descending, run: null });
+  }
+  let positions = sortedRuns(x, { axis, descending, run: Math.min(run, most) });
+  if (!isStatic(length)) return most <= run ? positions : rankedRuns(x, positions, { axis, descending, run }); // prettier-ignore
   for (; run < length; run *= 2) positions = mergedRuns(x, positions, { axis, descending, run });
   return positions;
 }

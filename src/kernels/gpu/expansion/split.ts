@@ -5,6 +5,7 @@ import type { Shape } from '../../../ir/types.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { turnedFrom } from '../../../ops/movement/transpose.js';
+import { chosenCandidate } from '../choices.js';
 import { matmul, max, mean, min, prod, reshape, sum, swapaxes } from '../../../ops/index.js';
 
 /*
@@ -97,8 +98,16 @@ const manyTerms = 2 ** 12;
 const mostProductParts = 64;
 const leastTerms = 512;
 
+/** Numbers of parts of a sum by their names, the usual one first. */
+function splitsOf(terms: number): ReadonlyMap<string, number> {
+  const usual = partsOf(terms, mostProductParts, leastTerms);
+  const others = [1, 8, 16, 32, 4 * mostProductParts].map((most) => partsOf(terms, most, leastTerms / 4)); // prettier-ignore
+  return new Map([usual, ...others].map((parts) => [`${parts} parts`, parts]));
+}
+
 /** A product of few results with a long inner axis as a batch of products over parts of it, and their sum. */
-const splitProduct: DeviceExpansion = ({ inputs: [x, y], outputTypes: [{ dtype, shape }] }) => {
+const splitProduct: DeviceExpansion = (context, tuning) => {
+  const { attributes, inputs: [x, y], outputTypes: [{ dtype, shape }] } = context; // prettier-ignore
   const [left, right] = [x.type.shape, y.type.shape];
   if (dtype !== 'float32' || left.length !== 2 || right.length !== 2) return null;
   const [m, k] = left;
@@ -106,11 +115,19 @@ const splitProduct: DeviceExpansion = ({ inputs: [x, y], outputTypes: [{ dtype, 
   const results = countOf(shape);
   if (!isStatic(k) || results === null || results === 0) return null;
   if (results > fewProducts || k < manyTerms) return null;
-  const parts = partsOf(k, mostProductParts, leastTerms);
-  if (parts === 1) return null;
-  const depth = k / parts;
   // A transposed operand is read where it is: its parts are those of what was transposed.
   const [turnedLeft, turnedRight] = [turnedFrom(x), turnedFrom(y)];
+  const turned = [turnedLeft !== null, turnedRight !== null];
+  const types = [x.type, y.type];
+  const parts = chosenCandidate({ operator: matmul, attributes, types, tuning, mayTurn: true }, {
+    kind: 'split',
+    traits: turned,
+    sizes: [m, n, k].map(Number),
+    candidates: splitsOf(k),
+    turned,
+  }); // prettier-ignore
+  if (parts === 1) return null;
+  const depth = k / parts;
   const rows =
     turnedLeft === null
       ? swapaxes(reshape(x, [m, parts, depth]), 0, 1)

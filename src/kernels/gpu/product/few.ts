@@ -6,7 +6,9 @@ import { isContiguous } from '../../contraction/reach.js';
 import { divides, known, product } from '../../contraction/sizes.js';
 import { type Contraction, transposed } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
+import type { KernelCall } from '../choices.js';
 import { sumInBlocks } from './blocks.js';
+import { chosenForProduct } from './choice.js';
 
 /** Rows or columns of a product that reads its larger operand once, rather than by tiles. */
 const few = 4;
@@ -21,8 +23,14 @@ const invocations = 256;
 /** Axis of the lanes of vectors: neighbors along `k`, neighboring columns, or null where single elements are read. */
 type LaneAxis = 'terms' | 'columns' | null;
 
+/** Candidates for the invocations that share one result, by their names, the usual one first. */
+function partialsFor(...given: Parameters<typeof usualPartials>): ReadonlyMap<string, number> {
+  const all = [usualPartials(...given), 8, 16, 32, 64, 128, invocations];
+  return new Map(all.map((partials) => [`${partials} for each result`, partials]));
+}
+
 /** Invocations that share one result: neighbors along `k`, or some of a group whose neighbors have other columns. */
-function partialsFor({ k, m, n, batch }: Contraction, isAlong: boolean, axis: LaneAxis): number {
+function usualPartials({ k, m, n, batch }: Contraction, isAlong: boolean, axis: LaneAxis): number {
   const terms = known(k) ?? Infinity;
   const results = (known(m) ?? Infinity) * (known(n) ?? Infinity) * (known(batch) ?? Infinity);
   if (results === 1) return invocations;
@@ -37,7 +45,7 @@ function partialsFor({ k, m, n, batch }: Contraction, isAlong: boolean, axis: La
  * workgroup: for matrices that meet few vectors. Four neighbors of the larger operand are read at once where they are
  * evident: four terms of one result, or one term of four results.
  */
-export function thinProduct(given: Contraction): Stmt {
+export function thinProduct(given: Contraction, call: KernelCall): Stmt {
   const isTall = known(given.n) !== null && known(given.n)! <= few && (known(given.m) ?? Infinity) > known(given.n)!; // prettier-ignore
   // The longer side is along the results that are neighbors.
   const spec = isTall ? transposed(given) : given;
@@ -46,7 +54,7 @@ export function thinProduct(given: Contraction): Stmt {
   const isAlong = isContiguous(spec.b(entry0, e.ramp(k0, 1, lanes), j0));
   const isAcross = isContiguous(spec.b(entry0, k0, e.ramp(j0, 1, lanes)));
   const axis = isAlong && divides(k, lanes) ? 'terms' : !isAlong && isAcross && divides(n, lanes) ? 'columns' : null; // prettier-ignore
-  const partials = partialsFor(spec, isAlong, axis);
+  const partials = chosenForProduct(given, call, 'few', partialsFor(spec, isAlong, axis));
   const results = invocations / partials;
   /** Neighboring results of an invocation. */
   const columns = axis === 'columns' ? lanes : 1;

@@ -3,7 +3,7 @@ import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { divides } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
-import { depth, highOf, invocations, type ProductTile, wideOf } from './tile.js';
+import { highOf, invocationsOf, panelElements, pitchOf, type ProductTile, wideOf } from './tile.js';
 
 /** Orders of elements in memory. */
 export interface PanelOrder {
@@ -16,7 +16,7 @@ export interface PanelOrder {
 }
 
 /**
- * Parts of both operands in memory of a workgroup: of the left one `depth` steps for each row, of the right one all
+ * Parts of both operands in memory of a workgroup: of the left one some steps for each row, of the right one all
  * columns for each step. Loads are clamped to the operand, and what is beyond its end along `k` is 0.
  */
 export class Panels {
@@ -25,8 +25,6 @@ export class Panels {
   readonly #order: PanelOrder;
   readonly #high: number;
   readonly #wide: number;
-  /** Elements of a row of the left operand: rows that are read together lie in different banks. */
-  readonly #pitch: number;
 
   constructor(spec: Contraction, tile: ProductTile, order: PanelOrder) {
     this.#spec = spec;
@@ -34,11 +32,10 @@ export class Panels {
     this.#order = order;
     this.#high = highOf(tile);
     this.#wide = wideOf(tile);
-    this.#pitch = tile.across < 16 ? depth + lanes : depth;
   }
 
   get length(): number {
-    return this.#high * this.#pitch + depth * this.#wide;
+    return panelElements(this.#tile);
   }
 
   /** Four steps of a row. */
@@ -53,8 +50,9 @@ export class Panels {
 
   fillLeft(memory: Buffer, own: Expr, entry: Expr, i0: Expr, k0: Expr): Stmt {
     const { a, m, k, scalar } = this.#spec;
+    const { depth } = this.#tile;
     const [high, quads] = [this.#high, depth / lanes];
-    return fill(own, high * quads, (flat) => {
+    return this.#fill(own, high * quads, (flat) => {
       const [row, quad] = this.#order.isAlongLeft
         ? [e.shr(flat, Math.log2(quads)), e.and(flat, quads - 1)]
         : [e.and(flat, high - 1), e.shr(flat, Math.log2(high))];
@@ -76,10 +74,10 @@ export class Panels {
 
   fillRight(memory: Buffer, own: Expr, entry: Expr, j0: Expr, k0: Expr): Stmt {
     const { b, n, k, scalar } = this.#spec;
-    const { across } = this.#tile;
+    const { across, depth } = this.#tile;
     const { distance, isAcrossRight } = this.#order;
     const quads = this.#wide / lanes;
-    return fill(own, depth * quads, (flat) => {
+    return this.#fill(own, depth * quads, (flat) => {
       const [vector, kk] = isAcrossRight
         ? [e.and(flat, quads - 1), e.shr(flat, Math.log2(quads))]
         : [e.shr(flat, Math.log2(depth)), e.and(flat, depth - 1)];
@@ -101,21 +99,22 @@ export class Panels {
   }
 
   #leftAt(row: Expr, kk: Expr): Expr {
-    return e.ramp(e.add(e.mul(row, this.#pitch), kk), 1, lanes);
+    return e.ramp(e.add(e.mul(row, pitchOf(this.#tile)), kk), 1, lanes);
   }
 
   #rightAt(vector: Expr, kk: Expr): Expr {
     const line = e.add(e.mul(kk, this.#wide), e.mul(vector, lanes));
-    return e.ramp(e.add(line, this.#high * this.#pitch), 1, lanes);
+    return e.ramp(e.add(line, this.#high * pitchOf(this.#tile)), 1, lanes);
   }
-}
 
-/** Vectors of a panel, by all invocations. */
-function fill(own: Expr, count: number, each: (flat: Expr) => Stmt): Stmt {
-  if (count < invocations) return e.ifThen(e.lt(own, count), each(own));
-  const times = count / invocations;
-  if (times === 1) return each(own);
-  return e.forLoop('part', 0, times, (part) => each(e.add(own, e.mul(part, invocations))));
+  /** Vectors of a panel, by all invocations. */
+  #fill(own: Expr, count: number, each: (flat: Expr) => Stmt): Stmt {
+    const invocations = invocationsOf(this.#tile);
+    if (count < invocations) return e.ifThen(e.lt(own, count), each(own));
+    const times = count / invocations;
+    if (times === 1) return each(own);
+    return e.forLoop('part', 0, times, (part) => each(e.add(own, e.mul(part, invocations))));
+  }
 }
 
 /** Indices that stay inside of an extent, of which `step` is what a tile covers and `size` what is read at once. */

@@ -3,30 +3,45 @@ import { isLong } from '../../contraction/long-sums.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 
-/** Invocations of a workgroup. */
-export const invocations = 256;
-
-/** Steps along `k` for which a workgroup holds both operands. */
-export const depth = 16;
-
-/** Results of a workgroup, by what its invocations have of them. */
+/** Results of a workgroup, by what its invocations have of them. All numbers are powers of two. */
 export interface ProductTile {
   /** Rows of one invocation. */
-  readonly rows: 1 | 2 | 4 | 8;
+  readonly rows: number;
   /** Vectors of columns of one invocation. */
-  readonly vectors: 1 | 2;
-  /** Invocations beside each other; the others are below each other. */
-  readonly across: 4 | 8 | 16;
+  readonly vectors: number;
+  /** Invocations beside each other, and below each other. */
+  readonly across: number;
+  readonly below: number;
+  /** Steps along `k` for which a workgroup holds both operands. */
+  readonly depth: number;
+}
+
+/** Invocations of a workgroup. */
+export function invocationsOf({ across, below }: ProductTile): number {
+  return across * below;
 }
 
 /** Rows of the workgroup. */
-export function highOf({ rows, across }: ProductTile): number {
-  return (invocations / across) * rows;
+export function highOf({ rows, below }: ProductTile): number {
+  return below * rows;
 }
 
 /** Columns of the workgroup. */
 export function wideOf({ vectors, across }: ProductTile): number {
   return across * vectors * lanes;
+}
+
+/** Elements that fit into the memory of a workgroup. */
+export const mostElements: number = 2 ** 12;
+
+/** Elements of a row of the left operand in memory: rows that are read together lie in different banks. */
+export function pitchOf({ across, depth }: ProductTile): number {
+  return across < 16 ? depth + lanes : depth;
+}
+
+/** Elements of both operands in memory. */
+export function panelElements(tile: ProductTile): number {
+  return highOf(tile) * pitchOf(tile) + tile.depth * wideOf(tile);
 }
 
 /** Workgroups below which smaller tiles, of which there are more, fill a GPU better. */
@@ -35,7 +50,16 @@ const fewGroups = 64;
 /** Workgroups from which on the largest tiles fill a GPU. */
 const manyGroups = 128;
 
-const largest: ProductTile = { rows: 8, vectors: 2, across: 16 };
+/** Invocations and steps of the tiles that are taken without a measurement. */
+const usualInvocations = 256;
+const usualDepth = 16;
+
+/** Invocations beside each other. The usual number has as many below each other as fit. */
+function tileOf(rows: number, vectors: number, across: number, below: number = usualInvocations / across, depth: number = usualDepth): ProductTile {
+  return { rows, vectors, across, below, depth };
+} // prettier-ignore
+
+const largest = tileOf(8, 2, 16);
 
 /**
  * The tile for a size class. More results for each invocation are more products for each read of the workgroup's
@@ -50,11 +74,59 @@ export function tileFor(spec: Contraction): ProductTile {
   const fills = [rows, columns].every((extent) => extent !== null && extent % 128 === 0);
   if (fills && !isLong(spec) && groupsOf(largest) >= manyGroups) return largest;
   const across = columns === null || columns > 32 ? 16 : columns > 16 ? 8 : 4;
-  const down = invocations / across;
+  const down = usualInvocations / across;
   // A side of which nothing is known, such as a batch, may be short; the narrowest tiles are high enough.
   const most = across === 4 ? 2 : 4;
   const wanted = rows === null ? 2 : rows <= down ? 1 : rows <= 2 * down ? 2 : most;
-  const tile = { rows: wanted, vectors: 1, across } as const;
+  const tile = tileOf(wanted, 1, across);
   const isFew = groupsOf(tile) < fewGroups && wanted > 1;
   return isFew ? { ...tile, rows: wanted === 4 ? 2 : 1 } : tile;
+}
+
+/**
+ * Tiles among which a measurement decides: GPUs differ in how many invocations share a core, in registers, and in the
+ * memory of a workgroup. The largest and those of few invocations are best on different ones.
+ */
+const alternatives: readonly ProductTile[] = [
+  largest,
+  tileOf(4, 2, 16),
+  tileOf(8, 1, 16),
+  tileOf(4, 1, 16),
+  tileOf(2, 1, 16),
+  tileOf(1, 1, 16),
+  tileOf(4, 1, 16, 16, 32),
+  tileOf(4, 1, 16, 16, 8),
+  tileOf(8, 1, 16, 8),
+  tileOf(4, 2, 8, 16),
+  tileOf(8, 2, 8, 8),
+  tileOf(4, 2, 8, 8),
+  tileOf(4, 1, 8, 8),
+  tileOf(2, 1, 8, 8),
+  tileOf(4, 1, 8, 32),
+  tileOf(1, 1, 8, 32),
+  tileOf(2, 1, 4, 64),
+  tileOf(2, 1, 4, 16),
+];
+
+/** Sums of an invocation, in vectors, beyond which those that carry what they round away leave the registers. */
+const mostLongSums = 4;
+
+/** The tiles for a contraction by their names, the usual one first. */
+export function tilesFor(spec: Contraction): ReadonlyMap<string, ProductTile> {
+  const usual = tileFor(spec);
+  const others = alternatives.filter((tile) => isUseful(tile, spec));
+  return new Map([usual, ...others].map((tile) => [nameOf(tile), tile]));
+}
+
+function isUseful(tile: ProductTile, spec: Contraction): boolean {
+  if (panelElements(tile) > mostElements) return false;
+  // Blocks of long sums have 48 terms (decision 46).
+  if (isLong(spec) && (tile.rows * tile.vectors > mostLongSums || 48 % tile.depth !== 0)) return false; // prettier-ignore
+  const isMostlyEmpty = (extent: number | null, side: number): boolean => extent !== null && side > 16 && side >= 2 * extent; // prettier-ignore
+  return !isMostlyEmpty(known(spec.m), highOf(tile)) && !isMostlyEmpty(known(spec.n), wideOf(tile));
+}
+
+function nameOf(tile: ProductTile): string {
+  const { rows, vectors, depth } = tile;
+  return `${highOf(tile)}x${wideOf(tile)}x${depth} by ${rows}x${vectors * lanes}`;
 }

@@ -8,22 +8,19 @@ import type { Contraction } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 import { sumInBlocks } from './blocks.js';
 import { Panels } from './panels.js';
-import { depth, highOf, invocations, type ProductTile, wideOf } from './tile.js';
-
-/** Elements that fit into the memory of a workgroup. */
-const mostElements = 2 ** 12;
+import { highOf, invocationsOf, mostElements, type ProductTile, wideOf } from './tile.js';
 
 /**
- * A contraction by workgroups, each of which has a tile of the results: it holds `depth` columns of `a` and rows of `b`
- * at a time in its memory, so that an operand is read once for each tile that it meets. Everything is in vectors: four
+ * A contraction by workgroups, each of which has a tile of the results: it holds some columns of `a` and rows of `b` at a
+ * time in its memory, so that an operand is read once for each tile that it meets. Everything is in vectors: four
  * steps of a row of `a`, four columns of a row of `b`, four results. The columns of a vector are neighbors where that is
  * how they lie in memory, else as far apart as there are invocations beside each other, whose elements are then
  * neighbors.
  */
 export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
   const { batch, m, n, k, scalar } = spec;
-  const { rows, vectors, across } = tile;
-  const [high, wide, below] = [highOf(tile), wideOf(tile), invocations / across];
+  const { rows, vectors, across, below, depth } = tile;
+  const [high, wide, invocations] = [highOf(tile), wideOf(tile), invocationsOf(tile)];
   const [down, beside] = [tilesOf(m, high), tilesOf(n, wide)];
   const [i, j, kk] = ['i', 'j', 'k'].map((name) => e.variable(name, 'i32'));
   const first = e.variable('entry', 'i32');

@@ -2,7 +2,7 @@ import * as attr from '../../../base/attributes/attribute.js';
 import type { Dim } from '../../../base/dim/index.js';
 import type { Tensor } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
-import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { type Input, operator, type OperatorFunction } from '../../../ops/declare/declare.js';
 import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
 import { type IndexMode, indexMode, positionAt } from '../../../ops/indexing/position.js';
@@ -57,6 +57,72 @@ export const sumsByPosition: OperatorFunction<
   samples: [],
 });
 
+/**
+ * The array `x` (rank 1) with the last of the updates of each position in its place; `order` sorts their positions.
+ */
+export const lastByPosition: OperatorFunction<
+  <T extends Tensor>(x: Input<T>, updates: Input<T>, positions: Input<T>, order: Input<T>) => T
+> = operator({
+  name: 'lastByPosition',
+  family: 'indexing',
+  attributes: {},
+  operands: 'keep',
+  call: (x, updates, positions, order) => ({
+    inputs: [x, updates, positions, order],
+    attributes: {},
+  }),
+  infer: ({ inputs: [x] }) => [x],
+  gradient: 'none',
+  lowering: { kind: 'kernel', kernel: lastNest },
+  samples: [],
+});
+
+/** Declares `low` as the first of so many places of which `isBefore` does not hold; it holds for those before. */
+function lowerBound(low: Var, count: Expr, isBefore: (place: Expr) => Expr): readonly Stmt[] {
+  const [high, middle] = ['high', 'middle'].map((name) => e.variable(name, 'i32'));
+  return [
+    e.declare(low, e.i32(0)),
+    e.declare(high, count),
+    e.whileLoop(
+      e.lt(low, high),
+      e.block(
+        e.declare(middle, e.shr(e.add(low, high), 1)),
+        e.ifThen(isBefore(middle), e.assign(low, e.add(middle, 1)), e.assign(high, middle)),
+      ),
+    ),
+  ];
+}
+
+/** An invocation for each element of the result looks for where its position ends among the sorted ones. */
+function lastNest(context: KernelContext<unknown>): Stmt {
+  const {
+    inputs: [x, updates, positions, order],
+    outputs: [sink],
+  } = context;
+  return overAll(
+    sink.shape,
+    ([position]) => {
+      const [end, last] = [e.variable('end', 'i32'), e.variable('last', 'i32')];
+      const value = e.variable('value', computeScalar(sink.dtype));
+      const positionOf = (at: Expr): Expr => positions.at([order.at([at])]);
+      return e.block(
+        ...lowerBound(end, positions.shape[0], (at) => e.le(positionOf(at), position)),
+        e.declare(value, x.at([position])),
+        e.ifThen(
+          e.gt(end, 0),
+          e.block(
+            e.declare(last, order.at([e.sub(end, 1)])),
+            e.ifThen(e.eq(positions.at([last]), position), e.assign(value, updates.at([last]))),
+          ),
+        ),
+        sink.store([position], value),
+      );
+    },
+    'serial',
+    context,
+  );
+}
+
 /** An invocation for each element of the result looks for where its position begins among the sorted ones. */
 function segmentNest(context: KernelContext<unknown>): Stmt {
   const {
@@ -67,7 +133,7 @@ function segmentNest(context: KernelContext<unknown>): Stmt {
   return overAll(
     sink.shape,
     ([before, position, behind]) => {
-      const [low, high, middle] = ['low', 'high', 'middle'].map((name) => e.variable(name, 'i32'));
+      const low = e.variable('low', 'i32');
       const isOpen = e.variable('isOpen', 'bool');
       const sum = new Contributions(sink.dtype, true);
       const sourceOf = (at: Expr): Expr => order.at([at]);
@@ -77,19 +143,7 @@ function segmentNest(context: KernelContext<unknown>): Stmt {
         e.ifThen(e.lt(low, count), e.assign(isOpen, e.eq(positions.at([sourceOf(low)]), position))),
       );
       return e.block(
-        e.declare(low, e.i32(0)),
-        e.declare(high, count),
-        e.whileLoop(
-          e.lt(low, high),
-          e.block(
-            e.declare(middle, e.shr(e.add(low, high), 1)),
-            e.ifThen(
-              e.lt(positions.at([sourceOf(middle)]), position),
-              e.assign(low, e.add(middle, 1)),
-              e.assign(high, middle),
-            ),
-          ),
-        ),
+        ...lowerBound(low, count, (at) => e.lt(positions.at([sourceOf(at)]), position)),
         ...sum.begin(e.constant(computeScalar(sink.dtype), 0)),
         e.declare(isOpen, e.constant('bool', 0)),
         look,

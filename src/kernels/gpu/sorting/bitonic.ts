@@ -6,7 +6,7 @@ import type { KernelContext } from '../../../ops/declare/lowering.js';
 import { storageOf } from '../../../ops/elements.js';
 import { comesBefore } from '../../../ops/indexing/order.js';
 import { wideDType } from '../../../ops/loops.js';
-import { product } from '../../contraction/sizes.js';
+import { known, product } from '../../contraction/sizes.js';
 
 /** The sort of equal runs of rows along an axis; the last run of a row may be shorter. */
 export interface RunSort {
@@ -34,8 +34,10 @@ export function sortedInWorkgroups(
     outputs: [sink],
   } = context;
   const length = x.shape[axis];
-  const stages = Math.ceil(Math.log2(run));
-  const places = 2 ** stages;
+  const mostStages = Math.ceil(Math.log2(run));
+  const places = 2 ** mostStages;
+  // Rows of unknown length may be far shorter than a run.
+  const isShort = known(length) === null;
   const invocations = Math.min(places / 2, workgroupLimits.invocations);
   const keys = e.buffer('keys', storageOf(wideDType(x.dtype)));
   const positions = e.buffer('positions', 'i32');
@@ -44,11 +46,21 @@ export function sortedInWorkgroups(
   const runs = e.div(e.add(length, run - 1), run);
   const groups = product(...others, runs);
   return e.workgroups(groups, invocations, memory, (group, invocation) => {
-    const [first, count] = [e.variable('first', 'i32'), e.variable('count', 'i32')];
-    const [lead, own] = [e.div(group, runs), e.rem(group, runs)];
+    const [first, count, stages] = ['first', 'count', 'stages'].map((name) => e.variable(name, 'i32')); // prettier-ignore
+    const divisor = isShort ? e.max(runs, 1) : runs;
+    const [lead, own] = [e.div(group, divisor), e.rem(group, divisor)];
     const row = unravel(lead, others);
     /** A statement for each place of memory, or each pair of places. */
-    const each = (of: number, body: (place: Expr) => Stmt): Stmt =>
+    const each = (of: number, body: (place: Expr) => Stmt): Stmt => {
+      if (!isShort) return always(of, body);
+      const used = e.shr(e.shl(e.i32(1), stages), Math.log2(places / of));
+      const part = e.div(e.add(used, invocations - 1), invocations);
+      return e.forLoop('part', 0, part, (at) => {
+        const place = e.add(invocation, e.mul(at, invocations));
+        return e.ifThen(e.lt(place, used), body(place));
+      });
+    };
+    const always = (of: number, body: (place: Expr) => Stmt): Stmt =>
       of === invocations
         ? body(invocation)
         : e.forLoop('part', 0, of / invocations, (part) =>
@@ -70,9 +82,10 @@ export function sortedInWorkgroups(
     return e.block(
       e.declare(first, e.mul(own, run)),
       e.declare(count, e.min(e.sub(length, first), run)),
+      ...(isShort ? [e.declare(stages, stagesFor(count, mostStages))] : []),
       each(places, fill),
       e.workgroupBarrier,
-      e.forLoop('stage', 0, stages, (stage) =>
+      e.forLoop('stage', 0, isShort ? stages : mostStages, (stage) =>
         e.forLoop('step', 0, e.add(stage, 1), (step) =>
           e.block(
             each(places / 2, (pair) =>
@@ -85,6 +98,12 @@ export function sortedInWorkgroups(
       each(places, give),
     );
   });
+}
+
+/** The least number of stages that sort so many elements. */
+function stagesFor(count: Expr, most: number): Expr {
+  const isWanted = Array.from({ length: most }, (_, stage) => e.lt(e.i32(2 ** stage), count));
+  return isWanted.map((is) => e.select(is, e.i32(1), e.i32(0))).reduce((a, b) => e.add(a, b));
 }
 
 interface Network {

@@ -10,8 +10,8 @@ import type { RunSort } from './bitonic.js';
 import { type RowSort, sortNest } from './sort.js';
 
 /*
- * The steps of a long sort, each a dispatch: runs that a workgroup sorts, and merges of two runs into one. They are
- * calls that only the expansion of a sort makes: no operators of the library, so that they have no samples.
+ * The steps of a long sort, each a dispatch: runs that a workgroup sorts, merges of two runs into one, or of all of them
+ * where nobody knows how many there are. They are calls that only the expansion of a sort makes: no operators of the library, so that they have no samples.
  */
 
 const attributes = { axis: attr.int, descending: attr.bool, run: attr.int };
@@ -50,6 +50,80 @@ export const mergedRuns: OperatorFunction<
   lowering: { kind: 'kernel', kernel: mergeNest },
   samples: [],
 });
+
+/** Positions that sort whole rows of `x`, of those that sort runs of `run`, of which there may be any number. */
+export const rankedRuns: OperatorFunction<
+  <T extends Tensor>(x: Input<T>, positions: Input<T>, sort: RunSort) => T
+> = operator({
+  name: 'rankedRuns',
+  family: 'indexing',
+  attributes,
+  operands: 'keep',
+  call: (x, positions, { axis, descending, run }) => ({
+    inputs: [x, positions],
+    attributes: { axis, descending, run },
+  }),
+  infer: ({ inputs: [, { dtype, shape }] }) => [{ dtype, shape }],
+  gradient: 'none',
+  lowering: { kind: 'kernel', kernel: rankNest },
+  samples: [],
+});
+
+/**
+ * An invocation for each element, which looks in every other run for the elements that come before it. Of equal ones
+ * those of earlier runs do.
+ */
+function rankNest(context: KernelContext<RunSort>): Stmt {
+  const {
+    attributes: { axis, descending, run },
+    inputs: [x, positions],
+    outputs: [sink],
+  } = context;
+  const length = x.shape[axis];
+  const runs = e.div(e.add(length, run - 1), run);
+  return overAll(
+    x.shape,
+    (index) => {
+      const place = index[axis];
+      const [own, position, rank] = ['own', 'position', 'rank'].map((name) => e.variable(name, 'i32')); // prettier-ignore
+      const [first, low, high, middle] = ['first', 'low', 'high', 'middle'].map((name) => e.variable(name, 'i32')); // prettier-ignore
+      const positionAt = (at: Expr): Expr => positions.at(index.with(axis, at));
+      const keyOf = (at: Expr): Expr => x.at(index.with(axis, at));
+      return e.block(
+        e.declare(own, e.div(place, run)),
+        e.declare(position, positionAt(place)),
+        e.declare(rank, e.rem(place, run)),
+        e.forLoop('other', 0, runs, (other) => {
+          const key = keyOf(positionAt(middle));
+          const isAhead = e.select(
+            e.lt(other, own),
+            e.not(comesBefore(keyOf(position), key, descending)),
+            comesBefore(key, keyOf(position), descending),
+          );
+          return e.ifThen(
+            e.ne(other, own),
+            e.block(
+              e.declare(first, e.mul(other, run)),
+              e.declare(low, first),
+              e.declare(high, e.min(e.add(first, run), length)),
+              e.whileLoop(
+                e.lt(low, high),
+                e.block(
+                  e.declare(middle, e.shr(e.add(low, high), 1)),
+                  e.ifThen(isAhead, e.assign(low, e.add(middle, 1)), e.assign(high, middle)),
+                ),
+              ),
+              e.assign(rank, e.add(rank, e.sub(low, first))),
+            ),
+          );
+        }),
+        sink.store(index.with(axis, rank), position),
+      );
+    },
+    'serial',
+    context,
+  );
+}
 
 /**
  * An invocation for each place of the result, which looks for the point where two runs are cut: as many elements come

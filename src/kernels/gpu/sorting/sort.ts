@@ -7,7 +7,7 @@ import { known } from '../../contraction/sizes.js';
 import { longestRun, sortedInWorkgroups } from './bitonic.js';
 
 /** Elements of a row up to which each looks for its rank as fast as a workgroup sorts. */
-const shortRow = 32;
+export const shortRow = 32;
 
 /** A sort of runs, or of whole rows where `run` is null. */
 export interface RowSort {

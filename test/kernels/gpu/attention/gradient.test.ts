@@ -68,6 +68,8 @@ for (const given of [
   { heads: 1, queries: 11, keys: 9, size: 100, channels: 100 },
   { heads: 1, queries: 1100, keys: 2, size: 2, channels: 3 },
   { heads: 1, queries: 2, keys: 1100, size: 2, channels: 3 },
+  { heads: 2, queries: 9, keys: 17, size: 256, channels: 192, causal: true },
+  { heads: 1, queries: 8, keys: 9, size: 200, channels: 40, mask: 'float32' },
 ] satisfies readonly AttentionCase[] as readonly AttentionCase[]) {
   test(`the gradient of attention of ${JSON.stringify(given)}`, async () => {
     const { heads, queries, channels, causal = false } = given;
@@ -80,7 +82,10 @@ for (const given of [
     program.setOutputs(
       [gradients.q, gradients.k, gradients.v].map((value, i) => ({ name: `y${i}`, value })),
     );
-    assert.deepEqual(gpuKernelsOf(program).map(({ body }) => workgroupsIn(body).length), [1, 1, 1]); // prettier-ignore
+    const kernels = gpuKernelsOf(program).map(({ body }) => workgroupsIn(body).length);
+    // Heads that are too wide for the memory of a workgroup are products, and what is between them.
+    if (given.size <= 128) assert.deepEqual(kernels, [1, 1, 1]);
+    else assert.ok(kernels.length <= 7 && kernels.filter((count) => count > 0).length >= 5, kernels.join()); // prettier-ignore
     const found = await new ProgramsOnGrid(queries).run(program, operands);
     const numbers = [q, k, v, ...masks].map(numbersOf);
     expectedOf(given, numbers, numbersOf(g)).forEach((expected, i) => {

@@ -187,7 +187,7 @@ describe('products by workgroups', () => {
         b: (_, at, j) => e.load(y, e.add(e.mul(at, n), j)),
         store: (_, i, j, value) => e.store(out, e.add(e.mul(i, n), j), value),
       },
-      { rows: 8, vectors: 2, across: 16 },
+      { rows: 8, vectors: 2, across: 16, below: 16, depth: 16 },
     );
     const kernel = e.kernel('product', [x, y, out], product);
     verifyKernel(kernel);

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import type { DType } from '../../../../src/base/dtype.js';
 import { symbol } from '../../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
-import { rangesIn } from '../../../../src/loop/language/verify-ranges.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
 import { argsort, sort, topK } from '../../../../src/ops/index.js';
 import type { Operand } from '../../../../src/runtime/execution/executable.js';
@@ -75,6 +74,26 @@ for (const [dtype, shape, axis, descending] of [
   });
 }
 
+for (const [dtype, most, lengths, descending] of [
+  ['float32', undefined, [0, 1, 2, 33, 2047, 2048, 2049, 5000], false],
+  ['float32', 100, [0, 1, 63, 64, 65, 100], true],
+  ['float32', 32, [0, 1, 32], false],
+  ['int64', undefined, [5, 1024, 1025, 2500], true],
+] as const) {
+  test(`argsort of rows of ${dtype} of unknown length, ${most ?? 'any'} at most`, async () => {
+    const grid = new ProgramsOnGrid(most ?? 2);
+    const program = new Program();
+    const n = symbol('n', most === undefined ? {} : { max: most });
+    const x = program.variable('x', { dtype, shape: [2, n] });
+    program.setOutputs([{ name: 'y', value: argsort(x, 1, { descending }) }]);
+    for (const length of lengths) {
+      const given = keys(dtype, [2, length]);
+      const [order] = await grid.run(program, [given]);
+      assert.deepEqual(numbersOf(order), expectedOrder(given, 1, descending), `${length}`);
+    }
+  });
+}
+
 test('the first elements of long rows and of short ones', async () => {
   for (const [length, k] of [
     [9, 3],
@@ -104,10 +123,14 @@ test('rows that fit are sorted by a workgroup each, longer ones by runs that are
   // Runs of 2048, two merges, and the elements.
   assert.deepEqual(grouped([8000]), [1, 0, 0, 0]);
   assert.deepEqual(grouped([1000, 30]), [0, 0]);
-  const program = new Program();
-  const x = program.variable('x', { dtype: 'float32', shape: [symbol('n')] });
-  program.setOutputs([{ name: 'y', value: sort(x) }]);
-  const kernels = gpuKernelsOf(program);
-  assert.equal(kernels.length, 2);
-  for (const { body } of kernels) assert.equal(rangesIn(body).length, 1);
+  // Rows of unknown length: runs, and then the rank of each element among them.
+  const unknown = (bounds: { readonly max?: number }): readonly number[] => {
+    const program = new Program();
+    const x = program.variable('x', { dtype: 'float32', shape: [symbol('n', bounds)] });
+    program.setOutputs([{ name: 'y', value: sort(x) }]);
+    return gpuKernelsOf(program).map(({ body }) => workgroupsIn(body).length);
+  };
+  assert.deepEqual(unknown({}), [1, 0, 0]);
+  assert.deepEqual(unknown({ max: 2048 }), [1, 0]);
+  assert.deepEqual(unknown({ max: 32 }), [0, 0]);
 });
