@@ -5,7 +5,7 @@ import { root } from './setup.mjs';
 
 /** Folders whose tests leave nothing behind that others would see. */
 const sharing =
-  /^test\/(base|bench|codegen|contract|formats|front|graph|ir|kernels|laws|lint|loop|nn|ops|passes|repository|runtime\/(compile|device|dynamic|execution|memory)|scale|security|source|stablehlo|support)\//;
+  /^test\/(artifact|base|bench|codegen|contract|examples|formats|front|golden|graph|ir|kernels|laws|lint|loop|nn|ops|passes|repository|runtime\/(compile|device|dynamic|execution|memory)|scale|security|source|stablehlo|support)\//;
 
 /** Signs of a file that needs a process of its own: it changes what belongs to the process, or looks at it. */
 const signs = [

@@ -73,6 +73,34 @@ function commonJs(name) {
  */
 const errors = { name: 'base/errors', test: /[\\/]src[\\/]base[\\/]errors\.ts$/ };
 
+/**
+ * What entry points share with the main one, in two files: each costs as much to find and open as twenty kilobytes to
+ * read. Converting source code needs only the small one.
+ */
+function sharedGroups() {
+  let loaded = null;
+  const group = (name, isConverting) => ({
+    name: (id, context) => {
+      loaded ??= {
+        index: reachable(entries.index, context),
+        plugin: reachable(entries.plugin, context),
+      };
+      return loaded.index.has(id) && loaded.plugin.has(id) === isConverting ? name : null;
+    },
+    minShareCount: 2,
+  });
+  return [group('common', true), group('library', false)];
+}
+
+/** Modules that an entry point loads at once. */
+function reachable(entry, context) {
+  const found = new Set([resolve(root, entry)]);
+  for (const id of found) {
+    for (const imported of context.getModuleInfo(id)?.importedIds ?? []) found.add(imported);
+  }
+  return found;
+}
+
 /** What operators declare for tests alone: ways to call them, and programs that a law applies to. */
 const forTests = new Set(['samples', 'cases']);
 
@@ -140,7 +168,13 @@ export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
     entryFileNames: '[name].js',
     // What entry points share has names of its own, so that none is numbered.
     chunkFileNames: ({ name }) => (name === errors.name ? '[name].js' : 'shared/[name].js'),
-    codeSplitting: { groups: [errors] },
+    codeSplitting: { groups: [errors, ...sharedGroups()] },
+    // Stacks show names of functions and lines, which are kept; other local names are a twentieth of the time to load.
+    minify: {
+      compress: false,
+      mangle: { toplevel: false, keepNames: { function: true, class: true } },
+      codegen: false,
+    },
   });
   await build.close();
   for (const name of Object.keys(required)) writeFileSync(join(to, `${name}.cjs`), commonJs(name));

@@ -361,8 +361,9 @@ export class Program {
         this.graph.addEdge(this.decidedSizes.get(name)!.node, id, { kind: 'size', name });
       }
     }
-    const values: Value[] = [];
-    for (let port = 0; port < types.length; port++) {
+    // Lists that grow have room for more; most nodes have one result.
+    const values = types.length === 1 ? [new Value(this, id, 0, types[0])] : [];
+    for (let port = values.length; port < types.length; port++) {
       values.push(new Value(this, id, port, types[port]));
     }
     if (node.kind === 'variable') this.#sources.give(node.type);

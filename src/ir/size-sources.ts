@@ -1,5 +1,5 @@
-import { type DimExpr, symbolsOf } from '../base/dim/index.js';
-import { symbolsOfAttributes } from '../base/attributes/schema.js';
+import { type Dim, type DimExpr, symbolsOf } from '../base/dim/index.js';
+import { mapAttributeDims } from '../base/attributes/schema.js';
 import type { CallNode, CheckNode, DecidedSize, Value } from './program.js';
 import { dimsOf } from './requirement.js';
 import type { TensorType } from './types.js';
@@ -71,9 +71,12 @@ function symbolsOfNode(node: CallNode | CheckNode): ReadonlySet<string> {
 
 /** The symbols that a call's results and attributes speak of. */
 export function symbolsOfCall({ op, attributes, types }: CallNode): ReadonlySet<string> {
-  const names = new Set(symbolsOfAttributes(op.attributes, attributes).keys());
-  for (const { shape } of types) {
-    for (const dim of shape) if (typeof dim !== 'number') symbolsOf(dim, names);
-  }
-  return names;
+  let names: Set<string> | undefined;
+  const note = (dim: Dim): Dim => {
+    if (typeof dim !== 'number') symbolsOf(dim, (names ??= new Set()));
+    return dim;
+  };
+  mapAttributeDims(op.attributes, attributes, note);
+  for (let i = 0; i < types.length; i++) types[i].shape.forEach(note);
+  return names ?? none;
 }

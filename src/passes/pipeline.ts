@@ -94,11 +94,16 @@ export function runPipeline(
   for (const { name, run, concerns } of steps) {
     if (concerns?.(current) === false) continue;
     const before = current;
-    const start = performance.now();
+    const start = observe === undefined ? 0 : performance.now();
     if (settled.get(run) !== before) current = checked(name, run(before, context), before);
     if (current === before) settled.set(run, before);
-    const milliseconds = performance.now() - start;
-    observe?.({ name, milliseconds, before, after: current, unchanged: current === before });
+    observe?.({
+      name,
+      milliseconds: performance.now() - start,
+      before,
+      after: current,
+      unchanged: current === before,
+    });
   }
   return current;
 }

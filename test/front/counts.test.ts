@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
+import { settings } from '../support/settings.js';
 
 /* Calls and graphs of more arrays than a function of the engine has parameters. */
 
-const many = 10_000;
+const many = settings.isLong ? 10_000 : 2_500;
 const { nn } = kn;
 
 const pairs = (count: number): kn.NDArray[] =>
@@ -33,7 +34,7 @@ for (const captured of [false, true]) {
     for (const x of xs) x.attachGrad();
     const f = maybe((...given: kn.NDArray[]) => kn.stack(given).square().sum());
     kn.autograd.record(() => f(...xs)).backward();
-    for (const i of [0, 1, 99, 100, 5000, many - 1]) {
+    for (const i of [0, 1, 99, 100, many / 2, many - 1]) {
       assertClose(xs[i].grad!.dataSync(), [2 * i, -2 * i], 0);
     }
   });

@@ -9,7 +9,7 @@ import {
   type Known,
   words,
 } from './attacks.js';
-import { settings } from '../support/settings.js';
+import { dealt, settings } from '../support/settings.js';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -80,8 +80,10 @@ test('the sample has strings of every kind that a graph may have', () => {
 });
 
 test('each string of a graph with every attack appended: it computes the same, and nothing runs', async () => {
-  for (const ending of [everything, everything.replaceAll(/[\n\r]/g, '')]) {
-    for (const path of endingIn(ending)) {
+  for (const [k, ending] of [everything, everything.replaceAll(/[\n\r]/g, '')].entries()) {
+    const strings = endingIn(ending);
+    // By day half of the strings end in one, half in the other.
+    for (const path of settings.isLong ? strings : dealt(strings, { index: k, count: 2 })) {
       await assertHarmless(loaded(changed([path], (text) => text + ending))!, known);
     }
   }

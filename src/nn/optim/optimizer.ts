@@ -1,7 +1,7 @@
 import { describe, type ValueRule } from '../../base/attributes/attribute.js';
 import { sameShape } from '../../base/dim/index.js';
 import { wideFloat } from '../../base/dtype.js';
-import { ArgumentError, FormatError, TraceError, UnsupportedError } from '../../base/errors.js';
+import { ArgumentError, currentSource, FormatError, TraceError, UnsupportedError } from '../../base/errors.js'; // prettier-ignore
 import {
   callable,
   checkArgument,
@@ -21,6 +21,7 @@ import {
   outsideCapture,
 } from '../../front/core/capture.js';
 import type { HostNumber } from '../../front/core/host-number.js';
+import { mode } from '../../front/core/mode.js';
 import { array } from '../../front/arrays/creation.js';
 import { GradientUser } from '../../front/capture/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
@@ -220,6 +221,7 @@ export abstract class Optimizer {
     const toUpdate = this.#toUpdate();
     const rate = hostNumber(this.#nextRate());
     const shared = this.#sharedHyper(toUpdate);
+    const line = mode.capture === null ? null : (currentSource() ?? null);
     for (const [at, parameter] of toUpdate) {
       const slots = this.#slots(parameter);
       const { value, dtype } = parameter;
@@ -233,6 +235,8 @@ export abstract class Optimizer {
       parameter.assign(next.astype(dtype));
       slots.forEach((slot, k) => slot.assign(nextSlots[k]));
       for (const user of [this.#user, anyStep]) useGradient(value, user);
+      // An update that is not the user's code has no lines of its own: those after the first need not be found.
+      if (line !== null && next.origin?.source === line) mode.source = line;
     }
     this.#count.assign(this.#count.add(1));
   }

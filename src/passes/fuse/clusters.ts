@@ -60,25 +60,31 @@ export class Clusters {
   }
 
   /** The clusters that write what a cluster reads, the latest first. */
-  producers({ reads }: Cluster): readonly Cluster[] {
+  producers(cluster: Cluster): readonly Cluster[] {
+    const producers = [...this.#writers(cluster)];
+    return producers.length < 2 ? producers : producers.sort((a, b) => b.order - a.order);
+  }
+
+  #writers({ reads }: Cluster): Set<Cluster> {
     const found = new Set<Cluster>();
     for (const value of reads) {
       const writer = this.#writer.get(value);
       if (writer !== undefined) found.add(writer);
     }
-    const producers = [...found];
-    return producers.length < 2 ? producers : producers.sort((a, b) => b.order - a.order);
+    return found;
   }
 
   /** True when another cluster must run between two clusters, or when that is too costly to know. */
   hasDetour(from: Cluster, into: Cluster): boolean {
     if (!this.#hasOtherReaders(from, into)) return false;
-    const producers = this.producers(into);
+    const goals = this.#writers(into);
     // What comes later has higher numbers, and a detour ends in one of these.
-    const last = producers.length === 0 ? -1 : producers[0].order;
+    let last = -1;
+    for (const { order } of goals) last = Math.max(last, order);
     if (last <= from.order) return false;
-    const later = this.#behind(from, last, searchLimit);
-    return later === null || producers.some((producer) => later.has(producer));
+    const found = new Set<Cluster>();
+    const isEnough = (next: Cluster): boolean => goals.has(next) || found.size > searchLimit;
+    return this.#collectBehind(from, last, found, isEnough);
   }
 
   #hasOtherReaders({ writes }: Cluster, reader: Cluster): boolean {
@@ -88,9 +94,13 @@ export class Clusters {
     return false;
   }
 
-  /** The clusters up to a number that need what one has written; null when they are more than a limit. */
-  #behind(from: Cluster, last: number, limit: number = Infinity): Set<Cluster> | null {
-    const found = new Set<Cluster>();
+  /** Finds the clusters up to a number that need what one has written. True when it ended at one that is enough. */
+  #collectBehind(
+    from: Cluster,
+    last: number,
+    found: Set<Cluster>,
+    isEnough?: (next: Cluster) => boolean,
+  ): boolean {
     const open = [from];
     for (let cluster = open.pop(); cluster !== undefined; cluster = open.pop()) {
       for (const value of cluster.writes) {
@@ -98,13 +108,13 @@ export class Clusters {
         if (readers === undefined) continue;
         for (const next of readers) {
           if (next.order > last || found.has(next)) continue;
-          if (found.size === limit) return null;
           found.add(next);
+          if (isEnough?.(next) === true) return true;
           open.push(next);
         }
       }
     }
-    return found;
+    return false;
   }
 
   /** The clusters from a number on that one needs. */
@@ -131,7 +141,8 @@ export class Clusters {
     // Most merges are of neighbors, between which nothing has to move.
     const before = this.#before(into, from.order + 1);
     if (before.size === 0) return from.order;
-    const behind = this.#behind(from, into.order - 1)!;
+    const behind = new Set<Cluster>();
+    this.#collectBehind(from, into.order - 1, behind);
     if (behind.size === 0) return into.order;
     const byOrder = (a: Cluster, b: Cluster): number => a.order - b.order;
     const first = [...before].sort(byOrder);

@@ -69,8 +69,11 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
-    const unknown = [...symbolsOfCall(node)].filter((name) => !program.knowsSize(name));
-    if (unknown.length > 0) throw unplanned(node, unknown);
+    const spoken = symbolsOfCall(node);
+    if (spoken.size > 0) {
+      const unknown = [...spoken].filter((name) => !program.knowsSize(name));
+      if (unknown.length > 0) throw unplanned(node, unknown);
+    }
     if (runsOnHost(node, id, own)) hostRun.add(id);
     else if (!isExtents(node) && runsElsewhere(node, id)) elsewhere.add(id);
     else if (isFree(program, id) && mayRepeatElsewhere(node, id)) repeated.add(id);

@@ -39,13 +39,12 @@ export function isMeasured(call: CallNode): boolean {
  * needs no memory: it is then only the point where sizes become known.
  */
 export function withUnreadExtents(program: Program, region: (region: Program) => Program): Program {
-  const read = new Set<NodeId>(program.outputs.map(({ value }) => value.node));
-  for (const id of program.graph.nodes())
-    for (const { node } of program.operands(id)) read.add(node);
+  let read: Set<NodeId> | undefined;
   return transform(
     program,
     ({ node, id, operands, into }) => {
       if (node.kind !== 'call') return undefined;
+      read ??= readNodes(program);
       if (!read.has(id)) return undefined;
       into.appendNode(node, operands);
       const { dtype, shape } = node.types[0];
@@ -53,6 +52,13 @@ export function withUnreadExtents(program: Program, region: (region: Program) =>
     },
     { region, wanted: isExtents },
   );
+}
+
+function readNodes(program: Program): Set<NodeId> {
+  const read = new Set<NodeId>(program.outputs.map(({ value }) => value.node));
+  for (const id of program.graph.nodes())
+    for (const { node } of program.operands(id)) read.add(node);
+  return read;
 }
 
 /**

@@ -126,7 +126,8 @@ export function transform(program: Program, visit: Visit, options: RewriteOption
  */
 function hasNothingToDo(program: Program, { region, keep, wanted }: RewriteOptions): boolean {
   if (wanted === undefined) return false;
-  for (const id of program.graph.nodes()) {
+  for (let at = 0; at < program.graph.nodeCount; at++) {
+    const id = at as NodeId;
     const node = program.node(id);
     if (node.kind === 'variable') continue;
     if (keep?.(id) === false) return false;
@@ -232,8 +233,9 @@ function movedAll(
   values: readonly Value[],
   results: readonly (readonly Value[])[],
 ): readonly Value[] {
-  const moved: Value[] = [];
-  for (let i = 0; i < values.length; i++) moved.push(results[values[i].node][values[i].port]);
+  // A copy has no room for more than it holds.
+  const moved = values.slice();
+  for (let i = 0; i < moved.length; i++) moved[i] = results[values[i].node][values[i].port];
   return moved;
 }
 

@@ -22,9 +22,15 @@ export async function servedCase(cases: Readonly<Record<string, Case>>): Promise
   return true;
 }
 
-/** What a case of a test file finds in a process of its own. */
-export function inChild<R>(file: string, name: string): R {
-  const child = spawnSync(process.execPath, ['--expose-gc', fileURLToPath(file)], {
+/**
+ * Flags that leave code to the engine's interpreter. Its compilers come when they have time: what they make grows the
+ * heap by half a megabyte long after a loop has begun, and while they work they keep alive what nothing else refers to.
+ */
+export const interpreted: readonly string[] = ['--no-opt', '--no-maglev', '--no-sparkplug'];
+
+/** What a case of a test file finds in a process of its own, which may have more of Node's flags. */
+export function inChild<R>(file: string, name: string, flags: readonly string[] = []): R {
+  const child = spawnSync(process.execPath, ['--expose-gc', ...flags, fileURLToPath(file)], {
     env: { ...process.env, KAON_MEMORY_CASE: name },
     encoding: 'utf8',
   });

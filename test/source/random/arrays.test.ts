@@ -19,7 +19,7 @@ const inputs: readonly (readonly [number, number])[] = [[0.3, -1.2], [2.5, 0.7],
 const scalar = (value: number): kn.NDArray => kn.array(value, { dtype: 'float64' });
 const stacked = (...all: kn.NDArray[]): kn.NDArray => kn.stack(all);
 
-const count = settings.programs ?? 30;
+const count = settings.programs ?? 20;
 const first = settings.seed ?? 1;
 
 for (let part = 0; part < 2; part++) {

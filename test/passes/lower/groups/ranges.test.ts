@@ -133,7 +133,9 @@ function isKernel(program: Program, { anchors }: Group): boolean {
   return !isExtents(call) && ['point', 'reduce', 'kernel'].includes(kind);
 }
 
-const orders = [[0], [1, 0], [2, 0, 1], [0, 4, 1, 3, 2], [6, 5, 4, 3, 2, 1, 0]];
+const orders = settings.isLong
+  ? [[0], [1, 0], [2, 0, 1], [0, 4, 1, 3, 2], [6, 5, 4, 3, 2, 1, 0]]
+  : [[0], [1, 0], [0, 4, 1, 3, 2]];
 
 /** How many kernels of a program have ranges. */
 function check(sampleCase: SampleCase, size: number, target: DeviceTarget): number {
