@@ -216,7 +216,7 @@ export class Flows {
     const next = states.map((state, k) => k === 0 && grown !== undefined ? grown : this.#nextState(state, states)); // prettier-ignore
     const { pool, depth } = this.#scene;
     // Rows whose sizes the body decides are stacked if all iterations agree, which some do.
-    const mayDecide = choices.chance(0.6);
+    const mayDecide = choices.chance(0.9);
     const fit = pool.filter(({ sized, arrays }) => (sized < depth || mayDecide) && arrays.every(({ size, ndim }) => size <= 20 && ndim < 4)); // prettier-ignore
     const outputs: Known[] = [];
     const count = choices.pick([0, 1, 1, 2, 2, 3]);
