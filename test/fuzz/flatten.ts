@@ -31,7 +31,7 @@ function formsOf(step: Step, program: FuzzProgram): Form[] {
   const plainer = nesting === 'list' ? [] : [[{ ...step, nesting: 'list' } as const]];
   if (step.op === 'cond') {
     const asked = args[0] === null ? [askedBefore(step)] : [];
-    return [branch(step, 0), branch(step, 1), ...fewerOutputs(step, read), ...asked, ...plainer];
+    return [branch(step, 0), branch(step, 1), ...likeBranches(step), ...fewerOutputs(step, read), ...asked, ...plainer]; // prettier-ignore
   }
   const options = args.at(-1) as Record<string, Argument>;
   const withoutOptions = Object.keys(options).map((key) => {
@@ -56,6 +56,16 @@ function renamed(from: number, to: number): Step {
 function branch({ regions = [], results }: Step, which: number): Form {
   const { steps, outputs } = regions[which];
   return [...steps, ...outputs.map((id, k) => renamed(id, results[k]))];
+}
+
+/** With what one of the branches does done before, and given by both. */
+function likeBranches(step: Step): Form[] {
+  const [first, second, ...asked] = step.regions!;
+  if (first.outputs.join() === second.outputs.join()) return [];
+  return [first, second].map(({ steps, outputs }) => {
+    const plain = { params: [], steps: [], outputs, states: [] };
+    return [...steps, { ...step, regions: [plain, plain, ...asked] }];
+  });
 }
 
 /** With the function that gives the predicate called before. */

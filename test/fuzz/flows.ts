@@ -216,7 +216,7 @@ export class Flows {
     const next = states.map((state, k) => k === 0 && grown !== undefined ? grown : this.#nextState(state, states)); // prettier-ignore
     const { pool, depth } = this.#scene;
     // Rows whose sizes the body decides are stacked if all iterations agree, which some do.
-    const mayDecide = choices.chance(0.6);
+    const mayDecide = choices.chance(0.9);
     const fit = pool.filter(({ sized, arrays }) => (sized < depth || mayDecide) && arrays.every(({ size, ndim }) => size <= 20 && ndim < 4)); // prettier-ignore
     const outputs: Known[] = [];
     const count = choices.pick([0, 1, 1, 2, 2, 3]);
@@ -245,9 +245,11 @@ export class Flows {
       if (others.length > 0) return choices.pick(others);
     }
     const alike = pool.filter(isAlike);
-    const found = choices.chance(0.7) ? choices.late(alike) : this.#mixed(inside);
+    const isMixed = choices.chance(0.3);
+    const found = isMixed ? this.#mixed(inside) : choices.late(alike);
     if (!isFloat(inside.dtype) || found === inside) return found;
-    return this.#tamed(found);
+    // Some states are sums.
+    return isMixed && choices.chance(0.3) ? found : this.#tamed(found);
   }
 
   /** A state with a part of something that the body has made. */
@@ -274,10 +276,11 @@ export class Flows {
   #tamed(known: Known): Known {
     const { choices } = this.#scene.setting;
     const isClipped = known.taint === 0 && choices.chance(0.3);
-    const tamed = isClipped
-      ? this.#scene.call('clip', [{ ref: known.id }, -2, 2])
-      : this.#scene.call(choices.pick(['tanh', 'sin']), [{ ref: known.id }]);
-    return tamed?.[0] ?? known;
+    const call = (op: string, ...rest: readonly number[]): Known | undefined =>
+      this.#scene.call(op, [{ ref: known.id }, ...rest])?.[0];
+    if (isClipped) return call('clip', -2, 2) ?? known;
+    // Where sines are inexact, exact bodies refuse them.
+    return call(choices.pick(['tanh', 'sin'])) ?? call('tanh') ?? known;
   }
 
   #chooseStates(usable: readonly Known[], isExact: boolean): Parameter[] {

@@ -1,11 +1,13 @@
+import { isFloat } from '../../src/base/dtype.js';
 import type { NDArray } from '../../src/index.js';
 import { registry } from '../../src/ops/registry.js';
 import { allSteps, type Ref, type Step } from './program.js';
+import { isSum } from './sums.js';
 
 /** What control flow there has to be among some programs. */
 export const wantedForms: readonly string[] = [
   'foreach over no rows', 'foreach over one row', 'foreach over rows', 'whileLoop of no iterations', 'whileLoop of iterations',
-  'padded', 'limited', 'save all', 'save none', 'save auto', 'no states', 'no outputs', 'predicate by a function',
+  'padded', 'limited', 'save all', 'save none', 'save auto', 'no states', 'no outputs', 'sums of floats', 'predicate by a function',
   'state written inside', 'numbers drawn inside', 'sizes decided inside', 'rows of sizes decided inside', 'three bodies deep',
 ]; // prettier-ignore
 
@@ -31,6 +33,9 @@ export function formsOf(step: Step, values: ReadonlyMap<number, NDArray>): strin
   if (maxIterations !== undefined) forms.push('limited');
   if (states.length === 0) forms.push('no states');
   if (outputs.length === 0) forms.push('no outputs');
+  const isFloatSum = (k: number): boolean =>
+    isFloat(values.get(results[outputs.length + k])!.dtype) && isSum(step, k);
+  if (states.some((_, k) => isFloatSum(k))) forms.push('sums of floats');
   const [first] = args[0] as readonly Ref[];
   const count = op === 'foreach' ? values.get(first.ref)?.shape[0] : values.get(results.at(-1)!)?.item(); // prettier-ignore
   if (op === 'foreach')

@@ -5,7 +5,9 @@ import * as kn from '../../src/index.js';
 import { type Declaration, type Invoke, installFrontend } from '../../src/ops/declare/declare.js';
 import { generator } from '../support/samples.js';
 import { isInexact } from './facts.js';
+import type { FuzzProgram, Step } from './program.js';
 import type { RunOptions } from './run.js';
+import { sumsIn } from './sums.js';
 
 /*
  * How far apart two right answers may be. A sum in any order is the exact sum of operands that are each a
@@ -23,11 +25,14 @@ const roundings = 8;
 export class Noise {
   readonly #random: () => number;
   readonly #isAlike: boolean;
+  /** Additions that the compiler may do in an order of its own. */
+  readonly #sums: ReadonlySet<Step>;
 
   /** The noise of one run of several; their numbers are `run`. */
-  constructor(seed: number, run: number) {
-    this.#random = generator(seed + run);
+  constructor(program: FuzzProgram, run: number) {
+    this.#random = generator(program.seed * 5 + run);
     this.#isAlike = run % 2 === 1;
+    this.#sums = sumsIn(program);
   }
 
   /** For the steps of a program: disturbs what those read whose order may change. */
@@ -35,7 +40,7 @@ export class Noise {
     // The body of a loop that does not run is only traced: there is nothing to disturb.
     if (isCapturing()) return run();
     if (step.regions !== undefined) return reached(run(), operands);
-    if (!isInexact(step.op)) return run();
+    if (!isInexact(step.op) && !this.#sums.has(step)) return run();
     const results = this.#disturbed(operands, run);
     for (const result of results) this.#nudge(result);
     return results;

@@ -2,10 +2,10 @@ import { isFloat } from '../../src/base/dtype.js';
 import * as kn from '../../src/index.js';
 import { nearlyTaint, type Outcome, outcomeDifference, outcomeOf } from './compare.js';
 import { byHand } from './control.js';
-import { taintsOf } from './facts.js';
 import { Noise } from './noise.js';
 import type { FuzzProgram, Sizes } from './program.js';
 import { type RunOptions, runSteps, World } from './run.js';
+import { taintsOf } from './taints.js';
 
 export type Arrays = readonly kn.NDArray[];
 
@@ -152,7 +152,7 @@ export class Reference {
       outcome.kind === 'arrays' &&
       outcome.arrays.some(({ dtype }, i) => this.#taintAt(i, dtype) > 0);
     this.#disturbed = Array.from({ length: isNoisy ? disturbances : 0 }, (_, k) => {
-      const disturbed = run({ noise: new Noise(program.seed * 5, k) });
+      const disturbed = run({ noise: new Noise(program, k) });
       // Nothing in a program may depend on what the noise changes but floats.
       if (disturbed.kind === 'error') throw new Error(`disturbed: ${disturbed.message}`);
       return disturbed;

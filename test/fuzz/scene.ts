@@ -5,10 +5,11 @@ import { registry } from '../../src/ops/registry.js';
 import { byHand } from './control.js';
 import { calls, resultArrays } from './calls.js';
 import { isBySizes } from './dynamic.js';
-import { needsExact, readsNothing, taintOf, taintsOfStep } from './facts.js';
+import { needsExact, readsNothing } from './facts.js';
 import { type Choices, extentsOf, hasFixedAxis, isFixed, isOpen, type Known, knownValue, openExtent, type Palette } from './pool.js'; // prettier-ignore
 import { type Argument, type Input, allSteps, mapRefs, refsOf, type Sizes, type Step } from './program.js'; // prettier-ignore
 import { copyOf, inputArray, Runner } from './run.js';
+import { taintOf, taintsOfStep } from './taints.js';
 
 /** A call that was refused while the program was made: the program goes wrong if it holds it. */
 export interface Refused {
