@@ -2,10 +2,11 @@ import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { zerosLike } from '../../ops/index.js';
+import { Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import type { FloatDType } from '../core/result-dtypes.js';
-import { aliasOf } from '../dispatch/values.js';
+import { linkTo } from '../dispatch/values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
@@ -82,6 +83,7 @@ export function grad(
   }
   const known = wrt.filter((x) => tape.valueOf.has(x));
   const scratch = createGraph ? null : scratchFor(tape);
+  const session = createGraph ? (mode.session ?? new Session()) : null;
   const found = gradientsOf(
     op,
     tape,
@@ -90,7 +92,7 @@ export function grad(
       grad: withMode({ session: null }, op, () => checkedHeadGrad(op, array, given[i])),
     })),
     known,
-    createGraph,
+    session,
     scratch,
   );
   const flowing = new Map(known.map((x, i) => [x, found[i]]));
@@ -99,7 +101,15 @@ export function grad(
   );
   if (!retainGraph) release(tape);
   scratch?.release(result);
-  const own = result.map((each, i) => (result.indexOf(each) === i ? each : aliasOf(each)));
+  // Each is an object of its own, and none a head gradient: they can be assigned to, and differentiated apart.
+  const taken = new Set<NDArray | null>(given);
+  const own = withMode({ session, isPaused: session === null || mode.isPaused }, op, () =>
+    result.map((each) => {
+      const one = taken.has(each) ? linkTo(each) : each;
+      taken.add(one);
+      return one;
+    }),
+  );
   return Array.isArray(xs) ? own : own[0];
 }
 

@@ -84,6 +84,39 @@ test('createGraph makes gradients that can be differentiated', () => {
   near(autograd.grad(second, x).tolist(), [48, 72], 1e-12);
 });
 
+test('gradients that are the same array can be differentiated apart, and are no head gradient', () => {
+  // The gradient of (a + b)^2 is 2 (a + b) for both, so that of c da + d db is 2 (c + d) for both.
+  const [a, b, head] = [kn.array(0.3), kn.array(0.4), kn.array(1)];
+  const weighted = ([da, db]: readonly kn.NDArray[]): kn.NDArray => da.mul(2).add(db.mul(7));
+  const square = (x: kn.NDArray, y: kn.NDArray): kn.NDArray => x.add(y).square();
+  const second = kn.grad(
+    (x: kn.NDArray, y: kn.NDArray) => weighted(kn.grad(square, [0, 1])(x, y)),
+    [0, 1],
+  );
+  const named = (): kn.NDArray[] => {
+    const loss = autograd.record(() => {
+      const y = square(a, b);
+      return weighted(autograd.grad(y, [a, b], { createGraph: true, headGrads: head }));
+    });
+    return autograd.grad(loss, [a, b]);
+  };
+  const outside = (): kn.NDArray[] => {
+    const y = autograd.record(() => square(a, b));
+    const [, db] = autograd.grad(y, [a, b], { createGraph: true });
+    return autograd.grad(db, [a, b], { headGrads: kn.array(9) });
+  };
+  for (const found of [second(a, b), kn.hybridize(second)(a, b), named(), outside()]) {
+    near(
+      found.map((each) => each.item()),
+      [18, 18],
+    );
+  }
+  const y = autograd.record(() => a.add(b));
+  const [da, db] = autograd.grad(y, [a, b], { headGrads: head });
+  da.assign(kn.array(5));
+  assert.deepEqual([head.item(), db.item()], [1, 1]);
+});
+
 test('kn.grad is the derivative, of any order', () => {
   const at = [0.3, -1.2, 2];
   const f = (x: kn.NDArray): kn.NDArray => x.sin().mul(x.exp()).sum();
