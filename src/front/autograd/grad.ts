@@ -69,7 +69,12 @@ export function grad(
       actual: String(given.length),
     });
   }
-  if (heads.length === 0) throw new ArgumentError('there is nothing to differentiate', { op });
+  if (heads.length === 0)
+    throw new ArgumentError('there is nothing to differentiate', {
+      op,
+      expected: 'at least one y',
+      actual: 'none',
+    });
   const tape = layOutRecording(op, heads);
   const sessions = sessionsOf(tape.origins);
   for (const x of wrt) {

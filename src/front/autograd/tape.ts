@@ -140,6 +140,7 @@ function refuseUnrecorded(op: string, head: NDArray): void {
 function usedUp(op: string, origin: Origin): ArgumentError {
   return new ArgumentError('a backward pass has already consumed this recording', {
     op,
+    expected: 'a recording that no backward pass has used, or one that was retained',
     actual: `${origin.declaration.name} is part of an earlier backward pass`,
     advice: 'pass { retainGraph: true } to the earlier pass, or detach() what came from it',
   });
