@@ -88,7 +88,9 @@ export function grad(
   }
   const known = wrt.filter((x) => tape.valueOf.has(x));
   const scratch = createGraph ? null : scratchFor(tape);
-  const session = createGraph ? (mode.session ?? new Session()) : null;
+  // Outside of a recording the pass goes on with that of `ys`, where what it reads has taken part.
+  const goesOn = retainGraph ? [...sessions].find(({ isOpen }) => isOpen) : undefined;
+  const session = createGraph ? (mode.session ?? goesOn ?? new Session()) : null;
   const found = gradientsOf(
     op,
     tape,
@@ -101,21 +103,27 @@ export function grad(
     scratch,
   );
   const flowing = new Map(known.map((x, i) => [x, found[i]]));
-  const result = wrt.map(
-    (x) => flowing.get(x) ?? withMode({ session: null }, op, () => zerosLike(x)),
-  );
+  const recorded = <R>(fn: () => R): R =>
+    withMode({ session, isPaused: session === null || mode.isPaused }, op, fn);
+  const result = wrt.map((x) => flowing.get(x) ?? recorded(() => zerosLike(x)));
   if (!retainGraph) release(tape);
   scratch?.release(result);
-  // Each is an object of its own, and none a head gradient: they can be assigned to, and differentiated apart.
+  // Each is an object of its own, and none a head gradient: they can be assigned to, and differentiated apart. With
+  // `createGraph` each is recorded, even if it is a constant, so that it has gradients in turn.
   const taken = new Set<NDArray | null>(given);
-  const own = withMode({ session, isPaused: session === null || mode.isPaused }, op, () =>
+  const own = recorded(() =>
     result.map((each) => {
-      const one = taken.has(each) ? linkTo(each) : each;
+      const isOwn = !taken.has(each) && (session === null || isRecorded(each));
+      const one = isOwn ? each : linkTo(each);
       taken.add(one);
       return one;
     }),
   );
   return Array.isArray(xs) ? own : own[0];
+}
+
+function isRecorded({ origin }: NDArray): boolean {
+  return origin !== null && origin.session !== null;
 }
 
 function tookPart(x: NDArray, sessions: ReadonlySet<unknown>): boolean {

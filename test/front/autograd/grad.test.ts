@@ -117,6 +117,36 @@ test('gradients that are the same array can be differentiated apart, and are no 
   assert.deepEqual([head.item(), db.item()], [1, 1]);
 });
 
+test('gradients of constant gradients are zeros, of any order, inside of a recording and after it', () => {
+  const functions: Record<string, { f: (x: kn.NDArray) => kn.NDArray; first: number }> = {
+    identity: { f: (x) => x.add(1), first: 1 },
+    scaled: { f: (x) => x.mul(3).sum(), first: 3 },
+    jump: { f: (x) => x.floor(), first: 0 },
+    loop: { f: (x) => kn.foreach((row, s) => [row, s], x, [])[0], first: 1 },
+    square: { f: (x) => x.square().mul(0.5), first: 1.5 },
+  };
+  for (const [name, { f, first }] of Object.entries(functions)) {
+    const orders = (y: kn.NDArray, x: kn.NDArray): kn.NDArray[] => {
+      const found: kn.NDArray[] = [];
+      for (let g = y; found.length < 4; found.push(g)) {
+        g = autograd.grad(g, x, { createGraph: true });
+      }
+      return found;
+    };
+    const inside = (x: kn.NDArray): kn.NDArray[] => autograd.record(() => orders(f(x), x));
+    const after = (x: kn.NDArray): kn.NDArray[] => {
+      return orders(
+        autograd.record(() => f(x)),
+        x,
+      );
+    };
+    for (const run of [inside, after, kn.hybridize(inside)]) {
+      const found = run(kn.array([1.5])).map((g) => g.tolist());
+      assert.deepEqual(found, [[first], [name === 'square' ? 1 : 0], [0], [0]], name);
+    }
+  }
+});
+
 test('kn.grad is the derivative, of any order', () => {
   const at = [0.3, -1.2, 2];
   const f = (x: kn.NDArray): kn.NDArray => x.sin().mul(x.exp()).sum();
