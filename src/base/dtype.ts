@@ -76,6 +76,7 @@ export function allocate(dtype: DType, length: number): HostArray {
     return facts[dtype].allocate(length);
   } catch (cause) {
     throw new DeviceError('there is no memory for this array', {
+      expected: 'a size that the memory of this machine holds',
       actual: `${length} elements of ${dtype}`,
       advice: 'check its shape, or work on smaller pieces',
       cause,

@@ -4,7 +4,7 @@ import type { DimExpr } from '../base/dim/index.js';
 import { writeElement } from '../base/element.js';
 import { integerRange } from '../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
-import type { ConstantData } from './types.js';
+import { type ConstantData, Tensor } from './types.js';
 
 /** Plain data that stands for an array: a number, nested lists of numbers, or a typed array (rank 1). */
 export type HostValue = number | bigint | boolean | readonly HostValue[] | HostTyped;
@@ -37,6 +37,7 @@ export function describeHost(value: HostValue | DimExpr, op?: string): HostDescr
       throw new ArgumentError('lists are nested too deeply', {
         ...(op === undefined ? {} : { op }),
         expected: `at most ${greatestRank} levels`,
+        actual: 'more',
       });
     }
     shape.push(level.length);
@@ -98,6 +99,7 @@ function foreign(value: unknown, path: readonly number[], op: string | undefined
     ...(op === undefined ? {} : { op }),
     expected: 'an array, numbers, booleans, bigints, typed arrays, or nested lists of numbers',
     actual: path.length === 0 ? describe(value) : `${describe(value)} at [${path.join(', ')}]`,
+    ...(value instanceof Tensor && { advice: 'join arrays with stack or concat' }),
   });
 }
 

@@ -154,8 +154,10 @@ function isPromise(value: unknown): value is Promise<unknown> {
 
 /** Errors whose words help nobody. */
 function poverty(error: kn.KaonError): string | undefined {
-  const { expected, actual, message, problem, source } = error;
+  const { op, expected, actual, message, problem, source } = error;
   if (problem === '') return 'no problem is told';
+  const isOfCall = [kn.ArgumentError, kn.DTypeError, kn.ShapeError].some((kind) => error instanceof kind); // prettier-ignore
+  if (isOfCall && [op, expected, actual].includes(undefined)) return `op, expected or actual is not told: ${message}`; // prettier-ignore
   if (message.length > 3000) return `a message of ${message.length} characters`;
   if (/\[object \w+\]|\bundefined is not\b|of undefined\b|\bof null\b|\bCannot (?:read|convert)/.test(message)) return `a message of the engine's: ${message.slice(0, 300)}`; // prettier-ignore
   if (expected !== undefined && actual !== undefined && /^an object\b/.test(expected) && /^an [oO]bject$/.test(actual)) return `expected ${expected}, actual ${actual}`; // prettier-ignore

@@ -64,8 +64,10 @@ for (const callable of everyCallable()) {
         const known = await refusal(callable, at, (given) => ({ [option]: undefined, ...given }));
         assert.equal(known, undefined);
       }
-      const noOptions = await refusal(callable, at, () => kn.ones([2]));
-      assert.ok(noOptions instanceof kn.ArgumentError, String(noOptions));
+      for (const noOptions of [kn.ones([2]), null]) {
+        const refused = await refusal(callable, at, () => noOptions);
+        assert.ok(refused instanceof kn.ArgumentError, `${String(noOptions)}: ${String(refused)}`);
+      }
     });
   });
 }

@@ -13,7 +13,10 @@ export function parseDim(text: string, bounds: ReadonlyMap<string, Bounds> = new
   const tokens = text.match(/[A-Za-z_][A-Za-z0-9_]*|\d+|[-+*(),]|\S/g) ?? [];
   let at = 0;
   const fail = (): never => {
-    throw new GraphError('not a dimension', { actual: JSON.stringify(text.slice(0, 200)) });
+    throw new GraphError('not a dimension', {
+      expected: 'a name, a number, or what String(dim) wrote',
+      actual: JSON.stringify(text.slice(0, 200)),
+    });
   };
   const expect = (token: string): void => {
     if (tokens[at++] !== token) fail();

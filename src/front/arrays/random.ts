@@ -102,6 +102,8 @@ export function setState(state: GeneratorState): void {
   if (currentTrace() !== null) {
     throw new TraceError('the random generator was set while tracing', {
       op: 'random.seed',
+      expected: 'a call outside of captured code',
+      actual: 'a call inside of it',
       advice: 'seed outside of the captured function: each call then goes on from there',
     });
   }

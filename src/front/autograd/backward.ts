@@ -37,7 +37,7 @@ export function backward(
     });
   }
   const scratch = scratchFor(tape);
-  const grads = gradientsOf(op, tape, [{ array: head, grad }], reached, false, scratch);
+  const grads = gradientsOf(op, tape, [{ array: head, grad }], reached, null, scratch);
   withMode({ session: null }, op, () => {
     const passed = new Set<NDArray>();
     for (const session of sessionsOf(tape.origins)) {

@@ -2,10 +2,11 @@ import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { zerosLike } from '../../ops/index.js';
+import { Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import type { FloatDType } from '../core/result-dtypes.js';
-import { aliasOf } from '../dispatch/values.js';
+import { linkTo } from '../dispatch/values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
@@ -68,7 +69,12 @@ export function grad(
       actual: String(given.length),
     });
   }
-  if (heads.length === 0) throw new ArgumentError('there is nothing to differentiate', { op });
+  if (heads.length === 0)
+    throw new ArgumentError('there is nothing to differentiate', {
+      op,
+      expected: 'at least one y',
+      actual: 'none',
+    });
   const tape = layOutRecording(op, heads);
   const sessions = sessionsOf(tape.origins);
   for (const x of wrt) {
@@ -82,6 +88,9 @@ export function grad(
   }
   const known = wrt.filter((x) => tape.valueOf.has(x));
   const scratch = createGraph ? null : scratchFor(tape);
+  // Outside of a recording the pass goes on with that of `ys`, where what it reads has taken part.
+  const goesOn = retainGraph ? [...sessions].find(({ isOpen }) => isOpen) : undefined;
+  const session = createGraph ? (mode.session ?? goesOn ?? new Session()) : null;
   const found = gradientsOf(
     op,
     tape,
@@ -90,17 +99,31 @@ export function grad(
       grad: withMode({ session: null }, op, () => checkedHeadGrad(op, array, given[i])),
     })),
     known,
-    createGraph,
+    session,
     scratch,
   );
   const flowing = new Map(known.map((x, i) => [x, found[i]]));
-  const result = wrt.map(
-    (x) => flowing.get(x) ?? withMode({ session: null }, op, () => zerosLike(x)),
-  );
+  const recorded = <R>(fn: () => R): R =>
+    withMode({ session, isPaused: session === null || mode.isPaused }, op, fn);
+  const result = wrt.map((x) => flowing.get(x) ?? recorded(() => zerosLike(x)));
   if (!retainGraph) release(tape);
   scratch?.release(result);
-  const own = result.map((each, i) => (result.indexOf(each) === i ? each : aliasOf(each)));
+  // Each is an object of its own, and none a head gradient: they can be assigned to, and differentiated apart. With
+  // `createGraph` each is recorded, even if it is a constant, so that it has gradients in turn.
+  const taken = new Set<NDArray | null>(given);
+  const own = recorded(() =>
+    result.map((each) => {
+      const isOwn = !taken.has(each) && (session === null || isRecorded(each));
+      const one = isOwn ? each : linkTo(each);
+      taken.add(one);
+      return one;
+    }),
+  );
   return Array.isArray(xs) ? own : own[0];
+}
+
+function isRecorded({ origin }: NDArray): boolean {
+  return origin !== null && origin.session !== null;
 }
 
 function tookPart(x: NDArray, sessions: ReadonlySet<unknown>): boolean {

@@ -4,7 +4,7 @@ import { Program, type Value } from '../../ir/program.js';
 import { add } from '../../ops/index.js';
 import { gradient } from '../../passes/gradient/gradient.js';
 import { Scratch } from '../core/scratch.js';
-import { collectOrigins, type Origin, Session } from '../core/history.js';
+import { collectOrigins, type Origin, type Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
@@ -64,19 +64,18 @@ export function layOutRecording(
 }
 
 /**
- * The gradients of the tape's outputs with respect to `wrt`; null where there is none. With `record` the pass
- * itself is recorded, so that it can be differentiated in turn. `scratch` collects the arrays of the pass.
+ * The gradients of the tape's outputs with respect to `wrt`; null where there is none. With a `session` the
+ * pass itself is recorded in it, so that it can be differentiated in turn. `scratch` collects the arrays of the pass.
  */
 export function gradientsOf(
   op: string,
   { program, valueOf, arrayOf }: Tape,
   outputs: readonly { readonly array: NDArray; readonly grad: NDArray }[],
   wrt: readonly NDArray[],
-  record: boolean,
+  session: Session | null,
   scratch: Scratch | null = null,
 ): readonly (NDArray | null)[] {
-  const session = record ? (mode.session ?? new Session()) : null;
-  const isPaused = record ? mode.isPaused : true;
+  const isPaused = session === null || mode.isPaused;
   // Found once, not for every call of the pass, which is deep in the stack and has no line of its own.
   const line = mode.capture === null ? null : (currentSource() ?? null);
   return withMode({ session, isPaused, isBackward: true, scratch, source: line }, op, () =>
@@ -141,6 +140,7 @@ function refuseUnrecorded(op: string, head: NDArray): void {
 function usedUp(op: string, origin: Origin): ArgumentError {
   return new ArgumentError('a backward pass has already consumed this recording', {
     op,
+    expected: 'a recording that no backward pass has used, or one that was retained',
     actual: `${origin.declaration.name} is part of an earlier backward pass`,
     advice: 'pass { retainGraph: true } to the earlier pass, or detach() what came from it',
   });

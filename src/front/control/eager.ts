@@ -3,6 +3,8 @@ import { concat } from '../../ops/index.js';
 import { unflattenTree } from '../../base/attributes/tree.js';
 import { zeros } from '../arrays/creation.js';
 import type { NDArray } from '../core/ndarray.js';
+import { mode } from '../core/mode.js';
+import { joinRecording } from '../dispatch/dispatch.js';
 import { aliasOf, linkTo } from '../dispatch/values.js';
 import { checkOutput } from './checks.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
@@ -49,10 +51,13 @@ export class StackedOutputs {
 /**
  * A computed array that keeps its elements even if the array is assigned to in a later iteration. Arrays with
  * a gradient or a history are returned as they are: they cannot be assigned to while that matters, and
- * gradients may be requested for them by name.
+ * gradients may be requested for them by name. In a recording they take part, even if nothing reads them.
  */
 export function settled(array: NDArray): NDArray {
   const { gradient, origin } = array.computed();
-  if (origin !== null || (gradient !== null && gradient.req !== 'null')) return array;
+  if (origin !== null || (gradient !== null && gradient.req !== 'null')) {
+    if (mode.session !== null) joinRecording(array);
+    return array;
+  }
   return gradient === null && isFloat(array.dtype) ? linkTo(array) : aliasOf(array);
 }

@@ -1,6 +1,6 @@
 import type { DType, HostArray } from '../../base/dtype.js';
 import { readElement, widened } from '../../base/element.js';
-import { ArgumentError, InternalError } from '../../base/errors.js';
+import { ArgumentError, DTypeError, InternalError } from '../../base/errors.js';
 import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
@@ -209,7 +209,9 @@ export class NDArray<D extends DType = DType> extends Tensor {
   [Symbol.toPrimitive](hint: string): string {
     if (hint === 'string') return this.toString();
     throw new ArgumentError('JavaScript operators do not work on arrays', {
+      op: 'NDArray',
       expected: 'a method or function: x.add(y), x.mul(2), x.less(y)',
+      actual: hint === 'number' ? 'an array as a number' : 'an array as an operand',
       advice:
         "for one element as a number use x.item(); in captured code choose with where or cond, or convert the function ('use graph')",
     });
@@ -224,9 +226,24 @@ export class NDArray<D extends DType = DType> extends Tensor {
     return installed().rows(this) as IterableIterator<NDArray<D>>;
   }
 
-  /** Nested lists for `JSON.stringify`; the dtype is not kept. */
-  toJSON(): NestedList {
-    return this.tolist();
+  /**
+   * Nested lists for `JSON.stringify`, with numbers for int64; the dtype is not kept.
+   * @throws DTypeError for an int64 beyond 2^53, which a number may not hold.
+   */
+  toJSON(): NestedList<number | boolean> {
+    const { host } = installed().visible(this);
+    return nestedList(this.shape, (index) => {
+      const element = readElement(this.dtype, host, index);
+      if (typeof element !== 'bigint') return element;
+      const number = Number(element);
+      if (Number.isSafeInteger(number)) return number;
+      throw new DTypeError('an element is no number of JSON', {
+        op: 'toJSON',
+        expected: 'integers below 2^53',
+        actual: String(element),
+        advice: 'write the text of the elements: Array.from(x.dataSync(), String)',
+      });
+    });
   }
 
   /** The array with another dtype, converted like `cast`. */

@@ -206,6 +206,7 @@ export function escaped(op: string, array: NDArray): TraceError {
   const source = array.origin?.source;
   return new TraceError('an array of captured code was used outside of it', {
     op,
+    expected: 'arrays of this code, and those from outside that have values',
     actual: `the result of ${array.origin?.declaration.name ?? 'an input'}${source === undefined ? '' : ` at ${source}`}`,
     advice: 'return it from the captured function, and use what the call returns',
   });

@@ -109,6 +109,7 @@ class TracedSizes implements ArraySizes {
     const { origin, type } = this.#array;
     throw new TraceError('a size that only the data decides was read while tracing', {
       op: origin?.declaration.name ?? 'shape',
+      expected: 'sizes that are known before the graph runs',
       actual: typeToString(type),
       advice: 'use shapeOf(x), which gives the sizes as an array',
     });
@@ -129,6 +130,7 @@ export function visibleElements(array: NDArray): Storage {
   refuseTraced(array);
   throw new TraceError('the value of an array from outside was read while code is being captured', {
     op: 'reading',
+    expected: 'a use that does not depend on its value',
     actual: typeToString(array.type),
     advice:
       'the captured code is run again with other values: choose with where or cond, read before the call and pass a number, or make constants inside',
@@ -142,6 +144,7 @@ function refuseTraced(array: NDArray): void {
   if (trace?.owns(array) === true) {
     throw new TraceError('the value of an array was read while its code is being captured', {
       op: array.origin?.declaration.name ?? 'an input',
+      expected: 'a use that does not depend on its value',
       actual: typeToString(array.type),
       advice:
         "choose with where or cond, repeat with whileLoop or foreach, convert the function ('use graph'), or return the array and read it after the call",

@@ -280,6 +280,7 @@ export function refuseRecorded(op: string, target: NDArray): void {
   if (isResult || (session?.isOpen === true && gradient?.req !== 'null')) {
     throw new ArgumentError('an array that is part of a recording cannot be changed in place', {
       op,
+      expected: 'an array that no recorded call has read or made',
       actual: typeToString(target.type),
       advice:
         'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
@@ -296,6 +297,7 @@ function refuseChange(op: string, target: NDArray): void {
   if (target.elements === null && trace?.placeholders.has(target) !== true) {
     throw new GraphError('a lazy array cannot be changed in place', {
       op,
+      expected: 'an array that has been computed',
       actual: typeToString(target.type),
       advice: 'use the new value in its place',
     });

@@ -39,12 +39,18 @@ export function exportGraph(request: ExportRequest): StaticGraph {
     });
   const given = named(inputs);
   const wanted = named(outputs);
-  if (wanted.length === 0) throw new GraphError('a graph needs at least one output', { op });
+  if (wanted.length === 0)
+    throw new GraphError('a graph needs at least one output', {
+      op,
+      expected: 'an array among the outputs',
+      actual: 'none',
+    });
   const isGiven = new Map(given.map(({ name, array }) => [array, name]));
   if (isGiven.size < given.length) {
     const second = given.find(({ name, array }) => isGiven.get(array) !== name)!;
     throw new GraphError(`one array is given as two inputs`, {
       op,
+      expected: 'another array for each input',
       actual: `${second.name} and ${isGiven.get(second.array)}`,
     });
   }
@@ -101,6 +107,7 @@ function isCaptured({ capture, declaration }: Origin): boolean {
   if (capture?.kind === 'trace') {
     throw new TraceError('an array of a hybridized function was exported', {
       op: 'exportGraph',
+      expected: 'arrays made inside deferredCompute',
       actual: `the result of ${declaration.name}`,
       advice: 'use graphFor of the hybridized function',
     });

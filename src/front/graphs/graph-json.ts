@@ -48,6 +48,8 @@ export function graphToJSON(parts: GraphParts): Json {
       case 'gradient':
         throw new UnsupportedError('a graph that works on attached gradients cannot be saved', {
           op: 'toJSON',
+          expected: 'a graph of its inputs, parameters and state alone',
+          actual: 'one that reads or writes attached gradients',
           advice: 'return the gradients instead, with kn.grad or autograd.grad',
         });
     }
@@ -95,6 +97,7 @@ function readGraph(json: unknown): GraphParts {
     throw new FormatError('this is not a graph of Kaon', {
       op,
       expected: `format ${format}`,
+      actual: `format ${root.field('format').string()}`,
     });
   }
   const found = root.field('version').integer();
@@ -171,6 +174,11 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new FormatError('this is not JSON', { op, cause });
+    throw new FormatError('this is not JSON', {
+      op,
+      expected: 'the text that toJSON made',
+      actual: text === '' ? 'no text' : JSON.stringify(text.slice(0, 40)),
+      cause,
+    });
   }
 }

@@ -1,11 +1,10 @@
 import { callable, checkArgument } from '../../base/attributes/options.js';
-import { Captured } from './captured.js';
 import type { Explanation } from '../caches/explain.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { checkHybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import { setOriginal } from '../options/originals.js';
-import { refuseUnconverted } from './unconverted.js';
+import { Owners, takesThis } from './owners.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
 install();
@@ -26,7 +25,8 @@ export type Hybridized<F extends (...args: never[]) => unknown> = F & {
  * `verify`.
  *
  * Outer arrays that `fn` uses are inputs of the graph: their values are read at each call. State that `fn`
- * assigns to is written after each call. Inside other captured code the function is inlined.
+ * assigns to is written after each call. Inside other captured code the function is inlined. Called as a method,
+ * a function that names `this` has graphs of its own for each object, whose fields are guarded like those of blocks.
  *
  * @throws TraceError for an asynchronous function, for reading a value while `fn` is captured, and, at
  * verified calls, for code that has changed; ArgumentError for unknown options.
@@ -37,15 +37,16 @@ export function hybridize<F extends (...args: never[]) => unknown>(
 ): Hybridized<F> {
   checkArgument('hybridize', 'fn', fn, callable);
   checkHybridizeOptions(options);
-  refuseUnconverted(fn, 'hybridize');
   const { active = true } = options;
-  const captured = active ? new Captured('hybridize', fn, options, false) : null;
-  const known = (): Captured => captured ?? new Captured('hybridize', fn, options, false);
-  const run = (...args: Parameters<F>): unknown =>
-    captured === null ? fn(...args) : captured.call(args);
+  const owners = new Owners('hybridize', fn, options, false);
+  const isMethod = takesThis(fn);
+  const run = function (this: unknown, ...args: Parameters<F>): unknown {
+    if (!active) return fn.apply(this as never, args);
+    return owners.captured(isMethod ? this : undefined).call(args);
+  };
   setOriginal(run, fn);
   return Object.assign(run as unknown as F, {
-    explain: () => known().explain(),
-    graphFor: (...args: Parameters<F>) => known().graphFor(args),
+    explain: () => owners.explain(),
+    graphFor: (...args: Parameters<F>) => owners.captured(undefined).graphFor(args),
   });
 }

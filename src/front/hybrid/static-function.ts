@@ -1,16 +1,13 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
-import { isCapturable } from '../options/capturable.js';
-import { noteFields } from '../core/capture.js';
 import { setOriginal } from '../options/originals.js';
-import { refuseUnconverted } from './unconverted.js';
-import { Captured } from './captured.js';
 import { config } from '../arrays/config.js';
-import { type Explanation, mergeExplanations } from '../caches/explain.js';
+import type { Explanation } from '../caches/explain.js';
 import { checkHybridizeOptions, type HybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import { refuseAsync } from '../core/mode.js';
+import { Owners } from './owners.js';
 import type { Schedule } from './schedule.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
@@ -100,7 +97,8 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
     });
   }
   checkHybridizeOptions(options);
-  const owners = new Owners(fn, options);
+  refuseAsync(fn, 'staticGraph');
+  const owners = new Owners('staticGraph', fn, options, true);
   const { active = true } = options;
   const run = function (this: unknown, ...args: never[]): unknown {
     if (!active || !config.useStaticGraph) return fn.apply(this as never, args);
@@ -109,56 +107,13 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
   setOriginal(run, fn);
   Object.defineProperties(run, {
     name: { value: fn.name },
-    explain: { value: () => mergeExplanations(owners.all().map((each) => each.explain())) },
+    explain: { value: () => owners.explain() },
     graphFor: {
       value(this: unknown, ...args: never[]) {
         return owners.captured(this === run ? undefined : this).graphFor(args);
       },
     },
-    schedules: { get: () => owners.all().flatMap(({ schedules }) => schedules) },
+    schedules: { get: () => owners.schedules },
   });
   return run;
-}
-
-/** The graphs of a function, or of a method by the object that it was called on. */
-class Owners {
-  readonly #fn: AnyFunction;
-  readonly #options: HybridizeOptions;
-  readonly #plain: Captured;
-  readonly #byObject: WeakMap<object, Captured> = new WeakMap();
-  /** Graphs live as long as their object; this list only enumerates them. */
-  #known: WeakRef<Captured>[] = [];
-
-  constructor(fn: AnyFunction, options: HybridizeOptions) {
-    this.#fn = fn;
-    this.#options = options;
-    refuseAsync(fn, 'staticGraph');
-    refuseUnconverted(fn, 'staticGraph');
-    this.#plain = this.#capture(undefined, {});
-  }
-
-  captured(owner: unknown): Captured {
-    if (typeof owner !== 'object' || owner === null) return this.#plain;
-    let captured = this.#byObject.get(owner);
-    if (captured === undefined) {
-      captured = this.#capture(owner, isCapturable(owner) ? owner.captureOptions() : {});
-      this.#byObject.set(owner, captured);
-      this.#known = [...this.#known.filter((ref) => ref.deref()), new WeakRef(captured)];
-    }
-    return captured;
-  }
-
-  all(): readonly Captured[] {
-    return [this.#plain, ...this.#known.flatMap((ref) => ref.deref() ?? [])];
-  }
-
-  #capture(owner: unknown, parts: HybridizeOptions): Captured {
-    const bound = (...args: never[]): unknown => {
-      if (typeof owner === 'object' && owner !== null) noteFields(owner, 'this');
-      return this.#fn.apply(owner as never, args);
-    };
-    setOriginal(bound, this.#fn);
-    const options = { name: this.#fn.name || 'function', ...parts, ...this.#options };
-    return new Captured('staticGraph', bound, options, true);
-  }
 }

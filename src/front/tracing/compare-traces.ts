@@ -59,7 +59,12 @@ function compareCode(first: Segment, second: Segment): Difference | null {
           text: `${code.code.name || 'side-effect code'}(${structureToString(code.argStructure).slice(1, -1)})`,
           source: code.source,
         };
-  return { problem: 'other side-effect code', first: sideOf(first), second: sideOf(second) };
+  return {
+    problem: 'other side-effect code',
+    first: sideOf(first),
+    second: sideOf(second),
+    subject: 'the code; or call staticCode once, outside of the captured function',
+  };
 }
 
 function compareReads(first: GraphParts, second: GraphParts): Difference | null {

@@ -49,7 +49,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
           new Set(wrt),
         );
         const known = wrt.filter((array) => tape.valueOf.has(array));
-        const grads = gradientsOf(op, tape, heads, known, isDifferentiated);
+        const grads = gradientsOf(op, tape, heads, known, isDifferentiated ? session : null);
         return wrt.map((array) => grads[known.indexOf(array)] ?? null);
       };
       try {

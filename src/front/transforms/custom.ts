@@ -130,7 +130,11 @@ function checkedGradients<R>(
   list.forEach((grad: unknown, i) => {
     if (grad === null) return;
     if (!(grad instanceof NDArray)) {
-      throw new ArgumentError(`gradient ${i} is not an array`, { op, actual: describe(grad) });
+      throw new ArgumentError(`gradient ${i} is not an array`, {
+        op,
+        expected: 'an array, or null for none',
+        actual: describe(grad),
+      });
     }
     if (!sameType(grad.type, inputs[i].type)) {
       const Kind = grad.dtype === inputs[i].dtype ? ShapeError : DTypeError;

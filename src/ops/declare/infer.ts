@@ -88,7 +88,11 @@ export function normalizeAxes(
     normalizeAxis(op, axis, rank),
   );
   if (new Set(list).size !== list.length) {
-    throw new ArgumentError('an axis is named twice', { op, actual: shapeToString(list) });
+    throw new ArgumentError('an axis is named twice', {
+      op,
+      expected: 'each axis once',
+      actual: shapeToString(list),
+    });
   }
   return list.toSorted((a, b) => a - b);
 }

@@ -251,7 +251,11 @@ function checkStart(
   checkIndexDType(op, start.dtype);
   const along = axes.map((axis) => normalizeAxis(op, axis, shape.length));
   if (new Set(along).size !== along.length) {
-    throw new ArgumentError('an axis is named twice', { op, actual: shapeToString(axes) });
+    throw new ArgumentError('an axis is named twice', {
+      op,
+      expected: 'each axis once',
+      actual: shapeToString(axes),
+    });
   }
   const fits =
     start.shape.length === 0

@@ -163,8 +163,8 @@ const uniqueParts: OperatorFunction<
  */
 export const unique: Unique = Object.assign(
   (x: Input<Tensor>, options: UniqueOptions = {}): unknown => {
-    const { returnIndex = false, returnInverse = false, returnCounts = false } = options;
     const results = uniqueParts(x as Tensor, options);
+    const { returnIndex = false, returnInverse = false, returnCounts = false } = options;
     const names = [
       ...(returnIndex ? ['index'] : []),
       ...(returnInverse ? ['inverse'] : []),

@@ -84,6 +84,69 @@ test('createGraph makes gradients that can be differentiated', () => {
   near(autograd.grad(second, x).tolist(), [48, 72], 1e-12);
 });
 
+test('gradients that are the same array can be differentiated apart, and are no head gradient', () => {
+  // The gradient of (a + b)^2 is 2 (a + b) for both, so that of c da + d db is 2 (c + d) for both.
+  const [a, b, head] = [kn.array(0.3), kn.array(0.4), kn.array(1)];
+  const weighted = ([da, db]: readonly kn.NDArray[]): kn.NDArray => da.mul(2).add(db.mul(7));
+  const square = (x: kn.NDArray, y: kn.NDArray): kn.NDArray => x.add(y).square();
+  const second = kn.grad(
+    (x: kn.NDArray, y: kn.NDArray) => weighted(kn.grad(square, [0, 1])(x, y)),
+    [0, 1],
+  );
+  const named = (): kn.NDArray[] => {
+    const loss = autograd.record(() => {
+      const y = square(a, b);
+      return weighted(autograd.grad(y, [a, b], { createGraph: true, headGrads: head }));
+    });
+    return autograd.grad(loss, [a, b]);
+  };
+  const outside = (): kn.NDArray[] => {
+    const y = autograd.record(() => square(a, b));
+    const [, db] = autograd.grad(y, [a, b], { createGraph: true });
+    return autograd.grad(db, [a, b], { headGrads: kn.array(9) });
+  };
+  for (const found of [second(a, b), kn.hybridize(second)(a, b), named(), outside()]) {
+    near(
+      found.map((each) => each.item()),
+      [18, 18],
+    );
+  }
+  const y = autograd.record(() => a.add(b));
+  const [da, db] = autograd.grad(y, [a, b], { headGrads: head });
+  da.assign(kn.array(5));
+  assert.deepEqual([head.item(), db.item()], [1, 1]);
+});
+
+test('gradients of constant gradients are zeros, of any order, inside of a recording and after it', () => {
+  const functions: Record<string, { f: (x: kn.NDArray) => kn.NDArray; first: number }> = {
+    identity: { f: (x) => x.add(1), first: 1 },
+    scaled: { f: (x) => x.mul(3).sum(), first: 3 },
+    jump: { f: (x) => x.floor(), first: 0 },
+    loop: { f: (x) => kn.foreach((row, s) => [row, s], x, [])[0], first: 1 },
+    square: { f: (x) => x.square().mul(0.5), first: 1.5 },
+  };
+  for (const [name, { f, first }] of Object.entries(functions)) {
+    const orders = (y: kn.NDArray, x: kn.NDArray): kn.NDArray[] => {
+      const found: kn.NDArray[] = [];
+      for (let g = y; found.length < 4; found.push(g)) {
+        g = autograd.grad(g, x, { createGraph: true });
+      }
+      return found;
+    };
+    const inside = (x: kn.NDArray): kn.NDArray[] => autograd.record(() => orders(f(x), x));
+    const after = (x: kn.NDArray): kn.NDArray[] => {
+      return orders(
+        autograd.record(() => f(x)),
+        x,
+      );
+    };
+    for (const run of [inside, after, kn.hybridize(inside)]) {
+      const found = run(kn.array([1.5])).map((g) => g.tolist());
+      assert.deepEqual(found, [[first], [name === 'square' ? 1 : 0], [0], [0]], name);
+    }
+  }
+});
+
 test('kn.grad is the derivative, of any order', () => {
   const at = [0.3, -1.2, 2];
   const f = (x: kn.NDArray): kn.NDArray => x.sin().mul(x.exp()).sum();

@@ -121,6 +121,29 @@ test('data without rows take part in a recording all the same', () => {
   }
 });
 
+test('states that are only passed on take part in a recording, in captured code as well', () => {
+  const loops: Record<string, (x: kn.NDArray, state: kn.NDArray) => kn.NDArray> = {
+    foreach: (x, state) => kn.foreach((row, s) => [row, s], x, state)[0],
+    whileLoop: (x, state) =>
+      kn.whileLoop(
+        (i) => i.less(3),
+        (i, s) => [x, [i.add(1), s]],
+        [kn.array(0), state],
+      )[0],
+    cond: (x, state) => x.mul(kn.cond(kn.array(true), () => [x, state], () => [x, state])[0]), // prettier-ignore
+  };
+  for (const [name, loop] of Object.entries(loops)) {
+    for (const f of [loop, kn.hybridize(loop)]) {
+      const [x, state] = [kn.array([1, 2]), kn.array([3])];
+      for (const each of [x, state]) each.attachGrad();
+      kn.autograd.record(() => state.mul(7)).backward();
+      assert.deepEqual(state.grad!.tolist(), [7]);
+      kn.autograd.record(() => f(x, state).sum()).backward();
+      assert.deepEqual(state.grad!.tolist(), [0], name);
+    }
+  }
+});
+
 test('outputs are what arrays hold when they are returned, also when they are assigned to later', () => {
   const p = new kn.nn.Parameter({ shape: [], gradReq: 'null' });
   p.initialize();

@@ -167,4 +167,17 @@ test('JSON.stringify writes the nested lists', () => {
     '{"x":[[1,2.5]],"flags":[true,false]}',
   );
   assert.throws(() => kn.hybridize(() => JSON.stringify(x))(), kn.TraceError);
+  assert.equal(JSON.stringify(kn.shapeOf(x)), '[1,2]');
+  const large = kn.array([2n ** 53n]);
+  refuses(() => JSON.stringify(large), kn.DTypeError, 'no number of JSON', '9007199254740992');
+});
+
+test('an array in arithmetic of JavaScript is told apart from one as a number', () => {
+  const x = kn.array([1]) as never as number;
+  for (const [use, actual] of [
+    [() => x + 1, 'an operand'],
+    [() => x * 2, 'a number'],
+  ] as const) {
+    refuses(use, kn.ArgumentError, 'JavaScript operators', `an array as ${actual}`);
+  }
 });

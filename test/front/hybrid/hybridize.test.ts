@@ -317,6 +317,36 @@ test('active: false leaves the function as it is', () => {
   assert.deepEqual(f(kn.array([1, 2])).tolist(), [3, 6]);
 });
 
+test('called as a method, a function has its object, whose fields are guarded', () => {
+  class Scaled {
+    scale = kn.array(3);
+    times = 2;
+    readonly method = kn.hybridize(function (this: Scaled, x: kn.NDArray): kn.NDArray {
+      return x.mul(this.scale).mul(this.times);
+    });
+    readonly arrow = kn.hybridize((x: kn.NDArray) => x.mul(this.scale));
+  }
+  const [one, other] = [new Scaled(), new Scaled()];
+  const call = (on: Scaled): unknown => on.method(kn.array(1)).item();
+  other.times = 10;
+  assert.deepEqual([one, other, one].map(call), [6, 30, 6]);
+  one.scale = kn.array(5);
+  one.times = 4;
+  assert.deepEqual([one, other, one].map(call), [20, 30, 20]);
+  assert.equal(one.arrow(kn.array(2)).item(), 10);
+  // Borrowed by another object, and inside of other captured code.
+  const borrowed = { scale: kn.array(1), times: 7, method: other.method };
+  assert.equal(borrowed.method.call(borrowed as never, kn.array(1)).item(), 7);
+  assert.equal(
+    kn
+      .hybridize((x: kn.NDArray) => one.method(x))(kn.array(1))
+      .item(),
+    20,
+  );
+  const inactive = kn.hybridize(one.method, { active: false });
+  assert.equal(inactive.call(other, kn.array(1)).item(), 30);
+});
+
 test('one array passed twice is one array inside', () => {
   const f = kn.hybridize((a: kn.NDArray, b: kn.NDArray) => {
     a.assign(a.add(1));
