@@ -136,7 +136,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         this.noteCallee(node.callee);
         return (
           this.changingCall(node) ??
-          this.mathCall(node) ??
+          this.hostCall(node) ??
           this.mutatingCall(node, use) ??
           // A chain in parentheses is called with its object as `this`.
           this.copy(node, (child) =>
@@ -286,6 +286,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         return this.copy(node, (child) => this.#nativeChain(child));
       return this.copy(node, (child) => this.member(child, true));
     }
+    if (operator === 'typeof') return this.kind(node);
     if (operator !== '-' && operator !== '+' && operator !== '~') return this.copy(node);
     return isPlainKind(argument, 'captured')
       ? this.copy(node)
