@@ -24,10 +24,13 @@ export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds
   const { bytes, outputs, states, ...options } = model;
   const before = generatorState();
   try {
-    const expected = Object.values(withoutWrites(graph).run(feeds));
+    const reference = withoutWrites(graph);
+    const results = reference.run(feeds);
     setGeneratorState(before);
     const found = withoutWrites(fromOnnx(bytes, options)).run({ ...feeds, ...states });
-    expected.forEach((array, i) => {
+    // By name: a record has names like '12' before others, whatever the order of the outputs.
+    reference.outputNames.forEach((name, i) => {
+      const array = results[name];
       const other = found[outputs[i]];
       const have = other === undefined ? undefined : elementsOf(other);
       const problem = arrayDifference(array.dtype, elementsOf(array), have);

@@ -21,7 +21,7 @@ export function checkText(
   try {
     const { program, reads } = graph.parts;
     const copy = new StaticGraph({ program, reads, writes: [] });
-    const results = Object.values(copy.run(feeds));
+    const results = copy.run(feeds);
     const inputs = meta.inputs.map(({ name, dtype }) => {
       const feed = Object.hasOwn(state, name) ? state[name] : feeds[name];
       const array = feed instanceof NDArray ? feed : constantArray(feed, dtype);
@@ -31,8 +31,10 @@ export function checkText(
     const names = program.outputs.map(({ name }) => name);
     const { writes } = graph.parts;
     const returned = names.length - writes.length;
-    const expected = results.filter((_, k) => writes[k - returned]?.kind !== 'gradient');
-    expected.forEach((array, k) => {
+    const expected = names.filter((_, k) => writes[k - returned]?.kind !== 'gradient');
+    // By name: a record has names like '12' before others, whatever the order of the outputs.
+    expected.forEach((name, k) => {
+      const array = results[name];
       const problem = arrayDifference(array.dtype, elementsOf(array), found[k]);
       if (problem === null) return;
       throw new InternalError(

@@ -187,8 +187,17 @@ function describeFunction(value: { readonly name: unknown }): string {
   return `function ${typeof name === 'string' && name !== '' ? clipped(name) : '(anonymous)'}`;
 }
 
+const descriptions = new WeakMap<object, string>();
+
+/** Has errors describe an object by what it is to the user rather than by its class. */
+export function describeAs(value: object, description: string): void {
+  descriptions.set(value, description);
+}
+
 /** An object by its class; one of no class of its own by its keys. */
 function describeObject(value: object): string {
+  const description = descriptions.get(value);
+  if (description !== undefined) return description;
   if (value instanceof DimExpr) return String(value);
   const kind = kindOfObject(value);
   if (kind !== 'Object' && kind !== 'object') return withArticle(kind);

@@ -14,10 +14,19 @@ import {
   valueRule,
 } from '../../base/attributes/options.js';
 import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
-import { eye as eyeOperator, fill, iota } from '../../ops/index.js';
+import {
+  broadcastTo,
+  copy,
+  eye as eyeOperator,
+  fill,
+  identity,
+  iota,
+  stack,
+} from '../../ops/index.js';
 import { checkShape } from '../../ops/declare/infer.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
+import { isNumberArray } from '../core/number-arrays.js';
 import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
@@ -64,11 +73,25 @@ export function array<X extends HostValue | NDArray, D extends DType = DTypeOf<X
   const { dtype, shape } = options;
   if (dtype !== undefined) checkDType('array', dtype);
   if (data instanceof NDArray) {
-    const same: NDArray = data.astype(dtype ?? data.dtype);
-    const copy: NDArray = shape === undefined ? same.add(0) : same.reshape(shape);
-    return copy;
+    // A number that captured code has as an array makes what a number makes.
+    const own = isNumberArray(data) && data.dtype !== 'bool' ? 'float32' : data.dtype;
+    const same: NDArray = data.astype(dtype ?? own);
+    if (shape !== undefined) return same.reshape(shape);
+    return mode.capture === null ? copy(same) : identity(same);
+  }
+  if (mode.capture !== null && holdsNumberArray(data)) {
+    const entries = data.map((each) =>
+      array(each as HostValue, dtype === undefined ? {} : { dtype }),
+    );
+    const joined = stack<NDArray>(entries);
+    return shape === undefined ? joined : joined.reshape(shape);
   }
   return constantArray('array', data, dtype ?? defaultDType(data), shape);
+}
+
+/** True for a list with a number, at any depth, that captured code has as an array. */
+function holdsNumberArray(data: unknown): data is readonly unknown[] {
+  return Array.isArray(data) && data.some((each) => isNumberArray(each) || holdsNumberArray(each));
 }
 
 function constantArray(
@@ -139,8 +162,10 @@ export function full<V extends number | boolean, D extends DType = DTypeOf<V>>(
   options: CreationOptions<D> = {},
 ): NDArray<D> {
   checkOptions('full', options, creationRules);
-  const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
+  const isBoolean = typeof value === 'boolean' || (isNumberArray(value) && value.dtype === 'bool');
+  const dtype = options.dtype ?? (isBoolean ? 'bool' : 'float32');
   checkDType('full', dtype);
+  if (isNumberArray(value)) return broadcastTo(value.astype(dtype), shapeOfArgument(shape));
   hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold
   return filled('full', shape, Number(value), { dtype });
 }
@@ -155,9 +180,9 @@ function filled(
   const { dtype = 'float32' } = options;
   checkDType(op, dtype);
   const shape = shapeOfArgument(extents);
+  checkAttributes(op, { shape: fill.declaration.attributes.shape }, { shape });
   if (mode.capture !== null || !isStaticShape(shape)) return fill(shape, value, dtype);
   // Eagerly no kernel is needed: the host fills memory as fast as anything.
-  checkAttributes(op, { shape: fill.declaration.attributes.shape }, { shape });
   checkShape(op, shape);
   const type = arrayType(dtype, shape);
   const elements = allocate(dtype, type.size);

@@ -22,7 +22,7 @@ import {
 } from './completion.js';
 import { leadingExit } from './leading-exits.js';
 import { subject } from './values/host.js';
-import { asNumber, isInt32, op as operator } from './values/numbers.js';
+import { asNumber, isInt32, isNumberArray, op as operator } from './values/numbers.js';
 import { factsFrom, held, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { arePathsMeeting, type Variables, whilePathsMeet } from './values/variables.js';
 
@@ -192,9 +192,15 @@ export function or(
 export function not(given: unknown): unknown {
   const value = asDecision(given);
   if (!isCapturedTest(value)) return !truth(value);
-  const result = predicateOf(value).logicalNot();
+  const result = asNumber(predicateOf(value).logicalNot());
   noteFacts(result, { whenTrue: factsFrom(value, false), whenFalse: factsFrom(value, true) });
   return result;
+}
+
+/** `Boolean(a)`: of a number or a value that may be absent as a test of it, of an array true. */
+export function bool(given: unknown): unknown {
+  const isArray = given instanceof NDArray && !isNumberArray(given);
+  return isArray ? true : not(not(given));
 }
 
 /** `a ?? b`. */

@@ -8,6 +8,7 @@ import { readValue } from './absent-values.js';
 import { mode } from '../core/mode.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { arrayType } from '../core/array-type.js';
+import { numberKinds } from '../core/number-arrays.js';
 
 /** Operands of a call: arrays, each with the dtype that it has to be converted to. */
 export interface Operands {
@@ -27,7 +28,13 @@ export function operandsOf(declaration: Declaration, given: Call): Operands {
       : { ...given, inputs: given.inputs.map(readValue) as typeof given.inputs };
   const call = withSizesAsArrays(declaration, read);
   const inputs = call.inputs as readonly (NDArray | HostValue)[];
-  const dtypes = operandDTypes(declaration, call);
+  const isKept = mode.capture === null || declaration.operands === 'keep';
+  const weak = isKept ? undefined : numberKinds(inputs);
+  const wanted = operandDTypes(declaration, call, weak);
+  // A fraction is no position, whatever stands for it.
+  const isFraction = (k: number): boolean =>
+    weak?.(inputs[k]) === 'weak-float' && !isFloat(wanted[k]);
+  const dtypes = weak === undefined ? wanted : wanted.map((dtype, k) => isFraction(k) ? (inputs[k] as NDArray).dtype : dtype); // prettier-ignore
   let converts = false;
   const arrays = inputs.map((input, i) => {
     if (!(input instanceof NDArray)) return constantArray(input, dtypes[i], declaration.name);

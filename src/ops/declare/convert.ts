@@ -1,4 +1,4 @@
-import { type DType, isFloat, isWeak, promoteAll } from '../../base/dtype.js';
+import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { type Dim, DimExpr } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import { describeHost } from '../../ir/host.js';
@@ -50,10 +50,14 @@ export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
   return { ...call, inputs };
 }
 
-/** The dtype that each operand of a call must have. */
-export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
+/** The dtype that each operand of a call must have. `weak`: the kind of arrays that stand for numbers. */
+export function operandDTypes(
+  declaration: Declaration,
+  call: Call,
+  weak?: (input: Tensor) => WeakKind | null,
+): readonly DType[] {
   const kinds = call.inputs.map((input) => {
-    if (input instanceof Tensor) return input.type.dtype;
+    if (input instanceof Tensor) return weak?.(input) ?? input.type.dtype;
     return input instanceof DimExpr ? 'weak-int' : describeHost(input, declaration.name).kind;
   });
   const { operands } = declaration;

@@ -1,5 +1,5 @@
 import { boundsOf, type Dim, isStatic } from '../../base/dim/index.js';
-import { kindOf } from '../../base/dtype.js';
+import { isFloat, kindOf } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { Tensor } from '../../ir/types.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
@@ -133,6 +133,8 @@ function oneInteger<T extends Tensor>(op: string, array: T): T {
     op,
     expected: 'an array of one integer',
     actual: `${dtype}${shapeToString(shape)}`,
-    advice: 'to select by an array of positions use take, by an array of booleans booleanMask',
+    advice: isFloat(dtype)
+      ? "convert it: `i | 0` for a number, astype('int32') for an array"
+      : 'to select by an array of positions use take, by an array of booleans booleanMask',
   });
 }

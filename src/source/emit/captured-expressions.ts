@@ -134,7 +134,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         );
       case 'CallExpression':
         this.noteCallee(node.callee);
-        return this.changingCall(node) ?? this.mathCall(node) ?? this.mutatingCall(node, use) ?? this.copy(node, (child) => (child === node.callee ? this.callee(child) : this.expression(child))); // prettier-ignore
+        return this.changingCall(node) ?? this.hostCall(node) ?? this.mutatingCall(node, use) ?? this.copy(node, (child) => (child === node.callee ? this.callee(child) : this.expression(child))); // prettier-ignore
       case 'OptionalCallExpression':
         this.noteCallee(node.callee);
         return this.#chain(node, use) ?? this.#nativeChain(node);
@@ -283,6 +283,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         return this.copy(node, (child) => this.#nativeChain(child));
       return this.copy(node, (child) => this.member(child, true));
     }
+    if (operator === 'typeof') return this.kind(node);
     if (operator !== '-' && operator !== '+' && operator !== '~') return this.copy(node);
     return isPlainKind(argument, 'captured')
       ? this.copy(node)

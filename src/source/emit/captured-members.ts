@@ -141,15 +141,51 @@ export abstract class CapturedMembers extends Form {
     );
   }
 
-  /** A call of a function of `Math`, which takes numbers only. */
-  protected mathCall(node: t.CallExpression): readonly Piece[] | null {
-    const { callee } = node;
+  /** A call of what the language has for numbers, which may be arrays. */
+  protected hostCall(node: t.CallExpression): readonly Piece[] | null {
+    return this.#numberCall(node) ?? this.#hostMethod(node);
+  }
+
+  /** A call of a function of the language that takes numbers: of `Math`, `Number` and the like. */
+  #numberCall(node: t.CallExpression): readonly Piece[] | null {
+    const name = this.#languageFunction(node.callee);
+    if (name === null || node.arguments.every((each) => isPlainKind(each, 'captured'))) return null;
+    const given = node.arguments.map((each) => this.argument(each));
+    if (name === 'Boolean') return given.length === 1 ? this.call('bool', node, ...given) : null;
+    const isOfMath = name.startsWith('Math.');
+    if (!isOfMath && !numberFunctions.has(name)) return null;
+    const [helper, own] = isOfMath ? ['math', name.slice('Math.'.length)] : ['numeric', name];
+    return this.call(helper, node, `'${own}'`, this.site(node), ...given);
+  }
+
+  /** The name of a function of the language, such as `isNaN` or `Math.max`; null for others. */
+  #languageFunction(callee: t.Node): string | null {
+    const isFree = (root: t.Node): boolean =>
+      this.file.scopes.references.get(root)?.binding.kind === 'free';
+    if (callee.type === 'Identifier') return isFree(callee) ? callee.name : null;
     if (callee.type !== 'MemberExpression' || callee.computed) return null;
     const { object, property } = callee;
-    if (object.type !== 'Identifier' || object.name !== 'Math' || property.type !== 'Identifier') return null; // prettier-ignore
-    if (this.file.scopes.references.get(object)?.binding.kind !== 'free') return null;
-    if (node.arguments.every((each) => isPlainKind(each, 'captured'))) return null;
-    return this.call('math', node, `'${property.name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
+    if (object.type !== 'Identifier' || property.type !== 'Identifier' || !isFree(object)) return null; // prettier-ignore
+    return `${object.name}.${property.name}`;
+  }
+
+  /** `typeof`; of a name that nothing declares it is no error. */
+  protected kind(node: t.UnaryExpression): readonly Piece[] {
+    const { argument } = node;
+    const isFree = this.file.scopes.references.get(argument)?.binding.kind === 'free';
+    const isPlain = isFree || isPlainKind(argument, 'captured');
+    return isPlain ? this.copy(node) : this.call('kind', node, this.argument(argument));
+  }
+
+  /** A call of a method of a list, map or set that looks for a number, or of a number that writes its digits. */
+  #hostMethod(node: t.CallExpression): readonly Piece[] | null {
+    const { callee } = node;
+    if (callee.type !== 'MemberExpression' || callee.computed || callee.object.type === 'Super') return null; // prettier-ignore
+    const { property } = callee;
+    if (property.type !== 'Identifier') return null;
+    const given = searching.has(property.name) ? node.arguments : digits.has(property.name) ? [callee.object] : []; // prettier-ignore
+    if (given.every((each) => isPlainKind(each, 'captured'))) return null;
+    return this.call('hostMethod', node, this.argument(callee.object), `'${property.name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
   }
 
   /** The object and accessors of a member that only syntax can name, as arguments; null for all others. */
@@ -288,3 +324,26 @@ const changers: ReadonlySet<string> = new Set([
 const mutators: ReadonlySet<string> = new Set(
   'push pop shift unshift splice fill copyWithin set delete clear sort reverse add'.split(' '),
 );
+
+/** Functions of the language that take a number, besides those of `Math`. */
+const numberFunctions: ReadonlySet<string> = new Set([
+  'Number',
+  'Number.isFinite',
+  'Number.isInteger',
+  'Number.isNaN',
+  'Number.isSafeInteger',
+  'isFinite',
+  'isNaN',
+]);
+
+/** Methods of lists, maps and sets that look for their argument. */
+const searching: ReadonlySet<string> = new Set([
+  'get',
+  'has',
+  'includes',
+  'indexOf',
+  'lastIndexOf',
+]);
+
+/** Methods of numbers that arrays lack. */
+const digits: ReadonlySet<string> = new Set(['toExponential', 'toFixed', 'toPrecision']);

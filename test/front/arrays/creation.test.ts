@@ -123,3 +123,16 @@ test('options that there are not, and arguments of other kinds, are refused', ()
   assert.deepEqual(kn.arange(1, 6, 2, { dtype: 'int32' }).tolist(), [1, 3, 5]);
   assert.deepEqual(kn.arange(1, 4, { dtype: 'int32' }).tolist(), [1, 2, 3]);
 });
+
+test('a copy of an array has its dtype, its elements and no later change of it', () => {
+  for (const [dtype, value] of [['bool', true], ['int8', -3], ['float16', -0], ['float64', NaN]] as const) {
+    const given = kn.array([value as number], { dtype });
+    const copies = [kn.array(given), kn.deferredCompute(() => kn.array(given))];
+    for (const made of copies) {
+      assert.equal(made.dtype, dtype);
+      assert.deepEqual(made.tolist(), [value]);
+    }
+    given.assign(kn.zeros([1], { dtype }));
+    for (const made of copies) assert.deepEqual(made.tolist(), [value]);
+  } // prettier-ignore
+});

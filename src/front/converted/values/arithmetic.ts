@@ -268,3 +268,24 @@ export const mathFunctions: Readonly<Record<string, (...values: NDArray[]) => ND
   atan2: (a, b) => operators.atan2(a.astype('float32'), b.astype('float32')),
   hypot: (...values) => values.map((value) => operators.abs<NDArray>(value.astype('float32'))).reduce((a, b) => operators.hypot(a, b)), // prettier-ignore
 };
+
+const isWhole = (value: NDArray): NDArray => operators.equal(operators.fmod(value, 1), 0);
+const isSafe = (value: NDArray): NDArray =>
+  operators.less(operators.abs(value.astype('float32')), 2 ** 53);
+
+/** Tests of numbers: booleans are none. */
+const ofNumbers =
+  (test: (value: NDArray) => NDArray) =>
+  (value: NDArray): NDArray =>
+    value.dtype === 'bool' ? array(false, { dtype: 'bool' }) : test(value);
+
+/** Functions of the language that take a number, besides those of `Math`. */
+export const numberFunctions: Readonly<Record<string, (value: NDArray) => NDArray>> = {
+  Number: unsigned,
+  'Number.isFinite': ofNumbers((value) => operators.isFinite(value)),
+  'Number.isInteger': ofNumbers(isWhole),
+  'Number.isNaN': ofNumbers((value) => operators.isNaN(value)),
+  'Number.isSafeInteger': ofNumbers((value) => operators.logicalAnd(isWhole(value), isSafe(value))),
+  isFinite: (value) => operators.isFinite(unsigned(value)),
+  isNaN: (value) => operators.isNaN(unsigned(value)),
+};

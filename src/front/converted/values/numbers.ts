@@ -2,28 +2,15 @@ import { graphDirective } from '../../../base/directive.js';
 import { InternalError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
 import { array } from '../../arrays/creation.js';
-import { NDArray } from '../../core/ndarray.js';
-import { arithmetic, mathFunctions, unaryArithmetic } from './arithmetic.js';
+import type { NDArray } from '../../core/ndarray.js';
+import { asNumber, isNumberArray } from '../../core/number-arrays.js';
+import { arithmetic, mathFunctions, numberFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
 import { factsFrom, held, noteFacts, optionalOf, presence } from './optionals.js';
 
-/*
- * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
- * TypeScript they are still numbers, so JavaScript's operators work on them.
- */
+/* JavaScript's operators on host values, and on arrays that stand for numbers and booleans. */
 
-const numbers = new WeakSet<NDArray>();
-
-/** Says that an array stands for a number or boolean of the user's. */
-export function asNumber(value: NDArray): NDArray {
-  numbers.add(value);
-  return value;
-}
-
-/** True if a value is an array that stands for a number or boolean. */
-export function isNumberArray(value: unknown): value is NDArray {
-  return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
-}
+export { asNumber, isNumberArray };
 
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
 export function op(operator: string, left: unknown, right: unknown): unknown {
@@ -62,7 +49,7 @@ function comparedWithEmpty(operator: string, left: unknown, right: unknown): unk
 }
 
 /** Operators and functions that take 32 bits of their operands. */
-const onBits: ReadonlySet<string> = new Set('| & ^ << >> >>> imul clz32'.split(' '));
+const onBits: ReadonlySet<string> = new Set('| & ^ << >> >>> Math.imul Math.clz32'.split(' '));
 
 /** A number as an array; null for what is none. `isBits`: only its bits matter. */
 function operand(value: unknown, isBits: boolean): NDArray | null {
@@ -152,21 +139,64 @@ function unserved(use: string, site: string, type: NDArray['type']): TraceError 
 
 /** A call of a function of `Math`. */
 export function math(name: string, site: string, ...given: readonly unknown[]): unknown {
+  const native = (Math as unknown as Record<string, HostFunction>)[name];
+  return called({ name: `Math.${name}`, native, served: mathFunctions[name] }, site, given);
+}
+
+/** A call of `Number`, `Number.isInteger` and the like. */
+export function numeric(name: string, site: string, ...given: readonly unknown[]): unknown {
+  const [first, second] = name.split('.');
+  const root = (globalThis as unknown as Record<string, Record<string, HostFunction>>)[first];
+  const native = second === undefined ? (root as unknown as HostFunction) : root[second];
+  return called({ name, native, served: numberFunctions[name] }, site, given);
+}
+
+type HostFunction = (...all: readonly unknown[]) => unknown;
+
+interface NumberFunction {
+  readonly name: string;
+  readonly native: HostFunction;
+  /** The function of arrays, if there is one. */
+  readonly served: ((...values: NDArray[]) => NDArray) | undefined;
+}
+
+function called(
+  { name, native, served }: NumberFunction,
+  site: string,
+  given: readonly unknown[],
+): unknown {
   const values = given.map((value) => held(value, site));
-  const { [name]: served } = mathFunctions;
   const number = values.find(isNumberArray);
-  if (number !== undefined) {
-    const operands = values.map((value) => operand(value, onBits.has(name)));
-    const arity = served?.length ?? 0;
-    const isServed = served !== undefined && operands.length >= arity && !operands.includes(null);
-    if (!isServed) throw unserved(`an argument of Math.${name}`, site, number.type);
-    // A function of a number of arguments ignores further ones.
-    const taken = (arity === 0 ? operands : operands.slice(0, arity)) as readonly NDArray[];
-    return asNumber(served(...taken));
-  }
-  return (Math as unknown as Record<string, (...all: readonly unknown[]) => number>)[name](
-    ...values,
-  );
+  if (number === undefined) return native(...values);
+  const operands = values.map((value) => operand(value, onBits.has(name)));
+  const arity = served?.length ?? 0;
+  const isServed = served !== undefined && operands.length >= arity && !operands.includes(null);
+  if (!isServed) throw unserved(`an argument of ${name}`, site, number.type);
+  // A function of a number of arguments ignores further ones.
+  const taken = (arity === 0 ? operands : operands.slice(0, arity)) as readonly NDArray[];
+  return asNumber(served(...taken));
+}
+
+/** `typeof value`. */
+export function kind(value: unknown): string {
+  if (!isNumberArray(value)) return typeof value;
+  return value.dtype === 'bool' ? 'boolean' : 'number';
+}
+
+/** A call of a method that a number which is an array does not have, or cannot be looked for by. */
+export function hostMethod(
+  object: unknown,
+  name: string,
+  site: string,
+  ...given: readonly unknown[]
+): unknown {
+  const methods = object as Record<string, HostFunction>;
+  if (isNumberArray(object) && !(name in object)) throw unserved(`written by ${name}`, site, object.type); // prettier-ignore
+  const number = given.find(isNumberArray);
+  const isSearched = Array.isArray(object) || object instanceof Map || object instanceof Set;
+  if (number !== undefined && isSearched)
+    throw unserved(`looked for by ${name}`, site, number.type);
+  return methods[name](...given);
 }
 
 /** `-value`, `+value` and `~value`. */

@@ -1,5 +1,5 @@
 import { graphDirective } from '../../../base/directive.js';
-import { TraceError } from '../../../base/errors.js';
+import { KaonError, TraceError } from '../../../base/errors.js';
 import type { Capture } from '../../core/capture.js';
 import { mode } from '../../core/mode.js';
 import { guard, undecidable } from './host.js';
@@ -192,6 +192,29 @@ export function makerOf(object: object): TracedPath | undefined {
 
 /** Deeper ones are a recursion that only an array would end. */
 const deepest = 200;
+/** As deep as that, it is such a recursion that has used up the stack. */
+const deep = 32;
+/** Number of paths, one in the other, of the outermost one that runs now. */
+let deepestNow = 0;
+
+function endless(cause?: unknown): TraceError {
+  return new TraceError('branches that arrays decide are nested without end', {
+    op: graphDirective,
+    expected: `at most ${deepest}, one in the other`,
+    actual: 'a function that calls itself until an array says no',
+    advice: 'write a loop',
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+/** True for the error of engines for a full stack: a RangeError, or in Firefox an error of its own. */
+function isOverflow(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /call stack|recursion/i.test(error.message) &&
+    !(error instanceof KaonError)
+  );
+}
 
 /** The capture of the innermost path or iteration. */
 let pathCapture: Capture | null = null;
@@ -206,16 +229,10 @@ export function decided<R>(
   objects: PathObjects,
   earlier?: TracedPath['earlier'],
 ): { readonly result: R; readonly traced: TracedPath } {
-  if (depth >= deepest) {
-    throw new TraceError('branches that arrays decide are nested without end', {
-      op: graphDirective,
-      expected: `at most ${deepest}, one in the other`,
-      actual: 'a function that calls itself until an array says no',
-      advice: 'write a loop',
-    });
-  }
+  if (depth >= deepest) throw endless();
+  if (depth === 0) deepestNow = 0;
   const around = { path, pathCapture };
-  depth++;
+  deepestNow = Math.max(deepestNow, ++depth);
   path = pathIn(path, objects, earlier);
   pathCapture = mode.capture;
   try {
@@ -224,6 +241,8 @@ export function decided<R>(
     return { result, traced: path };
   } catch (error) {
     objects.end(false);
+    // The stack may end first. Where there is room again, this is an error like the other.
+    if (depth === 1 && deepestNow >= deep && isOverflow(error)) throw endless(error);
     if (!endsPath(error)) throw error;
     return { result: dead(), traced: pathIn(null, null) };
   } finally {

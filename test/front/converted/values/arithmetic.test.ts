@@ -12,7 +12,7 @@ const floats: readonly number[] = [0, -0, 0.5, -0.5, 1, -1, 1.5, 2.5, -2.5, 2, 7
 const integers: readonly number[] = [0, 1, 2, 3, 5, -1, -2, -4, 33];
 
 const binary = ['+', '-', '*', '/', '%', '<', '<=', '>', '>=', '==', '!=', '===', '!==', '|', '&', '^', '<<', '>>']; // prettier-ignore
-const exact = ['Math.max(x, y)', 'Math.min(x, y)', 'Math.abs(x)', 'Math.floor(x)', 'Math.ceil(x)', 'Math.trunc(x)', 'Math.round(x)', 'Math.sign(x)', 'Math.fround(x)', 'Math.max(x, 1, y)', '-x', '+x', '~x', '!x']; // prettier-ignore
+const exact = ['Math.max(x, y)', 'Math.min(x, y)', 'Math.abs(x)', 'Math.floor(x)', 'Math.ceil(x)', 'Math.trunc(x)', 'Math.round(x)', 'Math.sign(x)', 'Math.fround(x)', 'Math.max(x, 1, y)', '-x', '+x', '~x', '!x', 'Number(x)', 'Boolean(x)', 'isNaN(x)', 'isFinite(x)', 'Number.isNaN(x)', 'Number.isFinite(x)', 'Number.isInteger(x)', 'Number.isSafeInteger(x)', 'typeof x', 'typeof (x < 1)', 'typeof !x', 'typeof none']; // prettier-ignore
 const rounded = ['x ** y', 'Math.pow(x, y)', 'x ** -1', 'x ** 2', 'Math.sqrt(x)', 'Math.cbrt(x)', 'Math.exp(x)', 'Math.expm1(x)', 'Math.log(x)', 'Math.log1p(x)', 'Math.log2(x)', 'Math.log10(x)', 'Math.tanh(x)', 'Math.sinh(x)', 'Math.cosh(x)', 'Math.asinh(x)', 'Math.atan(x)', 'Math.atan2(x, y)', 'Math.hypot(x, y)', 'Math.hypot(x)']; // prettier-ignore
 
 /** The value of an expression of `x` and `y`, which captured code makes arrays of. */

@@ -1,0 +1,42 @@
+import { describeAs } from '../../base/attributes/attribute.js';
+import { type DType, isFloat, type WeakKind } from '../../base/dtype.js';
+import { NDArray } from './ndarray.js';
+
+/*
+ * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
+ * TypeScript they are still numbers.
+ */
+
+const numbers = new WeakSet<NDArray>();
+
+/** Says that an array stands for a number or boolean of the user's. */
+export function asNumber(value: NDArray): NDArray {
+  numbers.add(value);
+  describeAs(value, 'a number that a captured array decides, which has no value yet');
+  return value;
+}
+
+/** True if a value is an array that stands for a number or boolean. */
+export function isNumberArray(value: unknown): value is NDArray {
+  return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
+}
+
+/**
+ * The kinds of operands that stand for numbers: beside arrays of numbers they are as weak as other numbers, unless
+ * those are too narrow to hold them for sure. Undefined where no operand is weak.
+ */
+export function numberKinds(
+  operands: readonly unknown[],
+): ((operand: unknown) => WeakKind | null) | undefined {
+  if (!operands.some(isNumberArray)) return undefined;
+  const isArray = (each: unknown): each is NDArray =>
+    each instanceof NDArray && !isNumberArray(each);
+  const strong = operands.filter(isArray).map(({ dtype }) => dtype);
+  if (strong.every((dtype) => dtype === 'bool') || strong.some(isNarrow)) return undefined;
+  return (operand) => {
+    if (!isNumberArray(operand) || operand.dtype === 'bool') return null;
+    return isFloat(operand.dtype) ? 'weak-float' : 'weak-int';
+  };
+}
+
+const isNarrow = (dtype: DType): boolean => dtype === 'int8' || dtype === 'uint8';
