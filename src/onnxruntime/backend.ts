@@ -86,7 +86,7 @@ export function registerOnnxruntime(options: OnnxruntimeOptions = {}): void {
       return answer;
     },
     ...(subgraphs === 'products' && {
-      cost: (call: EngineCall) => (callsIn(call).some(isProduct) ? -1 : 0),
+      cost: (call: EngineCall) => (hasProduct(call) ? -1 : 0),
     }),
     compile: async (graph) => {
       const model = toOnnx(graph, { opset });
@@ -111,18 +111,19 @@ function newSession(
   return made;
 }
 
-/** The call itself, and those inside of a loop or branch. */
+/** Calls inside of a loop or branch. */
 function callsIn(call: EngineCall): readonly CallNode[] {
-  return allCalls(call.graph().program);
+  return call.bodies === 0 ? [] : allCalls(call.graph().program);
 }
 
-function isProduct({ op }: CallNode): boolean {
-  return declarationOf(op).family === 'contraction';
+function hasProduct(call: EngineCall): boolean {
+  const families = callsIn(call).map(({ op }) => declarationOf(op).family);
+  return [call.family, ...families].includes('contraction');
 }
 
 function hasTensors(call: EngineCall): boolean {
-  const made = call.bodies === 0 ? call.outputs : callsIn(call).flatMap(({ types }) => types);
-  return [...call.inputs, ...made].every(({ dtype }) => tensorTypes.has(dtype));
+  const inside = callsIn(call).flatMap(({ types }) => types);
+  return [...call.inputs, ...call.outputs, ...inside].every(({ dtype }) => tensorTypes.has(dtype));
 }
 
 /** True for a call that the opset can express in dtypes that onnxruntime has. */

@@ -118,11 +118,8 @@ function checkCases(backend: string, cases: readonly Case[]): void {
       assert.ok(Math.abs(each - expected[i]) <= tolerance * scale, `${each}, not ${expected[i]}`),
     );
   }
-  const [net, scan] = cases.map(({ parts }) => parts);
-  assert.deepEqual(net, [[backend, 1, null]]);
-  // Each iteration of the loop runs its product there; the mask is computed here.
-  assert.ok(scan.some(([name, runs]) => name === backend && runs === 5));
-  assert.ok(scan.some(([name]) => name === 'kaon'));
+  // The loop runs there as a whole, too.
+  for (const { parts } of cases) assert.deepEqual(parts, [[backend, 1, null]]);
 }
 
 const browser = findBrowser();

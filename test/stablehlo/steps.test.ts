@@ -74,9 +74,6 @@ const mostReductions: Readonly<Record<string, number>> = {
   'transformer with dropout and AdamW': 38,
 };
 
-/** The partitioner gathers the numbers of the rows, 64 bytes, where gathers have rows as batches: once for all or each. */
-const mostGathers: Readonly<Record<string, number>> = { 'transformer with dropout and AdamW': 4 };
-
 test(
   'three steps under XLA equal those of Kaon, on one device and on eight',
   { skip: skipWithoutXla },
@@ -97,15 +94,10 @@ test(
     played.forEach((result, i) => {
       const { name, own, devices, partition } = all[i];
       assertNear(result, own, `${name}, ${devices} devices, ${partition}`);
-      const {
-        'all-reduce': reductions = 0,
-        'all-gather': gathered = 0,
-        ...others
-      } = result.collectives;
+      const { 'all-reduce': reductions = 0, ...others } = result.collectives;
       if (devices === 1) assert.deepEqual(result.collectives, {}, name);
       if (devices === 1 || partition === 'sharded') return;
       assert.ok(reductions <= mostReductions[name], `${name}: ${reductions} reductions`);
-      assert.ok(gathered <= (mostGathers[name] ?? 0), `${name}: ${gathered} gathers`);
       assert.deepEqual(others, {}, name);
       // The condition of the loop is about all rows.
       if (!name.includes('whileLoop')) assert.deepEqual(result.repeated, {}, name);

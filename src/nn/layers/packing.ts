@@ -17,7 +17,7 @@ export type Lengths = NDArray | readonly number[];
 
 /** Way to compute the valid steps of a batch. States and sequences have their examples along axis 1. */
 export interface Packing {
-  /** What `advance` is given of each step: (time, ...). */
+  /** Input of `advance` for each step: (time, ...). */
   readonly active: NDArray;
   /** Brings a sequence of inputs into the form that the loop reads; padding then has no influence. */
   readonly enter: (sequence: NDArray) => NDArray;

@@ -96,7 +96,9 @@ export class HloBuilder {
       (regions.length === 0 ? '' : ` (${inside})`) +
       (entries.length === 0 ? '' : ` {${entries.join(', ')}}`) +
       ` : (${operands.map(typeText).join(', ')}) -> ${resultText(types)}`;
-    const known = regions.length === 0 ? this.#find(call) : undefined;
+    // Numbers of equal axes stay apart: one value would have one partition.
+    const key = origin?.kind === 'numbers' ? `${call} along ${origin.along}` : call;
+    const known = regions.length === 0 ? this.#find(key) : undefined;
     // Sizes that the text writes as `?` may be known by several expressions.
     if (known !== undefined) return known.map((value, i) => ({ ...value, shape: types[i].shape }));
     const base = `%${this.#names++}`;
@@ -109,7 +111,7 @@ export class HloBuilder {
     const block = this.#blocks[this.#blocks.length - 1];
     const bound = types.length === 0 ? '' : types.length === 1 ? `${base} = ` : `${base}:${types.length} = `; // prettier-ignore
     block.operations.push({ lines: `${bound}${call}`.split('\n'), result: types.length === 0 ? null : base }); // prettier-ignore
-    if (regions.length === 0) block.known.set(call, results);
+    if (regions.length === 0) block.known.set(key, results);
     return results;
   }
 
@@ -118,9 +120,9 @@ export class HloBuilder {
     return this.#blocks.slice(1).some(({ kind }) => kind === 'isolated');
   }
 
-  #find(call: string): readonly HloValue[] | undefined {
+  #find(key: string): readonly HloValue[] | undefined {
     for (let i = this.#blocks.length - 1; i >= 0; i--) {
-      const known = this.#blocks[i].known.get(call);
+      const known = this.#blocks[i].known.get(key);
       if (known !== undefined) return known;
       if (this.#blocks[i].kind === 'isolated') return undefined;
     }

@@ -27,6 +27,8 @@ export type HloOrigin =
   | { readonly kind: 'reshape'; readonly of: HloValue }
   | { readonly kind: 'concat'; readonly parts: readonly HloValue[]; readonly axis: number }
   | { readonly kind: 'transpose'; readonly of: HloValue; readonly order: readonly number[] }
+  /** Numbers along an axis of some space, whose partition they have. */
+  | { readonly kind: 'numbers'; readonly along: number }
   /** Rows that a loop has written; `spent` has the arrays whose rows it was the last to read, until one takes them. */
   | { readonly kind: 'rows'; readonly spent: Set<HloValue> };
 

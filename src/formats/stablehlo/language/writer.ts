@@ -56,11 +56,13 @@ export class HloWriter extends HloSizes {
     return this.broadcast(this.convert(this.size(dim), dtype), shape, []);
   }
 
-  /** 0, 1, 2 and so on along an axis. */
-  iota(dtype: DType, shape: Shape, axis: number): HloValue {
+  /** 0, 1, 2 and so on along an axis, which is the axis `along` of where they are used. */
+  iota(dtype: DType, shape: Shape, axis: number, along: number = axis): HloValue {
     const attributes = { iota_dimension: `${axis} : i64` };
-    if (shape.every(isStatic)) return this.op('stablehlo.iota', [], { dtype, shape }, attributes);
-    return this.op('stablehlo.dynamic_iota', [this.sizes(shape)], { dtype, shape }, attributes);
+    const type = { dtype, shape };
+    const origin: HloOrigin = { kind: 'numbers', along };
+    if (shape.every(isStatic)) return this.op('stablehlo.iota', [], type, attributes, origin);
+    return this.op('stablehlo.dynamic_iota', [this.sizes(shape)], type, attributes, origin);
   }
 
   /** An elementwise operation on operands of one shape. */

@@ -24,7 +24,7 @@ export function writeHloPoint(
     return made;
   };
   const index = shape.map((_, axis) =>
-    variable('i32', () => ({ value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] })),
+    variable('i32', () => ({ value: hlo.iota('int32', [shape[axis]], 0, axis), axes: [axis] })),
   );
   const extents = new SizeVariables(hlo);
   const expressions = new HloExpressions(

@@ -88,7 +88,7 @@ function mappedStates(
     if (size !== null) return size;
     const axis = index.find((each) => each.variable === variable)?.axis;
     if (axis === undefined) return hlo.unsupported('its state is read apart from its initial value'); // prettier-ignore
-    return { value: hlo.iota('int32', [shape[axis]], 0), axes: [axis] };
+    return { value: hlo.iota('int32', [shape[axis]], 0, axis), axes: [axis] };
   });
   const plain = termOf(lowering, context, before, element, position);
   if (plain !== null) return [expressions.whole(plain)];

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { allCalls, decidesSizes } from '../../src/ir/all-calls.js';
+import { parse } from '../support/program-texts.js';
+
+const loop = (body: string): string => `program {
+  input x: float32[3, 2]
+  %0 = neg(x): float32[3, 2]
+  %1 = foreach(%0) {data: 1, states: 0, reverse: false, counted: false, save: "auto"} [@0 {
+    input a: float32[2]
+    ${body}
+  }]: float32[3]
+  output y = %1
+}`;
+
+test('calls inside of a region come behind the call that owns it', () => {
+  const program = parse(loop('%0 = sin(a): float32[2]\n    %1 = sum(%0) {axes: null, keepdims: false}: float32[]\n    output y0 = %1')); // prettier-ignore
+  assert.deepEqual(allCalls(program).map(({ op }) => op.name), ['neg', 'foreach', 'sin', 'sum']); // prettier-ignore
+  assert.equal(decidesSizes(program), false);
+});
+
+test('a size that the data of a body decides is found', () => {
+  const body = `dim 0 <= n <= 2
+    %0 = greater(a, a): bool[2]
+    %1 = booleanMask(a, %0): float32[n]
+    %2 = sum(%1) {axes: null, keepdims: false}: float32[]
+    output y0 = %2`;
+  assert.equal(decidesSizes(parse(loop(body))), true);
+});
