@@ -18,12 +18,12 @@ import { NotLeading } from './leading-exits.js';
 import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
-import { Tracking } from './tracking.js';
+import { Tracking } from './values/tracking.js';
 import { placeOf } from './values/host.js';
 import { knowing } from './values/optionals.js';
 import { decided, isDecided, logging, type TracedPath } from './values/path.js';
 import { type PackedLayout, pack, packLike, placeholders, unpack } from './values/values.js';
-import { Retrace, type Wanted } from './values/wanted.js';
+import type { TraceFacts, LoopFacts } from './values/trace-facts.js';
 import { assignVariables, entriesOf, saveVariables, type Variables } from './values/variables.js';
 
 /** The state of a loop after an iteration: its next test, and how the iteration ended. */
@@ -37,32 +37,15 @@ export interface Going {
   readonly mayBreak: boolean;
 }
 
-/** Facts about a loop that tracing its body finds out, for another time. */
-export interface KnownLoop {
-  /** The codes of the ends of iterations that lead out of the loop. */
-  readonly codes: Set<number>;
-  returned: readonly PackedLayout[] | null;
-  /** True if the loop may end by its test or its own `break`. */
-  mayEnd: boolean;
-  /** True where an iteration changes the limit of the loop's counter. */
-  isLimitChanged: boolean;
-  /** True where the test is a state, since it changes something or needs what its iteration has computed. */
-  isTestCarried: boolean;
-}
-
-const knownLoops = new WeakMap<Wanted, KnownLoop>();
-
 /** The facts about a loop; at first the end that led to it, and whether it may end by itself. */
-export function knownLoop(wanted: Wanted, start: Completion, mayEnd: boolean): KnownLoop {
-  const known = knownLoops.get(wanted) ?? {
+export function knownLoop(facts: TraceFacts, start: Completion, mayEnd: boolean): LoopFacts {
+  return (facts.loop ??= {
     codes: new Set(codesOf(start)),
     returned: null,
     mayEnd,
     isLimitChanged: false,
     isTestCarried: false,
-  };
-  knownLoops.set(wanted, known);
-  return known;
+  });
 }
 
 /** Iterations up to which the rows of a loop inside of another one are padded. */
@@ -71,8 +54,8 @@ const mostPadded = 4096;
 /** The states of a captured loop: the end so far, what that returns, and the variables. */
 export class CapturedLoop {
   readonly #variables: readonly Variables[];
-  readonly #wanted: Wanted;
-  readonly #known: KnownLoop;
+  readonly #facts: TraceFacts;
+  readonly #known: LoopFacts;
   readonly #saved: readonly ReturnType<typeof saveVariables>[];
   readonly #layouts: readonly PackedLayout[];
   readonly #initial: readonly NDArray[];
@@ -85,33 +68,33 @@ export class CapturedLoop {
   /** @param most Upper bound of the number of iterations; null where nothing tells one. */
   constructor(
     changed: readonly Variables[],
-    wanted: Wanted,
-    known: KnownLoop,
+    facts: TraceFacts,
+    known: LoopFacts,
     start: Completion,
     most: Dim | null,
     site: string,
   ) {
     this.#site = site;
-    this.#tracking = Tracking.of(wanted);
+    this.#tracking = Tracking.of(facts);
     const variables = [...changed, ...this.#tracking.variables];
     this.#variables = variables;
-    this.#wanted = wanted;
+    this.#facts = facts;
     this.#known = known;
     this.#saved = variables.map(saveVariables);
     const returned = returnedBy(start);
     let values: readonly NDArray[] = [];
     if (returned !== null) {
-      const packed = pack([returnEntry(returned.value)], wanted);
+      const packed = pack([returnEntry(returned.value)], facts);
       known.returned = packed.layouts;
       values = packed.leaves;
     } else if (known.returned !== null) values = placeholders(known.returned, { mayDiffer: false });
-    const packed = pack(variables.flatMap(entriesOf), wanted);
+    const packed = pack(variables.flatMap(entriesOf), facts);
     this.#layouts = packed.layouts;
     for (const { what, structure, value } of packed.layouts) {
       if (structure === null && value === undefined) throw withoutValue(what, site);
     }
     this.#most = typeof most === 'number' ? most : null;
-    this.#earlier = new EarlierRowStates(wanted, most);
+    this.#earlier = new EarlierRowStates(facts, most);
     this.#initial = [codeOf(start), ...values, ...packed.leaves, ...this.#earlier.initial];
   }
 
@@ -213,21 +196,20 @@ export class CapturedLoop {
     const returned = returnedBy(completion);
     let values: readonly NDArray[] = [];
     if (returned !== null && this.#known.returned === null) {
-      this.#known.returned = pack([returnEntry(returned.value)], this.#wanted).layouts;
-      this.#wanted.set('the value that the loop returns', 'bool');
-      throw new Retrace();
+      this.#known.returned = pack([returnEntry(returned.value)], this.#facts).layouts;
+      this.#facts.learn('the value that the loop returns');
     } else if (returned !== null) {
       values = packLike(
         [returnEntry(returned.value)],
         this.#known.returned!,
-        this.#wanted,
+        this.#facts,
         agreement,
       );
     } else if (this.#known.returned !== null) {
       values = before.slice(1, 1 + this.#returnCount);
     }
     const entries = this.#variables.flatMap(entriesOf);
-    const own = packLike(entries, this.#layouts, this.#wanted, agreement);
+    const own = packLike(entries, this.#layouts, this.#facts, agreement);
     const rowsAfter = this.#earlier.after(this.#rowStates(before), traced.pushed);
     return { test, states: [codeOf(completion), ...values, ...own, ...rowsAfter], rows };
   }

@@ -20,7 +20,7 @@ import { decided, isDecided, type PushedRows } from './values/path.js';
 import { addPushed, checkEntries } from './lists/row-list.js';
 import { BranchRows } from './lists/rows.js';
 import { nothingLeft } from './values/throws.js';
-import { Tracking } from './tracking.js';
+import { Tracking } from './values/tracking.js';
 import {
   type Entry,
   type PackedLayout,
@@ -29,7 +29,7 @@ import {
   placeholders,
   unpack,
 } from './values/values.js';
-import { Retrace, type Wanted } from './values/wanted.js';
+import type { TraceFacts } from './values/trace-facts.js';
 import {
   assignVariables,
   entriesOf,
@@ -80,35 +80,24 @@ export function choose(
     return path();
   };
   const paths = [assuming(true, given[0]), assuming(false, given[1])] as const;
-  return retracing(site, variables, (wanted) => {
+  return retracing(site, variables, (facts) => {
     const [first, second] = paths;
-    const tracking = Tracking.of(wanted);
+    const tracking = Tracking.of(facts);
     const all = [...variables, ...tracking.variables];
-    return orders.get(wanted)?.isSwapped === true
-      ? attempt(decides.logicalNot(), [second, first], all, site, wanted, mayLack, tracking)
-      : attempt(decides, paths, all, site, wanted, mayLack, tracking);
+    return facts.order?.isSwapped === true
+      ? attempt(decides.logicalNot(), [second, first], all, site, facts, mayLack, tracking)
+      : attempt(decides, paths, all, site, facts, mayLack, tracking);
   });
 }
 
-/** The order in which the paths of a choice are traced, where it is not the natural one. */
-interface Order {
-  readonly isSwapped: boolean;
-  /** The reason of the latest swap. */
-  readonly reason: 'dead' | 'lacking';
-  readonly swaps: number;
-}
-
-const orders = new WeakMap<Wanted, Order>();
-
 /** The first path tells what the other one has to give: better not one that throws, or lacks a value. */
-function swapOrder(wanted: Wanted, reason: Order['reason']): void {
-  const order = orders.get(wanted);
+function swapOrder(facts: TraceFacts, reason: 'dead' | 'lacking'): void {
+  const { order } = facts;
   const swaps = order?.swaps ?? 0;
   // A path that lacks values is first after all where the other one throws.
   if (swaps > (order?.reason === 'lacking' && reason === 'dead' ? 1 : 0)) return;
-  orders.set(wanted, { isSwapped: order?.isSwapped !== true, reason, swaps: swaps + 1 });
-  wanted.set(`the order of the paths, ${swaps}`, 'bool');
-  throw new Retrace();
+  facts.order = { isSwapped: order?.isSwapped !== true, reason, swaps: swaps + 1 };
+  facts.learn(`the order of the paths, ${swaps}`);
 }
 
 function attempt(
@@ -116,11 +105,11 @@ function attempt(
   paths: readonly [() => Completion, () => Completion],
   variables: readonly Variables[],
   site: string,
-  wanted: Wanted,
+  facts: TraceFacts,
   mayLack: boolean,
   tracking: Tracking,
 ): Completion {
-  const isSwapped = orders.get(wanted)?.isSwapped === true;
+  const isSwapped = facts.order?.isSwapped === true;
   const saved = variables.map(saveVariables);
   const run = (
     path: () => Completion,
@@ -137,21 +126,21 @@ function attempt(
     checkEntries(entries, traced);
     return knowing(traced, () => give(result, entries, traced.pushed));
   };
-  const rows = new BranchRows(wanted);
+  const rows = new BranchRows(facts);
   /** A path that returns does not have to give variables of what follows. */
   const lacks = (completion: Completion, entries: readonly Entry[]): boolean =>
     mayLack && completion?.kind === 'return' && entries.some(({ value }) => value === undefined);
   let isFirstDead = false;
   let layouts: readonly PackedLayout[] = [];
-  let returnLayouts: readonly PackedLayout[] | null = lateReturns.get(wanted) ?? null;
+  let returnLayouts: readonly PackedLayout[] | null = facts.lateReturn;
   const codes = new Set<number>();
   const line = site.split(':')[0];
   const results = cond(
     test,
     () =>
       run(paths[0], (completion, entries, pushed) => {
-        if (completion?.kind === 'dead') swapOrder(wanted, 'dead');
-        else if (lacks(completion, entries)) swapOrder(wanted, 'lacking');
+        if (completion?.kind === 'dead') swapOrder(facts, 'dead');
+        else if (lacks(completion, entries)) swapOrder(facts, 'lacking');
         if (completion?.kind === 'dead') {
           isFirstDead = true;
           return [codeOf(undefined)];
@@ -160,12 +149,12 @@ function attempt(
         const returned = returnedBy(completion);
         let values: readonly NDArray[] = [];
         if (returned !== null) {
-          const packed = pack([returnEntry(returned.value)], wanted);
+          const packed = pack([returnEntry(returned.value)], facts);
           returnLayouts = packed.layouts;
           values = packed.leaves;
         } else if (returnLayouts !== null)
           values = placeholders(returnLayouts, { mayDiffer: true });
-        const packed = pack(entries, wanted);
+        const packed = pack(entries, facts);
         layouts = packed.layouts;
         return [codeOf(completion), ...values, ...packed.leaves, ...rows.outputs(pushed, true)];
       }),
@@ -186,20 +175,19 @@ function attempt(
         };
         let values: readonly NDArray[] = [];
         if (returned !== null && returnLayouts === null) {
-          lateReturns.set(wanted, pack([returnEntry(returned.value)], wanted).layouts);
-          wanted.set(`${returnedName} of the second path`, 'bool');
-          throw new Retrace();
+          facts.lateReturn = pack([returnEntry(returned.value)], facts).layouts;
+          facts.learn(`${returnedName} of the second path`);
         } else if (returned !== null) {
-          values = packLike([returnEntry(returned.value)], returnLayouts!, wanted, agreement);
+          values = packLike([returnEntry(returned.value)], returnLayouts!, facts, agreement);
         } else if (returnLayouts !== null)
           values = placeholders(returnLayouts, { mayDiffer: true });
         const given = lacks(completion, entries)
           ? entries.flatMap((entry, i) =>
               entry.value === undefined
                 ? placeholders([layouts[i]], agreement)
-                : packLike([entry], [layouts[i]], wanted, agreement),
+                : packLike([entry], [layouts[i]], facts, agreement),
             )
-          : packLike(entries, layouts, wanted, agreement);
+          : packLike(entries, layouts, facts, agreement);
         return [codeOf(completion), ...values, ...given, ...rows.outputs(pushed, false)];
       }),
   ) as unknown as readonly NDArray[];
@@ -218,9 +206,6 @@ function attempt(
   addPushed(rows.pushed(leaves.slice(count + layouts.flatMap(({ types }) => types).length)));
   return completionOf(codes, code, returned);
 }
-
-/** Values that only a second path returns: the first one gives zeros in their place when traced again. */
-const lateReturns = new WeakMap<Wanted, readonly PackedLayout[]>();
 
 export function returnEntry(value: unknown): Entry {
   return { what: returnedName, value, isInteger: false };

@@ -1,9 +1,6 @@
 import { KaonError } from '../../base/errors.js';
-import { forgetEarlierRows } from './lists/earlier-rows.js';
-import { forgetBranchRows } from './lists/rows.js';
-import { Tracking } from './tracking.js';
 import { forgetGivenUp, giveUp, objectsMade } from './values/path.js';
-import { Retrace, type Wanted } from './values/wanted.js';
+import { TraceFacts, Retrace } from './values/trace-facts.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
 /*
@@ -12,10 +9,9 @@ import { restore, saveVariables, type Variables } from './values/variables.js';
  * find out its own anew in every trace of those around, and the number of traces would be exponential in the depth.
  */
 
-/** Facts that tracing a construct has found out, with those about the constructs inside of it. */
+/** TraceFacts that tracing a construct has found out, with those about the constructs inside of it. */
 export class Findings {
-  /** Modules keep further facts by this map. */
-  wanted: Wanted = new Map();
+  facts: TraceFacts = new TraceFacts();
   /** True for a loop that begins again as one operator where its first iteration shows that an array decides. */
   isReplaced = false;
   #wasTraced = false;
@@ -58,15 +54,13 @@ export class Findings {
     const wasTraced = this.#wasTraced;
     this.#wasTraced = true;
     if (!wasTraced) return false;
-    Tracking.revisit(this.wanted);
-    forgetEarlierRows(this.wanted);
-    forgetBranchRows(this.wanted);
+    this.facts.revisit();
     return true;
   }
 
   /** Forgets everything. */
   reset(): void {
-    this.wanted = new Map();
+    this.facts = new TraceFacts();
     this.#inside.clear();
   }
 }
@@ -75,24 +69,24 @@ export class Findings {
 export function retracing<R>(
   site: string,
   variables: readonly Variables[],
-  trace: (wanted: Wanted) => R,
+  trace: (facts: TraceFacts) => R,
   findings: Findings = Findings.of(site, variables),
 ): R {
   const saved = variables.map(saveVariables);
   const tried = new Set<string>();
   let isRevisited = findings.revisit();
   for (;;) {
-    tried.add([...findings.wanted].join());
+    tried.add(findings.facts.signature);
     const start = objectsMade();
     try {
-      return findings.within(() => trace(findings.wanted));
+      return findings.within(() => trace(findings.facts));
     } catch (error) {
       giveUp(start);
       if (error instanceof Retrace) {
         // Nothing new: this is about a construct around. What was tried before would end where it did.
-        if (tried.has([...findings.wanted].join())) throw error;
+        if (tried.has(findings.facts.signature)) throw error;
       } else if (isRevisited && error instanceof KaonError) {
-        // Facts of another trace of the construct around may hold no longer.
+        // TraceFacts of another trace of the construct around may hold no longer.
         findings.reset();
         tried.clear();
         isRevisited = false;

@@ -1,7 +1,7 @@
 import type { Capture } from '../core/capture.js';
 import type { NDArray } from '../core/ndarray.js';
 import { effectsMoment, EffectWatch } from './effects.js';
-import { objectsIn } from './tracking.js';
+import { objectsIn } from './values/tracking.js';
 import {
   type ChangeLog,
   currentPath,
@@ -10,7 +10,7 @@ import {
   objectsMade,
   type Rows,
 } from './values/path.js';
-import { Retrace } from './values/wanted.js';
+import { Retrace } from './values/trace-facts.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
 
 /*

@@ -9,17 +9,14 @@ export { and, bool, branch, chain, labeled, not, nullish, or, pick, select } fro
 export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './values/path.js';
 export {
   assignAll,
-  assignMember,
-  assignPlace,
-  beforeMember,
+  assignIf,
+  increment,
+  member,
   setMember,
-  setPlace,
-  stepMember,
-  stepPlace,
+  syntaxMember,
   update,
-  updatePlace,
 } from './member-writes.js';
-export { changing, environment, target, writing } from './tracking.js';
+export { changing, environment, target, writing } from './values/tracking.js';
 export { collection, entry, fromEnd, made } from './lists/list-proxy.js';
 export { spread } from './list-methods.js';
 export { each, loop } from './loops.js';

@@ -35,7 +35,7 @@ import { rowsOfList } from './lists/list-proxy.js';
 import { placeOf } from './values/host.js';
 import { held } from './values/optionals.js';
 import { logging } from './values/path.js';
-import { Retrace, type Wanted } from './values/wanted.js';
+import { Retrace, type TraceFacts } from './values/trace-facts.js';
 import type { Variables } from './values/variables.js';
 
 /** The parts of a `while`, `do` or `for` loop. */
@@ -189,17 +189,16 @@ function capturedLoop(
   findings?: Findings,
 ): LoopEnd {
   const { variables, counting, exits } = parts;
-  const trace = (wanted: Wanted): LoopEnd => {
+  const trace = (facts: TraceFacts): LoopEnd => {
     const mayEnd = parts.test !== undefined || start.mayBreak || exits !== undefined;
-    const known = knownLoop(wanted, start.completion, mayEnd);
+    const known = knownLoop(facts, start.completion, mayEnd);
     const limit = left === null ? null : counting!.now()[1];
     const most = typeof limit !== 'number' || known.isLimitChanged ? null : left;
-    const loop = new CapturedLoop(variables, wanted, known, start.completion, most, parts.site);
+    const loop = new CapturedLoop(variables, facts, known, start.completion, most, parts.site);
     const seen = (): void => {
       if (most === null || counting?.now()[1] === limit) return;
       known.isLimitChanged = true;
-      wanted.set('the limit of the counter', 'bool');
-      throw new Retrace();
+      facts.learn('the limit of the counter');
     };
     // The limit of the operator is that of the counter.
     const isCounted = most !== null && counting!.isWhole;
@@ -236,8 +235,7 @@ function capturedLoop(
       if (error instanceof Retrace) throw error;
       // With the test as a state the loop is traced in another way, and errors of the user's are those of that.
       known.isTestCarried = true;
-      wanted.set('the test of the loop', 'bool');
-      throw new Retrace();
+      facts.learn('the test of the loop');
     }
   };
   return retracing(parts.site, variables, trace, findings);
@@ -340,9 +338,9 @@ function capturedRows(
   body: (value: unknown, next: Next) => Completion,
   variables: readonly Variables[],
 ): Completion {
-  return retracing(site, variables, (wanted) => {
-    const known = knownLoop(wanted, undefined, true);
-    const traced = new CapturedLoop(variables, wanted, known, undefined, rows.type.shape[0], site);
+  return retracing(site, variables, (facts) => {
+    const known = knownLoop(facts, undefined, true);
+    const traced = new CapturedLoop(variables, facts, known, undefined, rows.type.shape[0], site);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);
     const [stacked, states] = foreach(
       (row: NDArray, before: NDArray[]) => {
@@ -367,8 +365,7 @@ function capturedRows(
           : run;
         const { states: after, rows: outputs } = traced.iterate(before, iterate);
         if (!mayLeave && [...known.codes].some((code) => code !== normal)) {
-          wanted.set('the loop is left early', 'bool');
-          throw new Retrace();
+          facts.learn('the loop is left early');
         }
         return [outputs, [...after]];
       },

@@ -159,7 +159,7 @@ export class Iterations {
   }
 
   /**
-   * Memory for `needed` rows, and for some more, so that rows are moved seldom. `count` are the iterations so far, of
+   * Memory for `needed` rows, and for some more, so that rows are moved seldom. `count` rows are stacked so far, of
    * which there are at most `limit`.
    */
   grow(needed: Dim, count: Dim, limit: Dim | null = null): void {
@@ -215,11 +215,11 @@ export class Iterations {
     return { most: null, call: this.#call };
   }
 
-  /** Puts rows behind those of the iterations before, of which there are `count`. */
-  #join(k: number, from: Stretch, count: Dim): void {
+  /** Puts rows behind those of the iterations before. Those that are stacked are there up to `row`. */
+  #join(k: number, from: Stretch, row: Dim): void {
     const used = this.#used[k];
     const [own] = from.shape;
-    this.grow(addDim(used, own), count);
+    this.grow(addDim(used, own), addDim(row, 1));
     this.#copy(this.#rowsAt(k, used, own), from);
     this.#builder.emit({ kind: 'assign', name: used.key, value: addDim(used, own) });
   }

@@ -294,20 +294,8 @@ export abstract class CapturedExpressions extends CapturedMembers {
     const { operator, left, right } = node;
     const target = unwrapped(left);
     if (operator === '=') {
-      const syntactic = this.syntactic(target);
-      if (syntactic !== null) {
-        return this.call(
-          'setPlace',
-          node,
-          ...syntactic,
-          this.argument(right),
-          ...this.slot(target),
-        );
-      }
-      const place = target.type === 'MemberExpression' ? this.reference(target) : null;
-      if (place !== null) {
-        return this.call('setMember', node, ...place, this.argument(right), this.site(node), ...this.sloppiness(node)); // prettier-ignore
-      }
+      const place = this.place(target, node);
+      if (place !== null) return this.call('setMember', node, place, this.argument(right));
       return this.copy(node, (child) =>
         child === left ? this.target(child) : this.expression(child),
       );
@@ -333,14 +321,8 @@ export abstract class CapturedExpressions extends CapturedMembers {
       ];
     }
     if (target.type === 'MemberExpression' && convertedOperators.has(plain)) {
-      const syntactic = this.syntactic(target);
-      if (syntactic !== null) {
-        return this.call('updatePlace', node, ...syntactic, ...this.slot(target), `'${plain}'`, this.thunk(right)); // prettier-ignore
-      }
-      const place = this.reference(target);
-      if (place !== null) {
-        return this.call('update', node, ...place, this.site(node), `'${plain}'`, this.thunk(right), ...this.sloppiness(node)); // prettier-ignore
-      }
+      const place = this.place(target, node);
+      if (place !== null) return this.call('update', node, place, `'${plain}'`, this.thunk(right));
     }
     if (target.type === 'MemberExpression' && plain in logical) {
       const { object, computed, property } = target;
@@ -351,15 +333,9 @@ export abstract class CapturedExpressions extends CapturedMembers {
         const changes = this.variables([node], this.facts.scopeAround(node), [this.facts.flow.after.get(node)]); // prettier-ignore
         return this.call(logical[plain], node, this.site(node), place, value, changes); // prettier-ignore
       }
-      const syntactic = this.syntactic(target);
-      if (syntactic !== null) {
-        return this.call('assignPlace', node, `'${plain}'`, ...syntactic, this.thunk(right), ...this.slot(target)); // prettier-ignore
-      }
-      const place = this.reference(target);
-      if (place !== null) {
-        const value = this.thunk(right);
-        return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node), ...this.sloppiness(node)); // prettier-ignore
-      }
+      const place = this.place(target, node);
+      if (place !== null)
+        return this.call('assignIf', node, `'${plain}'`, place, this.thunk(right));
     }
     return this.copy(node, (child) =>
       child === left ? this.target(child) : this.expression(child),
@@ -381,17 +357,8 @@ export abstract class CapturedExpressions extends CapturedMembers {
       const given = this.newName();
       return this.call('before', node, name, step, `(${given}) => { ${name} = ${given}; }`);
     }
-    if (target.type === 'MemberExpression') {
-      const syntactic = this.syntactic(target);
-      if (syntactic !== null) {
-        return this.call('stepPlace', node, ...syntactic, ...this.slot(target), step, String(node.prefix)); // prettier-ignore
-      }
-      const place = this.reference(target);
-      if (place !== null) {
-        const name = node.prefix ? 'stepMember' : 'beforeMember';
-        return this.call(name, node, ...place, this.site(node), step, ...this.sloppiness(node));
-      }
-    }
+    const place = this.place(target, node);
+    if (place !== null) return this.call('increment', node, place, step, String(node.prefix));
     return this.copy(node, (child) => this.target(child));
   }
 }

@@ -188,21 +188,31 @@ export abstract class CapturedMembers extends Form {
     return this.call('hostMethod', node, this.argument(callee.object), `'${property.name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
   }
 
+  /** A member as a place that a node writes; null for what is none. */
+  protected place(target: t.Node, node: t.Node): readonly Piece[] | null {
+    if (target.type !== 'MemberExpression') return null;
+    const syntactic = this.#syntactic(target);
+    if (syntactic !== null)
+      return this.call('syntaxMember', target, ...syntactic, ...this.#slot(target));
+    const reference = this.#reference(target);
+    return reference && this.call('member', target, ...reference, this.site(node), ...this.sloppiness(node)); // prettier-ignore
+  }
+
   /** The object and accessors of a member that only syntax can name, as arguments; null for all others. */
-  protected syntactic(target: t.Node): readonly (string | readonly Piece[])[] | null {
-    const place = target.type === 'MemberExpression' ? syntacticPlace(target) : null;
+  #syntactic(target: t.MemberExpression): readonly (string | readonly Piece[])[] | null {
+    const place = syntacticPlace(target);
     if (place === null) return null;
     const { subject, accessors } = place;
     if (subject === null) return ['undefined', ...accessors];
     // Of a member of super, `this` is read first.
-    const isOfSuper = target.type === 'MemberExpression' && target.object.type === 'Super';
+    const isOfSuper = target.object.type === 'Super';
     const value = this.argument(subject);
     return [isOfSuper ? [added('(this, '), ...value, added(')')] : value, ...accessors];
   }
 
   /** The place of a member that only syntax can name, and a text for the member itself, as arguments. */
-  protected slot(target: t.Node): readonly string[] {
-    const { property, computed } = target as t.MemberExpression;
+  #slot(target: t.MemberExpression): readonly string[] {
+    const { property, computed } = target;
     if (property.type !== 'PrivateName') {
       // A member of super is one of `this`, unless a setter takes it.
       const key = computed ? '' : `, '${(property as t.Identifier).name}'`;
@@ -221,7 +231,7 @@ export abstract class CapturedMembers extends Form {
   }
 
   /** The object and the key of a member, as arguments; null for members that only syntax can name. */
-  protected reference(member: t.MemberExpression): readonly (readonly Piece[])[] | null {
+  #reference(member: t.MemberExpression): readonly (readonly Piece[])[] | null {
     if (member.object.type === 'Super' || member.property.type === 'PrivateName') return null;
     const key = member.computed
       ? this.hostOnly(member.property)

@@ -224,16 +224,19 @@ export class HostForm extends Form {
       const { object, property, computed } = left;
       if (has(right, suspending)) return this.#suspendedAssignment(node, left, use);
       const value = [added('() => ('), ...this.expression(right), added(')')];
-      const plain = `'${operator.slice(0, -1)}'`;
+      const assignedTo = (to: readonly Piece[]): readonly Piece[] =>
+        this.call('assignIf', node, `'${operator.slice(0, -1)}'`, to, value);
       const place = syntacticPlace(left);
       if (place !== null) {
         const subject = place.subject === null ? 'undefined' : this.argument(place.subject);
-        return this.call('assignPlace', node, plain, subject, ...place.accessors, value, this.site(node)); // prettier-ignore
+        return assignedTo(
+          this.call('syntaxMember', left, subject, ...place.accessors, this.site(node)),
+        );
       }
       const key = computed
         ? this.argument(property)
         : [added(`'`), ...this.copy(property), added(`'`)];
-      return this.call('assignMember', node, plain, this.argument(object), key, value, this.site(node), ...this.sloppiness(node)); // prettier-ignore
+      return assignedTo(this.call('member', left, this.argument(object), key, this.site(node), ...this.sloppiness(node))); // prettier-ignore
     }
     if (isLogical && left.type === 'Identifier') {
       const name: Piece = { start: left.start!, end: left.start! + left.name.length };

@@ -101,6 +101,24 @@ for (const padded of [false, true]) {
   });
 }
 
+test('memory grows for joined rows when the stacked row of the iteration has been written', () => {
+  const x = Array.from({ length: 70 }, () => -9.5);
+  const many = f32(x.length);
+  const goes = programOf({ s: scalar, x: many }, ({ s }) => ({ y: less<Value>(s, 62) }));
+  const step = programOf({ s: scalar, x: many }, ({ s, x: all }) => {
+    const moved = add<Value>(all, s);
+    const found = booleanMask<Value>(moved, greater(moved, 50));
+    return { found, row: mul<Value>(s, 2), after: add<Value>(s, 1) };
+  });
+  const program = programOf({ s: scalar, x: many }, ({ s, x: all }) => {
+    const [found, row] = whileLoop<Value>(goes, step, { states: [s], captures: [all], joined: 1 });
+    return { found, row };
+  });
+  const [found, row] = lists(program, [floats([], [0]), floats([x.length], x)]);
+  assert.deepEqual(found, [...x.map((each) => each + 60), ...x.map((each) => each + 61)]);
+  assert.deepEqual(row, Array.from({ length: 62 }, (_, k) => 2 * k)); // prettier-ignore
+});
+
 test('a loop that joins nothing but single elements, and a loop without iterations', () => {
   const pairs = programOf({ x: four }, ({ x }) => ({ y: x }));
   for (const rows of [3, 0]) {

@@ -3,18 +3,11 @@ import { graphDirective } from '../../../base/directive.js';
 import { addDim, type Dim, isStatic, mulDim, sameDim } from '../../../base/dim/index.js';
 import { TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
-import type { TensorType } from '../../../ir/types.js';
 import * as operators from '../../../ops/index.js';
 import { array, zeros } from '../../arrays/creation.js';
 import type { NDArray } from '../../core/ndarray.js';
-import {
-  type EarlierRows,
-  isGivenUp,
-  type PushedRows,
-  type RowUse,
-  type TracedPath,
-} from '../values/path.js';
-import { Retrace, type Wanted } from '../values/wanted.js';
+import { type EarlierRows, type PushedRows, type RowUse, type TracedPath } from '../values/path.js';
+import type { TraceFacts, UsedRows } from '../values/trace-facts.js';
 import { countIn, isNeverEmpty, lastIn, placeOfPush, type RowList, rowsIn } from './row-list.js';
 import { countRows, flagsOf, isDecidedInside, joinRows, lastRow } from './rows.js';
 
@@ -23,45 +16,21 @@ import { countRows, flagsOf, isDecidedInside, joinRows, lastRow } from './rows.j
  * of the loop: their number, the last one, or all of them in a table, where the number of iterations has a bound.
  */
 
-/** Facts about a list that tracing has found out, for another time. */
-interface KnownList {
-  readonly uses: Set<RowUse>;
-  /** The type of a row. */
-  type: TensorType;
-  /** Rows of an iteration; null where only the data of the iteration decides their number. */
-  count: Dim | null;
-}
-
-const knownLists = new WeakMap<Wanted, Map<RowList, KnownList>>();
-
-const marker = 'rows of earlier iterations';
-
-/** Forgets lists of traces that were given up, and those whose rows have sizes that another trace may not have. */
-export function forgetEarlierRows(wanted: Wanted): void {
-  const known = knownLists.get(wanted);
-  if (known === undefined) return;
-  for (const [list, { type, count }] of known) {
-    const isKept = isGivenUp(list) === false && [count ?? 0, ...type.shape].every(isStatic);
-    if (!isKept) known.delete(list);
-  }
-  for (const key of wanted.keys()) if (key.startsWith(marker)) wanted.delete(key);
-}
-
 /** The states of a loop that hold rows of earlier iterations. */
 export class EarlierRowStates {
-  readonly #wanted: Wanted;
-  readonly #known: Map<RowList, KnownList>;
+  readonly #facts: TraceFacts;
+  readonly #known: Map<RowList, UsedRows>;
   /** Upper bound of the number of iterations; null where nothing tells one. */
   readonly #most: Dim | null;
   readonly #neverEmpty: ReadonlySet<RowList>;
   /** The states before the first iteration. */
   readonly initial: readonly NDArray[];
 
-  constructor(wanted: Wanted, most: Dim | null) {
-    this.#wanted = wanted;
+  constructor(facts: TraceFacts, most: Dim | null) {
+    this.#facts = facts;
     this.#most = most;
-    this.#known = knownLists.get(wanted) ?? new Map<RowList, KnownList>();
-    knownLists.set(wanted, this.#known);
+    // Only lists of rows are keys.
+    this.#known = facts.earlierRows as Map<RowList, UsedRows>;
     this.#neverEmpty = new Set([...this.#known.keys()].filter(isNeverEmpty));
     this.initial = [...this.#known].flatMap(([list, known]) => [
       ...(known.uses.has('count') ? [countIn(list)] : []),
@@ -71,7 +40,7 @@ export class EarlierRowStates {
   }
 
   /** A table with the rows from before the loop, flags, and the place of the next row. */
-  #firstTable(list: RowList, known: KnownList): readonly NDArray[] {
+  #firstTable(list: RowList, known: UsedRows): readonly NDArray[] {
     const { type, count } = known;
     if (this.#most === null || count === null) throw unbounded(list, known);
     // The update of an iteration fits in, even where there is none.
@@ -115,8 +84,7 @@ export class EarlierRowStates {
 
   #retrace(): never {
     const text = [...this.#known].map(([{ name }, { uses, type, count }]) => `${name} ${[...uses].join(' ')} ${String(count)} ${type.dtype}`); // prettier-ignore
-    this.#wanted.set(`${marker}: ${text.join(', ')}`, 'bool');
-    throw new Retrace();
+    this.#facts.learnRows(`rows of earlier iterations: ${text.join(', ')}`);
   }
 
   /**
@@ -135,7 +103,7 @@ export class EarlierRowStates {
       const sizes = parts.map(({ rows }) => rows.type.shape[0]);
       const count = sizes.some(isDecidedInside) ? null : sizes.reduce((sum, size) => addDim(sum, size)); // prettier-ignore
       const type = { dtype, shape: parts[0].rows.type.shape.slice(1) };
-      const next: KnownList = { uses, type, count };
+      const next: UsedRows = { uses, type, count };
       if (type.shape.some(isDecidedInside) && (uses.has('last') || uses.has('rows')))
         throw unbounded(list, next);
       if (uses.has('rows') && (count === null || this.#most === null)) throw unbounded(list, next);
@@ -183,11 +151,11 @@ function sameCount(a: Dim | null, b: Dim | null): boolean {
 }
 
 /** The last row before the loop, or zeros where there is none, which nobody may use. */
-function firstLast(list: RowList, { type }: KnownList): NDArray {
+function firstLast(list: RowList, { type }: UsedRows): NDArray {
   return (lastIn(list) ?? zeros(type.shape, { dtype: type.dtype })).astype(type.dtype);
 }
 
-function unbounded(list: RowList, { type, count }: KnownList): TraceError {
+function unbounded(list: RowList, { type, count }: UsedRows): TraceError {
   const { name } = list;
   const isRow = type.shape.some(isDecidedInside);
   return new TraceError(`a captured loop reads ${name}, to which it pushes`, {

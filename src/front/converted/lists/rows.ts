@@ -8,9 +8,9 @@ import { mode, withMode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
 import { nameOutput } from '../../graphs/region.js';
 import { placeOf } from '../values/host.js';
-import { isGivenUp, type PushedRows, type Rows } from '../values/path.js';
+import type { PushedRows, Rows } from '../values/path.js';
 import { noNumbers, placeholders } from '../values/values.js';
-import { Retrace, type Wanted } from '../values/wanted.js';
+import type { TraceFacts, RowFacts } from '../values/trace-facts.js';
 
 /*
  * Rows that captured code pushes to lists. A path or an iteration gives its rows as arrays; those that may not have
@@ -152,38 +152,14 @@ function withoutIterations(stacked: NDArray): NDArray {
   return stacked.reshape([mulDim(iterations, count), ...row]);
 }
 
-/** Rows that both paths of a branch give for a list. */
-interface BranchSlots {
-  /** The number of rows; null where only the data of a path decides it. */
-  readonly count: Dim | null;
-  /** The type of a row. */
-  readonly type: TensorType;
-}
-
-const knownSlots = new WeakMap<Wanted, Map<object, BranchSlots>>();
-
-const marker = 'the rows of lists';
-
-/** Forgets lists of traces that were given up, and those whose rows have sizes that another trace may not have. */
-export function forgetBranchRows(wanted: Wanted): void {
-  const known = knownSlots.get(wanted);
-  if (known === undefined) return;
-  for (const [list, { type, count }] of known) {
-    const isKept = isGivenUp(list) === false && [count ?? 0, ...type.shape].every(isStatic);
-    if (!isKept) known.delete(list);
-  }
-  for (const key of wanted.keys()) if (key.startsWith(marker)) wanted.delete(key);
-}
-
 /** The rows of two paths of which an array chooses one: both give arrays of one type, with flags. */
 export class BranchRows {
-  readonly #wanted: Wanted;
-  readonly #known: Map<object, BranchSlots>;
+  readonly #facts: TraceFacts;
+  readonly #known: Map<object, RowFacts>;
 
-  constructor(wanted: Wanted) {
-    this.#wanted = wanted;
-    this.#known = knownSlots.get(wanted) ?? new Map<object, BranchSlots>();
-    knownSlots.set(wanted, this.#known);
+  constructor(facts: TraceFacts) {
+    this.#facts = facts;
+    this.#known = facts.branchRows;
   }
 
   /**
@@ -206,8 +182,7 @@ export class BranchRows {
       const slots = [...this.#known.values()].map(
         ({ count, type }) => `${String(count)} ${type.dtype}`,
       );
-      this.#wanted.set(`${marker}, ${slots.join(', ')}`, 'bool');
-      throw new Retrace();
+      this.#facts.learnRows(`the rows of lists, ${slots.join(', ')}`);
     }
     return [...this.#known].flatMap(([list, slots]) => filled(joined.get(list), slots));
   }
@@ -236,7 +211,7 @@ export function isDecidedInside(size: Dim): boolean {
 }
 
 /** As many rows as a branch gives, with zeros where a path has pushed fewer and their number is known. */
-function filled(joined: Rows | undefined, { count, type }: BranchSlots): readonly NDArray[] {
+function filled(joined: Rows | undefined, { count, type }: RowFacts): readonly NDArray[] {
   if (joined === undefined) {
     const { dtype, shape } = type;
     const types: readonly TensorType[] = [

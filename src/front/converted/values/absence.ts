@@ -7,7 +7,7 @@ import { isArray } from '../../graphs/signature.js';
 import { isPlainTree, placesIn } from './containers.js';
 import { asNumber, isNumberArray } from './numbers.js';
 import { type Empty, isOptionalTree, optionalTree } from './optionals.js';
-import { Retrace, type Wanted } from './wanted.js';
+import type { TraceFacts } from './trace-facts.js';
 
 /* Values that are absent on a path and there on another one: both paths give a flag, and the first zeros. */
 
@@ -23,7 +23,7 @@ function mayBeUndefined(what: string): boolean {
 }
 
 /** The arrangement of a value where it is there. */
-interface Template {
+export interface Template {
   readonly structure: TreeStructure;
   readonly types: readonly TensorType[];
   /** Leaves that stand for numbers of the user's. */
@@ -31,13 +31,10 @@ interface Template {
   readonly empty: Empty;
 }
 
-/** By the names of what they are the values of. */
-const templates = new WeakMap<Wanted, Map<string, Template>>();
-
 /** A tree in which values that another path lacks, or has, have a flag beside them. */
-export function withOptionals(what: string, value: unknown, wanted: Wanted): unknown {
-  const known = templates.get(wanted);
-  if (known === undefined || ![...known.keys()].some((key) => key.startsWith(what))) return value;
+export function withOptionals(what: string, value: unknown, facts: TraceFacts): unknown {
+  const known = facts.optionals;
+  if (![...known.keys()].some((key) => key.startsWith(what))) return value;
   const inside = (tree: unknown, place: string): unknown => {
     if (!isTree(tree)) return tree;
     const entries = placesIn(tree).map(([access, key]) => {
@@ -70,28 +67,32 @@ export function withOptionals(what: string, value: unknown, wanted: Wanted): unk
  * Asks for a flag beside a value that is null or undefined on one path and there on the other.
  * @throws Retrace if there is such a value, and the trace has not known it.
  */
-export function wantOptional(what: string, first: unknown, second: unknown, wanted: Wanted): void {
+export function wantOptional(
+  what: string,
+  first: unknown,
+  second: unknown,
+  facts: TraceFacts,
+): void {
   const [absent, other] = isAbsentFirst(first, second) ? [first, second] : [second, first];
   if (absent === undefined && !mayBeUndefined(what)) return;
   if (isEmpty(absent) || (isOptionalTree(absent) && !isOptionalTree(other))) {
     const tree = [absent, other].find(isOptionalTree);
     const empty = tree === undefined ? (absent as Empty) : tree['?empty'];
-    return learn(what, tree === undefined ? other : tree['?value'], empty, wanted);
+    return learn(what, tree === undefined ? other : tree['?value'], empty, facts);
   }
   if (isOptionalTree(first) && isOptionalTree(second) && first['?empty'] !== second['?empty']) {
-    return learn(what, first['?value'], 'either', wanted);
+    return learn(what, first['?value'], 'either', facts);
   }
   if (!isTree(first) || !isTree(second)) return;
   for (const [access, key] of placesIn(first)) {
     const [x, y] = [first, second].map((tree) => (tree as Record<string, unknown>)[key]);
-    if (!key.startsWith('?') || access === '') wantOptional(`${what}${access}`, x, y, wanted); // prettier-ignore
+    if (!key.startsWith('?') || access === '') wantOptional(`${what}${access}`, x, y, facts); // prettier-ignore
   }
 }
 
 /** @throws Retrace where that is new. */
-function learn(what: string, value: unknown, empty: Empty, wanted: Wanted): void {
-  const known = templates.get(wanted) ?? new Map<string, Template>();
-  templates.set(wanted, known);
+function learn(what: string, value: unknown, empty: Empty, facts: TraceFacts): void {
+  const known = facts.optionals;
   const isValue = isTree(value) || isArray(value) || typeof value === 'number' || typeof value === 'boolean'; // prettier-ignore
   const isKnown = known.has(what) && (empty !== 'either' || known.get(what)!.empty === 'either');
   if (!isValue || isKnown) return;
@@ -102,8 +103,7 @@ function learn(what: string, value: unknown, empty: Empty, wanted: Wanted): void
     numbers: new Set(leaves.flatMap((leaf, k) => (isNumberArray(leaf) ? [k] : []))),
     empty,
   });
-  wanted.set(`${what}, which may be ${String(empty)}`, 'bool');
-  throw new Retrace();
+  facts.learn(`${what}, which may be ${String(empty)}`);
 }
 
 function isEmpty(value: unknown): value is null | undefined {

@@ -78,20 +78,20 @@ function asResult({ name, empty }: Optional): TraceError {
 /** A fact about the flag of a value: true where the value is there. */
 type Fact = readonly [present: NDArray, holds: boolean];
 
-/** Facts that follow from the outcome of a test. */
-interface Facts {
+/** TraceFacts that follow from the outcome of a test. */
+interface TraceFacts {
   readonly whenTrue: readonly Fact[];
   readonly whenFalse: readonly Fact[];
 }
 
-const facts = new WeakMap<NDArray, Facts>();
+const facts = new WeakMap<NDArray, TraceFacts>();
 
 /** Notes what follows from a test. */
-export function noteFacts(test: unknown, given: Facts): void {
+export function noteFacts(test: unknown, given: TraceFacts): void {
   if (test instanceof NDArray) facts.set(test, given);
 }
 
-/** Facts that follow from a test that comes out so. */
+/** TraceFacts that follow from a test that comes out so. */
 export function factsFrom(test: unknown, holds: boolean): readonly Fact[] {
   const found = test instanceof NDArray ? facts.get(test) : undefined;
   return found === undefined ? [] : holds ? found.whenTrue : found.whenFalse;

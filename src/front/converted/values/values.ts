@@ -33,7 +33,7 @@ import {
 import { wantOptional, withOptionals } from './absence.js';
 import { isRounded } from './arithmetic.js';
 import { asNumber, isInt32, isNumberArray } from './numbers.js';
-import { Retrace, type Wanted } from './wanted.js';
+import { Retrace, type TraceFacts } from './trace-facts.js';
 
 /*
  * Values of variables on their way through a branch or loop: their arrays go through the operator, numbers
@@ -67,12 +67,12 @@ export interface Packed {
 }
 
 /** Takes values apart. */
-export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
+export function pack(entries: readonly Entry[], facts: TraceFacts): Packed {
   const leaves: NDArray[] = [];
   const layouts = entries.map((entry): PackedLayout => {
     const { what } = entry;
-    const given = withoutProxies(numberArray(entry, wanted.get(what)));
-    const value = withNumbers(what, withOptionals(what, given, wanted), wanted);
+    const given = withoutProxies(numberArray(entry, facts.dtypes.get(what)));
+    const value = withNumbers(what, withOptionals(what, given, facts), facts);
     const flat = flattened(value);
     if (flat === null) {
       return { what, structure: null, value, types: [], isNumber: false, numbers: noNumbers };
@@ -93,7 +93,7 @@ export function pack(entries: readonly Entry[], wanted: Wanted): Packed {
 
 export const noNumbers: ReadonlySet<number> = new Set();
 
-/** A host number as an array, and a number that is one in the dtype that is wanted. */
+/** A host number as an array, and a number that is one in the dtype that is facts. */
 function numberArray({ what, value, isInteger }: Entry, dtype: DType | undefined): unknown {
   const isBeyond = typeof value === 'number' && isInteger && Number.isInteger(value) && !isInt32(value) && !Object.is(value, -0); // prettier-ignore
   if (isBeyond || (isNumberArray(value) && isRounded(value))) throw beyondBits(what, value);
@@ -119,45 +119,45 @@ function beyondBits(what: string, value: unknown): TraceError {
 }
 
 /** A list or object in which numbers that paths assign are arrays, as those of variables are. */
-function withNumbers(what: string, value: unknown, wanted: Wanted): unknown {
+function withNumbers(what: string, value: unknown, facts: TraceFacts): unknown {
   if (typeof value !== 'object' || value === null || isArray(value) || !isPlainTree(value)) return value; // prettier-ignore
-  if (![...wanted.keys()].some((key) => key.startsWith(what) && /^[.[]/.test(key.slice(what.length)))) return value; // prettier-ignore
+  if (![...facts.dtypes.keys()].some((key) => key.startsWith(what) && /^[.[]/.test(key.slice(what.length)))) return value; // prettier-ignore
   const entries = placesIn(value).map(([access, key]) => {
     const entry = (value as Record<string, unknown>)[key];
     const place = `${what}${access}`;
-    const dtype = wanted.get(place);
+    const dtype = facts.dtypes.get(place);
     // A number among booleans makes numbers of them.
-    if (dtype === 'bool' && typeof entry === 'number') want(place, 'float32', wanted);
+    if (dtype === 'bool' && typeof entry === 'number') want(place, 'float32', facts);
     const number = { what: place, value: entry, isInteger: false };
     const own = dtype === undefined ? entry : numberArray(number, dtype);
-    return [key, withNumbers(place, own, wanted)] as const;
+    return [key, withNumbers(place, own, facts)] as const;
   });
   return Array.isArray(value) ? entries.map(([, entry]) => entry) : Object.fromEntries(entries);
 }
 
-function want(place: string, dtype: DType, wanted: Wanted): never {
-  wanted.set(place, dtype);
+function want(place: string, dtype: DType, facts: TraceFacts): never {
+  facts.dtypes.set(place, dtype);
   throw new Retrace();
 }
 
 /** Asks for arrays in place of the numbers of a list or object that differ between two paths. */
-function wantNumbers(what: string, first: unknown, second: unknown, wanted: Wanted): void {
+function wantNumbers(what: string, first: unknown, second: unknown, facts: TraceFacts): void {
   const dtypes = [first, second].map(dtypeOfNumber);
   const [a, b] = dtypes;
   if (a !== null && b !== null) {
     const isKnown = Object.is(first, second) || (isNumberArray(first) && isNumberArray(second) && a === b); // prettier-ignore
-    if (!isKnown) want(what, commonDType(a, b), wanted);
+    if (!isKnown) want(what, commonDType(a, b), facts);
     return;
   }
   // A number on one path and an array on the other: the number is an array, too.
   const array = a === null ? first : second;
   const isScalar = a !== b && (a === null || b === null) && isArray(array) && array.type.shape.length === 0 && canBecome(a ?? b!, array.dtype); // prettier-ignore
-  if (isScalar && wanted.get(what) !== array.dtype) want(what, array.dtype, wanted);
+  if (isScalar && facts.dtypes.get(what) !== array.dtype) want(what, array.dtype, facts);
   const areTrees = [first, second].every((value) => typeof value === 'object' && value !== null && !isArray(value) && isPlainTree(value)); // prettier-ignore
   if (!areTrees) return;
   for (const [access, key] of placesIn(first as object)) {
     const [x, y] = [first, second].map((value) => (value as Record<string, unknown>)[key]);
-    wantNumbers(`${what}${access}`, x, y, wanted);
+    wantNumbers(`${what}${access}`, x, y, facts);
   }
 }
 
@@ -204,16 +204,16 @@ function flattened(
 export function packLike(
   entries: readonly Entry[],
   layouts: readonly PackedLayout[],
-  wanted: Wanted,
+  facts: TraceFacts,
   agreement: Agreement,
 ): readonly NDArray[] {
-  return entries.flatMap((entry, i) => leavesLike(entry, layouts[i], wanted, agreement));
+  return entries.flatMap((entry, i) => leavesLike(entry, layouts[i], facts, agreement));
 }
 
 function leavesLike(
   entry: Entry,
   layout: PackedLayout,
-  wanted: Wanted,
+  facts: TraceFacts,
   agreement: Agreement,
 ): readonly NDArray[] {
   const { what } = entry;
@@ -223,14 +223,14 @@ function leavesLike(
     what,
     withOptionals(
       what,
-      withoutProxies(numberArray(entry, fits ? (given ?? wanted.get(what)) : undefined)),
-      wanted,
+      withoutProxies(numberArray(entry, fits ? (given ?? facts.dtypes.get(what)) : undefined)),
+      facts,
     ),
-    wanted,
+    facts,
   );
   if (layout.structure === null) {
     if (Object.is(own, layout.value)) return [];
-    wantOptional(what, layout.value, own, wanted);
+    wantOptional(what, layout.value, own, facts);
     throw differing(what, layout.value, own, agreement);
   }
   const alone = !layout.isNumber && isHostNumber(entry.value) && layout.types.length === 1;
@@ -243,21 +243,21 @@ function leavesLike(
     // A list that has begun to collect rows was a tree when the values were first taken apart.
     if (flat !== null && standInsIn(flat.structure) > standInsIn(layout.structure)) {
       const name = `lists of ${what} that collect rows, ${standInsIn(flat.structure)}`;
-      if (!wanted.has(name)) want(name, 'bool', wanted);
+      if (!facts.knows(name)) facts.learn(name);
     }
-    wantOptional(what, layout.value, own, wanted);
-    wantNumbers(what, layout.value, own, wanted);
+    wantOptional(what, layout.value, own, facts);
+    wantNumbers(what, layout.value, own, facts);
     const [place, first, second] = firstDifference(what, layout.value, own);
     throw differing(place, first, second, agreement);
   }
   return flat.leaves.map((leaf, k) => {
     const [type, expected] = [leaf.type, layout.types[k]];
     if (type.dtype !== expected.dtype) {
-      if (layout.numbers.has(k)) wantNumbers(what, layout.value, own, wanted);
+      if (layout.numbers.has(k)) wantNumbers(what, layout.value, own, facts);
       if (layout.isNumber && type.shape.length === 0) {
         const dtype = isNumberArray(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
         if (dtype === expected.dtype) return asNumber(leaf.astype(dtype));
-        if (canBecome(expected.dtype, dtype)) want(what, dtype, wanted);
+        if (canBecome(expected.dtype, dtype)) want(what, dtype, facts);
       }
       throw otherDtype(leafPlaces(what, value)[k], expected.dtype, type.dtype, agreement);
     }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../../src/index.js';
-import { converted } from '../../source/convert.js';
-import { type Fn, fn, table } from './programs.js';
+import * as kn from '../../../../src/index.js';
+import { converted } from '../../../source/convert.js';
+import { type Fn, fn, table } from '../programs.js';
 
 /* Members of objects that no variable of a branch or loop holds: results and gradients are those of eager code. */
 

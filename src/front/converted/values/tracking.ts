@@ -1,7 +1,7 @@
-import { mode } from '../core/mode.js';
-import { containerOf } from './values/containers.js';
-import { undecidable } from './values/host.js';
-import { membersOf } from './values/moments.js';
+import { mode } from '../../core/mode.js';
+import { containerOf } from './containers.js';
+import { undecidable } from './host.js';
+import { membersOf } from './moments.js';
 import {
   currentPath,
   isDecided,
@@ -13,9 +13,9 @@ import {
   type PathObjects,
   type TracedPath,
   undecided,
-} from './values/path.js';
-import { Retrace, type Wanted } from './values/wanted.js';
-import type { Saved, Variables } from './values/variables.js';
+} from './path.js';
+import type { TraceFacts } from './trace-facts.js';
+import type { Saved, Variables } from './variables.js';
 
 /*
  * Assignments to members of objects. Where an array decides, the members of plain objects that variables of the
@@ -26,9 +26,7 @@ import type { Saved, Variables } from './values/variables.js';
 
 /** The members that a branch or loop changes besides those that its variables hold. */
 export class Tracking {
-  static readonly #all = new WeakMap<Wanted, Tracking>();
-
-  readonly #wanted: Wanted;
+  readonly #facts: TraceFacts;
   /** Objects by the number of the trace that has met them first. */
   readonly #met = new WeakMap<object, number>();
   /** Places at which a path has met unknown objects in the trace before, in their order. */
@@ -42,14 +40,13 @@ export class Tracking {
   }[] = [];
   #trace = 0;
 
-  private constructor(wanted: Wanted) {
-    this.#wanted = wanted;
+  private constructor(facts: TraceFacts) {
+    this.#facts = facts;
   }
 
   /** The one of a construct, at the start of another trace. */
-  static of(wanted: Wanted): Tracking {
-    const tracking = Tracking.#all.get(wanted) ?? new Tracking(wanted);
-    Tracking.#all.set(wanted, tracking);
+  static of(facts: TraceFacts): Tracking {
+    const tracking = (facts.tracking ??= new Tracking(facts));
     tracking.#trace++;
     // A trace that was given up has changed them.
     for (const { variables, initial } of tracking.#members) variables.set([initial]);
@@ -60,18 +57,16 @@ export class Tracking {
    * Prepares for another trace of the construct around: objects that its trace before has made are others now, and
    * members may have other values.
    */
-  static revisit(wanted: Wanted): void {
-    const tracking = Tracking.#all.get(wanted);
-    if (tracking === undefined) return;
-    tracking.#notes.clear();
+  revisit(): void {
+    this.#notes.clear();
     const { objects } = currentPath();
-    tracking.#members = tracking.#members.filter(({ object, key }) => {
+    this.#members = this.#members.filter(({ object, key }) => {
       // The construct around finds out about them first: inside of this one they have other values.
       const isKept = isGivenUp(object) !== true && objects?.isCarried(object, key) !== false;
-      if (!isKept) tracking.#keys.get(object)!.delete(idOf(key));
+      if (!isKept) this.#keys.get(object)!.delete(idOf(key));
       return isKept;
     });
-    for (const each of tracking.#members) [each.initial] = each.variables.get();
+    for (const each of this.#members) [each.initial] = each.variables.get();
   }
 
   /** The members that are known so far. */
@@ -121,8 +116,7 @@ export class Tracking {
         for (const each of undo.splice(0).reverse()) each();
         if (isComplete || !isReached) return;
         this.#notes.set(name, notes);
-        this.#wanted.set(`the members of objects, ${trace}`, 'bool');
-        throw new Retrace();
+        this.#facts.learn(`the members of objects, ${trace}`);
       },
     };
   }
