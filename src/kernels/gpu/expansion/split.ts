@@ -153,7 +153,7 @@ const splitProduct: DeviceExpansion = (context, tuning) => {
   const types = [x.type, y.type];
   const parts = chosenCandidate({ operator: matmul, attributes, types, tuning, mayTurn: true }, {
     kind: 'split',
-    traits: turned,
+    traits: turned.map((is) => (is ? 'turned' : 'rows')),
     sizes: [m, n, k].map(Number),
     candidates: splitsOf(k),
     turned,
