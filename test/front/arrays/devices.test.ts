@@ -112,3 +112,21 @@ test('what is in use of a device is told', () => {
   assert.equal(kn.deviceInfo().name, 'cpu');
   assert.throws(() => kn.deviceInfo('nowhere'), kn.ArgumentError);
 });
+
+test('kernels are measured on devices that can measure them, by options that are right', async () => {
+  await assert.rejects(kn.deviceTuning('cpu'), {
+    name: 'DeviceError',
+    message: /are not measured/,
+  });
+  await assert.rejects(async () => kn.deviceTuning('nowhere'), {
+    name: 'ArgumentError',
+    message: /there is no such device/,
+  });
+  for (const tuning of ['on', true, { card: 'tile' }, { card: { kernel: 3 } }]) {
+    // Whoever does not check types.
+    await assert.rejects(kn.initDevice('webgpu', { tuning } as unknown as kn.InitDeviceOptions), {
+      name: 'ArgumentError',
+      message: /one of 'off', 'background', or a record of deviceTuning/,
+    });
+  }
+});

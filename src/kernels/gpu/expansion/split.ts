@@ -1,17 +1,19 @@
-import { elementCount, isStatic, sameShape } from '../../../base/dim/index.js';
+import { boundsOf, elementCount, isStatic, sameShape } from '../../../base/dim/index.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { turnedFrom } from '../../../ops/movement/transpose.js';
+import { inParts } from '../folds/parts.js';
 import { chosenCandidate } from '../choices.js';
-import { matmul, max, mean, min, prod, reshape, sum, swapaxes } from '../../../ops/index.js';
+import { dimLike } from '../../../ops/movement/fill.js';
+import { div, matmul, max, mean, min, prod, reshape, sum, swapaxes } from '../../../ops/index.js';
 
 /*
  * Work of few results over many elements as two dispatches: parts of a fold fill a GPU, which the workgroup of a result
- * does not. Parts and their order follow from the sizes alone. Sizes that are not known, and those that no part
- * divides, stay as they are.
+ * does not. Parts and their order follow from the sizes alone. One result of a size that no part divides, or that is
+ * not known but has a bound, is that of parts that are filled up.
  */
 
 /** Results up to which a fold is split, and elements of each from which on. */
@@ -22,6 +24,7 @@ const manyElements = 2 ** 16;
 const fewestParts = 16;
 const mostParts = 256;
 const leastOfPart = 1024;
+const unevenParts = 64;
 
 /** The greatest number of equal parts of a size, at most `most` of `least` each; 1 where there is none. */
 function partsOf(size: number, most: number, least: number): number {
@@ -45,6 +48,7 @@ type Fold = (x: Value, axes: readonly number[]) => Value;
 function splitFold(
   operator: { readonly declaration: Operator },
   fold: Fold,
+  uneven: UnevenFold,
 ): readonly [Operator, DeviceExpansion] {
   const { declaration } = operator;
   const { lowering } = declarationOf(declaration);
@@ -56,10 +60,13 @@ function splitFold(
     const all = x.type.shape;
     const axes = lowering.axes(attributes, all.length);
     const [elements, results] = [countOf(all), countOf(shape)];
-    if (elements === null || results === null || results === 0) return null;
-    const length = elements / results;
-    if (results > fewResults || length < manyElements) return null;
-    const total = foldAxes(x, axes, fold) ?? foldParts(x, axes, length, fold);
+    if (results === null || results === 0 || results > fewResults) return null;
+    const length = elements === null ? null : elements / results;
+    if (length !== null && length < manyElements) return null;
+    const total =
+      foldAxes(x, axes, fold) ??
+      (length === null ? null : foldParts(x, axes, length, fold)) ??
+      (results === 1 ? uneven(x) : null);
     return total === null
       ? null
       : [sameShape(total.type.shape, shape) ? total : reshape(total, shape)];
@@ -71,11 +78,36 @@ function splitFold(
 function foldAxes(x: Value, axes: readonly number[], fold: Fold): Value | null {
   for (let cut = 1; cut < axes.length; cut++) {
     const [first, last] = [axes.slice(0, cut), axes.slice(cut)];
-    const [parts, rest] = [first, last].map((some) => countOf(some.map((axis) => x.type.shape[axis])) ?? 1); // prettier-ignore
-    if (parts >= fewestParts && rest >= leastOfPart / 4) return fold(fold(x, last), first);
+    const [parts, rest] = [first, last].map((some) => countOf(some.map((axis) => x.type.shape[axis]))); // prettier-ignore
+    if (rest === null) continue;
+    const least = parts === null ? leastOfPart : leastOfPart / 4;
+    if ((parts ?? fewestParts) >= fewestParts && rest >= least) return fold(fold(x, last), first);
   }
   return null;
 }
+
+/** A fold of all elements as that of parts of which the last may be shorter; null where there may be few elements only. */
+type UnevenFold = (x: Value) => Value | null;
+
+/** @param neutral What a part is filled up with. */
+function unevenFold(fold: Fold, neutral: number): UnevenFold {
+  return (x) => {
+    const count = elementCount(x.type.shape);
+    const { max: most } = boundsOf(count);
+    // Nothing is known of what has no bound.
+    if (most < manyElements || most === Infinity) return null;
+    const parts = inParts(reshape(x, [count]), unevenParts, neutral);
+    return fold(fold(parts, [1]), [0]);
+  };
+}
+
+const unevenSum = unevenFold((x, axes) => sum(x, axes), 0);
+
+/** The uneven mean: parts of other lengths have other weights. */
+const unevenMean: UnevenFold = (x) => {
+  const total = unevenSum(x);
+  return total === null ? null : div(total, dimLike(total, elementCount(x.type.shape)));
+};
 
 /** A fold of equal parts of the first or last axes; null where nothing divides them. */
 function foldParts(x: Value, axes: readonly number[], length: number, fold: Fold): Value | null {
@@ -121,7 +153,7 @@ const splitProduct: DeviceExpansion = (context, tuning) => {
   const types = [x.type, y.type];
   const parts = chosenCandidate({ operator: matmul, attributes, types, tuning, mayTurn: true }, {
     kind: 'split',
-    traits: turned,
+    traits: turned.map((is) => (is ? 'turned' : 'rows')),
     sizes: [m, n, k].map(Number),
     candidates: splitsOf(k),
     turned,
@@ -141,6 +173,10 @@ const splitProduct: DeviceExpansion = (context, tuning) => {
 
 /** The expansions of folds and products. */
 export const splitExpansions: readonly (readonly [Operator, DeviceExpansion])[] = [
-  ...[sum, mean, max, min, prod].map((fold) => splitFold(fold, (x, axes) => fold(x, axes))),
+  splitFold(mean, (x, axes) => mean(x, axes), unevenMean),
+  ...([[sum, 0], [max, -Infinity], [min, Infinity], [prod, 1]] as const).map(([operator, neutral]) => {
+    const fold: Fold = (x, axes) => operator(x, axes);
+    return splitFold(operator, fold, unevenFold(fold, neutral));
+  }), // prettier-ignore
   [matmul.declaration, splitProduct],
 ];

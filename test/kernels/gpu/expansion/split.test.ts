@@ -3,7 +3,18 @@ import { test } from 'node:test';
 import { symbol } from '../../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
-import { matmul, max, mean, mul, sqrt, sub, sum, swapaxes } from '../../../../src/ops/index.js';
+import {
+  matmul,
+  max,
+  mean,
+  min,
+  mul,
+  prod,
+  sqrt,
+  sub,
+  sum,
+  swapaxes,
+} from '../../../../src/ops/index.js';
 import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import { Storage } from '../../../../src/runtime/memory/storage.js';
 import { numbersOf, sizeOf } from '../../../support/arrays.js';
@@ -21,6 +32,8 @@ function programOf(
   program.setOutputs([{ name: 'y', value: of(...operands) }]);
   return program;
 }
+
+type Fold = typeof sum | typeof max;
 
 const random = generator(12);
 
@@ -76,12 +89,13 @@ test('rows and columns of few results are split where parts divide them', async 
   }
 });
 
-test('folds that are short, of many results or of sizes that nothing divides are one kernel', () => {
+test('folds that are short, of many results or of sizes without a bound are one kernel', () => {
   const kernels = (shape: readonly number[], axis: number): number =>
     gpuKernelsOf(programOf([shape], (x) => sum(x, axis))).length;
   assert.equal(kernels([long / 2], 0), 1);
   assert.equal(kernels([64, long], 1), 1);
-  assert.equal(kernels([65537], 0), 1);
+  assert.equal(kernels([2, 65537], 1), 1);
+  assert.equal(kernels([65537], 0), 2);
   const program = new Program();
   const x = program.variable('x', { dtype: 'float32', shape: [symbol('n')] });
   program.setOutputs([{ name: 'y', value: sum(x) }]);
@@ -109,4 +123,46 @@ test('a product with a long inner axis is split over it', async () => {
   assert.deepEqual(numbersOf(found), expected);
   const whole = programOf([[512, 4096], [4096, 512]], (a, b) => matmul(a, b)); // prettier-ignore
   assert.equal(gpuKernelsOf(whole).length, 1);
+});
+
+test('one result of a size that is not known, or that no part divides, is that of parts that are filled up', async () => {
+  const n = symbol('n', { max: 200_000 });
+  const cases: readonly (readonly [Fold, (a: number, b: number) => number, number])[] = [
+    [sum, (a, b) => a + b, 0],
+    [mean, (a, b) => a + b, 0],
+    [max, (a, b) => Math.max(a, b), -Infinity],
+    [min, (a, b) => Math.min(a, b), Infinity],
+    [prod, (a, b) => a * b, 1],
+  ];
+  for (const [fold, step, start] of cases) {
+    for (const [shape, lengths] of [
+      [[n], [130, 1, 64, 65]],
+    ] as const) {
+      const program = new Program();
+      const x = program.variable('x', { dtype: 'float32', shape });
+      program.setOutputs([{ name: 'y', value: fold(x) }]);
+      assert.equal(gpuKernelsOf(program).length, 2);
+      const grid = new ProgramsOnGrid(2);
+      for (const length of lengths) {
+        // Products of 1 and -1, sums of small integers.
+        const given = floats([length], () => (fold === prod ? (random() < 0.5 ? -1 : 1) : Math.floor(random() * 9) - 3));
+        const [y] = await grid.run(program, [given]);
+        const total = numbersOf(given).reduce(step, start);
+        const expected = fold === mean ? Math.fround(total / length) : total;
+        assert.ok(Math.abs(numbersOf(y)[0] - expected) <= 2 ** -23 * Math.abs(expected), `${fold.declaration.name} of ${length}`);
+      }
+    }
+  }
+}); // prettier-ignore
+
+test('one result of an unknown number of large slices is two dispatches', async () => {
+  const program = new Program();
+  const x = program.variable('x', { dtype: 'float32', shape: [symbol('batch'), 32, 40] });
+  program.setOutputs([{ name: 'y', value: mean(x) }]);
+  const kernels = gpuKernelsOf(program);
+  assert.deepEqual(kernels.map(({ body }) => workgroupsIn(body).length), [1, 1]); // prettier-ignore
+  const given = floats([3, 32, 40], () => Math.floor(random() * 9) - 4);
+  const [y] = await new ProgramsOnGrid(2).run(program, [given]);
+  const exact = numbersOf(given).reduce((a, b) => a + b) / 3840;
+  assert.ok(Math.abs(numbersOf(y)[0] - exact) <= 2 ** -22 * 4);
 });
