@@ -5,7 +5,7 @@ import { root } from './setup.mjs';
 
 /** Folders whose tests leave nothing behind that others would see. */
 const sharing =
-  /^test\/(artifact|base|bench|codegen|contract|examples|formats|front|golden|graph|ir|kernels|laws|lint|loop|nn|ops|passes|repository|runtime\/(compile|device|dynamic|execution|memory)|scale|security|source|stablehlo|support)\//;
+  /^test\/(artifact|base|bench|codegen|contract|examples|formats|front|golden|graph|ir|kernels|laws|lint|loop|nn|ops|passes|repository|runtime\/(compile|device|dynamic|execution|memory|native)|scale|security|source|stablehlo|support)\//;
 
 /** Signs of a file that needs a process of its own: it changes what belongs to the process, or looks at it. */
 const signs = [
@@ -30,7 +30,8 @@ export function batches(out, files) {
   for (const file of files) {
     if (needsProcess(`${root}${out}/${file}`, file)) alone.push(`${out}/${file}`);
     else {
-      const name = file.split('/')[1];
+      // Where code is native it is so for a whole process.
+      const name = file.startsWith('test/runtime/native/') ? 'native' : file.split('/')[1];
       together.set(name, [...(together.get(name) ?? []), file]);
     }
   }

@@ -20,7 +20,7 @@ function waysOf(compiler: string): readonly string[] {
 }
 
 /** Optimizing more text than this takes seconds, and all that is in it is in smaller files too. */
-const mostOptimized = 30_000;
+const mostOptimized = 22_000;
 
 /** One model of a program. */
 export interface Model {

@@ -14,8 +14,8 @@ import {
 /** How many traces one function keeps, and how many executables one operator. */
 const limits = { traces: 64, executables: 512 } as const;
 
-const calls = isLong ? 1000 : 200;
-const eagerCalls = isLong ? 2000 : 640;
+const calls = isLong ? 1000 : 120;
+const eagerCalls = isLong ? 2000 : 560;
 
 interface Report {
   readonly before: Footprint;

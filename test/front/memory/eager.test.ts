@@ -11,7 +11,7 @@ const networks: Readonly<Record<string, readonly number[]>> = {
   'weights below the size of results on the device': [100, 300, 200, 10],
 };
 
-const steps = isLong ? 5_000 : 800;
+const steps = isLong ? 5_000 : 500;
 const batchSize = 64;
 /** Of the whole process, some 110 MB of which are Node and compiled code. */
 const mostBytes = 300e6;
