@@ -8,7 +8,14 @@ import { NDArray } from '../core/ndarray.js';
 import type { FloatDType } from '../core/result-dtypes.js';
 import { linkTo } from '../dispatch/values.js';
 import { checkedHeadGrad } from './backward.js';
-import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
+import {
+  gradientsOf,
+  layOutRecording,
+  release,
+  scratchFor,
+  sessionsOf,
+  type Tape,
+} from './tape.js';
 
 /** Options of `grad`. */
 export interface GradOptions {
@@ -86,10 +93,41 @@ export function grad(
       advice: 'use the array itself inside autograd.record, not a copy or another view of it',
     });
   }
+  const found = pass(op, tape, heads, given, wrt, createGraph, retainGraph);
+  return Array.isArray(xs) ? found : found[0];
+}
+
+/**
+ * The gradients of a value with respect to arrays made since some call, zeros where it does not depend on them. What
+ * was made before is constant: its history is not visited, so that it may be long, or used up.
+ */
+export function gradSince(
+  op: string,
+  since: number,
+  value: NDArray,
+  xs: readonly NDArray[],
+  createGraph: boolean,
+): readonly NDArray[] {
+  const isBefore = ({ origin }: NDArray): boolean => origin === null || origin.serial < since;
+  if (isBefore(value) || !isRecorded(value)) return xs.map((x) => zerosLike(x));
+  const tape = layOutRecording(op, [value], isBefore);
+  return pass(op, tape, [value], [], xs, createGraph, createGraph);
+}
+
+/** A backward pass: the gradients of the sum of `heads` with respect to `wrt`, each an array of its own. */
+function pass(
+  op: string,
+  tape: Tape,
+  heads: readonly NDArray[],
+  given: readonly (NDArray | null)[],
+  wrt: readonly NDArray[],
+  createGraph: boolean,
+  retainGraph: boolean,
+): NDArray[] {
   const known = wrt.filter((x) => tape.valueOf.has(x));
   const scratch = createGraph ? null : scratchFor(tape);
   // Outside of a recording the pass goes on with that of `ys`, where what it reads has taken part.
-  const goesOn = retainGraph ? [...sessions].find(({ isOpen }) => isOpen) : undefined;
+  const goesOn = retainGraph ? [...sessionsOf(tape.origins)].find(({ isOpen }) => isOpen) : undefined; // prettier-ignore
   const session = createGraph ? (mode.session ?? goesOn ?? new Session()) : null;
   const found = gradientsOf(
     op,
@@ -119,7 +157,7 @@ export function grad(
       return one;
     }),
   );
-  return Array.isArray(xs) ? own : own[0];
+  return own;
 }
 
 function isRecorded({ origin }: NDArray): boolean {

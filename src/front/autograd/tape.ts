@@ -18,18 +18,18 @@ export interface Tape {
 
 /**
  * The recorded calls of `heads` as a program, with every array mapped to its value. The tape ends at
- * `leaves`, even if they have recorded history.
+ * leaves, even if they have recorded history.
  * @throws ArgumentError when nothing was recorded, or a backward pass has consumed it.
  */
 export function layOutRecording(
   op: string,
   heads: readonly NDArray[],
-  leaves: ReadonlySet<NDArray> = new Set(),
+  isLeaf: (array: NDArray) => boolean = () => false,
 ): Tape {
   for (const head of heads) refuseUnrecorded(op, head);
   // A released call may still be one that decided a size, which is no way for a gradient to flow.
   const isFollowed = (array: NDArray, { session, isReleased }: Origin): boolean =>
-    session !== null && !isReleased && !leaves.has(array);
+    session !== null && !isReleased && !isLeaf(array);
   const origins = collectOrigins(heads, isFollowed);
   const program = new Program();
   const valueOf = new Map<NDArray, Value>();
@@ -41,7 +41,7 @@ export function layOutRecording(
   const operand = (array: NDArray): Value => {
     let value = valueOf.get(array);
     if (value === undefined) {
-      if (array.origin?.isReleased === true && !leaves.has(array)) throw usedUp(op, array.origin);
+      if (array.origin?.isReleased === true && !isLeaf(array)) throw usedUp(op, array.origin);
       value = program.variable(`x${program.inputs.length}`, array.type);
       place(array, value);
     }

@@ -45,6 +45,8 @@ export class CapturedGradients<A extends object> implements Enclosed<CapturedGra
    * elements.
    */
   readonly modes: Map<A, string> = new Map();
+  /** What undoes the effects that tracing itself had on outer arrays. */
+  readonly #undone: (() => void)[] = [];
   /** Users that have, or may have, used any gradient so far. */
   readonly #users: Set<GradientUser> = new Set();
   /** Marks since the last `take`. */
@@ -86,6 +88,17 @@ export class CapturedGradients<A extends object> implements Enclosed<CapturedGra
     outward<CapturedGradients<A>>(this, ({ modes }) => {
       if (!modes.has(array)) modes.set(array, req);
     });
+  }
+
+  /** Registers what is to be undone when the outermost capture ends. */
+  atEnd(undo: () => void): void {
+    if (this.parent === null) this.#undone.push(undo);
+    else this.parent.atEnd(undo);
+  }
+
+  /** Undoes what has been registered, the last first. */
+  end(): void {
+    for (const undo of this.#undone.splice(0).reverse()) undo();
   }
 
   /** Returns the effects so far, and resets them. */

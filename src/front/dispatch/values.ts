@@ -90,17 +90,27 @@ export function keepGradient(array: NDArray, req: GradReq): void {
   const trace = currentTrace();
   const isKept = trace !== null && isOutside(array, trace);
   if (isKept) noteGradient(array, trace);
-  if (!isKept || array.gradient?.req !== req) {
-    array.gradient = new KeptGradient(req, array.gradient);
+  const { gradient: before } = array;
+  if (!isKept || before?.req !== req) {
+    const kept = new KeptGradient(req, before);
+    array.gradient = kept;
+    // Replays attach it. Tracing changes nothing, and replays read what is there.
+    if (isKept) {
+      trace.gradients.atEnd(() => {
+        if (array.gradient === kept) array.gradient = before;
+      });
+    }
   }
   if (isKept) {
     trace.gradients.attached.set(array, req);
     const zeros = withMode({ session: null }, 'attachGrad', () => zerosLike(array));
     trace.gradients.assigned.set(array, zeros);
-    return;
   }
-  for (const session of [array.session, array.origin?.session]) {
-    if (session?.isOpen === true) session.participants.add(array);
+  // What recordings have read of state that the code has written is its new value.
+  const current = trace?.state.current(array) ?? array;
+  current.gradient = array.gradient;
+  for (const session of [current.session, current.origin?.session]) {
+    if (session?.isOpen === true) session.participants.add(current);
   }
 }
 

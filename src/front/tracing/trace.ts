@@ -90,6 +90,7 @@ export function traceFunction(fn: (...args: never[]) => unknown, request: TraceR
     request.onFailure?.(capture.sizes.readAsNumbers, capture.sizes.handedOut);
     throw error;
   } finally {
+    capture.gradients.end();
     // Arrays refer to their readers, and must not keep blocks alive through them.
     capture.fields = null;
     // Releases outer arrays from recordings that only the trace has seen.

@@ -43,10 +43,11 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
           const grad = headGrads[i];
           return array.origin?.session && grad !== null ? [{ array, grad }] : [];
         });
+        const ends = new Set(wrt);
         const tape = layOutRecording(
           op,
           heads.map(({ array }) => array),
-          new Set(wrt),
+          (array) => ends.has(array),
         );
         const known = wrt.filter((array) => tape.valueOf.has(array));
         const grads = gradientsOf(op, tape, heads, known, isDifferentiated ? session : null);

@@ -4,11 +4,11 @@ import { callable, checkArgument, valueRule } from '../../base/attributes/option
 import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import type { HostValue } from '../../ir/host.js';
 import { array } from '../arrays/creation.js';
-import { zerosLike } from '../../ops/index.js';
 import { NDArray } from '../core/ndarray.js';
 import { linkTo } from '../dispatch/values.js';
 import type { FloatDType } from '../core/result-dtypes.js';
-import { grad as gradOf } from '../autograd/grad.js';
+import { gradSince } from '../autograd/grad.js';
+import { currentSerial } from '../core/history.js';
 import { isRecording, record } from '../autograd/scopes.js';
 
 /** Arrays (or plain data, which is converted) in lists and plain objects. */
@@ -67,6 +67,7 @@ export function valueAndGrad<
     }
     // The pass is recorded where the caller records, so that it can be differentiated.
     const createGraph = isRecording();
+    const since = currentSerial();
     return record((): [NDArray, Gradients<P, A>] => {
       const replaced: unknown[] = [...args];
       // A new array for each argument: an outer function may use the same array, and that use is a constant
@@ -94,7 +95,7 @@ export function valueAndGrad<
         });
       }
       const all = parts.flatMap(({ fresh }) => fresh);
-      const grads = gradientsFrom(value, all, createGraph);
+      const grads = gradSince(op, since, value, all, createGraph);
       let next = 0;
       const trees = parts.map(({ structure, fresh }) =>
         unflattenTree(structure, grads.slice(next, (next += fresh.length))),
@@ -110,16 +111,6 @@ const argumentNumbers = valueRule(
     typeof value === 'number' ||
     (Array.isArray(value) && value.every((entry) => typeof entry === 'number')),
 );
-
-/** The gradients of a value; zeros when it depends on none of the arguments. */
-function gradientsFrom(
-  value: NDArray,
-  xs: readonly NDArray[],
-  createGraph: boolean,
-): readonly NDArray[] {
-  if (value.origin === null || value.origin.session === null) return xs.map((x) => zerosLike(x));
-  return gradOf(value, xs, { createGraph });
-}
 
 function isOperand(value: unknown): value is NDArray | number {
   return value instanceof NDArray || typeof value === 'number';

@@ -169,6 +169,43 @@ test('an inner gradient does not see the outer variable as its own', () => {
   near(kn.grad(g)(kn.array(3)).item(), 12);
 });
 
+test('what was recorded before is constant, even where a pass has used it up; what the function records is not', () => {
+  const after = (use: (y: kn.NDArray) => kn.NDArray): kn.NDArray =>
+    autograd.record(() => {
+      const x = kn.array([1, 2]);
+      x.attachGrad();
+      const y = x.mul(3);
+      y.sum().backward();
+      return use(y);
+    });
+  const square = kn.grad((z: kn.NDArray) => z.square().sum());
+  const uses: Record<string, (y: kn.NDArray) => kn.NDArray> = {
+    argument: square,
+    'outer array': (y) => kn.grad((z: kn.NDArray) => z.mul(y).mul(2).sum())(kn.ones([2])),
+    'outer result': (y) =>
+      kn
+        .grad((_: kn.NDArray) => y)(kn.ones([2]))
+        .add(y.mul(2)),
+    loop: (y) => kn.foreach((row, s) => [square(row), s], y, [])[0],
+  };
+  for (const [name, use] of Object.entries(uses)) {
+    assert.deepEqual(after(use).tolist(), [6, 12], name);
+    assert.deepEqual(
+      kn
+        .hybridize(() => after(use))()
+        .tolist(),
+      [6, 12],
+      name,
+    );
+  }
+  const usesUp = (z: kn.NDArray): kn.NDArray => {
+    const y = z.mul(3);
+    y.sum().backward();
+    return y.mul(z);
+  };
+  refuses(() => kn.grad(usesUp)(kn.ones([2])), kn.ArgumentError, 'consumed', 'retainGraph');
+});
+
 test('argnums, trees and the value', () => {
   const f = (a: kn.NDArray, b: kn.NDArray): kn.NDArray => a.mul(b).sum();
   const [a, b] = [kn.array([1, 2]), kn.array([3, 4])];
