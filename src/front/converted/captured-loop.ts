@@ -19,6 +19,7 @@ import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
+import type { Agreement } from './values/differences.js';
 import { placeOf } from './values/host.js';
 import { knowing } from './values/optionals.js';
 import { decided, isDecided, logging, type TracedPath } from './values/path.js';
@@ -214,15 +215,10 @@ export class CapturedLoop {
     let values: readonly NDArray[] = [];
     if (returned !== null && this.#known.returned === null) {
       this.#known.returned = pack([returnEntry(returned.value)], this.#wanted).layouts;
-      this.#wanted.set('the value that the loop returns', 'bool');
+      this.#wanted.set(`the value that the loop returns, ${this.#wanted.size}`, 'bool');
       throw new Retrace();
     } else if (returned !== null) {
-      values = packLike(
-        [returnEntry(returned.value)],
-        this.#known.returned!,
-        this.#wanted,
-        agreement,
-      );
+      values = this.#returnedLike(returned.value, agreement);
     } else if (this.#known.returned !== null) {
       values = before.slice(1, 1 + this.#returnCount);
     }
@@ -230,6 +226,19 @@ export class CapturedLoop {
     const own = packLike(entries, this.#layouts, this.#wanted, agreement);
     const rowsAfter = this.#earlier.after(this.#rowStates(before), traced.pushed);
     return { test, states: [codeOf(completion), ...values, ...own, ...rowsAfter], rows };
+  }
+
+  /** A returned value, taken apart as the one that is known. */
+  #returnedLike(value: unknown, agreement: Agreement): readonly NDArray[] {
+    const before = [...this.#wanted].join();
+    try {
+      return packLike([returnEntry(value)], this.#known.returned!, this.#wanted, agreement);
+    } catch (error) {
+      // Numbers in it may have been known when it was, in an earlier trace of a loop around.
+      if (error instanceof Retrace && [...this.#wanted].join() !== before)
+        this.#known.returned = null;
+      throw error;
+    }
   }
 
   #rowStates(states: readonly NDArray[]): readonly NDArray[] {

@@ -1,7 +1,9 @@
-import { KaonError } from '../../base/errors.js';
+import { graphDirective } from '../../base/directive.js';
+import { InternalError, KaonError } from '../../base/errors.js';
 import { forgetEarlierRows } from './lists/earlier-rows.js';
 import { forgetBranchRows } from './lists/rows.js';
 import { Tracking } from './tracking.js';
+import { placeOf } from './values/host.js';
 import { forgetGivenUp, giveUp, objectsMade } from './values/path.js';
 import { Retrace, type Wanted } from './values/wanted.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
@@ -90,7 +92,8 @@ export function retracing<R>(
       giveUp(start);
       if (error instanceof Retrace) {
         // Nothing new: this is about a construct around. What was tried before would end where it did.
-        if (tried.has([...findings.wanted].join())) throw error;
+        if (tried.has([...findings.wanted].join()))
+          throw Findings.around === null ? endless(site) : error;
       } else if (isRevisited && error instanceof KaonError) {
         // Facts of another trace of the construct around may hold no longer.
         findings.reset();
@@ -100,4 +103,11 @@ export function retracing<R>(
       variables.forEach((each, i) => restore(each, saved[i]));
     }
   }
+}
+
+function endless(site: string): InternalError {
+  return new InternalError('traces of this construct do not agree', {
+    op: graphDirective,
+    ...placeOf(site),
+  });
 }
