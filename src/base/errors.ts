@@ -273,14 +273,14 @@ function again(error: KaonError, problem: string, details: ErrorDetails): KaonEr
   });
 }
 
-/** Prefixes of file names other than the runtime's own. */
-const filePattern = /^(?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)/;
+/** Prefixes of file names other than the runtime's own: bundlers have schemes of their own, such as `webpack://`. */
+const prefix = String.raw`(?:(?!wasm:)[a-z][a-z0-9+.-]*:\/\/|\/|[A-Za-z]:\\)`;
+const filePattern = new RegExp(`^${prefix}`);
+const linePattern = new RegExp(String.raw`(?:\(|at |async |@)(${prefix}[^()]*:\d+:\d+)\)?$`);
 
 /** The file, line and column that a line of a stack names; undefined for the runtime's own. */
 function placeIn(line: string): string | undefined {
-  return /(?:\(|at |async |@)((?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(
-    line,
-  )?.[1];
+  return linePattern.exec(line)?.[1];
 }
 
 function hrefOf(place: string): string {

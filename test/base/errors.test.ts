@@ -55,7 +55,9 @@ test('the user frame skips Kaon and the runtime, and reads every notation of pat
     [stack('https://example.org/app.js:9:10'), 'https://example.org/app.js:9:10'],
     [stack('async g (file:///a%20b/c.ts:1:1)'), '/a%20b/c.ts:1:1'],
     ['f@https://example.org/app.js:3:1', 'https://example.org/app.js:3:1'],
-    [stack('node:internal/main:1:1'), undefined],
+    [stack('g (webpack://app/./src/model.ts:21:8)'), 'webpack://app/./src/model.ts:21:8'],
+    [stack('<anonymous> (webpack:///app.ts:3:1)'), 'webpack:///app.ts:3:1'],
+    [stack('node:internal/main:1:1', 'wasm://wasm/1a2b:wasm-function[3]:1:2'), undefined],
     ['', undefined],
   ];
   for (const [text, expected] of cases) assert.equal(userFrame(text), expected, text);

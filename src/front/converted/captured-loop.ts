@@ -19,11 +19,12 @@ import { EarlierRowStates } from './lists/earlier-rows.js';
 import { addPushed } from './lists/row-list.js';
 import { LoopRows } from './lists/rows.js';
 import { Tracking } from './values/tracking.js';
+import type { Agreement } from './values/differences.js';
 import { placeOf } from './values/host.js';
 import { knowing } from './values/optionals.js';
 import { decided, isDecided, logging, type TracedPath } from './values/path.js';
 import { type PackedLayout, pack, packLike, placeholders, unpack } from './values/values.js';
-import type { TraceFacts, LoopFacts } from './values/trace-facts.js';
+import { type LoopFacts, Retrace, type TraceFacts } from './values/trace-facts.js';
 import { assignVariables, entriesOf, saveVariables, type Variables } from './values/variables.js';
 
 /** The state of a loop after an iteration: its next test, and how the iteration ended. */
@@ -197,14 +198,9 @@ export class CapturedLoop {
     let values: readonly NDArray[] = [];
     if (returned !== null && this.#known.returned === null) {
       this.#known.returned = pack([returnEntry(returned.value)], this.#facts).layouts;
-      this.#facts.learn('the value that the loop returns');
+      this.#facts.learn(`the value that the loop returns, ${this.#facts.size}`);
     } else if (returned !== null) {
-      values = packLike(
-        [returnEntry(returned.value)],
-        this.#known.returned!,
-        this.#facts,
-        agreement,
-      );
+      values = this.#returnedLike(returned.value, agreement);
     } else if (this.#known.returned !== null) {
       values = before.slice(1, 1 + this.#returnCount);
     }
@@ -212,6 +208,18 @@ export class CapturedLoop {
     const own = packLike(entries, this.#layouts, this.#facts, agreement);
     const rowsAfter = this.#earlier.after(this.#rowStates(before), traced.pushed);
     return { test, states: [codeOf(completion), ...values, ...own, ...rowsAfter], rows };
+  }
+
+  /** A returned value, taken apart as the one that is known. */
+  #returnedLike(value: unknown, agreement: Agreement): readonly NDArray[] {
+    const before = this.#facts.signature;
+    try {
+      return packLike([returnEntry(value)], this.#known.returned!, this.#facts, agreement);
+    } catch (error) {
+      // Numbers in it may have been known when it was, in an earlier trace of a loop around.
+      if (error instanceof Retrace && this.#facts.signature !== before) this.#known.returned = null;
+      throw error;
+    }
   }
 
   #rowStates(states: readonly NDArray[]): readonly NDArray[] {

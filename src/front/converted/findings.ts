@@ -1,4 +1,6 @@
-import { KaonError } from '../../base/errors.js';
+import { graphDirective } from '../../base/directive.js';
+import { InternalError, KaonError } from '../../base/errors.js';
+import { placeOf } from './values/host.js';
 import { forgetGivenUp, giveUp, objectsMade } from './values/path.js';
 import { TraceFacts, Retrace } from './values/trace-facts.js';
 import { restore, saveVariables, type Variables } from './values/variables.js';
@@ -9,7 +11,7 @@ import { restore, saveVariables, type Variables } from './values/variables.js';
  * find out its own anew in every trace of those around, and the number of traces would be exponential in the depth.
  */
 
-/** TraceFacts that tracing a construct has found out, with those about the constructs inside of it. */
+/** Facts that tracing a construct has found out, with those about the constructs inside of it. */
 export class Findings {
   facts: TraceFacts = new TraceFacts();
   /** True for a loop that begins again as one operator where its first iteration shows that an array decides. */
@@ -84,9 +86,11 @@ export function retracing<R>(
       giveUp(start);
       if (error instanceof Retrace) {
         // Nothing new: this is about a construct around. What was tried before would end where it did.
-        if (tried.has(findings.facts.signature)) throw error;
+        if (tried.has(findings.facts.signature)) {
+          throw Findings.around === null ? endless(site) : error;
+        }
       } else if (isRevisited && error instanceof KaonError) {
-        // TraceFacts of another trace of the construct around may hold no longer.
+        // Facts of another trace of the construct around may hold no longer.
         findings.reset();
         tried.clear();
         isRevisited = false;
@@ -94,4 +98,11 @@ export function retracing<R>(
       variables.forEach((each, i) => restore(each, saved[i]));
     }
   }
+}
+
+function endless(site: string): InternalError {
+  return new InternalError('traces of this construct do not agree', {
+    op: graphDirective,
+    ...placeOf(site),
+  });
 }

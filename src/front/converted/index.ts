@@ -2,7 +2,17 @@
 /** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
 export { mode } from '../core/mode.js';
 export { caught, guard, rows, subject, test } from './values/host.js';
-export { before, hostMethod, hostOnly, kind, math, numeric, op, step, unary } from './values/numbers.js';
+export {
+  before,
+  hostMethod,
+  hostOnly,
+  kind,
+  math,
+  numeric,
+  op,
+  step,
+  unary,
+} from './values/numbers.js';
 export { vars } from './values/variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
 export { and, bool, branch, chain, labeled, not, nullish, or, pick, select } from './branch.js';

@@ -152,7 +152,7 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
         pending.catch(() => undefined); // reported when its turn comes; until then it is not unhandled
         ahead.push(pending);
       }
-      const batch = await ahead.shift()!;
+      const batch = await untilAborted(ahead.shift()!, signal);
       signal?.throwIfAborted();
       this.#batch++;
       progress?.({ epoch, batch: this.#batch, batches });
@@ -184,5 +184,20 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
     return join === undefined
       ? (collate(samples as unknown as ArrayRecord[]) as unknown as B)
       : join(samples);
+  }
+}
+
+/** A batch, or the signal's reason as soon as it is given: a sample may take long. */
+async function untilAborted<B>(batch: Promise<B>, signal: AbortSignal | undefined): Promise<B> {
+  if (signal === undefined) return batch;
+  let stop!: () => void;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = (): void => reject(signal.reason);
+    signal.addEventListener('abort', stop);
+  });
+  try {
+    return await Promise.race([batch, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }

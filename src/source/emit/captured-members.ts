@@ -183,9 +183,11 @@ export abstract class CapturedMembers extends Form {
     if (callee.type !== 'MemberExpression' || callee.computed || callee.object.type === 'Super') return null; // prettier-ignore
     const { property } = callee;
     if (property.type !== 'Identifier') return null;
-    const given = searching.has(property.name) ? node.arguments : digits.has(property.name) ? [callee.object] : []; // prettier-ignore
-    if (given.every((each) => isPlainKind(each, 'captured'))) return null;
-    return this.call('hostMethod', node, this.argument(callee.object), `'${property.name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
+    const { name } = property;
+    const given = searching.has(name) ? node.arguments : digits.has(name) ? [callee.object] : [];
+    const isPlain = given.every((each) => isPlainKind(each, 'captured'));
+    if (isPlain && !testing.has(name)) return null;
+    return this.call('hostMethod', node, this.argument(callee.object), `'${name}'`, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
   }
 
   /** A member as a place that a node writes; null for what is none. */
@@ -354,6 +356,9 @@ const searching: ReadonlySet<string> = new Set([
   'indexOf',
   'lastIndexOf',
 ]);
+
+/** Methods of lists that look for what a function says. */
+const testing: ReadonlySet<string> = new Set(['every', 'filter', 'find', 'findIndex', 'findLast', 'findLastIndex', 'some']); // prettier-ignore
 
 /** Methods of numbers that arrays lack. */
 const digits: ReadonlySet<string> = new Set(['toExponential', 'toFixed', 'toPrecision']);

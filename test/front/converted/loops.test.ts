@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
+import { converted } from '../../source/convert.js';
 import { fn, table } from './programs.js';
 
 /** Loops over collections of three elements, which a captured array ends early. */
@@ -24,3 +25,19 @@ for (const [name, text] of Object.entries(collections)) {
     }
   });
 }
+
+test('a loop inside of another one returns numbers that are known in its first trace only', () => {
+  const code = (body: string): string => `function main(x, limit) { 'use graph';
+    for (let i = 0; i < 3; i++) { let j = 0;
+      while (x.slice(j).less(limit)) { j++; if (j === 3) return ${body}; } }
+    return ${body.replaceAll(/\b[ij]\b(?!:)/g, '-1')}; }`;
+  for (const body of ['[i, j]', '[i, i]', '({ a: i, b: [j, i] })', 'i', '[2, i]', '[x.sum(), i]']) {
+    const f = converted(code(body)) as unknown as (x: kn.NDArray, limit: kn.NDArray) => unknown;
+    const hybrid = kn.hybridize(f);
+    for (const limit of [11, 0, 2]) {
+      const given = [kn.array([1, 5, 3, 8]), kn.array(limit)] as const;
+      const texts = [f(...given), hybrid(...given)].map((each) => JSON.stringify(each));
+      assert.equal(texts[1], texts[0], `${body}, ${limit}`);
+    }
+  }
+});

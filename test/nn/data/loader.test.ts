@@ -70,6 +70,23 @@ test('an abort signal ends iteration with its reason', async () => {
   assert.equal(loader.state().batch, 3);
 });
 
+test('an abort signal does not wait for a sample that is on its way', async () => {
+  const controller = new AbortController();
+  let deliver!: (sample: number) => void;
+  const dataset = { length: 2, get: () => new Promise<number>((resolve) => (deliver = resolve)) };
+  const loader = new kn.data.Loader(dataset, {
+    batchSize: 1,
+    signal: controller.signal,
+    ...list,
+  });
+  const next = loader[Symbol.asyncIterator]().next();
+  await Promise.resolve();
+  controller.abort(new Error('enough'));
+  await assert.rejects(next, /enough/);
+  deliver(1);
+  assert.deepEqual(loader.state(), { seed: 0, epoch: 0, batch: 0 });
+});
+
 test('a failing sample rejects at its own turn', async () => {
   const dataset = {
     length: 4,

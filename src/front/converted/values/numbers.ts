@@ -127,12 +127,17 @@ export function hostOnly(
   throw unserved(use, site, value.type);
 }
 
-function unserved(use: string, site: string, type: NDArray['type']): TraceError {
+function unserved(
+  use: string,
+  site: string,
+  type: NDArray['type'],
+  advice = 'index an array with it, by take or slice, or compute with it',
+): TraceError {
   return new TraceError(`a number that a captured array decides is ${use}`, {
     op: graphDirective,
     expected: 'a number that is known while the code is captured',
     actual: typeToString(type),
-    advice: 'index an array with it, by take or slice, or compute with it',
+    advice,
     ...placeOf(site),
   });
 }
@@ -196,8 +201,17 @@ export function hostMethod(
   const isSearched = Array.isArray(object) || object instanceof Map || object instanceof Set;
   if (number !== undefined && isSearched)
     throw unserved(`looked for by ${name}`, site, number.type);
-  return methods[name](...given);
+  const [test, ...rest] = given;
+  if (typeof test !== 'function' || !Array.isArray(object)) return methods[name](...given);
+  const known = (...entry: readonly unknown[]): unknown => {
+    const result = (test as HostFunction).apply(rest[0], [...entry]);
+    if (isNumberArray(result)) throw unserved(`tested by ${name}`, site, result.type, loopAdvice);
+    return result;
+  };
+  return methods[name](known, ...rest);
 }
+
+const loopAdvice = 'write a loop: for (const each of list) if (test) ...';
 
 /** `-value`, `+value` and `~value`. */
 export function unary(operator: '-' | '+' | '~', given: unknown): unknown {

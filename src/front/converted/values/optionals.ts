@@ -78,20 +78,20 @@ function asResult({ name, empty }: Optional): TraceError {
 /** A fact about the flag of a value: true where the value is there. */
 type Fact = readonly [present: NDArray, holds: boolean];
 
-/** TraceFacts that follow from the outcome of a test. */
-interface TraceFacts {
+/** What follows from the outcome of a test. */
+interface TestFacts {
   readonly whenTrue: readonly Fact[];
   readonly whenFalse: readonly Fact[];
 }
 
-const facts = new WeakMap<NDArray, TraceFacts>();
+const facts = new WeakMap<NDArray, TestFacts>();
 
 /** Notes what follows from a test. */
-export function noteFacts(test: unknown, given: TraceFacts): void {
+export function noteFacts(test: unknown, given: TestFacts): void {
   if (test instanceof NDArray) facts.set(test, given);
 }
 
-/** TraceFacts that follow from a test that comes out so. */
+/** What follows from a test that comes out so. */
 export function factsFrom(test: unknown, holds: boolean): readonly Fact[] {
   const found = test instanceof NDArray ? facts.get(test) : undefined;
   return found === undefined ? [] : holds ? found.whenTrue : found.whenFalse;

@@ -9,7 +9,7 @@ import type { PackedLayout } from './values.js';
 /** Thrown where a first path has to give a value in another form: everything is traced again. */
 export class Retrace extends Error {}
 
-/** TraceFacts about a loop that tracing its body finds out. */
+/** Facts about a loop that tracing its body finds out. */
 export interface LoopFacts {
   /** The codes of the ends of iterations that lead out of the loop. */
   readonly codes: Set<number>;
@@ -43,7 +43,7 @@ interface PathOrder {
   readonly swaps: number;
 }
 
-/** TraceFacts about a construct that its traces have found out, for the next ones. */
+/** Facts about a construct that its traces have found out, for the next ones. */
 export class TraceFacts {
   /** Dtypes that numbers have to have, by the names of what they are the values of. */
   readonly dtypes: Map<string, DType> = new Map();
@@ -76,6 +76,11 @@ export class TraceFacts {
   learnRows(fact: string): never {
     this.#learnedRows.add(fact);
     throw new Retrace();
+  }
+
+  /** Number of facts, but for those about rows. */
+  get size(): number {
+    return this.dtypes.size + this.#learned.size;
   }
 
   /** A text that tells sets of facts apart. */

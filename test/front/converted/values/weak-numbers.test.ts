@@ -64,6 +64,8 @@ test('what only a known number serves is refused with what it was given', () => 
     ['x.add(new Map([[2, 1]]).get(n) ?? 0)', kn.TraceError, /looked for by get/],
     ['x.add(new Set([2]).has(n) ? 1 : 0)', kn.TraceError, /looked for by has/],
     ['x.add(Number(n.toFixed(1)))', kn.TraceError, /written by toFixed/],
+    ['x.add([1, 2].filter((k) => n === k).length)', kn.TraceError, /is tested by filter[^]*write a loop/],
+    ['x.add([x, x].some((v) => !v.any()) ? 1 : 0)', kn.TraceError, /is tested by some/],
     ['kn.linspace(0, n, 3)', kn.ArgumentError, /a number that a captured array decides, which has no value yet/],
     ['x.slice(m)', kn.ArgumentError, /`i \| 0` for a number/],
     ['kn.zeros([n])', kn.ArgumentError, /zeros: shape .*\n.*\n.*a number that a captured array decides/],
@@ -86,12 +88,13 @@ test('methods that look for other values, and of other objects, are called as th
   const f = converted(`function main(x, test) { 'use graph';
     let n = 3; if (test) n = 2;
     const shelf = { has(k) { return k; } };
-    return x.add([1, 2].includes(2) ? 1 : 0).add(shelf.has(n)).add(new Map([[1, 5]]).get(1)); }`) as unknown as Main;
+    return x.add([1, 2].includes(2) ? 1 : 0).add(shelf.has(n)).add(new Map([[1, 5]]).get(1))
+      .add([4, 5].find((k) => k > 4)).add([1, 2].every(function (k) { return k < this.most; }, { most: 3 }) ? 1 : 0); }`) as unknown as Main;
   assert.deepEqual(
     kn
       .hybridize(f)(kn.zeros([1]), kn.array(true))
       .tolist(),
-    [8],
+    [14],
   );
 });
 
