@@ -210,11 +210,12 @@ describe('a tuner', () => {
   it('waits for the device to be at rest, unless somebody waits for it', async () => {
     const { fake, tuner, plan } = setUp();
     const run = plan();
-    for (let step = 0; step < 10; step++) {
+    for (let step = 0; step < 30; step++) {
       await run();
       await turn();
     }
     // Each look found that something had been launched since the last one.
+    assert.equal(fake.launched.length, 30);
     assert.equal(fake.measured, 0);
     for (let at = 0; at < 2000 && choiceIn(tuner.tuning) === undefined; at++) await turn();
     assert.ok(fake.measured > 2);
