@@ -10,8 +10,9 @@ import { allSteps, type FuzzProgram, refsOf, type Step } from './program.js';
 /** A value that another one is made of. */
 type Tie = readonly [from: number, to: number];
 
-/** Operators that the compiler may take for an addition, a term of one, or nothing at all. */
-const passing = new Set(['add', 'sub', 'mul', 'div', 'neg', 'cast', 'detach']);
+/** Operators that the compiler may take for an addition, a factor of 1 or nothing at all. */
+const additions = new Set(['add', 'sub']);
+const passing = new Set([...additions, 'mul', 'div', 'neg', 'cast', 'detach']);
 
 function passesOn({ op, regions }: Step): boolean {
   return regions !== undefined || passing.has(op) || registry.get(op)?.family === 'movement';
@@ -42,21 +43,25 @@ function additionsTo(loop: Step, state: number, live: ReadonlySet<number>): read
   const [body] = loop.regions!;
   const steps = allSteps(body.steps);
   const ties = steps.filter(passesOn).flatMap(tiesOf);
-  const first = body.params.length - body.states.length;
-  const after = reached([body.params[first + state]], ties);
-  const before = reached([body.states[state]], ties.map(([from, to]) => [to, from])); // prettier-ignore
-  const around = [...after].filter((id) => before.has(id));
-  const result = loop.results[body.outputs.length + state];
-  const isRead = [...steps, loop].flatMap(tiesOf).some(([from, to]) => around.includes(from) && live.has(to) && !around.includes(to) && to !== result && to !== body.params[first + state]); // prettier-ignore
-  if (isRead) return [];
-  return steps.filter(({ op, results }) => ['add', 'sub'].includes(op) && around.includes(results[0])); // prettier-ignore
+  const param = body.params[body.params.length - body.states.length + state];
+  const before = reached([body.states[state]], reversed(ties));
+  const around = new Set([...reached([param], ties)].filter((id) => before.has(id)));
+  // An iteration ends by giving the state to the next one, or to who asks for it.
+  const ends = new Set([...around, param, loop.results[body.outputs.length + state]]);
+  const readers = [...steps, loop].flatMap(tiesOf).filter(([from]) => around.has(from));
+  if (readers.some(([, to]) => live.has(to) && !ends.has(to))) return [];
+  return steps.filter(({ op, results }) => additions.has(op) && around.has(results[0]));
 }
 
 /** The values that outputs and assignments depend on; of control flow only those results that are asked for. */
 function liveIn(steps: readonly Step[], outputs: readonly number[]): ReadonlySet<number> {
-  const all = allSteps(steps);
-  const written = all.filter(({ op }) => op === 'assign').flatMap(refsOf);
-  return reached([...outputs, ...written], all.flatMap(tiesOf).map(([from, to]) => [to, from])); // prettier-ignore
+  const deep = allSteps(steps);
+  const written = deep.filter(({ op }) => op === 'assign').flatMap(refsOf);
+  return reached([...outputs, ...written], reversed(deep.flatMap(tiesOf)));
+}
+
+function reversed(ties: readonly Tie[]): Tie[] {
+  return ties.map(([from, to]) => [to, from]);
 }
 
 /** Everything that ties lead to. */
