@@ -15,8 +15,6 @@ const namedByCallers: Readonly<Record<string, string>> = {
     'attributes are decoded by readers of programs, which name themselves',
   'src/base/dim/text.ts: not a dimension': 'read by readers of programs and by inferTypes',
   'src/base/dtype.ts: there is no memory for this array': 'the operator that makes the array',
-  'src/front/core/ndarray.ts: JavaScript operators':
-    'the engine does not say which operator it was',
   'src/ir/formats/constants.ts': 'read by readers of programs, which name themselves',
   'src/ir/formats/tokens.ts': 'words are read by parseProgram, which names itself',
   'src/ir/verify.ts': 'verify names itself, or the reader of a program that calls it',

@@ -45,7 +45,7 @@ export class CapturedGradients<A extends object> implements Enclosed<CapturedGra
    * elements.
    */
   readonly modes: Map<A, string> = new Map();
-  /** What undoes the effects that tracing itself had on outer arrays. */
+  /** Functions that undo the effects that tracing itself had on outer arrays. */
   readonly #undone: (() => void)[] = [];
   /** Users that have, or may have, used any gradient so far. */
   readonly #users: Set<GradientUser> = new Set();

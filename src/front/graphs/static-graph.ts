@@ -256,5 +256,5 @@ function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): T
 
 /** A text that is no dimension is a wrong argument here, not a damaged graph. */
 function wrongDim({ problem, expected, actual }: GraphError): ArgumentError {
-  return new ArgumentError(problem, { expected, actual });
+  return new ArgumentError(problem, { op: 'inferTypes', expected, actual });
 }
