@@ -26,7 +26,7 @@ import {
 import { checkShape } from '../../ops/declare/infer.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
-import { isNumberArray } from '../core/number-arrays.js';
+import { isNumberArray } from '../dispatch/number-arrays.js';
 import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';

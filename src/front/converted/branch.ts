@@ -198,7 +198,7 @@ export function not(given: unknown): unknown {
 }
 
 /** `Boolean(a)`: of a number or a value that may be absent as a test of it, of an array true. */
-export function bool(given: unknown): unknown {
+export function booleanOf(given: unknown): unknown {
   const isArray = given instanceof NDArray && !isNumberArray(given);
   return isArray ? true : not(not(given));
 }

@@ -15,7 +15,18 @@ export {
 } from './values/numbers.js';
 export { vars } from './values/variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
-export { and, bool, branch, chain, labeled, not, nullish, or, pick, select } from './branch.js';
+export {
+  and,
+  booleanOf,
+  branch,
+  chain,
+  labeled,
+  not,
+  nullish,
+  or,
+  pick,
+  select,
+} from './branch.js';
 export { guardWith, resumed, suspended, suspensions, thrown, undecided } from './values/path.js';
 export {
   assignAll,

@@ -8,7 +8,7 @@ import { readValue } from './absent-values.js';
 import { mode } from '../core/mode.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { arrayType } from '../core/array-type.js';
-import { numberKinds } from '../core/number-arrays.js';
+import { numberKinds } from './number-arrays.js';
 
 /** Operands of a call: arrays, each with the dtype that it has to be converted to. */
 export interface Operands {

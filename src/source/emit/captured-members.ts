@@ -151,7 +151,8 @@ export abstract class CapturedMembers extends Form {
     const name = this.#languageFunction(node.callee);
     if (name === null || node.arguments.every((each) => isPlainKind(each, 'captured'))) return null;
     const given = node.arguments.map((each) => this.argument(each));
-    if (name === 'Boolean') return given.length === 1 ? this.call('bool', node, ...given) : null;
+    if (name === 'Boolean')
+      return given.length === 1 ? this.call('booleanOf', node, ...given) : null;
     const isOfMath = name.startsWith('Math.');
     if (!isOfMath && !numberFunctions.has(name)) return null;
     const [helper, own] = isOfMath ? ['math', name.slice('Math.'.length)] : ['numeric', name];

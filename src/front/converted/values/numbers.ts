@@ -3,7 +3,7 @@ import { InternalError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
 import { array } from '../../arrays/creation.js';
 import type { NDArray } from '../../core/ndarray.js';
-import { asNumber, isNumberArray } from '../../core/number-arrays.js';
+import { asNumber, isNumberArray } from '../../dispatch/number-arrays.js';
 import { arithmetic, mathFunctions, numberFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
 import { factsFrom, held, noteFacts, optionalOf, presence } from './optionals.js';

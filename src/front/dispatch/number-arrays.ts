@@ -1,6 +1,6 @@
 import { describeAs } from '../../base/attributes/attribute.js';
 import { type DType, isFloat, type WeakKind } from '../../base/dtype.js';
-import { NDArray } from './ndarray.js';
+import { NDArray } from '../core/ndarray.js';
 
 /*
  * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
