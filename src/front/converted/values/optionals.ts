@@ -78,7 +78,7 @@ function asResult({ name, empty }: Optional): TraceError {
 /** A fact about the flag of a value: true where the value is there. */
 type Fact = readonly [present: NDArray, holds: boolean];
 
-/** What follows from the outcome of a test. */
+/** Facts that follow from the outcome of a test. */
 interface TestFacts {
   readonly whenTrue: readonly Fact[];
   readonly whenFalse: readonly Fact[];
@@ -91,7 +91,7 @@ export function noteFacts(test: unknown, given: TestFacts): void {
   if (test instanceof NDArray) facts.set(test, given);
 }
 
-/** What follows from a test that comes out so. */
+/** Facts that follow from a test that comes out so. */
 export function factsFrom(test: unknown, holds: boolean): readonly Fact[] {
   const found = test instanceof NDArray ? facts.get(test) : undefined;
   return found === undefined ? [] : holds ? found.whenTrue : found.whenFalse;
