@@ -2,7 +2,7 @@ import * as attr from '../../base/attributes/attribute.js';
 import { describe, type Json } from '../../base/attributes/attribute.js';
 import { type Dim, parseDim } from '../../base/dim/index.js';
 import { type DType, dtypes, isDType } from '../../base/dtype.js';
-import { ArgumentError, DTypeError, GraphError, inContext, named } from '../../base/errors.js';
+import { ArgumentError, DTypeError, inContext, named } from '../../base/errors.js';
 import { checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
 import { decidesSizes } from '../../ir/all-calls.js';
 import { bindShapes } from '../../ir/bind.js';
@@ -250,11 +250,6 @@ function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): T
     checkShape(op, dims);
     return { dtype, shape: dims };
   } catch (error) {
-    throw inContext(error instanceof GraphError ? wrongDim(error) : error, `input ${name}`, { op });
+    throw inContext(error, `input ${name}`, { op });
   }
-}
-
-/** A text that is no dimension is a wrong argument here, not a damaged graph. */
-function wrongDim({ problem, expected, actual }: GraphError): ArgumentError {
-  return new ArgumentError(problem, { op: 'inferTypes', expected, actual });
 }

@@ -68,7 +68,6 @@ test('types can be inferred for symbolic sizes', () => {
     ['n', '2*m', 'float64'],
   );
   refuses(() => graph.inferTypes({ z: { shape: [1] } }), kn.ArgumentError, 'no input z');
-  refuses(() => graph.inferTypes({ x: { shape: ['', 2] } }), kn.ArgumentError, 'not a dimension');
   refuses(() => graph.inferTypes({ x: { shape: [1, 3] } }), kn.ShapeError, 'matmul');
 });
 
