@@ -45,7 +45,7 @@ export interface HybridizeOptions {
    */
   readonly strict?: boolean;
   /**
-   * Name of an external engine (`registerDevice`), which runs the sub-graphs that it supports; all else runs here.
+   * Name of an external engine (`registerBackend`), which runs the sub-graphs that it supports; all else runs here.
    * Default: none.
    */
   readonly backend?: string;
