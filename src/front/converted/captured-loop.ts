@@ -192,6 +192,7 @@ export class CapturedLoop {
       path: 'after an iteration of the loop',
       other: 'before it',
       mayDiffer: false,
+      isState: false,
       site: this.#site,
     };
     const returned = returnedBy(completion);
@@ -205,7 +206,7 @@ export class CapturedLoop {
       values = before.slice(1, 1 + this.#returnCount);
     }
     const entries = this.#variables.flatMap(entriesOf);
-    const own = packLike(entries, this.#layouts, this.#facts, agreement);
+    const own = packLike(entries, this.#layouts, this.#facts, { ...agreement, isState: true });
     const rowsAfter = this.#earlier.after(this.#rowStates(before), traced.pushed);
     return { test, states: [codeOf(completion), ...values, ...own, ...rowsAfter], rows };
   }

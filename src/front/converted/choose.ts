@@ -171,6 +171,7 @@ function attempt(
           path: `where the test in line ${line} is ${isSwapped}`,
           other: `where the test in line ${line} is ${!isSwapped}`,
           mayDiffer: true,
+          isState: false,
           site,
         };
         let values: readonly NDArray[] = [];

@@ -89,6 +89,25 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /\bs has another shape after an iteration/,
     eager: 12,
   },
+  'a state that becomes a longer list': {
+    code: `let s = [a]; while (s[0].less(9)) s = [...s, a].map((each) => each.mul(2)); return s[0];`,
+    error: 'KAON_ARGUMENT',
+    problem: /\bs\[1\] changes its structure after an iteration/,
+    advice: /same nesting/,
+    eager: 12,
+  },
+  'a state that becomes a list': {
+    code: `let s = a; while (kn.stack([s].flat()).sum().less(9)) s = [kn.array(5), a.mul(2)]; return s[0];`,
+    error: 'KAON_ARGUMENT',
+    problem: /\bs changes its structure after an iteration/,
+    eager: 5,
+  },
+  'a state in an object that gets another member': {
+    code: `let s = { x: a }; for (const r of kn.stack([a, a])) s = { x: s.x.add(r), y: r }; return s.x;`,
+    error: 'KAON_ARGUMENT',
+    problem: /\bs\.y changes its structure after an iteration/,
+    eager: 9,
+  },
   'a state that changes its dtype': {
     code: `let s = a; while (s.less(9)) s = s.add(1).astype('float64'); return s;`,
     error: 'KAON_DTYPE',

@@ -1,6 +1,6 @@
 import type { DType } from '../../../base/dtype.js';
 import { graphDirective } from '../../../base/directive.js';
-import { DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
+import { ArgumentError, DTypeError, ShapeError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import { isArray } from '../../graphs/signature.js';
@@ -17,6 +17,8 @@ export interface Agreement {
   readonly other: string;
   /** True if sizes may differ; ranks may not. */
   readonly mayDiffer: boolean;
+  /** True for states of a loop: what contradicts its contract is its error. */
+  readonly isState: boolean;
   /** The place of the branch or loop. */
   readonly site: string;
 }
@@ -30,13 +32,21 @@ export function leafPlaces(what: string, value: unknown): readonly string[] {
   );
 }
 
+/** True for arrays, and for what holds some. */
+function isNested(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function isTree(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !isArray(value);
+}
+
 /** The innermost place at which two values differ. */
 export function firstDifference(
   what: string,
   first: unknown,
   second: unknown,
 ): readonly [place: string, first: unknown, second: unknown] {
-  const isTree = (value: unknown): value is object => typeof value === 'object' && value !== null && !isArray(value); // prettier-ignore
   const isSameKind = isTree(first) && isTree(second) && Array.isArray(first) === Array.isArray(second); // prettier-ignore
   if (!isSameKind) return [what, first, second];
   for (const [access, key] of new Map([...placesIn(first), ...placesIn(second)])) {
@@ -49,13 +59,22 @@ export function firstDifference(
   return [what, first, second];
 }
 
-/** The error for values that differ and are no arrays. */
+/** The error for values of a variable that differ at a place in it, where one of them is no array. */
 export function differing(
-  what: string,
-  first: unknown,
-  second: unknown,
-  { path, other, site }: Agreement,
-): TraceError {
+  variable: string,
+  [what, first, second]: ReturnType<typeof firstDifference>,
+  { path, other, isState, site }: Agreement,
+): TraceError | ArgumentError {
+  const isPart = what !== variable && (first === undefined || second === undefined);
+  if (isState && (isPart || (isNested(first) && isNested(second)))) {
+    return new ArgumentError(`${what} changes its structure ${path}`, {
+      op: graphDirective,
+      expected: `${shown(first)}, as ${other}`,
+      actual: shown(second),
+      advice: 'keep the same nesting of lists and objects',
+      ...placeOf(site),
+    });
+  }
   const isMissing = second === undefined || first === undefined;
   const problem = isMissing
     ? `${what} has no value ${second === undefined ? path : other}, and is used afterwards`

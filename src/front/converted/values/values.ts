@@ -198,7 +198,7 @@ function flattened(
 
 /**
  * Takes values apart that must be like others.
- * @throws TraceError, DTypeError or ShapeError naming the value that is not; Retrace where a number of the
+ * @throws TraceError, DTypeError, ShapeError or ArgumentError naming the value that is not; Retrace where a number of the
  * others can follow.
  */
 export function packLike(
@@ -231,7 +231,7 @@ function leavesLike(
   if (layout.structure === null) {
     if (Object.is(own, layout.value)) return [];
     wantOptional(what, layout.value, own, facts);
-    throw differing(what, layout.value, own, agreement);
+    throw differing(what, [what, layout.value, own], agreement);
   }
   const alone = !layout.isNumber && isHostNumber(entry.value) && layout.types.length === 1;
   if (alone && !canBecome(dtypeOfNumber(entry.value)!, layout.types[0].dtype)) {
@@ -247,8 +247,7 @@ function leavesLike(
     }
     wantOptional(what, layout.value, own, facts);
     wantNumbers(what, layout.value, own, facts);
-    const [place, first, second] = firstDifference(what, layout.value, own);
-    throw differing(place, first, second, agreement);
+    throw differing(what, firstDifference(what, layout.value, own), agreement);
   }
   return flat.leaves.map((leaf, k) => {
     const [type, expected] = [leaf.type, layout.types[k]];
