@@ -14,12 +14,12 @@ import { allSteps } from './program.js';
 const parts = 2;
 
 /**
- * The seeds of a part: 100 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
+ * The seeds of a part: 120 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
  */
 function seedsOf(part: number): readonly number[] {
   const { seed, programs, isLong } = settings;
   const first = seed ?? (isLong ? Date.now() % 2 ** 31 : 1);
-  const count = programs ?? (isLong ? 10_000 : 100);
+  const count = programs ?? (isLong ? 10_000 : 120);
   const all = dealt(Array.from({ length: count }, (_, i) => first + i));
   const at = (k: number): number => Math.floor((all.length * k) / parts);
   return all.slice(at(part), at(part + 1));

@@ -118,6 +118,7 @@ class Maker {
     if (this.#options.flows === true) {
       if (this.#scene.depth < deepestBody && choices.chance(0.14)) return this.#flows.add();
       if (choices.chance(0.06)) return withSizes(this.#scene, choices.pick(sizeActions));
+      if (this.#scene.depth > 0 && choices.chance(0.04)) return this.#act('assign');
     }
     if (choices.chance(0.06)) this.#act(choices.pick(actionNames));
     else this.#operate(this.#deck[this.#turn++ % this.#deck.length]);

@@ -16,7 +16,7 @@ export const settingTable: Readonly<Record<Setting, string>> = {
     'which part of the laws of execution and of the random programs to run, as 2/5: the second of five parts. Default 1/1',
   KAON_SEED:
     'the first seed of random programs, and that of wrong calls. Default 1, or one drawn from the clock for long tests',
-  KAON_PROGRAMS: 'how many random programs there are. Default 100, or 10,000 for long tests',
+  KAON_PROGRAMS: 'how many random programs there are. Default 120, or 10,000 for long tests',
   KAON_CALLS: 'how many wrong calls there are. Default 3,000, or 200,000 for long tests',
   KAON_LONG_TESTS: 'with 1, the tests of a night',
   KAON_FUZZ_TIER: 'the tier of what random programs capture: native, or that of everything else',
