@@ -18,7 +18,8 @@ export function asNumber(value: NDArray): NDArray {
 
 /** True if a value is an array that stands for a number or boolean. */
 export function isNumberArray(value: unknown): value is NDArray {
-  return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
+  // Nothing of the value is asked: it may be a proxy.
+  return typeof value === 'object' && value !== null && numbers.has(value as NDArray);
 }
 
 /**
