@@ -9,10 +9,10 @@ import { namesLesson } from '../../examples/browser/names.js';
 import { projectFile } from '../../examples/support/paths.js';
 import {
   answerOfPage,
-  bodyOf,
   browse,
   findBrowser,
   isolation,
+  posted,
   type ServedFile,
   webgpuFlags,
 } from '../support/browser.js';
@@ -87,20 +87,14 @@ const configFile = projectFile('examples/browser/bundler.ts');
 
 /** What is to be seen of runs, one after the other, on the page as `npm run page` serves it. */
 async function seenServed(browser: string, runs: readonly Run[]): Promise<readonly Seen[]> {
-  let settle: (seen: readonly Seen[]) => void;
-  const done = new Promise<readonly Seen[]>((resolve) => (settle = resolve));
+  const { answer, receive } = posted<readonly Seen[]>();
   const driven = {
     name: 'driven',
     configureServer: ({ middlewares }: ViteDevServer): void => {
       middlewares.use('/drive', (_, response) => {
         response.writeHead(200, { 'content-type': 'text/html', ...isolation }).end(driverOf(runs));
       });
-      middlewares.use('/done', (request, response) => {
-        void bodyOf(request).then((body) => {
-          response.end();
-          settle(JSON.parse(body) as readonly Seen[]);
-        });
-      });
+      middlewares.use('/done', receive);
     },
   };
   const server = await createServer({
@@ -113,7 +107,7 @@ async function seenServed(browser: string, runs: readonly Run[]): Promise<readon
   try {
     await server.listen();
     const [address] = server.resolvedUrls!.local;
-    return await browse(browser, new URL('drive', address).href, done);
+    return await browse(browser, new URL('drive', address).href, answer);
   } finally {
     await server.close();
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,6 +92,22 @@ export async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
+/** JSON that somebody posts, and what receives such a request. */
+export function posted<R>(): {
+  readonly answer: Promise<R>;
+  readonly receive: (request: IncomingMessage, response: ServerResponse) => void;
+} {
+  let settle: (answer: R) => void;
+  const answer = new Promise<R>((resolve) => (settle = resolve));
+  const receive = (request: IncomingMessage, response: ServerResponse): void => {
+    void bodyOf(request).then((body) => {
+      response.end();
+      settle(JSON.parse(body) as R);
+    });
+  };
+  return { answer, receive };
+}
+
 /** JSON that a page answers: it posts it to `/done`. Its address is `start`, and files come from `fileAt`. */
 export async function answerOfPage<R>(
   browser: string,
@@ -99,17 +115,10 @@ export async function answerOfPage<R>(
   fileAt: (path: string) => ServedFile | undefined,
   options: { readonly flags?: readonly string[]; readonly headers?: typeof isolation } = {},
 ): Promise<R> {
-  let settle: (answer: R) => void;
-  const done = new Promise<R>((resolve) => (settle = resolve));
+  const { answer, receive } = posted<R>();
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://page').pathname;
-    if (path === '/done') {
-      void bodyOf(request).then((body) => {
-        response.end();
-        settle(JSON.parse(body) as R);
-      });
-      return;
-    }
+    if (path === '/done') return receive(request, response);
     const file = fileAt(path);
     if (file === undefined) response.writeHead(404).end();
     else response.writeHead(200, { 'content-type': file.type, ...options.headers }).end(file.body);
@@ -117,7 +126,7 @@ export async function answerOfPage<R>(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
     const { port } = server.address() as AddressInfo;
-    return await browse(browser, `http://127.0.0.1:${port}${start}`, done, options.flags);
+    return await browse(browser, `http://127.0.0.1:${port}${start}`, answer, options.flags);
   } finally {
     server.close();
   }

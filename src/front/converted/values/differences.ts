@@ -33,12 +33,12 @@ export function leafPlaces(what: string, value: unknown): readonly string[] {
 }
 
 /** True for arrays, and for what holds some. */
-function isNested(value: unknown): boolean {
+function isNested(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
 function isTree(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !isArray(value);
+  return isNested(value) && !isArray(value);
 }
 
 /** The innermost place at which two values differ. */

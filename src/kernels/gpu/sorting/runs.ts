@@ -11,7 +11,8 @@ import { type RowSort, sortNest } from './sort.js';
 
 /*
  * The steps of a long sort, each a dispatch: runs that a workgroup sorts, merges of two runs into one, or of all of them
- * where nobody knows how many there are. They are calls that only the expansion of a sort makes: no operators of the library, so that they have no samples.
+ * where nobody knows how many there are. They are calls that only the expansion of a sort makes: no operators of the
+ * library, so that they have no samples.
  */
 
 const attributes = { axis: attr.int, descending: attr.bool, run: attr.int };
@@ -33,41 +34,34 @@ export const sortedRuns: OperatorFunction<<T extends Tensor>(x: Input<T>, sort: 
     samples: [],
   });
 
-/** Positions that sort runs of `2 * run` elements of `x` along an axis, of those that sort runs of `run`. */
-export const mergedRuns: OperatorFunction<
-  <T extends Tensor>(x: Input<T>, positions: Input<T>, sort: RunSort) => T
-> = operator({
-  name: 'mergedRuns',
-  family: 'indexing',
-  attributes,
-  operands: 'keep',
-  call: (x, positions, { axis, descending, run }) => ({
-    inputs: [x, positions],
-    attributes: { axis, descending, run },
-  }),
-  infer: ({ inputs: [, { dtype, shape }] }) => [{ dtype, shape }],
-  gradient: 'none',
-  lowering: { kind: 'kernel', kernel: mergeNest },
-  samples: [],
-});
+/** A step of a sort: positions along an axis, of those that sort runs of `run` elements of `x`. */
+type RunStep = <T extends Tensor>(x: Input<T>, positions: Input<T>, sort: RunSort) => T;
 
-/** Positions that sort whole rows of `x`, of those that sort runs of `run`, of which there may be any number. */
-export const rankedRuns: OperatorFunction<
-  <T extends Tensor>(x: Input<T>, positions: Input<T>, sort: RunSort) => T
-> = operator({
-  name: 'rankedRuns',
-  family: 'indexing',
-  attributes,
-  operands: 'keep',
-  call: (x, positions, { axis, descending, run }) => ({
-    inputs: [x, positions],
-    attributes: { axis, descending, run },
-  }),
-  infer: ({ inputs: [, { dtype, shape }] }) => [{ dtype, shape }],
-  gradient: 'none',
-  lowering: { kind: 'kernel', kernel: rankNest },
-  samples: [],
-});
+function runStep(
+  name: string,
+  kernel: (context: KernelContext<RunSort>) => Stmt,
+): OperatorFunction<RunStep> {
+  return operator({
+    name,
+    family: 'indexing',
+    attributes,
+    operands: 'keep',
+    call: (x, positions, { axis, descending, run }) => ({
+      inputs: [x, positions],
+      attributes: { axis, descending, run },
+    }),
+    infer: ({ inputs: [, { dtype, shape }] }) => [{ dtype, shape }],
+    gradient: 'none',
+    lowering: { kind: 'kernel', kernel },
+    samples: [],
+  });
+}
+
+/** Positions that sort runs of `2 * run` elements. */
+export const mergedRuns: OperatorFunction<RunStep> = runStep('mergedRuns', mergeNest);
+
+/** Positions that sort whole rows, of which each may have any number of runs. */
+export const rankedRuns: OperatorFunction<RunStep> = runStep('rankedRuns', rankNest);
 
 /**
  * An invocation for each element, which looks in every other run for the elements that come before it. Of equal ones
