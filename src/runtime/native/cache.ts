@@ -1,4 +1,4 @@
-import { type CacheFolder, openFolder, temporaryFolder } from './folder.js';
+import { type CacheFolder, openFolder, temporaryFolder, writeWhole } from './folder.js';
 import type { Environment, NodeModules } from '../../base/node.js';
 import { prune } from './prune.js';
 
@@ -94,7 +94,7 @@ export class DiskCache {
     files.renameSync(built, file);
     for (const key of keys) {
       const entry: Entry = { library };
-      this.#write(this.#path(key + entryEnding), JSON.stringify(entry));
+      writeWhole(this.#node, this.#path(key + entryEnding), JSON.stringify(entry));
     }
     this.#checked.add(library);
     prune(this.#node, this.#folder.path, this.#most, file);
@@ -141,18 +141,6 @@ export class DiskCache {
       this.#node.files.utimesSync(file, now, now);
     } catch {
       // The folder may have become read-only; its contents are still valid.
-    }
-  }
-
-  #write(file: string, text: string): void {
-    const { files, crypto } = this.#node;
-    const part = `${file}.${crypto.randomUUID()}.part`;
-    try {
-      files.writeFileSync(part, text, { mode: 0o600, flag: 'wx' });
-      files.renameSync(part, file);
-    } catch (error) {
-      files.rmSync(part, { force: true });
-      throw error;
     }
   }
 }

@@ -32,6 +32,18 @@ export function openFolder(node: NodeModules, env: Environment): CacheFolder {
   return note === null ? { path: wanted, isTemporary: false, note } : temporaryFolder(node, note);
 }
 
+/** Writes a file of the cache, which other processes may read at any time: they find all of it, or what was there. */
+export function writeWhole({ files, crypto }: NodeModules, file: string, text: string): void {
+  const part = `${file}.${crypto.randomUUID()}.part`;
+  try {
+    files.writeFileSync(part, text, { mode: 0o600, flag: 'wx' });
+    files.renameSync(part, file);
+  } catch (error) {
+    files.rmSync(part, { force: true });
+    throw error;
+  }
+}
+
 /** A folder that is removed with this process. */
 export function temporaryFolder({ files, path, system }: NodeModules, note: string): CacheFolder {
   const made = files.mkdtempSync(path.join(system.tmpdir(), 'kaon-'));

@@ -1,6 +1,6 @@
 import { environmentVariable, loadNodeModules, type NodeModules } from '../../../base/node.js';
 import { type DeviceTuning, isDeviceTuning } from '../../execution/device-tuning.js';
-import { cachePath } from '../../native/folder.js';
+import { cachePath, writeWhole } from '../../native/folder.js';
 
 /** Text that outlives the process. */
 export interface TextStore {
@@ -31,10 +31,7 @@ function fileStore(node: NodeModules): TextStore {
     write: (text) => {
       const target = file();
       files.mkdirSync(path.dirname(target), { recursive: true, mode: 0o700 });
-      // Another process may read it at any time.
-      const part = `${target}.${process.pid}`;
-      files.writeFileSync(part, text);
-      files.renameSync(part, target);
+      writeWhole(node, target, text);
     },
   };
 }
