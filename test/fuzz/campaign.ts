@@ -6,7 +6,7 @@ import { registry } from '../../src/ops/registry.js';
 import { checkProgram, isFlowing, oracleOf, programOf } from './check.js';
 import { excluded } from './facts.js';
 import { dealt, settings } from '../support/settings.js';
-import { formsOf, wantedForms } from './forms.js';
+import { formsOf, selectionsIn, wantedForms } from './forms.js';
 import type { Generated } from './generate.js';
 import { allSteps } from './program.js';
 
@@ -39,6 +39,7 @@ export class Census {
     for (const step of program.steps) {
       for (const form of formsOf(step, values)) this.#forms.add(form);
     }
+    for (const form of selectionsIn(program.steps)) this.#forms.add(form);
     const steps = allSteps(program.steps);
     this.#calls += steps.length;
     for (const { op } of steps) {

@@ -25,6 +25,7 @@ const kinds: Readonly<Record<OracleName, GenerateOptions>> = {
   unrolled: { gradients: true, states: true },
   onDevice: { states: true },
   onDeviceWhole: { gradients: true },
+  onTwoDevices: { states: true },
   divided: { states: true },
   dividedWhole: { gradients: true },
 };
@@ -40,7 +41,7 @@ const flowing: GenerateOptions = { flows: true, calls: 45 };
 
 /** The ways of running on another device, which are slow: they have programs of their own. */
 export function deviceOracleOf(seed: number): OracleName {
-  return seed % 2 === 0 ? 'onDevice' : 'onDeviceWhole';
+  return (['onDevice', 'onDeviceWhole', 'onTwoDevices', 'onDeviceWhole'] as const)[seed % 4];
 }
 
 /** Programs that are divided between this library and an engine. */

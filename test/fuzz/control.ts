@@ -2,6 +2,7 @@ import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { copy } from '../../src/ops/index.js';
 import type { Nesting, Region, Step } from './program.js';
+import { type Iterate, pushAsConverted, pushByHand } from './pushes.js';
 
 /*
  * Control flow by the functions that users call, and once more by hand: loops and branches of JavaScript
@@ -26,6 +27,11 @@ interface LoopOptions {
   readonly save?: 'all' | 'none' | 'auto';
   readonly maxIterations?: number;
   readonly padded?: boolean;
+  readonly reverse?: boolean;
+}
+
+interface PushOptions {
+  readonly isEach: boolean;
 }
 
 const isArray = (value: unknown): value is kn.NDArray => value instanceof kn.NDArray;
@@ -80,6 +86,11 @@ export const byFunctions: Control = ({ op, regions = [], nesting = 'list' }, arg
     );
     return leavesOf(results);
   }
+  if (op === 'push') {
+    const [[data], states, [first], { isEach }] = args as [Arrays, Arrays, Arrays, PushOptions];
+    const iterate: Iterate = (row, before) => enter(body, [row, ...before]);
+    return pushAsConverted({ data, states, first, isEach, iterate });
+  }
   const [predicate] = args as [kn.NDArray | null];
   const branch = (region: Region) => (): object => nest(nesting, enter(region, []).outputs);
   const decides = predicate ?? (() => enter(regions[2], []).outputs[0]);
@@ -90,15 +101,17 @@ export const byFunctions: Control = ({ op, regions = [], nesting = 'list' }, arg
 export const byHand: Control = ({ op, regions = [] }, args, enter) => {
   const [body, other] = regions;
   if (op === 'foreach') {
-    const [data, init] = args as [Arrays, Arrays];
+    const [data, init, { reverse = false }] = args as [Arrays, Arrays, LoopOptions];
     const [length] = data[0].shape;
     const rows: Arrays[] = [];
     let states = init;
-    for (let i = 0; i < length; i++) {
+    for (let k = 0; k < length; k++) {
+      const i = reverse ? length - 1 - k : k;
       const given = enter(body, [...data.map((x) => x.slice(i)), ...states]);
       rows.push(kept(given.outputs));
       states = kept(given.states);
     }
+    if (reverse) rows.reverse();
     const slices = data.map(({ shape, dtype }) => kn.zeros(shape.slice(1), { dtype }));
     return [...stacked(rows, body, [...slices, ...init], enter, length), ...states];
   }
@@ -114,6 +127,14 @@ export const byHand: Control = ({ op, regions = [] }, args, enter) => {
     const wanted = padded ? maxIterations : rows.length;
     const count = kn.array(rows.length, { dtype: 'int32' });
     return [...stacked(rows, body, init, enter, wanted), ...states, count];
+  }
+  if (op === 'push') {
+    const [[data], states, [first], { isEach }] = args as [Arrays, Arrays, Arrays, PushOptions];
+    const iterate: Iterate = (row, before) => {
+      const given = enter(body, [row, ...before]);
+      return { outputs: kept(given.outputs), states: kept(given.states) };
+    };
+    return pushByHand({ data, states, first, isEach, iterate });
   }
   const [predicate] = args as [kn.NDArray | null];
   const holds = predicate ?? enter(regions[2], []).outputs[0];

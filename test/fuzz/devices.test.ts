@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { settings } from '../support/settings.js';
 import { fuzzDevice } from './elsewhere.js';
-import { fuzzedDevice, fuzzOn } from './oracles.js';
+import { fuzzedDevice, fuzzOn } from './fuzzed-device.js';
 
 /*
  * Random programs on a device that interprets the loop IR. It is slow, so a day has a few of them, and a night 300.

@@ -38,6 +38,7 @@ function formsOf(step: Step, program: FuzzProgram): Form[] {
     const { [key]: _, ...rest } = options;
     return [{ ...step, args: args.with(args.length - 1, rest) }];
   });
+  if (step.op === 'push') return [...withoutOptions, ...plainer];
   const { states } = regions[0];
   return [
     firstIteration(step),

@@ -1,20 +1,16 @@
-import { isFloat, kindOf } from '../../src/base/dtype.js';
+import { isFloat } from '../../src/base/dtype.js';
 import type { NDArray } from '../../src/index.js';
 import * as kn from '../../src/index.js';
 import { roundingOf } from './facts.js';
-import { type Known, knownValue, sameShapes } from './pool.js';
+import { isOpen, type Known, knownValue, sameShapes } from './pool.js';
 import type { Nesting, Ref, Region, Step } from './program.js';
 import type { Scene } from './scene.js';
+import { nextState, type Parameter } from './states.js';
 
 /** How many bodies a step can stand in. */
 export const deepestBody = 3;
 
 const longest = 8;
-
-interface Parameter {
-  readonly outside: Known;
-  readonly inside: Known;
-}
 
 /** A region in the making, and what it gives. */
 interface Made {
@@ -36,10 +32,11 @@ export class Flows {
 
   add(): void {
     const { choices } = this.#scene.setting;
-    const kind = choices.below(10);
+    const kind = choices.below(11);
     if (kind < 4) this.#foreach();
     else if (kind < 7) this.#while();
-    else this.#cond();
+    else if (kind < 10) this.#cond();
+    else this.#push();
   }
 
   #foreach(): void {
@@ -52,19 +49,72 @@ export class Flows {
     const others = rows.filter(({ extents }) => extents[0] === first.extents[0]);
     const data = [first];
     while (data.length < 3 && choices.chance(0.35)) data.push(choices.pick(others));
-    const slices = data.map((known) => this.#parameter(known, known.arrays.map((array) => sliceOf(array)), known.taint)); // prettier-ignore
+    const slices = data.map((known) => this.#parameter(known, known.arrays.map(sliceOf), known.taint)); // prettier-ignore
     const states = this.#chooseStates(usable, isExact);
     const body = this.#fill([...slices, ...states], isExact, () => this.#loopEnd(states, slices));
     if (body.outputs.length + body.states.length === 0) return;
     this.#scene.control(
       {
         op: 'foreach',
-        args: [refs(data), refs(states.map(({ outside }) => outside)), this.#saving()],
+        args: [
+          refs(data),
+          refs(states.map(({ outside }) => outside)),
+          { ...this.#saving(), ...(choices.chance(0.25) && { reverse: true }) },
+        ],
         regions: [{ ...regionOf(body, [...slices, ...states]), decides: this.#decided(body) > 0 }],
         nesting: this.#nesting(),
       },
       this.#decided(body),
     );
+  }
+
+  /** The loop pushes rows to a list that has one already, whenever a truth value of the iteration says so. */
+  #push(): void {
+    const { choices } = this.#scene.setting;
+    const isExact = this.#chooseExact();
+    const usable = this.#usable(isExact);
+    const data = usable.filter(({ arrays }) => arrays.every(({ ndim, shape }) => ndim > 0 && shape[0] > 0 && shape[0] <= longest)); // prettier-ignore
+    if (data.length === 0) return;
+    const rows = choices.late(data);
+    const slice = this.#parameter(rows, rows.arrays.map(sliceOf), rows.taint);
+    const states = this.#chooseStates(usable, isExact);
+    let first: Known | null = null;
+    const isEach = choices.chance(0.6);
+    const body = this.#fill([slice, ...states], isExact, () => {
+      const flag = this.#truth();
+      const pushed = flag === null ? null : this.#pushed(usable, isEach);
+      if (flag === null || pushed === null) return { outputs: [], states: [] };
+      first = pushed.first;
+      return { outputs: [pushed.value, flag], states: states.map((state) => nextState(this.#scene, state, states)) }; // prettier-ignore
+    });
+    if (first === null) return;
+    this.#scene.control(
+      {
+        op: 'push',
+        args: [refs([rows]), refs(states.map(({ outside }) => outside)), refs([first]), { isEach }],
+        regions: [regionOf(body, [slice, ...states])],
+      },
+      1,
+    );
+  }
+
+  /** A value to push, and one from around the loop that is like it, or like its rows. */
+  #pushed(
+    usable: readonly Known[],
+    isEach: boolean,
+  ): { readonly value: Known; readonly first: Known } | null {
+    const { choices } = this.#scene.setting;
+    const dropped = Number(isEach);
+    const values = this.#scene.pool.filter(({ isTame, arrays }) => isTame && arrays.every(({ size, ndim }) => size <= 20 && ndim >= dropped && ndim < 4)); // prettier-ignore
+    const pairs = values.flatMap((value) => {
+      const row = value.extents.slice(dropped).join(';');
+      const firsts = usable.filter(({ dtype, extents }) => dtype === value.dtype && !extents.some(isOpen) && extents.join(';') === row); // prettier-ignore
+      return firsts.length === 0 ? [] : [{ value, first: choices.late(firsts) }];
+    });
+    if (pairs.length === 0) return null;
+    // Rather rows whose number only the iteration knows.
+    const open = pairs.filter(({ value }) => isEach && isOpen(value.extents[0]));
+    return choices.late(open.length > 0 && choices.chance(0.7) ? open : pairs);
   }
 
   /** How many results have sizes that the data of iterations decides. */
@@ -213,7 +263,7 @@ export class Flows {
     grown?: Known,
   ): Omit<Made, 'steps'> {
     const { choices } = this.#scene.setting;
-    const next = states.map((state, k) => k === 0 && grown !== undefined ? grown : this.#nextState(state, states)); // prettier-ignore
+    const next = states.map((state, k) => k === 0 && grown !== undefined ? grown : nextState(this.#scene, state, states)); // prettier-ignore
     const { pool, depth } = this.#scene;
     // Rows whose sizes the body decides are stacked if all iterations agree, which some do.
     const mayDecide = choices.chance(0.9);
@@ -231,56 +281,6 @@ export class Flows {
       else outputs.push(choices.late(fit));
     }
     return { outputs: outputs.filter((known) => fit.includes(known)), states: next };
-  }
-
-  /** A value of a state's type: what the body has made, the state itself, another one, or a capture. */
-  #nextState({ inside }: Parameter, states: readonly Parameter[]): Known {
-    const { choices } = this.#scene.setting;
-    const { pool, depth } = this.#scene;
-    const isAlike = (known: Known): boolean =>
-      known.dtype === inside.dtype && sameShapes(known, inside) && known.sized < depth;
-    if (choices.chance(0.1)) return inside;
-    if (choices.chance(0.12)) {
-      const others = states.map((state) => state.inside).filter(isAlike);
-      if (others.length > 0) return choices.pick(others);
-    }
-    const alike = pool.filter(isAlike);
-    const isMixed = choices.chance(0.3);
-    const found = isMixed ? this.#mixed(inside) : choices.late(alike);
-    if (!isFloat(inside.dtype) || found === inside) return found;
-    // Some states are sums.
-    return isMixed && choices.chance(0.3) ? found : this.#tamed(found);
-  }
-
-  /** A state with a part of something that the body has made. */
-  #mixed(state: Known): Known {
-    const { choices, palette } = this.#scene.setting;
-    const { pool } = this.#scene;
-    const call = (op: string, ...args: readonly (Ref | number | string)[]): Known | undefined =>
-      this.#scene.call(op, args)?.[0];
-    const ref = { ref: state.id };
-    if (kindOf(state.dtype) === 'bool') return call('logicalNot', ref) ?? state;
-    if (!isFloat(state.dtype)) return call('add', ref, 1) ?? state;
-    const floats = pool.filter(({ dtype, arrays, isTame }) => dtype === palette.float && isTame && arrays.every(({ size }) => size > 0)); // prettier-ignore
-    if (floats.length === 0) return state;
-    const source = choices.late(floats);
-    const part = call(this.#scene.isExact ? 'max' : choices.pick(['mean', 'sum']), {
-      ref: source.id,
-    });
-    const mixed = part && call('add', ref, { ref: part.id });
-    const fitting = mixed && mixed.dtype !== state.dtype ? call('cast', { ref: mixed.id }, state.dtype) : mixed; // prettier-ignore
-    return fitting !== undefined && sameShapes(fitting, state) ? fitting : state;
-  }
-
-  /** The value between two bounds, so that it does not grow from one iteration to the next. */
-  #tamed(known: Known): Known {
-    const { choices } = this.#scene.setting;
-    const isClipped = known.taint === 0 && choices.chance(0.3);
-    const call = (op: string, ...rest: readonly number[]): Known | undefined =>
-      this.#scene.call(op, [{ ref: known.id }, ...rest])?.[0];
-    if (isClipped) return call('clip', -2, 2) ?? known;
-    // Where sines are inexact, exact bodies refuse them.
-    return call(choices.pick(['tanh', 'sin'])) ?? call('tanh') ?? known;
   }
 
   #chooseStates(usable: readonly Known[], isExact: boolean): Parameter[] {

@@ -13,6 +13,7 @@ import { choosePalette, Choices, isFixed, isVaried, type Known, type Palette, re
 import type { Argument, Extent, FuzzProgram, Role, Sizes } from './program.js';
 import { refsOf, shapeAt, sizeOf } from './program.js';
 import { type Refused, Scene, type Trial } from './scene.js';
+import { withSelections } from './selections.js';
 
 export interface GenerateOptions {
   /** How many calls; 200 unless said. */
@@ -117,6 +118,7 @@ class Maker {
     const choices = this.#choices;
     if (this.#options.flows === true) {
       if (this.#scene.depth < deepestBody && choices.chance(0.14)) return this.#flows.add();
+      if (choices.chance(0.06)) return withSelections(this.#scene);
       if (choices.chance(0.06)) return withSizes(this.#scene, choices.pick(sizeActions));
       if (this.#scene.depth > 0 && choices.chance(0.04)) return this.#act('assign');
     }

@@ -4,7 +4,7 @@ import { setUpWebGpu } from '../../src/runtime/webgpu/setup.js';
 import { settings } from '../support/settings.js';
 import { gpuForTests } from '../support/webgpu.js';
 import { fuzzDevice } from './elsewhere.js';
-import { fuzzOn } from './oracles.js';
+import { fuzzOn } from './fuzzed-device.js';
 
 /** How many files share the programs, so that they run side by side: each of them uses one core. */
 const parts = 2;

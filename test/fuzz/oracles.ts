@@ -1,18 +1,15 @@
-import assert from 'node:assert/strict';
 import { GraphError } from '../../src/base/errors.js';
 import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { moveToDevice } from '../../src/front/devices/placing.js';
 import { identity } from '../../src/ops/index.js';
-import type { Backend } from '../../src/runtime/device/backend.js';
-import { registerDevice } from '../../src/runtime/device/register.js';
 import { dividingBackend } from './engines.js';
-import { FakeBackend } from '../support/fake-device.js';
+import { deviceName, elsewhere } from './fuzzed-device.js';
 import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';
 import { assertReached } from '../support/tiers.js';
 import { outcomeOf } from './compare.js';
-import { compareWith } from './facts.js';
+import { inPieces } from './pieces.js';
 import { Choices } from './pool.js';
 import { type FuzzProgram, withoutAssignments } from './program.js';
 import { type Arrays, attach, type Body, forward, inMode, Reference, unrolled, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
@@ -314,6 +311,10 @@ const onDeviceWhole: Oracle = calls(withGradients(forward), (world, planted) => 
   return inside(Object.assign((args: Arrays) => call(elsewhere(args)), call));
 });
 
+/** A program in pieces, on this device and another in turn. */
+const onTwoDevices: Oracle = (program, planted) =>
+  calls(forward, (world) => inPieces(world, hybridized, planted))(withoutAssignments(program));
+
 /** A function whose calls are divided at random between this library and an engine. */
 const divided =
   (reference: Body): Oracle =>
@@ -326,39 +327,10 @@ const divided =
     return oracle(program, planted);
   };
 
-/** The arguments of a call, moved: what asks for gradients is asked there. */
-function elsewhere(args: Arrays): Arrays {
-  for (const array of args) moveToDevice(array, deviceName());
-  return args;
-}
-
-/** A device that interprets the loop IR, with room for all that random programs make. */
-export function fuzzedDevice(): FakeBackend {
-  return new FakeBackend('fuzzed', {
-    answersAtOnce: true,
-    bufferBytes: 2 ** 26,
-    budget: 2 ** 29,
-  });
-}
-
-/** The device of the programs that run elsewhere, which answers at once; see `fuzzOn`. */
-let device: string | null = null;
-
-/** Has programs that run elsewhere run on a device. */
-export function fuzzOn(backend: Backend): void {
-  registerDevice(backend);
-  compareWith(backend.target);
-  device = backend.name;
-}
-
-function deviceName(): string {
-  assert.ok(device !== null, 'fuzzOn says where programs run');
-  return device;
-}
-
 export type OracleName =
   | 'onDevice'
   | 'onDeviceWhole'
+  | 'onTwoDevices'
   | 'divided'
   | 'dividedWhole'
   | 'called'
@@ -391,6 +363,7 @@ const oracles: Readonly<Record<OracleName, Oracle>> = {
   unrolled: unrolledOracle,
   onDevice,
   onDeviceWhole,
+  onTwoDevices,
   divided: divided(forward),
   dividedWhole: divided(withGradients(forward)),
 };

@@ -61,7 +61,8 @@ export interface Step {
   readonly op: string;
   /**
    * Of control flow: `foreach` has its data, its states and options, `whileLoop` its loop variables and
-   * options, `cond` its predicate, where the third region does not compute it.
+   * options, `cond` its predicate, where the third region does not compute it. `push` has its data, its states, the row
+   * that the list has before, and options; its body gives a value and a truth value.
    */
   readonly args: readonly Argument[];
   /** The values that its results become. Control flow gives outputs, then states, then a number of iterations. */

@@ -52,6 +52,8 @@ export class Scene {
   isExact = false;
   /** In how many bodies the step at hand stands. */
   depth = 0;
+  /** The values from around the body at hand that it may read. */
+  around: ReadonlySet<number> = new Set();
   readonly #known: Map<number, Known> = new Map();
   readonly #placed: number[] = [];
   /** States that have been assigned to. */
@@ -222,11 +224,12 @@ export class Scene {
     isExact: boolean,
     fill: () => R,
   ): { readonly steps: readonly Step[]; readonly made: R } {
-    const { pool, steps, isExact: wasExact } = this;
+    const { pool, steps, isExact: wasExact, around } = this;
     const placed = this.#placed.length;
     this.pool = [...captured];
     this.steps = [];
     this.isExact = isExact;
+    this.around = new Set(captured.map(({ id }) => id));
     this.depth++;
     for (const known of params) this.#learn(known);
     try {
@@ -237,6 +240,7 @@ export class Scene {
       this.pool = [...pool, ...fresh];
       this.steps = steps;
       this.isExact = wasExact;
+      this.around = around;
       this.depth--;
     }
   }

@@ -90,6 +90,7 @@ function tiesOf(step: Step): Tie[] {
   const before = given.slice(slices);
   return [
     ...(op === 'whileLoop' ? all(other.outputs, results) : []),
+    ...(op === 'push' ? all([given.at(-1)!, ...body.outputs], results.slice(0, 1)) : []),
     ...each(body.outputs, results),
     ...each(before, states),
     ...each(body.states, states),

@@ -87,6 +87,8 @@ function taintControl(
       taintSteps(region.steps, values, taints);
       region.outputs.forEach((id, k) => worsen(results[k], taintFor(id)));
     }
+    // A list has a row before the loop.
+    if (step.op === 'push') worsen(results[0], taintFor(given.at(-1)!));
     const first = body.params.length - body.states.length;
     body.states.forEach((id, k) => {
       const worst = Math.max(taintFor(id), taintFor(given[first + k]));

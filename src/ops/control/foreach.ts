@@ -135,11 +135,12 @@ function foreachGradient<T extends Tensor>({
   };
   const rows = outputs.length - states;
   const again =
-    back.saved === 0 ? outputs : foreach<T>(back.augmented, { ...loop, states: loop.first, sizes });
+    back.saved === 0 ? [] : foreach<T>(back.augmented, { ...loop, states: loop.first, sizes });
   const found = runBackward(back, {
     ...loop,
     sizes: sizesOfBackward(back, bindProgram<Dim>(body, types, sizes)),
-    rows: again.slice(0, rows + back.saved),
+    rows: outputs.slice(0, rows),
+    saved: again.slice(rows, rows + back.saved),
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows),
   });
@@ -152,8 +153,12 @@ export interface FinishedLoop<T extends Tensor> {
   /** The initial states. */
   readonly first: readonly T[];
   readonly captures: readonly T[];
-  /** The results with rows, followed by the saved rows. */
+  /**
+   * The results with rows: the loop's own. Those of a rerun are equal, but have fresh sizes where iterations decide them.
+   */
   readonly rows: readonly T[];
+  /** The rows that a rerun has saved. */
+  readonly saved: readonly T[];
   readonly rowGrads: readonly (T | null)[];
   readonly stateGrads: readonly (T | null)[];
   /** Number of valid rows; all when absent. */
@@ -181,19 +186,22 @@ export function sizesOfBackward(
 
 /** Runs the backward loop. */
 export function runBackward<T extends Tensor>(
-  { backward, saved, reads, flows, gives }: LoopBackward,
+  { backward, reads, flows, gives }: LoopBackward,
   loop: FinishedLoop<T>,
 ): LoopGradients<T> {
-  const { data, first, captures, rows, rowGrads, stateGrads, count, reverse, save, sizes } = loop;
+  const { data, first, captures, rows, saved, rowGrads, stateGrads, count, reverse, save, sizes } =
+    loop;
   // Joined rows of an iteration begin behind those of the iterations before.
-  const counted = rows.length - flows.joined.length;
-  const starts = rows.slice(counted).map((own) => sub<T>(cast<T>(cumsum<T>(own, 0), 'int32'), own));
+  const counted = saved.length - flows.joined.length;
+  const starts = saved
+    .slice(counted)
+    .map((own) => sub<T>(cast<T>(cumsum<T>(own, 0), 'int32'), own));
   const made = foreach<T>(backward, {
     data: [
       ...reads.slices.map((k) => data[k]),
       ...reads.rows.map((k) => rows[k]),
       ...reads.before.map(({ state, row }) => statesBefore(first[state], rows[row], reverse)),
-      ...rows.slice(rows.length - saved, counted),
+      ...saved.slice(0, counted),
       ...flows.rows.map((k) => rowGrads[k]!),
       ...starts,
     ],

@@ -128,7 +128,7 @@ function whileGradient<T extends Tensor>({
   const isPadded = hasStacked ? padded : isWorthPadding(back, limit);
   const again =
     back.saved === 0
-      ? outputs
+      ? []
       : whileLoop<T>(condition, back.augmented, {
           states: first,
           captures,
@@ -142,12 +142,10 @@ function whileGradient<T extends Tensor>({
     data: [],
     first,
     captures,
-    rows: [
-      ...outputs.slice(0, rows),
-      ...again
-        .slice(rows, rows + back.saved)
-        .map((row) => (hasStacked ? asMany(row, outputs[joined]) : row)),
-    ],
+    rows: outputs.slice(0, rows),
+    saved: again
+      .slice(rows, rows + back.saved)
+      .map((row) => (hasStacked ? asMany(row, outputs[joined]) : row)),
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows, rows + states),
     count: isPadded ? outputs[rows + states] : undefined,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
+import { assertClose } from '../../support/close.js';
 import { fromOnnx, toOnnx } from '../../../src/onnx.js';
 
 test('a loop over rows of a size that a branch decides is captured once: names of such sizes are not compared', () => {
@@ -81,6 +82,46 @@ test('gradients of any order through such rows', () => {
     return row.map((each, k) => 2 * sum * squares + (bits[i][k] ? 2 * sum * sum * each : 0));
   });
   assert.deepEqual(first(rows, equal).tolist(), expected);
+});
+
+test('gradients through such rows, where the loop runs again for its states', () => {
+  const weights = [[1, 2], [3, 4], [5, 6]]; // prettier-ignore
+  const loss = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray => {
+    const [chosen, last] = kn.foreach(
+      ([row, bits]: [kn.NDArray, kn.NDArray], s: kn.NDArray) => [kn.booleanMask(row, bits).exp(), s.add(row.sum()).tanh()],
+      [x, mask] as [kn.NDArray, kn.NDArray],
+      kn.zeros([]),
+    ); // prettier-ignore
+    return chosen.mul(kn.array(weights)).sum().add(last);
+  };
+  const first = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray => kn.grad(loss, [0])(x, mask)[0];
+  const second = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray =>
+    kn.grad((y: kn.NDArray) => first(y, mask).square().sum())(x);
+  const x = rows.mul(0.1);
+  // Of an element that is selected the weight times its power, and the slopes of all states from its row on.
+  const lists = x.tolist() as number[][];
+  const slopes: number[] = [];
+  lists.reduce((s, row) => {
+    const next = Math.tanh(s + row.reduce((a, b) => a + b));
+    slopes.push(1 - next * next);
+    return next;
+  }, 0);
+  const bits = equal.tolist() as boolean[][];
+  const expected = lists.map((row, i) => {
+    const through = slopes.slice(i).reduce((a, b) => a * b);
+    return row.map((each, k) => {
+      const place = bits[i].slice(0, k).filter(Boolean).length;
+      return through + (bits[i][k] ? weights[i][place] * Math.exp(each) : 0);
+    });
+  });
+  for (const save of ['all', 'none', 'auto'] as const) {
+    assertClose(kn.hybridize(first, { save })(x, equal).dataSync(), expected.flat(), 1e-6);
+    assertClose(
+      kn.hybridize(second, { save })(x, equal).dataSync(),
+      second(x, equal).dataSync(),
+      1e-5,
+    );
+  }
 });
 
 test('loops within loops have as many rows as they have iterations', () => {
