@@ -263,7 +263,7 @@ export class ImportedNode {
   unsupported(what: string, actual?: string): UnsupportedError {
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
       op: importOp,
-      ...(actual !== undefined && { actual }),
+      actual,
     });
   }
 
@@ -293,8 +293,8 @@ export function inNode(error: unknown, node: ImportedNode): unknown {
   if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
   const details = {
     op: importOp,
-    ...(error.expected !== undefined && { expected: error.expected }),
-    ...(error.actual !== undefined && { actual: error.actual }),
+    expected: error.expected,
+    actual: error.actual,
     cause: error,
   };
   const problem = `${node.place}: ${node.title}`;
