@@ -150,7 +150,7 @@ export function floats(
 }
 
 /** A truth value as a constant of rank 0. */
-export function truth(isTrue: boolean): TensorOperand {
+export function truthOperand(isTrue: boolean): TensorOperand {
   const data = Uint8Array.of(Number(isTrue));
   return TensorOperand.constant({ type: { dtype: 'bool', shape: [] }, data });
 }

@@ -4,7 +4,7 @@ import type { Value } from '../../../ir/program.js';
 import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type ImportedOperand, integers, TensorOperand, truth } from '../operand.js';
+import { type ImportedOperand, integers, TensorOperand, truthOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { ImportedRegion } from '../region.js';
 import { joinedStates } from './joined-states.js';
@@ -133,7 +133,7 @@ function countedLoop(
       body,
       [
         TensorOperand.of(rows[0]),
-        truth(true),
+        truthOperand(true),
         ...before.map((value, k) => TensorOperand.of(value, elements[k])),
         ...rows.slice(1).map((value, k) => TensorOperand.of(value, rowElements[k])),
       ],
@@ -241,7 +241,7 @@ function unrolled(
   if (trips > mostUnrolled)
     throw node.unsupported(`${wants}, and at most ${mostUnrolled}`, String(trips));
   let states = initial;
-  let goesOn: ImportedOperand = node.has(1) ? node.operand(1) : truth(true);
+  let goesOn: ImportedOperand = node.has(1) ? node.operand(1) : truthOperand(true);
   const yielded: TensorOperand[][] = [];
   for (let trip = 0; trip < trips; trip++) {
     if (goesOn.kind !== 'tensor') throw node.refuse('the condition is no tensor');

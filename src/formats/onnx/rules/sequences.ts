@@ -8,7 +8,7 @@ import {
   type ImportedOperand,
   type SequenceOperand,
   TensorOperand,
-  truth,
+  truthOperand,
 } from '../operand.js';
 import { anyElement, type ImportRules } from './rule.js';
 
@@ -143,7 +143,9 @@ export const sequences: ImportRules = {
   Optional: anyElement(optional),
   OptionalHasElement: anyElement((node) => {
     const operand = node.inputs[0] ?? null;
-    return truth(operand !== null && (operand.kind !== 'optional' || operand.entry !== null));
+    return truthOperand(
+      operand !== null && (operand.kind !== 'optional' || operand.entry !== null),
+    );
   }),
   OptionalGetElement: anyElement((node) => {
     const operand = node.inputs[0] ?? null;
