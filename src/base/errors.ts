@@ -258,19 +258,17 @@ export function named(error: unknown, op: string): unknown {
 /** Gives an error the user's line of a call that has returned before it was made; undefined for none. */
 export function located(error: unknown, source: string | undefined): unknown {
   if (!(error instanceof KaonError) || source === undefined) return error;
-  return again(error, error.problem, { ...(error.op !== undefined && { op: error.op }), source });
+  return again(error, error.problem, { op: error.op, source });
 }
 
-function again(error: KaonError, problem: string, details: ErrorDetails): KaonError {
-  const { expected, actual, advice, source } = error;
-  return new (error.constructor as KaonErrorConstructor)(problem, {
-    ...(expected !== undefined && { expected }),
-    ...(actual !== undefined && { actual }),
-    ...(advice !== undefined && { advice }),
-    ...(source !== undefined && { source }),
-    ...details,
-    cause: error,
-  });
+function again(
+  error: KaonError,
+  problem: string,
+  { op, source = error.source }: Pick<ErrorDetails, 'op' | 'source'>,
+): KaonError {
+  const { expected, actual, advice } = error;
+  const details = { op, expected, actual, advice, source, cause: error };
+  return new (error.constructor as KaonErrorConstructor)(problem, details);
 }
 
 /** Prefixes of file names other than the runtime's own: bundlers have schemes of their own, such as `webpack://`. */

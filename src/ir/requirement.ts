@@ -286,7 +286,7 @@ export function refusalError({ error, op, problem, source, ...said }: Refusal): 
     op,
     expected: textOfWords(said.expected),
     actual: textOfWords(said.actual),
-    ...(said.advice !== undefined && { advice: said.advice }),
-    ...(source !== undefined && { source }),
+    advice: said.advice,
+    source,
   });
 }

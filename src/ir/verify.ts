@@ -258,13 +258,12 @@ export function properCall<R>(
   try {
     return run();
   } catch (error) {
-    const problem = error instanceof KaonError ? error.problem : String(error);
-    throw new GraphError(`node ${id} is not a proper call: ${problem}`, {
+    const known = error instanceof KaonError ? error : null;
+    throw new GraphError(`node ${id} is not a proper call: ${known?.problem ?? String(error)}`, {
       op: op.name,
-      ...(source !== undefined && { source }),
-      ...(error instanceof KaonError &&
-        error.expected !== undefined && { expected: error.expected }),
-      ...(error instanceof KaonError && error.actual !== undefined && { actual: error.actual }),
+      source,
+      expected: known?.expected,
+      actual: known?.actual,
       cause: error,
     });
   }

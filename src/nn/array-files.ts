@@ -100,7 +100,7 @@ async function fetched(op: string, source: string | URL): Promise<Uint8Array> {
       op,
       expected: 'a reachable address',
       actual,
-      ...(cause !== undefined && { cause }),
+      cause,
     });
   let response: Response;
   try {

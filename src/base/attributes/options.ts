@@ -140,7 +140,7 @@ export function checkArgument<T>(
     op,
     expected: accepted.expected,
     actual: describe(value),
-    ...(advice !== undefined && { advice }),
+    advice,
   });
 }
 

@@ -30,8 +30,8 @@ export class JsonReader {
     } catch (error) {
       if (!(error instanceof KaonError)) throw error;
       throw new FormatError(`${this.#place} does not read: ${error.problem}`, {
-        ...(error.expected !== undefined && { expected: error.expected }),
-        ...(error.actual !== undefined && { actual: error.actual }),
+        expected: error.expected,
+        actual: error.actual,
         cause: error,
       });
     }

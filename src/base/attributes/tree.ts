@@ -210,7 +210,7 @@ function refused(
     .map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
     .join('');
   return new ArgumentError(problem, {
-    ...(op !== undefined && { op }),
+    op,
     expected: 'arrays, primitives and functions in lists and plain objects',
     actual: place === '' ? actual : `${actual} at ${place}`,
   });

@@ -17,7 +17,7 @@ import type { ElementType } from './elements.js';
 import type { Importer } from './importer.js';
 import { type ImportedOperand, TensorOperand } from './operand.js';
 import { damagedFile, importOp } from './place.js';
-import type { NodeProto } from './proto/onnx_pb.js';
+import type { GraphProto, NodeProto } from './proto/onnx_pb.js';
 import type { ImportedRegion, NameScope } from './region.js';
 
 /** Results of a rule: a value or an operand for each output, null for omitted outputs. */
@@ -232,6 +232,21 @@ export class ImportedNode {
     return this.program.append(ops.iota.declaration, [], { length, start, step, dtype })[0];
   }
 
+  /** The indices along an axis of a shape, which broadcast with it. */
+  indices(shape: Shape, axis: number, dtype: DType = 'int64'): Value {
+    return ops.reshape(this.iota(shape[axis], dtype), alongAxis(shape[axis], axis, shape.length));
+  }
+
+  /** Imports a nested graph of the node on operands for its inputs; returns at least `outputs` results. */
+  subgraph(
+    graph: GraphProto,
+    inputs: readonly ImportedOperand[],
+    outputs: number,
+    region?: ImportedRegion,
+  ): readonly ImportedOperand[] {
+    return this.importer.subgraph(graph, this.scope, inputs, outputs, region);
+  }
+
   /** The graph's inputs that decide dynamic sizes of the operands. */
   inputsThatSize(): readonly string[] {
     const names = this.inputs.flatMap((input) => {
@@ -263,13 +278,18 @@ export class ImportedNode {
   unsupported(what: string, actual?: string): UnsupportedError {
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
       op: importOp,
-      ...(actual !== undefined && { actual }),
+      actual,
     });
   }
 
   refuse(problem: string, expected?: string, actual?: string): Error {
     return damagedFile(`${this.place}: ${this.title}: ${problem}`, expected, actual);
   }
+}
+
+/** The shape in which a vector lies along one axis of an array. */
+export function alongAxis(length: Dim, axis: number, rank: number): Dim[] {
+  return Array.from({ length: rank }, (_, k) => (k === axis ? length : 1));
 }
 
 /** Name of an operator in messages: `Resize (opset 19)`, with the domain if it is not ONNX's own. */
@@ -293,8 +313,8 @@ export function inNode(error: unknown, node: ImportedNode): unknown {
   if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
   const details = {
     op: importOp,
-    ...(error.expected !== undefined && { expected: error.expected }),
-    ...(error.actual !== undefined && { actual: error.actual }),
+    expected: error.expected,
+    actual: error.actual,
     cause: error,
   };
   const problem = `${node.place}: ${node.title}`;

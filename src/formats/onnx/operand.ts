@@ -133,10 +133,24 @@ export class TensorOperand {
   }
 }
 
-/** Integers as a constant of rank 1, or of rank 0. */
-export function integers(values: readonly number[], shape?: readonly number[]): ConstantData {
-  return {
-    type: { dtype: 'int64', shape: shape ?? [values.length] },
-    data: BigInt64Array.from(values, BigInt),
-  };
+/** Integers as a constant of rank 1, or of a shape. */
+export function integers(
+  values: readonly number[],
+  shape: readonly number[] = [values.length],
+): ConstantData {
+  return { type: { dtype: 'int64', shape }, data: BigInt64Array.from(values, BigInt) };
+}
+
+/** Numbers as a float32 constant of rank 1, or of a shape. */
+export function floats(
+  values: readonly number[] | Float32Array<ArrayBuffer>,
+  shape: readonly number[] = [values.length],
+): ConstantData {
+  return { type: { dtype: 'float32', shape }, data: Float32Array.from(values) };
+}
+
+/** A truth value as a constant of rank 0. */
+export function truthOperand(isTrue: boolean): TensorOperand {
+  const data = Uint8Array.of(Number(isTrue));
+  return TensorOperand.constant({ type: { dtype: 'bool', shape: [] }, data });
 }

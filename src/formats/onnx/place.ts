@@ -5,20 +5,12 @@ export const importOp = 'fromOnnx';
 
 /** The error for a damaged file. */
 export function damagedFile(problem: string, expected?: string, actual?: string): FormatError {
-  return new FormatError(problem, {
-    op: importOp,
-    ...(expected !== undefined && { expected }),
-    ...(actual !== undefined && { actual }),
-  });
+  return new FormatError(problem, { op: importOp, expected, actual });
 }
 
 /** The error for a graph that breaks ONNX's rules. */
 export function illFormedGraph(problem: string, expected?: string, actual?: string): GraphError {
-  return new GraphError(problem, {
-    op: importOp,
-    ...(expected !== undefined && { expected }),
-    ...(actual !== undefined && { actual }),
-  });
+  return new GraphError(problem, { op: importOp, expected, actual });
 }
 
 /** A name of the model in a message: quoted, and truncated when it is long. */

@@ -273,8 +273,8 @@ function refuseRead(sizesRead: SizesRead, asked: AxisNames, cause?: KaonError): 
     op: 'hybridize',
     actual: read.map(([name]) => name).join(', '),
     advice: 'use -1, shapeOf or operators in place of x.shape, or leave the name out of dynamic',
-    ...(source !== undefined && { source }),
-    ...(cause !== undefined && { cause }),
+    source,
+    cause,
   });
 }
 

@@ -41,7 +41,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
     } catch (error) {
       throw inContext(error, 'computing a lazy array failed', {
         op: declaration.name,
-        ...(origin.source !== undefined && { source: origin.source }),
+        source: origin.source,
       });
     }
   }

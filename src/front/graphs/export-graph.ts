@@ -126,7 +126,7 @@ function foreignArray(
     expected: `the outputs (${names}) to depend on nothing but the inputs and constants made inside`,
     actual: `${typeToString(array.type)}, read by ${reader?.declaration.name ?? 'an output'}`,
     advice: 'name it as an input, or make it inside deferredCompute',
-    ...(reader?.source !== undefined && { source: reader.source }),
+    source: reader?.source,
   });
 }
 

@@ -124,7 +124,7 @@ export class Cuts {
         op: 'staticGraph',
         expected: `${this.#known!.length} calls of side-effect code`,
         actual: code.name || 'one more',
-        ...(source !== undefined && { source }),
+        source,
         advice: 'pass what decides about it as an argument',
       });
     }
@@ -158,7 +158,7 @@ export function checkResult(
       op: 'staticCode',
       expected,
       actual,
-      ...(source !== undefined && { source }),
+      source,
       advice: 'return arrays of the same types for the same arguments, and numbers as arrays',
     },
   );

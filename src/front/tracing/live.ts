@@ -124,7 +124,7 @@ export class LiveValues {
     } catch (error) {
       throw inContext(error, 'captured code failed', {
         op: declaration.name,
-        ...(source !== undefined && { source }),
+        source,
       });
     }
   }

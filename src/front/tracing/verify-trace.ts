@@ -28,7 +28,7 @@ export function verifyTrace(first: Trace, second: Trace, span: CallSpan): void {
     throw changed('it reads a size as a number', span, {
       expected: `dimension ${name} only as a symbol`,
       actual: `the number of dimension ${name}`,
-      ...(source !== undefined && { source }),
+      source,
     });
   }
   const difference = compareTraces(first, second);
@@ -37,8 +37,8 @@ export function verifyTrace(first: Trace, second: Trace, span: CallSpan): void {
   throw changed(problem, span, {
     expected: withLine(before),
     actual: withLine(now),
-    ...(subject !== undefined && { subject }),
-    ...(now.source !== undefined && { source: now.source }),
+    subject,
+    source: now.source,
   });
 }
 

@@ -148,18 +148,20 @@ export type Family =
   | 'dynamic'
   | 'structure';
 
-/** The complete declaration of one operator. Each facet is mandatory or explicitly not applicable. */
+/** The complete declaration of one operator. A facet that is absent does not apply, or has its default. */
 export interface Declaration<S extends AttributeSchema = AttributeSchema> extends Operator {
   readonly name: string;
   readonly family: Family;
   readonly attributes: S;
-  /** `one` result is returned as itself, `list` as an array, names as a record. */
+  /** `one` result is returned as itself, `list` as an array, names as a record. Default `one`. */
   readonly results: 'one' | 'list' | readonly string[];
-  /** True when arrays have it as a method, with the array as first argument. */
+  /** True when arrays have it as a method, with the array as first argument. Default true. */
   readonly method: boolean;
+  /** Default `promote`. */
   readonly operands: Conversion;
   infer(context: InferContext): readonly TensorType[];
   readonly check?: ElementCheck<AttributesOf<S>>;
+  /** Absent when no size of a result depends on the data. */
   readonly measure?: Measure<AttributesOf<S>>;
   /** True when the results depend on the operands' types only, not on their elements. */
   readonly readsTypesOnly?: boolean;
@@ -167,20 +169,27 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   /** True when the gradient is a user's function, whose errors stay unchanged. */
   readonly isUsersGradient?: boolean;
   readonly lowering: Lowering<AttributesOf<S>>;
-  /** ONNX facet, where the lowering does not determine it. */
+  /** Default: derived from the lowering, see `OnnxMapping`. */
   readonly onnx?: OnnxMapping<AttributesOf<S>>;
+  /** Default: the rules of broadcasting operators and views; none for others. */
   readonly batch?: Batching<AttributesOf<S>>;
   readonly turned?: Turned;
+  /** Absent when programs hold its calls. */
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
-  /** Axes of the operands whose sizes depend on each other. */
+  /**
+   * Axes of the operands whose sizes depend on each other. Default: the axes of elementwise operators broadcast; none
+   * for others.
+   */
   readonly meetings?: Meetings<AttributesOf<S>>;
+  /** Default: derived from point, view and reduction lowerings. */
   readonly known?: Known<AttributesOf<S>>;
   readonly onSizes?: OnSizes;
   /** Facet of an operator whose only element is a size. */
   readonly size?: (attributes: AttributesOf<S>) => Dim;
   readonly positions?: Positions<AttributesOf<S>>;
+  /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
   readonly precision: Precision;
-  /** Rewrite laws of calls with one result, most useful first; none when absent. */
+  /** Rewrite laws of calls with one result, most useful first. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
 }
@@ -193,55 +202,16 @@ export interface OptionNames {
   readonly names: readonly string[];
 }
 
+type Required = 'name' | 'family' | 'attributes' | 'gradient' | 'lowering' | 'samples';
+
 /** Fields that an operator's file declares; the rest of `Declaration` has defaults. */
-export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
-  readonly name: string;
-  readonly family: Family;
-  readonly attributes: S;
+export interface Spec<F extends AnyFunction, S extends AttributeSchema>
+  extends Pick<Declaration<S>, Required>, Partial<Omit<Declaration<S>, Required | 'infer'>> {
   /** Parses the user's arguments into operands and attributes; applies defaults, refuses invalid ones. */
   call(...args: Parameters<F>): Call<AttributesOf<S>>;
   /** Index of the options argument, and the option names. Default: no options. */
   readonly options?: OptionNames;
-  /** Default `one`. */
-  readonly results?: Declaration['results'];
-  /** Default true. */
-  readonly method?: boolean;
-  /** Default `promote`. */
-  readonly operands?: Conversion;
   infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
-  /** Default none. */
-  readonly check?: ElementCheck<AttributesOf<S>>;
-  /** Default none: each call decides sizes of its own. */
-  readonly sizedBy?: readonly number[];
-  /** Default false. */
-  readonly readsTypesOnly?: boolean;
-  /** Default none: no size of a result depends on the data. */
-  readonly measure?: Measure<AttributesOf<S>>;
-  readonly gradient: 'none' | Gradient<AttributesOf<S>>;
-  readonly lowering: Lowering<AttributesOf<S>>;
-  /** Default: derived from the lowering, see `OnnxMapping`. */
-  readonly onnx?: OnnxMapping<AttributesOf<S>>;
-  /** Default: the rules of broadcasting operators and views; none for others. */
-  readonly batch?: Batching<AttributesOf<S>>;
-  /** Default none. */
-  readonly turned?: Turned;
-  /** Default none: programs hold its calls. */
-  readonly inPrograms?: InPrograms<AttributesOf<S>>;
-  /** Default: the axes of elementwise operators broadcast; none for others. */
-  readonly meetings?: Meetings<AttributesOf<S>>;
-  /** Default: derived from point, view and reduction lowerings. */
-  readonly known?: Known<AttributesOf<S>>;
-  /** Default none. */
-  readonly onSizes?: OnSizes;
-  /** Default none: the operator is not a size. */
-  readonly size?: (attributes: AttributesOf<S>) => Dim;
-  /** Default none. */
-  readonly positions?: Positions<AttributesOf<S>>;
-  /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
-  readonly precision?: Precision;
-  /** Default none. */
-  readonly simplify?: readonly Law<AttributesOf<S>>[];
-  readonly samples: readonly Sample[];
 }
 
 /** An operator function with its declaration. */

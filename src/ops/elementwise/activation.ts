@@ -14,7 +14,7 @@ import {
 import { logicalAnd } from './logic.js';
 import { scaledBy } from './format.js';
 import { withPlainForm } from './known.js';
-import { unaryOperator } from './point.js';
+import { realFunction, unaryOperator } from './point.js';
 import { bothSides } from './samples.js';
 import { where } from './selection.js';
 import { sigmoid } from './sigmoid.js';
@@ -42,9 +42,8 @@ export const relu6: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** `x / (1 + abs(x))`. Integers become float32. */
-export const softsign: OperatorFunction<Unary> = unaryOperator({
+export const softsign: OperatorFunction<Unary> = realFunction({
   name: 'softsign',
-  operands: 'float',
   value: (x) => {
     // An equivalent form that handles infinities.
     const inverse = e.div(1, e.abs(x));
@@ -57,9 +56,8 @@ export const softsign: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** `x` times the hyperbolic tangent of `softplus(x)` (Misra 2019). Integers become float32. */
-export const mish: OperatorFunction<Unary> = unaryOperator({
+export const mish: OperatorFunction<Unary> = realFunction({
   name: 'mish',
-  operands: 'float',
   value: (x) => {
     // With w = e^x, the tangent of log(1 + w) is w (w + 2) / (w (w + 2) + 2), 1 beyond the bound.
     const { value, excess, powers } = exponentialParts(e.min(x, 20));
@@ -88,9 +86,8 @@ export const mish: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** `relu6(x + 3) / 6`. Integers become float32. */
-export const hardSigmoid: OperatorFunction<Unary> = unaryOperator({
+export const hardSigmoid: OperatorFunction<Unary> = realFunction({
   name: 'hardSigmoid',
-  operands: 'float',
   value: hardLogistic,
   gradient: (g, x) => where(insideBend(x), mul(g, 1 / 6), 0),
   samples: [
@@ -100,9 +97,8 @@ export const hardSigmoid: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** `x * hardSigmoid(x)`. Integers become float32. */
-export const hardSwish: OperatorFunction<Unary> = unaryOperator({
+export const hardSwish: OperatorFunction<Unary> = realFunction({
   name: 'hardSwish',
-  operands: 'float',
   value: (x) => e.select(e.le(x, -3), 0, e.mul(x, hardLogistic(x))),
   gradient: (g, x) => {
     const bent = add(mul(x, 1 / 3), 0.5);
@@ -117,9 +113,8 @@ export const hardSwish: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** Scaled exponential units (Klambauer et al. 2017): `elu` with fixed scales. Integers become float32. */
-export const selu: OperatorFunction<Unary> = unaryOperator({
+export const selu: OperatorFunction<Unary> = realFunction({
   name: 'selu',
-  operands: 'float',
   value: (x) =>
     e.select(e.gt(x, 0), e.mul(x, seluScale), e.mul(exponentialMinusOne(e.min(x, 0)), seluScale * seluAlpha)), // prettier-ignore
   // Computed from `x`: result and limit cancel.

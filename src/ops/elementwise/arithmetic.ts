@@ -1,4 +1,5 @@
 import { isFloat } from '../../base/dtype.js';
+import type { TensorType } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import { type OperatorFunction, tensor } from '../declare/declare.js';
 import {
@@ -11,8 +12,12 @@ import {
 } from '../declare/law.js';
 import { fullLike } from '../movement/fill.js';
 import type { Binary, Unary } from '../signatures.js';
-import { filledLike, isFilledWith, isNeutralOfSum, broadcastLike } from '../uniform.js';
-import { binaryOperator, unaryOperator } from './point.js';
+import { isFilledWith, isNeutralOfSum, broadcastLike } from '../uniform.js';
+import { absorbing, constantOnItself, idempotent, involution, neutral } from './laws.js';
+import { binaryOperator, realFunction, unaryOperator } from './point.js';
+
+const bools = [tensor(['n'], { dtype: 'bool' })];
+const isBool = ({ dtype }: TensorType): boolean => dtype === 'bool';
 
 /** `x + y`, elementwise. For bool: logical or. */
 export const add: OperatorFunction<Binary> = binaryOperator({
@@ -20,18 +25,17 @@ export const add: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => (x.type.scalar === 'bool' ? e.or(x, y) : e.add(x, y)),
   gradient: [(g) => g, (g) => g],
   simplify: [
-    {
-      name: 'plus-zero',
-      law: 'x + 0 = x of integers and bool, x + -0 = x of floats: 0 would turn -0 into 0',
-      cases: [
+    neutral(
+      'plus-zero',
+      'x + 0 = x of integers and bool, x + -0 = x of floats: 0 would turn -0 into 0',
+      isNeutralOfSum,
+      [
         example([tensor(['n', 3])], (x) => add(x, -0), floatDTypes),
         example([tensor(['n', 3])], (x) => add(0, x), integerDTypes),
         example([tensor(['n', 3], { dtype: 'bool' })], (x) => add(x, false)),
         example([tensor([3])], (x) => add(x, fullLike(x, -0, { shape: [2, 3] }))),
       ],
-      apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isNeutralOfSum(y) ? broadcastLike(x, type) : null)),
-    },
+    ),
     {
       name: 'plus-negative',
       law: 'x + (-y) = x - y',
@@ -45,12 +49,12 @@ export const add: OperatorFunction<Binary> = binaryOperator({
           return negated && sub(x, negated.inputs[0]);
         }),
     },
-    {
-      name: 'or-itself',
-      law: 'x + x = x of bool, where + is or',
-      cases: [example([tensor(['n'], { dtype: 'bool' })], (x) => add(x, x))],
-      apply: ({ inputs: [x, y], type }) => (x === y && type.dtype === 'bool' ? x : null),
-    },
+    idempotent(
+      'or-itself',
+      'x + x = x of bool, where + is or',
+      [example(bools, (x) => add(x, x))],
+      isBool,
+    ),
   ],
   samples: [
     { args: [tensor(['n', 3]), tensor([3])] },
@@ -66,12 +70,13 @@ export const sub: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.sub(x, y),
   gradient: [(g) => g, (g) => neg(g)],
   simplify: [
-    {
-      name: 'minus-zero',
-      law: 'x - 0 = x, also for -0; but not x - -0 of floats',
-      cases: [example([tensor(['n', 3])], (x) => sub(x, 0), numericDTypes)],
-      apply: ({ inputs: [x, y], type }) => (isFilledWith(y, 0) ? broadcastLike(x, type) : null),
-    },
+    neutral(
+      'minus-zero',
+      'x - 0 = x, also for -0; but not x - -0 of floats',
+      0,
+      [example([tensor(['n', 3])], (x) => sub(x, 0), numericDTypes)],
+      'second',
+    ),
     {
       name: 'minus-negative',
       law: 'x - (-y) = x + y',
@@ -90,13 +95,13 @@ export const sub: OperatorFunction<Binary> = binaryOperator({
       ],
       apply: ({ inputs: [x, y], type }) => (isNeutralOfSum(x) ? broadcastLike(neg(y), type) : null),
     },
-    {
-      name: 'minus-itself',
-      law: 'x - x = 0 of integers; of floats NaN and infinities give NaN',
-      cases: [example([tensor(['n', 3])], (x) => sub(x, x), integerDTypes)],
-      apply: ({ inputs: [x, y], type }) =>
-        x === y && !isFloat(type.dtype) ? filledLike(0, type, x) : null,
-    },
+    constantOnItself(
+      'minus-itself',
+      'x - x = 0 of integers; of floats NaN and infinities give NaN',
+      0,
+      [example([tensor(['n', 3])], (x) => sub(x, x), integerDTypes)],
+      ({ dtype }) => !isFloat(dtype),
+    ),
   ],
   samples: [
     { args: [tensor(['n', 3]), tensor(['n', 1])] },
@@ -111,17 +116,11 @@ export const mul: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => (x.type.scalar === 'bool' ? e.and(x, y) : e.mul(x, y)),
   gradient: [(g, _x, y) => mul(g, y), (g, x) => mul(g, x)],
   simplify: [
-    {
-      name: 'times-one',
-      law: 'x * 1 = x',
-      cases: [
-        example([tensor(['n', 3])], (x) => mul(x, 1), numericDTypes),
-        example([tensor(['n', 3])], (x) => mul(fullLike(x, 1), x), numericDTypes),
-        example([tensor(['n', 3], { dtype: 'bool' })], (x) => mul(x, true)),
-      ],
-      apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isFilledWith(y, 1) ? broadcastLike(x, type) : null)),
-    },
+    neutral('times-one', 'x * 1 = x', 1, [
+      example([tensor(['n', 3])], (x) => mul(x, 1), numericDTypes),
+      example([tensor(['n', 3])], (x) => mul(fullLike(x, 1), x), numericDTypes),
+      example([tensor(['n', 3], { dtype: 'bool' })], (x) => mul(x, true)),
+    ]),
     {
       name: 'times-minus-one',
       law: 'x * -1 = -x',
@@ -131,18 +130,16 @@ export const mul: OperatorFunction<Binary> = binaryOperator({
       apply: ({ inputs, type }) =>
         inEitherOrder(inputs, (x, y) => (isFilledWith(y, -1) ? broadcastLike(neg(x), type) : null)),
     },
-    {
-      name: 'times-zero',
-      law: 'x * 0 = 0 of integers and bool; of floats NaN, infinities and signs differ',
-      cases: [
+    absorbing(
+      'times-zero',
+      'x * 0 = 0 of integers and bool; of floats NaN, infinities and signs differ',
+      0,
+      [
         example([tensor(['n', 3])], (x) => mul(x, 0), integerDTypes),
         example([tensor(['n', 3], { dtype: 'bool' })], (x) => mul(x, false)),
       ],
-      apply: ({ inputs, type }) =>
-        isFloat(type.dtype)
-          ? null
-          : inEitherOrder(inputs, (x, y) => (isFilledWith(y, 0) ? filledLike(0, type, x) : null)),
-    },
+      ({ dtype }) => !isFloat(dtype),
+    ),
     {
       name: 'negative-times-negative',
       law: '(-x) * (-y) = x * y',
@@ -154,12 +151,12 @@ export const mul: OperatorFunction<Binary> = binaryOperator({
         return a && b && mul(a.inputs[0], b.inputs[0]);
       },
     },
-    {
-      name: 'and-itself',
-      law: 'x * x = x of bool, where * is and',
-      cases: [example([tensor(['n'], { dtype: 'bool' })], (x) => mul(x, x))],
-      apply: ({ inputs: [x, y], type }) => (x === y && type.dtype === 'bool' ? x : null),
-    },
+    idempotent(
+      'and-itself',
+      'x * x = x of bool, where * is and',
+      [example(bools, (x) => mul(x, x))],
+      isBool,
+    ),
   ],
   samples: [
     { args: [tensor(['n', 3]), tensor([3])] },
@@ -178,12 +175,13 @@ export const div: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.div(x, y),
   gradient: [(g, _x, y) => div(g, y), (g, _x, y, quotient) => neg(mul(g, div(quotient, y)))],
   simplify: [
-    {
-      name: 'over-one',
-      law: 'x / 1 = x',
-      cases: [example([tensor(['n', 3])], (x) => div(x, 1), floatDTypes)],
-      apply: ({ inputs: [x, y], type }) => (isFilledWith(y, 1) ? broadcastLike(x, type) : null),
-    },
+    neutral(
+      'over-one',
+      'x / 1 = x',
+      1,
+      [example([tensor(['n', 3])], (x) => div(x, 1), floatDTypes)],
+      'second',
+    ),
     {
       name: 'over-minus-one',
       law: 'x / -1 = -x',
@@ -215,12 +213,9 @@ export const neg: OperatorFunction<Unary> = unaryOperator({
   value: (x) => e.neg(x),
   gradient: (g) => neg(g),
   simplify: [
-    {
-      name: 'negative-negative',
-      law: '-(-x) = x',
-      cases: [example([tensor(['n', 3])], (x) => neg(neg(x)), numericDTypes)],
-      apply: ({ inputs: [x] }) => callOf(x, neg)?.inputs[0] ?? null,
-    },
+    involution('negative-negative', '-(-x) = x', () => neg, [
+      example([tensor(['n', 3])], (x) => neg(neg(x)), numericDTypes),
+    ]),
     {
       name: 'negative-difference',
       law: '-(x - y) = y - x of integers; of floats equal operands give -0 on the left, 0 on the right',
@@ -277,9 +272,8 @@ export const square: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** `1 / x`. Integers become float32; 1 / 0 is infinite. */
-export const reciprocal: OperatorFunction<Unary> = unaryOperator({
+export const reciprocal: OperatorFunction<Unary> = realFunction({
   name: 'reciprocal',
-  operands: 'float',
   value: (x) => e.div(1, x),
   gradient: (g, _x, y) => neg(mul(mul(g, y), y)), // not g times a square beyond the range
   onnx: 'Reciprocal',
@@ -292,18 +286,16 @@ export const reciprocal: OperatorFunction<Unary> = unaryOperator({
 const radian = 180 / Math.PI;
 
 /** Degrees to radians. */
-export const deg2rad: OperatorFunction<Unary> = unaryOperator({
+export const deg2rad: OperatorFunction<Unary> = realFunction({
   name: 'deg2rad',
-  operands: 'float',
   value: (x) => e.mul(x, 1 / radian),
   gradient: (g) => deg2rad(g),
   samples: [{ args: [tensor(['n'], { low: -360, high: 360 })] }],
 });
 
 /** Radians to degrees. */
-export const rad2deg: OperatorFunction<Unary> = unaryOperator({
+export const rad2deg: OperatorFunction<Unary> = realFunction({
   name: 'rad2deg',
-  operands: 'float',
   value: (x) => e.mul(x, radian),
   gradient: (g) => rad2deg(g),
   samples: [{ args: [tensor(['n'])] }],

@@ -1,16 +1,9 @@
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
-import {
-  callOf,
-  example,
-  inEitherOrder,
-  integerDTypes,
-  type Law,
-  type LawCase,
-} from '../declare/law.js';
+import { example, integerDTypes, type LawCase } from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
-import { filledLike, isFilledWith, broadcastLike } from '../uniform.js';
+import { absorbing, constantOnItself, idempotent, involution, neutral } from './laws.js';
 import { binaryOperator, unaryOperator } from './point.js';
 
 const samples: readonly Sample[] = [
@@ -21,29 +14,10 @@ const samples: readonly Sample[] = [
 
 const whole = [tensor(['n', 2], { dtype: 'int32', low: -99, high: 99 })];
 
-/** `f(x, x)` is `x`. */
-const withItself = (words: string, build: LawCase['build']): Law => ({
-  name: 'with-itself',
-  law: words,
-  cases: [example(whole, build, integerDTypes)],
-  apply: ({ inputs: [x, y] }) => (x === y ? x : null),
-});
-
-/** `f(x, 0)` is `x`. */
-const withZero = (words: string, build: LawCase['build']): Law => ({
-  name: 'neutral',
-  law: words,
-  cases: [example(whole, build, integerDTypes)],
-  apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isFilledWith(y, 0) ? broadcastLike(x, type) : null)),
-});
-
-const shiftByZero = (words: string, build: LawCase['build']): Law => ({
-  name: 'shift-by-zero',
-  law: words,
-  cases: [example(whole, build, integerDTypes)],
-  apply: ({ inputs: [x, y], type }) => (isFilledWith(y, 0) ? broadcastLike(x, type) : null),
-});
+/** The case of a law for all integers. */
+const ofIntegers = (build: LawCase['build']): readonly LawCase[] => [
+  example(whole, build, integerDTypes),
+];
 
 /** The bits set in both. Integers and bool. */
 export const bitwiseAnd: OperatorFunction<Binary> = binaryOperator({
@@ -52,14 +26,17 @@ export const bitwiseAnd: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.and(x, y),
   gradient: 'none',
   simplify: [
-    withItself('x & x = x', (x) => bitwiseAnd(x, x)),
-    {
-      name: 'and-zero',
-      law: 'x & 0 = 0',
-      cases: [example(whole, (x) => bitwiseAnd(x, 0), integerDTypes)],
-      apply: ({ inputs, type }) =>
-        inEitherOrder(inputs, (x, y) => (isFilledWith(y, 0) ? filledLike(0, type, x) : null)),
-    },
+    idempotent(
+      'with-itself',
+      'x & x = x',
+      ofIntegers((x) => bitwiseAnd(x, x)),
+    ),
+    absorbing(
+      'and-zero',
+      'x & 0 = 0',
+      0,
+      ofIntegers((x) => bitwiseAnd(x, 0)),
+    ),
   ],
   samples,
 });
@@ -71,8 +48,17 @@ export const bitwiseOr: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.or(x, y),
   gradient: 'none',
   simplify: [
-    withItself('x | x = x', (x) => bitwiseOr(x, x)),
-    withZero('x | 0 = x', (x) => bitwiseOr(0, x)),
+    idempotent(
+      'with-itself',
+      'x | x = x',
+      ofIntegers((x) => bitwiseOr(x, x)),
+    ),
+    neutral(
+      'neutral',
+      'x | 0 = x',
+      0,
+      ofIntegers((x) => bitwiseOr(0, x)),
+    ),
   ],
   samples,
 });
@@ -84,13 +70,18 @@ export const bitwiseXor: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.xor(x, y),
   gradient: 'none',
   simplify: [
-    withZero('x ^ 0 = x', (x) => bitwiseXor(x, 0)),
-    {
-      name: 'xor-itself',
-      law: 'x ^ x = 0',
-      cases: [example(whole, (x) => bitwiseXor(x, x), integerDTypes)],
-      apply: ({ inputs: [x, y], type }) => (x === y ? filledLike(0, type, x) : null),
-    },
+    neutral(
+      'neutral',
+      'x ^ 0 = x',
+      0,
+      ofIntegers((x) => bitwiseXor(x, 0)),
+    ),
+    constantOnItself(
+      'xor-itself',
+      'x ^ x = 0',
+      0,
+      ofIntegers((x) => bitwiseXor(x, x)),
+    ),
   ],
   samples,
 });
@@ -102,12 +93,12 @@ export const bitwiseNot: OperatorFunction<Unary> = unaryOperator({
   value: (x) => e.not(x),
   gradient: 'none',
   simplify: [
-    {
-      name: 'not-not',
-      law: '~~x = x',
-      cases: [example(whole, (x) => bitwiseNot(bitwiseNot(x)), integerDTypes)],
-      apply: ({ inputs: [x] }) => callOf(x, bitwiseNot)?.inputs[0] ?? null,
-    },
+    involution(
+      'not-not',
+      '~~x = x',
+      () => bitwiseNot,
+      ofIntegers((x) => bitwiseNot(bitwiseNot(x))),
+    ),
   ],
   samples: samples.map(({ args }) => ({ args: args.slice(0, 1) })),
 });
@@ -127,7 +118,15 @@ export const leftShift: OperatorFunction<Binary> = binaryOperator({
   domain: 'integer',
   value: (x, y) => e.select(withinWidth(y), e.shl(x, y), 0),
   gradient: 'none',
-  simplify: [shiftByZero('x << 0 = x', (x) => leftShift(x, 0))],
+  simplify: [
+    neutral(
+      'shift-by-zero',
+      'x << 0 = x',
+      0,
+      ofIntegers((x) => leftShift(x, 0)),
+      'second',
+    ),
+  ],
   samples: shiftSamples,
 });
 
@@ -137,6 +136,14 @@ export const rightShift: OperatorFunction<Binary> = binaryOperator({
   domain: 'integer',
   value: (x, y) => e.shr(x, e.select(withinWidth(y), y, y.type.scalar === 'i64' ? 63 : 31)),
   gradient: 'none',
-  simplify: [shiftByZero('x >> 0 = x', (x) => rightShift(x, 0))],
+  simplify: [
+    neutral(
+      'shift-by-zero',
+      'x >> 0 = x',
+      0,
+      ofIntegers((x) => rightShift(x, 0)),
+      'second',
+    ),
+  ],
   samples: shiftSamples,
 });

@@ -5,7 +5,7 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import { example, integerDTypes, type Law, numericDTypes } from '../declare/law.js';
 import type { Binary } from '../signatures.js';
-import { filledLike } from '../uniform.js';
+import { constantOnItself } from './laws.js';
 import { binaryOperator } from './point.js';
 
 /** Comparisons promote their operands, then compare. NaN is unequal to everything. */
@@ -26,74 +26,71 @@ function ofItself(
   build: (x: Value) => Value,
   ofFloats: boolean = false,
 ): Law {
-  return {
-    name: 'with-itself',
-    law: `(${words}) = ${holds}${ofFloats ? '' : ' of integers and bool; NaN does not equal itself'}`,
-    cases: [
+  return constantOnItself(
+    'with-itself',
+    `(${words}) = ${holds}${ofFloats ? '' : ' of integers and bool; NaN does not equal itself'}`,
+    Number(holds),
+    [
       example([tensor(['n', 3])], build, ofFloats ? numericDTypes : integerDTypes),
       example([tensor(['n'], { dtype: 'bool' })], build),
     ],
-    apply: ({ inputs: [x, y], type }) =>
-      x === y && (ofFloats || !isFloat(x.type.dtype)) ? filledLike(Number(holds), type, x) : null,
-  };
+    ({ dtype }) => ofFloats || !isFloat(dtype),
+  );
+}
+
+function comparison(
+  name: string,
+  value: (x: Expr, y: Expr) => Expr,
+  law: Law,
+): OperatorFunction<Binary> {
+  return binaryOperator({
+    name,
+    result: 'bool',
+    value,
+    gradient: 'none',
+    simplify: [law],
+    samples,
+  });
 }
 
 /** True where `x === y`. */
-export const equal: OperatorFunction<Binary> = binaryOperator({
-  name: 'equal',
-  result: 'bool',
-  value: (x, y) => e.eq(x, y),
-  gradient: 'none',
-  simplify: [ofItself('x == x', true, (x) => equal(x, x))],
-  samples,
-});
+export const equal: OperatorFunction<Binary> = comparison(
+  'equal',
+  (x, y) => e.eq(x, y),
+  ofItself('x == x', true, (x) => equal(x, x)),
+);
 
 /** True where `x !== y`, or either is NaN. */
-export const notEqual: OperatorFunction<Binary> = binaryOperator({
-  name: 'notEqual',
-  result: 'bool',
-  value: (x, y) => e.ne(x, y),
-  gradient: 'none',
-  simplify: [ofItself('x != x', false, (x) => notEqual(x, x))],
-  samples,
-});
+export const notEqual: OperatorFunction<Binary> = comparison(
+  'notEqual',
+  (x, y) => e.ne(x, y),
+  ofItself('x != x', false, (x) => notEqual(x, x)),
+);
 
 /** True where `x < y`. */
-export const less: OperatorFunction<Binary> = binaryOperator({
-  name: 'less',
-  result: 'bool',
-  value: (x, y) => e.lt(ordered(x), ordered(y)),
-  gradient: 'none',
-  simplify: [ofItself('x < x', false, (x) => less(x, x), true)],
-  samples,
-});
+export const less: OperatorFunction<Binary> = comparison(
+  'less',
+  (x, y) => e.lt(ordered(x), ordered(y)),
+  ofItself('x < x', false, (x) => less(x, x), true),
+);
 
 /** True where `x <= y`. */
-export const lessEqual: OperatorFunction<Binary> = binaryOperator({
-  name: 'lessEqual',
-  result: 'bool',
-  value: (x, y) => e.le(ordered(x), ordered(y)),
-  gradient: 'none',
-  simplify: [ofItself('x <= x', true, (x) => lessEqual(x, x))],
-  samples,
-});
+export const lessEqual: OperatorFunction<Binary> = comparison(
+  'lessEqual',
+  (x, y) => e.le(ordered(x), ordered(y)),
+  ofItself('x <= x', true, (x) => lessEqual(x, x)),
+);
 
 /** True where `x > y`. */
-export const greater: OperatorFunction<Binary> = binaryOperator({
-  name: 'greater',
-  result: 'bool',
-  value: (x, y) => e.gt(ordered(x), ordered(y)),
-  gradient: 'none',
-  simplify: [ofItself('x > x', false, (x) => greater(x, x), true)],
-  samples,
-});
+export const greater: OperatorFunction<Binary> = comparison(
+  'greater',
+  (x, y) => e.gt(ordered(x), ordered(y)),
+  ofItself('x > x', false, (x) => greater(x, x), true),
+);
 
 /** True where `x >= y`. */
-export const greaterEqual: OperatorFunction<Binary> = binaryOperator({
-  name: 'greaterEqual',
-  result: 'bool',
-  value: (x, y) => e.ge(ordered(x), ordered(y)),
-  gradient: 'none',
-  simplify: [ofItself('x >= x', true, (x) => greaterEqual(x, x))],
-  samples,
-});
+export const greaterEqual: OperatorFunction<Binary> = comparison(
+  'greaterEqual',
+  (x, y) => e.ge(ordered(x), ordered(y)),
+  ofItself('x >= x', true, (x) => greaterEqual(x, x)),
+);

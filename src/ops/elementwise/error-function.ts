@@ -1,30 +1,27 @@
 import type { Tensor } from '../../ir/types.js';
-import { type OperatorFunction, tensor } from '../declare/declare.js';
+import type { OperatorFunction } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul, neg, square } from './arithmetic.js';
 import { exp } from './exponential.js';
 import { errorComplement, errorFunction } from './expressions/error-function.js';
-import { unaryOperator } from './point.js';
-
-const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
+import { realFunction } from './point.js';
+import { anywhere } from './samples.js';
 
 /** The error function, `2 / sqrt(pi)` times the integral of `exp(-t * t)` from 0. Integers become float32. */
-export const erf: OperatorFunction<Unary> = unaryOperator({
+export const erf: OperatorFunction<Unary> = realFunction({
   name: 'erf',
-  operands: 'float',
   value: errorFunction,
   gradient: (g, x) => mul(g, density(x, 2 / Math.sqrt(Math.PI), 1)),
   onnx: 'Erf',
-  samples,
+  samples: anywhere,
 });
 
 /** `1 - erf(x)`, accurate also for small results. Integers become float32. */
-export const erfc: OperatorFunction<Unary> = unaryOperator({
+export const erfc: OperatorFunction<Unary> = realFunction({
   name: 'erfc',
-  operands: 'float',
   value: errorComplement,
   gradient: (g, x) => neg(mul(g, density(x, 2 / Math.sqrt(Math.PI), 1))),
-  samples,
+  samples: anywhere,
 });
 
 /** height * exp(-steepness x^2) */

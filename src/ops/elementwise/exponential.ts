@@ -1,34 +1,30 @@
-import { type OperatorFunction, tensor } from '../declare/declare.js';
+import type { OperatorFunction } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { binaryExponential, exponential, exponentialMinusOne } from './expressions/exponential.js';
-import { unaryOperator } from './point.js';
-
-const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
+import { realFunction } from './point.js';
+import { anywhere } from './samples.js';
 
 /** `e ** x`. Integers become float32. */
-export const exp: OperatorFunction<Unary> = unaryOperator({
+export const exp: OperatorFunction<Unary> = realFunction({
   name: 'exp',
-  operands: 'float',
   value: exponential,
   gradient: (g, _x, y) => mul(g, y),
-  samples,
+  samples: anywhere,
 });
 
 /** `2 ** x`, exact for whole `x`. Integers become float32. */
-export const exp2: OperatorFunction<Unary> = unaryOperator({
+export const exp2: OperatorFunction<Unary> = realFunction({
   name: 'exp2',
-  operands: 'float',
   value: binaryExponential,
   gradient: (g, _x, y) => mul(g, mul(y, Math.LN2)),
-  samples,
+  samples: anywhere,
 });
 
 /** `e ** x - 1`, accurate also where `x` is small. Integers become float32. */
-export const expm1: OperatorFunction<Unary> = unaryOperator({
+export const expm1: OperatorFunction<Unary> = realFunction({
   name: 'expm1',
-  operands: 'float',
   value: exponentialMinusOne,
   gradient: (g, x) => mul(g, exp(x)), // the result and 1 cancel
-  samples,
+  samples: anywhere,
 });

@@ -23,11 +23,11 @@ import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Value } from '../../ir/program.js';
 import type { Binary } from '../signatures.js';
-import { isFilledWith, broadcastLike } from '../uniform.js';
 import { mul } from './arithmetic.js';
 import { equal, greater, less, lessEqual } from './comparison.js';
 import { logicalOr } from './logic.js';
 import { isNaN } from './classification.js';
+import { idempotent, neutral } from './laws.js';
 import { binaryOperator } from './point.js';
 import { where } from './selection.js';
 
@@ -43,28 +43,19 @@ const least = (x: Expr, y: Expr): Expr => (x.type.scalar === 'bool' ? e.and(x, y
 
 type Extremum = OperatorFunction<Binary>;
 
+const both = [tensor(['n', 3]), tensor([3])];
+
 /** The laws of an extremum, passed as a function since it is declared below. */
 const lattice = (name: string, f: () => Extremum): readonly Law[] => [
-  {
-    name: 'with-itself',
-    law: `${name}(x, x) = x`,
-    cases: [example([tensor(['n', 3])], (x) => f()<Value>(x, x), numericDTypes)],
-    apply: ({ inputs: [x, y] }) => (x === y ? x : null),
-  },
+  idempotent('with-itself', `${name}(x, x) = x`, [
+    example([tensor(['n', 3])], (x) => f()<Value>(x, x), numericDTypes),
+  ]),
   {
     name: 'again',
     law: `${name}(${name}(x, y), y) = ${name}(x, y), also for NaN`,
     cases: [
-      example(
-        [tensor(['n', 3]), tensor([3])],
-        (x, y) => f()<Value>(f()<Value>(x, y), y),
-        numericDTypes,
-      ),
-      example(
-        [tensor(['n', 3]), tensor([3])],
-        (x, y) => f()<Value>(x, f()<Value>(x, y)),
-        numericDTypes,
-      ),
+      example(both, (x, y) => f()<Value>(f()<Value>(x, y), y), numericDTypes),
+      example(both, (x, y) => f()<Value>(x, f()<Value>(x, y)), numericDTypes),
     ],
     apply: ({ inputs }) =>
       inEitherOrder(inputs, (x, y) => (callOf(x, f())?.inputs.includes(y) === true ? x : null)),
@@ -72,13 +63,10 @@ const lattice = (name: string, f: () => Extremum): readonly Law[] => [
 ];
 
 /** `f(x, limit)` is `x`, also for NaN. */
-const unlimited = (words: string, limit: number, f: () => Extremum): Law => ({
-  name: 'unlimited',
-  law: words,
-  cases: [example([tensor(['n', 3])], (x) => f()<Value>(x, limit), floatDTypes)],
-  apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isFilledWith(y, limit) ? broadcastLike(x, type) : null)),
-});
+const unlimited = (words: string, limit: number, f: () => Extremum): Law =>
+  neutral('unlimited', words, limit, [
+    example([tensor(['n', 3])], (x) => f()<Value>(x, limit), floatDTypes),
+  ]);
 
 /** On ties, each operand gets half of the gradient, as in PyTorch. */
 const share = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>

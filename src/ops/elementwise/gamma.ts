@@ -19,7 +19,7 @@ import { isInIntegers } from './expressions/float-bits.js';
 import { bernoulliNumbers } from './expressions/gamma-series.js';
 import { digammaInIntegers, logGammaInIntegers } from './expressions/integer-gamma.js';
 import { logarithm } from './expressions/logarithm.js';
-import { unaryOperator } from './point.js';
+import { realFunction } from './point.js';
 import { cotangentOfHalfTurns, sineOfHalfTurns } from './expressions/trigonometric.js';
 
 /*
@@ -36,9 +36,8 @@ const samples = [
 ];
 
 /** `log(abs(gamma(x)))`; infinite at 0 and the negative integers. Integers become float32. */
-export const lgamma: OperatorFunction<Unary> = unaryOperator({
+export const lgamma: OperatorFunction<Unary> = realFunction({
   name: 'lgamma',
-  operands: 'float',
   value: (x, context) =>
     isInIntegers(x, context) ? logGammaInIntegers(x) : inDouble(logarithmOfGamma)(x),
   gradient: (g, x) => mul(g, digamma(x)),
@@ -46,9 +45,8 @@ export const lgamma: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** The derivative of `lgamma`; NaN at the negative integers. Integers become float32. */
-export const digamma: OperatorFunction<Unary> = unaryOperator({
+export const digamma: OperatorFunction<Unary> = realFunction({
   name: 'digamma',
-  operands: 'float',
   value: (x, context) =>
     isInIntegers(x, context) ? digammaInIntegers(x, 0) : inDouble(logarithmicDerivative)(x),
   gradient: (g, x) => mul(g, polygamma(1, x)),

@@ -7,7 +7,8 @@ import { moderateExponentialMinusOne, scaledExponential } from './expressions/ex
 import { formatOf, keepingZero } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
 import { oneLessSquare } from './gradient-terms.js';
-import { unaryOperator } from './point.js';
+import { realFunction } from './point.js';
+import { anywhere } from './samples.js';
 import { hypot, rsqrt } from './root.js';
 
 /*
@@ -15,12 +16,9 @@ import { hypot, rsqrt } from './root.js';
  * their accuracy near 0 (after fdlibm 1993). Within 3 ulp.
  */
 
-const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
-
 /** The hyperbolic sine. Integers become float32. */
-export const sinh: OperatorFunction<Unary> = unaryOperator({
+export const sinh: OperatorFunction<Unary> = realFunction({
   name: 'sinh',
-  operands: 'float',
   value: (x) => {
     const magnitude = e.abs(x);
     const t = moderateExponentialMinusOne(e.min(magnitude, 1));
@@ -31,26 +29,24 @@ export const sinh: OperatorFunction<Unary> = unaryOperator({
   },
   gradient: (g, x) => mul(g, cosh(x)),
   onnx: 'Sinh',
-  samples,
+  samples: anywhere,
 });
 
 /** The hyperbolic cosine. Integers become float32. */
-export const cosh: OperatorFunction<Unary> = unaryOperator({
+export const cosh: OperatorFunction<Unary> = realFunction({
   name: 'cosh',
-  operands: 'float',
   value: (x) => {
     const half = scaledExponential(e.abs(x), -1);
     return e.add(half, e.div(0.25, half));
   },
   gradient: (g, x) => mul(g, sinh(x)),
   onnx: 'Cosh',
-  samples,
+  samples: anywhere,
 });
 
 /** The hyperbolic tangent. Integers become float32. */
-export const tanh: OperatorFunction<Unary> = unaryOperator({
+export const tanh: OperatorFunction<Unary> = realFunction({
   name: 'tanh',
-  operands: 'float',
   value: (x) => {
     // Beyond the bound the result rounds to 1.
     const magnitude = e.min(e.abs(x), formatOf(x).pick(10, 20));
@@ -59,13 +55,12 @@ export const tanh: OperatorFunction<Unary> = unaryOperator({
   },
   gradient: (g, _x, y) => mul(g, sub(1, square(y))),
   onnx: 'Tanh',
-  samples,
+  samples: anywhere,
 });
 
 /** The inverse of `sinh`. Integers become float32. */
-export const asinh: OperatorFunction<Unary> = unaryOperator({
+export const asinh: OperatorFunction<Unary> = realFunction({
   name: 'asinh',
-  operands: 'float',
   value: (x) => {
     const format = formatOf(x);
     const magnitude = e.abs(x);
@@ -77,13 +72,12 @@ export const asinh: OperatorFunction<Unary> = unaryOperator({
   },
   gradient: (g, x) => div(g, hypot(x, 1)),
   onnx: 'Asinh',
-  samples,
+  samples: anywhere,
 });
 
 /** The inverse of `cosh`, at least 0; NaN below 1. Integers become float32. */
-export const acosh: OperatorFunction<Unary> = unaryOperator({
+export const acosh: OperatorFunction<Unary> = realFunction({
   name: 'acosh',
-  operands: 'float',
   value: (x) => {
     const limit = 1 / formatOf(x).epsilon;
     const t = e.sub(e.min(x, limit), 1);
@@ -100,9 +94,8 @@ export const acosh: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** The inverse of `tanh`; infinite at -1 and 1, NaN beyond. Integers become float32. */
-export const atanh: OperatorFunction<Unary> = unaryOperator({
+export const atanh: OperatorFunction<Unary> = realFunction({
   name: 'atanh',
-  operands: 'float',
   value: (x) => {
     const magnitude = e.abs(x);
     const ratio = e.div(e.add(magnitude, magnitude), e.sub(1, magnitude));

@@ -8,7 +8,7 @@ import { oneLessSquare, towardsOne } from './gradient-terms.js';
 
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
-import { binaryOperator, unaryOperator } from './point.js';
+import { binaryOperator, realFunction } from './point.js';
 import { rsqrt } from './root.js';
 
 /*
@@ -23,9 +23,8 @@ const insideUnit = [
 ];
 
 /** The angle in [-pi/2, pi/2] with this sine; NaN beyond -1 and 1. Integers become float32. */
-export const asin: OperatorFunction<Unary> = unaryOperator({
+export const asin: OperatorFunction<Unary> = realFunction({
   name: 'asin',
-  operands: 'float',
   value: (x) => {
     const { near, series, outer } = arcParts(x);
     const inner = e.add(x, e.mul(x, series));
@@ -41,9 +40,8 @@ export const asin: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** The angle in [0, pi] with this cosine; NaN beyond -1 and 1. Integers become float32. */
-export const acos: OperatorFunction<Unary> = unaryOperator({
+export const acos: OperatorFunction<Unary> = realFunction({
   name: 'acos',
-  operands: 'float',
   value: (x) => {
     const { near, series, outer } = arcParts(x);
     const [high, low] = rightAngle(x);
@@ -58,9 +56,8 @@ export const acos: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** The angle in [-pi/2, pi/2] with this tangent. Integers become float32. */
-export const atan: OperatorFunction<Unary> = unaryOperator({
+export const atan: OperatorFunction<Unary> = realFunction({
   name: 'atan',
-  operands: 'float',
   value: arcTangent,
   gradient: (g, x) => div(g, add(square(x), 1)),
   samples: [

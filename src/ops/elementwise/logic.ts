@@ -2,18 +2,11 @@ import type { Value } from '../../ir/program.js';
 import * as e from '../../loop/language/build.js';
 import { isFloat } from '../../base/dtype.js';
 import { type Conversion, type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
-import {
-  callOf,
-  example,
-  inEitherOrder,
-  integerDTypes,
-  type Law,
-  type LawCase,
-  numericDTypes,
-} from '../declare/law.js';
+import { callOf, example, inEitherOrder, integerDTypes, numericDTypes } from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
-import { filledLike, isFilledWith, broadcastLike } from '../uniform.js';
+import { isFilledWith, broadcastLike } from '../uniform.js';
 import { equal, greater, greaterEqual, less, lessEqual, notEqual } from './comparison.js';
+import { absorbing, constantOnItself, idempotent, involution, neutral } from './laws.js';
 import { binaryOperator, unaryOperator } from './point.js';
 
 /** Logic converts its operands to bool (`x != 0`, so NaN is true) and returns bool. */
@@ -26,34 +19,7 @@ const samples: readonly Sample[] = [
 ];
 
 const bools = [tensor(['n', 2], { dtype: 'bool' })];
-
-/** `f(x, x)` is `x`. */
-const withItself = (words: string, build: LawCase['build']): Law => ({
-  name: 'with-itself',
-  law: words,
-  cases: [example(bools, build)],
-  apply: ({ inputs: [x, y] }) => (x === y ? x : null),
-});
-
-/** `f(x, c)` is `x` for one constant. */
-const neutral = (words: string, constant: number, build: LawCase['build']): Law => ({
-  name: 'neutral',
-  law: words,
-  cases: [example(bools, build)],
-  apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isFilledWith(y, constant) ? broadcastLike(x, type) : null)),
-});
-
-/** `f(x, c)` is `c` for one constant. */
-const absorbing = (words: string, constant: number, build: LawCase['build']): Law => ({
-  name: 'absorbing',
-  law: words,
-  cases: [example(bools, build)],
-  apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) =>
-      isFilledWith(y, constant) ? filledLike(constant, type, x) : null,
-    ),
-});
+const compared = [tensor(['n', 3]), tensor([3])];
 
 /** Logical and, as bool. For other dtypes, any value but 0 is true. */
 export const logicalAnd: OperatorFunction<Binary> = binaryOperator({
@@ -62,9 +28,9 @@ export const logicalAnd: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.and(x, y),
   gradient: 'none',
   simplify: [
-    withItself('x and x = x', (x) => logicalAnd(x, x)),
-    neutral('x and true = x', 1, (x) => logicalAnd(x, true)),
-    absorbing('x and false = false', 0, (x) => logicalAnd(false, x)),
+    idempotent('with-itself', 'x and x = x', [example(bools, (x) => logicalAnd(x, x))]),
+    neutral('neutral', 'x and true = x', 1, [example(bools, (x) => logicalAnd(x, true))]),
+    absorbing('absorbing', 'x and false = false', 0, [example(bools, (x) => logicalAnd(false, x))]),
   ],
   samples,
 });
@@ -76,9 +42,9 @@ export const logicalOr: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.or(x, y),
   gradient: 'none',
   simplify: [
-    withItself('x or x = x', (x) => logicalOr(x, x)),
-    neutral('x or false = x', 0, (x) => logicalOr(x, false)),
-    absorbing('x or true = true', 1, (x) => logicalOr(true, x)),
+    idempotent('with-itself', 'x or x = x', [example(bools, (x) => logicalOr(x, x))]),
+    neutral('neutral', 'x or false = x', 0, [example(bools, (x) => logicalOr(x, false))]),
+    absorbing('absorbing', 'x or true = true', 1, [example(bools, (x) => logicalOr(true, x))]),
   ],
   samples,
 });
@@ -90,13 +56,8 @@ export const logicalXor: OperatorFunction<Binary> = binaryOperator({
   value: (x, y) => e.xor(x, y),
   gradient: 'none',
   simplify: [
-    neutral('x xor false = x', 0, (x) => logicalXor(x, false)),
-    {
-      name: 'xor-itself',
-      law: 'x xor x = false',
-      cases: [example(bools, (x) => logicalXor(x, x))],
-      apply: ({ inputs: [x, y], type }) => (x === y ? filledLike(0, type, x) : null),
-    },
+    neutral('neutral', 'x xor false = x', 0, [example(bools, (x) => logicalXor(x, false))]),
+    constantOnItself('xor-itself', 'x xor x = false', 0, [example(bools, (x) => logicalXor(x, x))]),
     {
       name: 'xor-true',
       law: 'x xor true = not x',
@@ -117,22 +78,15 @@ export const logicalNot: OperatorFunction<Unary> = unaryOperator({
   value: (x) => e.not(x),
   gradient: 'none',
   simplify: [
-    {
-      name: 'not-not',
-      law: 'not not x = x',
-      cases: [example(bools, (x) => logicalNot(logicalNot(x)))],
-      apply: ({ inputs: [x] }) => callOf(x, logicalNot)?.inputs[0] ?? null,
-    },
+    involution('not-not', 'not not x = x', () => logicalNot, [
+      example(bools, (x) => logicalNot(logicalNot(x))),
+    ]),
     {
       name: 'not-equal',
       law: 'not (x == y) = (x != y), not (x != y) = (x == y), also for NaN',
       cases: [
-        example([tensor(['n', 3]), tensor([3])], (x, y) => logicalNot(equal(x, y)), numericDTypes),
-        example(
-          [tensor(['n', 3]), tensor([3])],
-          (x, y) => logicalNot(notEqual(x, y)),
-          numericDTypes,
-        ),
+        example(compared, (x, y) => logicalNot(equal(x, y)), numericDTypes),
+        example(compared, (x, y) => logicalNot(notEqual(x, y)), numericDTypes),
       ],
       apply: ({ inputs: [x] }) => opposite(x, [[equal, notEqual]]),
     },
@@ -140,22 +94,10 @@ export const logicalNot: OperatorFunction<Unary> = unaryOperator({
       name: 'not-order',
       law: 'not (x < y) = (x >= y) and so on of integers and bool; all are false for NaN',
       cases: [
-        example([tensor(['n', 3]), tensor([3])], (x, y) => logicalNot(less(x, y)), integerDTypes),
-        example(
-          [tensor(['n', 3]), tensor([3])],
-          (x, y) => logicalNot(greaterEqual(x, y)),
-          integerDTypes,
-        ),
-        example(
-          [tensor(['n', 3]), tensor([3])],
-          (x, y) => logicalNot(greater(x, y)),
-          integerDTypes,
-        ),
-        example(
-          [tensor(['n', 3]), tensor([3])],
-          (x, y) => logicalNot(lessEqual(x, y)),
-          integerDTypes,
-        ),
+        example(compared, (x, y) => logicalNot(less(x, y)), integerDTypes),
+        example(compared, (x, y) => logicalNot(greaterEqual(x, y)), integerDTypes),
+        example(compared, (x, y) => logicalNot(greater(x, y)), integerDTypes),
+        example(compared, (x, y) => logicalNot(lessEqual(x, y)), integerDTypes),
       ],
       apply: ({ inputs: [x] }) =>
         opposite(

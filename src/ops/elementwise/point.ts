@@ -76,6 +76,11 @@ export function unaryOperator(spec: UnarySpec): OperatorFunction<Unary> {
   });
 }
 
+/** Declares `f(x)` of floats; integers become float32. */
+export function realFunction(spec: Omit<UnarySpec, 'operands'>): OperatorFunction<Unary> {
+  return unaryOperator({ ...spec, operands: 'float' });
+}
+
 /** Declares `f(x, y)` with broadcasting. */
 export function binaryOperator(spec: BinarySpec): OperatorFunction<Binary> {
   const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;

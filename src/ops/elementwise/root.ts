@@ -10,39 +10,32 @@ import { isInIntegers } from './expressions/float-bits.js';
 import { formatOf } from './format.js';
 import { towardsOne } from './gradient-terms.js';
 import { foreign, withPlainForm } from './known.js';
-import { binaryOperator, unaryOperator } from './point.js';
+import { binaryOperator, realFunction } from './point.js';
+import { aboveZero } from './samples.js';
 import { where } from './selection.js';
 
-const samples = [
-  { args: [tensor(['n', 3], { low: 0.1 })] },
-  { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 })] },
-];
-
 /** The square root, correctly rounded; NaN below 0. The gradient at 0 is infinite. */
-export const sqrt: OperatorFunction<Unary> = unaryOperator({
+export const sqrt: OperatorFunction<Unary> = realFunction({
   name: 'sqrt',
-  operands: 'float',
   value: e.sqrt,
   gradient: (g, _x, y) => div(g, mul(y, 2)),
-  samples,
+  samples: aboveZero,
 });
 
 /** `1 / sqrt(x)`; infinite at 0, NaN below. */
-export const rsqrt: OperatorFunction<Unary> = unaryOperator({
+export const rsqrt: OperatorFunction<Unary> = realFunction({
   name: 'rsqrt',
-  operands: 'float',
   value: (x) => e.div(1, e.sqrt(x)),
   gradient: (g, _x, y) => mul(mul(mul(mul(g, -0.5), y), y), y),
-  samples,
+  samples: aboveZero,
 });
 
 /** The cube root, of negative numbers too. The gradient at 0 is infinite. Integers become float32. */
-export const cbrt: OperatorFunction<Unary> = unaryOperator({
+export const cbrt: OperatorFunction<Unary> = realFunction({
   name: 'cbrt',
-  operands: 'float',
   value: (x, context) => (isInIntegers(x, context) ? cubeRootInIntegers(x) : cubeRoot(x)),
   gradient: (g, _x, y) => div(g, mul(square(y), 3)),
-  samples: [...samples, { args: [tensor(['n'], { low: -2, high: -0.1 })] }],
+  samples: [...aboveZero, { args: [tensor(['n'], { low: -2, high: -0.1 })] }],
 });
 
 /**

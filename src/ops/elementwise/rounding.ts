@@ -6,12 +6,6 @@ import { callOf, example, floatDTypes, integerDTypes, type Law } from '../declar
 import type { Unary } from '../signatures.js';
 import { unaryOperator } from './point.js';
 
-/** Lowering for floats; integers and bool are returned unchanged. */
-const fractional =
-  (round: (x: Expr) => Expr) =>
-  (x: Expr): Expr =>
-    x.type.scalar === 'f32' || x.type.scalar === 'f64' ? round(x) : x;
-
 const samples: readonly Sample[] = [
   { args: [tensor(['n', 2], { low: -9, high: 9 })], differentiable: false }, // steps at whole numbers
   { args: [tensor(['n'], { dtype: 'int32' })] },
@@ -33,42 +27,25 @@ const simplify: readonly Law[] = [
       example([tensor(['n', 3], { low: -9, high: 9 })], (x) => ceil(round(floor(x))), floatDTypes),
     ],
     apply: ({ inputs: [x] }) =>
-      [floor, ceil, round, trunc].some((rounding) => callOf(x, rounding) !== null) ? x : null,
+      [floor, ceil, round, trunc].some((each) => callOf(x, each) !== null) ? x : null,
   },
 ];
 
+/** Rounds floats; integers and bool are returned unchanged. */
+function rounding(name: string, ofFloats: (x: Expr) => Expr): OperatorFunction<Unary> {
+  const value = (x: Expr): Expr =>
+    x.type.scalar === 'f32' || x.type.scalar === 'f64' ? ofFloats(x) : x;
+  return unaryOperator({ name, value, gradient: 'zero', simplify, samples });
+}
+
 /** The greatest whole number that is not greater than the element. */
-export const floor: OperatorFunction<Unary> = unaryOperator({
-  name: 'floor',
-  value: fractional(e.floor),
-  gradient: 'zero',
-  simplify,
-  samples,
-});
+export const floor: OperatorFunction<Unary> = rounding('floor', e.floor);
 
 /** The least whole number that is not less than the element. */
-export const ceil: OperatorFunction<Unary> = unaryOperator({
-  name: 'ceil',
-  value: fractional(e.ceil),
-  gradient: 'zero',
-  simplify,
-  samples,
-});
+export const ceil: OperatorFunction<Unary> = rounding('ceil', e.ceil);
 
 /** The nearest whole number; halves go to the even one. */
-export const round: OperatorFunction<Unary> = unaryOperator({
-  name: 'round',
-  value: fractional(e.nearest),
-  gradient: 'zero',
-  simplify,
-  samples,
-});
+export const round: OperatorFunction<Unary> = rounding('round', e.nearest);
 
 /** The integer part: rounds towards zero. */
-export const trunc: OperatorFunction<Unary> = unaryOperator({
-  name: 'trunc',
-  value: fractional(e.trunc),
-  gradient: 'zero',
-  simplify,
-  samples,
-});
+export const trunc: OperatorFunction<Unary> = rounding('trunc', e.trunc);

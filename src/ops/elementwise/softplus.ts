@@ -7,22 +7,20 @@ import { exponential } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
 import { stableSigmoid } from './gradient-terms.js';
 import { knownAs } from './known.js';
-import { unaryOperator } from './point.js';
+import { realFunction } from './point.js';
 import { bothSides } from './samples.js';
 
 /** `log(1 + exp(x))`, accurate in both tails. Integers become float32. */
-export const softplus: OperatorFunction<Unary> = unaryOperator({
+export const softplus: OperatorFunction<Unary> = realFunction({
   name: 'softplus',
-  operands: 'float',
   value: softened,
   gradient: (g, x) => mul(g, stableSigmoid(x)),
   samples: bothSides,
 });
 
 /** `log(sigmoid(x))`, accurate in both tails. Integers become float32. */
-export const logSigmoid: OperatorFunction<Unary> = unaryOperator({
+export const logSigmoid: OperatorFunction<Unary> = realFunction({
   name: 'logSigmoid',
-  operands: 'float',
   value: (x) => e.neg(softened(e.neg(x))),
   gradient: (g, x) => mul(g, stableSigmoid(neg(x))),
   samples: bothSides,

@@ -21,7 +21,7 @@ import {
 } from './expressions/integer-trigonometric.js';
 import { exactProduct } from './format.js';
 import { isInIntegers } from './expressions/float-bits.js';
-import { unaryOperator } from './point.js';
+import { realFunction } from './point.js';
 import { round } from './rounding.js';
 import { where } from './selection.js';
 import { abs } from './sign.js';
@@ -32,9 +32,8 @@ const samples = [
 ];
 
 /** The sine of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const sin: OperatorFunction<Unary> = unaryOperator({
+export const sin: OperatorFunction<Unary> = realFunction({
   name: 'sin',
-  operands: 'float',
   value: (x, context) => (isInIntegers(x, context) ? sineInIntegers(x) : sineExpr(x)),
   gradient: (g, x) => mul(g, cos(x)),
   onnx: 'Sin',
@@ -42,9 +41,8 @@ export const sin: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** The cosine of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const cos: OperatorFunction<Unary> = unaryOperator({
+export const cos: OperatorFunction<Unary> = realFunction({
   name: 'cos',
-  operands: 'float',
   value: (x, context) => (isInIntegers(x, context) ? cosineInIntegers(x) : cosineExpr(x)),
   gradient: (g, x) => neg(mul(g, sin(x))),
   onnx: 'Cos',
@@ -52,9 +50,8 @@ export const cos: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** The tangent of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const tan: OperatorFunction<Unary> = unaryOperator({
+export const tan: OperatorFunction<Unary> = realFunction({
   name: 'tan',
-  operands: 'float',
   value: (x, context) => (isInIntegers(x, context) ? tangentInIntegers(x) : tangentExpr(x)),
   gradient: (g, _x, y) => mul(g, add(square(y), 1)),
   onnx: 'Tan',
@@ -62,9 +59,8 @@ export const tan: OperatorFunction<Unary> = unaryOperator({
 });
 
 /** NumPy's sinc, `sin(pi x) / (pi x)`, and 1 at 0. Integers become float32. */
-export const sinc: OperatorFunction<Unary> = unaryOperator({
+export const sinc: OperatorFunction<Unary> = realFunction({
   name: 'sinc',
-  operands: 'float',
   value: (x, context) => {
     if (isInIntegers(x, context)) return sincInIntegers(x);
     const wide = e.cast('f64', x);

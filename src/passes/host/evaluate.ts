@@ -38,6 +38,6 @@ export function errorWithin(error: unknown, { where, call }: HostSite, names: Di
 }
 
 /** The operator and the line of a call, for errors. */
-export function detailsOf({ op, source }: CallNode): { op: string; source?: string } {
-  return { op: op.name, ...(source !== undefined && { source }) };
+export function detailsOf({ op, source }: CallNode): { op: string; source: string | undefined } {
+  return { op: op.name, source };
 }

@@ -368,6 +368,6 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
     expected:
       'dimensions that follow from the shapes of the inputs, or an operator that measures them',
     actual: `the dimension ${symbols.join(', ')}`,
-    ...(source !== undefined && { source }),
+    source,
   });
 }

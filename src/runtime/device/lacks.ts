@@ -127,7 +127,7 @@ export function refuseLacking(program: Program, backend: Backend): void {
     expected: [...backend.limits.dtypes].join(', '),
     actual: [...new Set(calls)].join('; '),
     advice: 'cast to another dtype, or compute on the CPU: await x.cpu()',
-    ...(call.source !== undefined && { source: call.source }),
+    source: call.source,
   });
 }
 

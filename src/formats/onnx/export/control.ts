@@ -5,62 +5,61 @@ import type { Program } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
-import type { Subgraph, TypedValue } from './parts.js';
+import type { TypedValue } from './parts.js';
 import { Sizes } from './sizes.js';
 import type { GraphWriter } from './writer.js';
 
 /** Writes a region whose symbols are those of `scope` on operands, and returns its outputs. */
-export type WriteRegion = (
+type WriteRegion = (
   onnx: GraphWriter,
   region: Program,
   operands: readonly OnnxValue[],
   scope: Sizes,
 ) => readonly OnnxValue[];
 
+/** A call of an operator that owns regions. */
+interface ControlCall extends OnnxCall {
+  readonly onnx: GraphWriter;
+  readonly write: WriteRegion;
+  /** The sizes that the regions are passed. */
+  readonly sizes: readonly Dim[];
+}
+
 /**
  * Writes branches as If, loops over at least one row as Scan (which onnxruntime requires), other loops as
  * Loop. Values that a region captures are read by name.
  */
 export function writeControl(
-  onnx: GraphWriter,
   lowering: ControlLowering<Attributes>,
-  call: OnnxCall,
-  write: WriteRegion,
-  sizes: readonly Dim[],
+  call: ControlCall,
 ): readonly OnnxValue[] {
   switch (lowering.kind) {
     case 'branch':
-      return writeBranches(onnx, call, write, sizes);
+      return writeBranches(call);
     case 'while':
-      return writeWhile(onnx, lowering.loop(call.attributes), call, write, sizes);
+      return writeWhile(lowering.loop(call.attributes), call);
     case 'foreach': {
       const form = lowering.loop(call.attributes);
       const isNeverEmpty = boundsOf(call.inputTypes[0].shape[0]).min > 0;
       const isScan = isNeverEmpty && !form.counted && form.joined === 0;
-      const writeLoop = isScan ? writeScan : writeRows;
-      return writeLoop(onnx, form, call, write, sizes);
+      return isScan ? writeScan(form, call) : writeRows(form, call);
     }
   }
 }
 
-function writeBranches(
-  onnx: GraphWriter,
-  call: OnnxCall,
-  write: WriteRegion,
-  sizes: readonly Dim[],
-): readonly OnnxValue[] {
+function writeBranches(call: ControlCall): readonly OnnxValue[] {
+  const { onnx, outputTypes, write } = call;
   const [predicate, ...captures] = call.inputs;
-  const types = call.inputTypes.slice(1);
   const condition = scalarOf(onnx, predicate, call.inputTypes[0]);
   const [then, otherwise] = call.regions.map((region) => {
-    const scope = scopeOf(onnx, region, types, sizes);
+    const scope = scopeOf(call, region, call.inputTypes.slice(1));
     return onnx.subgraph('branch', () => ({
       inputs: [],
-      outputs: results(onnx, write(onnx, region, captures, scope), call.outputTypes),
+      outputs: results(onnx, write(onnx, region, captures, scope), outputTypes),
     }));
   });
   const graphs = { then_branch: then, else_branch: otherwise };
-  return onnx.append('If', [condition], dtypesOf(call.outputTypes), {}, graphs);
+  return onnx.append('If', [condition], dtypesOf(outputTypes), {}, graphs);
 }
 
 /** The parts of a loop over rows. */
@@ -69,51 +68,41 @@ interface Rows {
   readonly rowTypes: readonly TensorType[];
   readonly first: readonly OnnxValue[];
   readonly stateTypes: readonly TensorType[];
-  readonly captures: readonly OnnxValue[];
   /** Types of the joined results. */
   readonly joinedTypes: readonly TensorType[];
   /** Types of the stacked results. */
   readonly stackTypes: readonly TensorType[];
-  readonly region: Program;
-  readonly scope: Sizes;
+  /** Writes an iteration: from rows and states its rows and new states. */
+  step(rows: readonly OnnxValue[], states: readonly OnnxValue[]): readonly OnnxValue[];
 }
 
-function rowsOf(
-  onnx: GraphWriter,
-  { data, states, counted, joined }: ForeachForm,
-  call: OnnxCall,
-  sizes: readonly Dim[],
-): Rows {
-  const end = call.inputs.length - Number(counted);
-  const rowTypes = call.inputTypes.slice(0, data).map(withoutFirst);
+function rowsOf({ data, states, counted, joined }: ForeachForm, call: ControlCall): Rows {
+  const { onnx, inputs, inputTypes, outputTypes } = call;
+  const end = inputs.length - Number(counted);
+  const rowTypes = inputTypes.slice(0, data).map(withoutFirst);
   const [region] = call.regions;
+  const captures = inputs.slice(data + states, end);
+  const scope = scopeOf(call, region, [...rowTypes, ...inputTypes.slice(data, end)]);
   return {
-    data: call.inputs.slice(0, data),
+    data: inputs.slice(0, data),
     rowTypes,
-    first: call.inputs.slice(data, data + states),
-    stateTypes: call.inputTypes.slice(data, data + states),
-    captures: call.inputs.slice(data + states, end),
-    joinedTypes: call.outputTypes.slice(0, joined),
-    stackTypes: call.outputTypes.slice(joined, call.outputTypes.length - states),
-    region,
-    scope: scopeOf(onnx, region, [...rowTypes, ...call.inputTypes.slice(data, end)], sizes),
+    first: inputs.slice(data, data + states),
+    stateTypes: inputTypes.slice(data, data + states),
+    joinedTypes: outputTypes.slice(0, joined),
+    stackTypes: outputTypes.slice(joined, outputTypes.length - states),
+    step: (rows, before) => call.write(onnx, region, [...rows, ...before, ...captures], scope),
   };
 }
 
-function writeScan(
-  onnx: GraphWriter,
-  form: ForeachForm,
-  call: OnnxCall,
-  write: WriteRegion,
-  sizes: readonly Dim[],
-): readonly OnnxValue[] {
-  const { data, rowTypes, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call, sizes); // prettier-ignore
+function writeScan(form: ForeachForm, call: ControlCall): readonly OnnxValue[] {
+  const { onnx } = call;
+  const { data, rowTypes, first, stateTypes, stackTypes, step } = rowsOf(form, call);
   const body = onnx.subgraph('body', () => {
     const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
     const rows = rowTypes.map(({ dtype }) => onnx.fresh('row', dtype));
-    const made = write(onnx, region, [...rows, ...before, ...captures], scope);
+    const made = step(rows, before);
     return {
-      inputs: [...typed(before, stateTypes), ...typed(rows, rowTypes)],
+      inputs: typed([...before, ...rows], [...stateTypes, ...rowTypes]),
       outputs: results(
         onnx,
         [...made.slice(stackTypes.length), ...made.slice(0, stackTypes.length)],
@@ -136,111 +125,119 @@ function writeScan(
 }
 
 /** A loop over rows whose number is a value. */
-function writeRows(
-  onnx: GraphWriter,
-  form: ForeachForm,
-  call: OnnxCall,
-  write: WriteRegion,
-  sizes: readonly Dim[],
-): readonly OnnxValue[] {
-  const { data, first, captures, joinedTypes, stackTypes, region, scope, ...given } = rowsOf(onnx, form, call, sizes); // prettier-ignore
-  const [states, joined] = [first.length, joinedTypes.length];
-  const stateTypes = [...given.stateTypes, ...joinedTypes];
+function writeRows(form: ForeachForm, call: ControlCall): readonly OnnxValue[] {
+  const { onnx } = call;
+  const { data, step, ...rows } = rowsOf(form, call);
   const [length] = call.inputTypes[0].shape;
-  const count = form.counted ? onnx.cast(call.inputs.at(-1)!, 'int64') : onnx.size(length);
-  const last = form.reverse ? onnx.node('Sub', [count, onnx.scalar('int64', 1)]) : null;
-  const isGoing = onnx.scalar('bool', 1);
-  const body = onnx.subgraph('body', () => {
-    const at = onnx.fresh('iteration', 'int64');
-    const goesOn = onnx.fresh('goes_on', 'bool');
-    const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
-    const place = last === null ? at : onnx.node('Sub', [last, at]);
-    const rows = data.map((x) => onnx.node('Gather', [x, place], { axis: 0 }));
-    const made = write(onnx, region, [...rows, ...before.slice(0, states), ...captures], scope);
-    return loopBody(
-      onnx,
-      { at, goesOn, before, stateTypes },
-      {
-        again: isGoing,
-        states: [...made.slice(joined + stackTypes.length), ...joinedAfter(onnx, before.slice(states), made)], // prettier-ignore
-        rows: made.slice(joined, joined + stackTypes.length),
-        rowTypes: stackTypes.map(withoutFirst),
-      },
-    );
+  const trips = form.counted ? onnx.cast(call.inputs.at(-1)!, 'int64') : onnx.size(length);
+  const last = form.reverse ? onnx.node('Sub', [trips, onnx.scalar('int64', 1)]) : null;
+  const goesOn = onnx.scalar('bool', 1);
+  const { states, joined, stacked } = writeLoop(onnx, {
+    ...rows,
+    trips,
+    start: null,
+    step: (at, before) => {
+      const place = last === null ? at : onnx.node('Sub', [last, at]);
+      const read = data.map((x) => onnx.node('Gather', [x, place], { axis: 0 }));
+      const made = step(read, before);
+      const count = made.length - before.length;
+      return { goesOn, rows: made.slice(0, count), states: made.slice(count) };
+    },
   });
-  const initial = [...first, ...joinedTypes.map((type) => noRows(onnx, type))];
-  const made = onnx.append('Loop', [count, null, ...initial], dtypesOf([...stateTypes, ...stackTypes]), {}, { body }); // prettier-ignore
-  const stacked = made.slice(stateTypes.length).map((each, k) => {
-    const whole = withTrailing(onnx, each, stackTypes[k]);
-    if (form.counted) return padded(onnx, whole, stackTypes[k], last);
-    return form.reverse ? reversed(onnx, whole) : whole;
+  const placed = stacked.map((each, k) => {
+    if (form.counted) return padded(onnx, each, rows.stackTypes[k], last);
+    return form.reverse ? reversed(onnx, each) : each;
   });
-  return [...made.slice(states, stateTypes.length), ...stacked, ...made.slice(0, states)];
+  return [...joined, ...placed, ...states];
 }
 
-function writeWhile(
-  onnx: GraphWriter,
-  form: WhileForm,
-  call: OnnxCall,
-  write: WriteRegion,
-  sizes: readonly Dim[],
-): readonly OnnxValue[] {
-  const { states, limit, padded: isPadded, joined } = form;
+function writeWhile(form: WhileForm, call: ControlCall): readonly OnnxValue[] {
+  const { onnx, write, inputTypes, outputTypes } = call;
+  const { states, limit, joined } = form;
   const [condition, region] = call.regions;
-  const first = call.inputs.slice(0, states);
   const captures = call.inputs.slice(states);
-  const joinedTypes = call.outputTypes.slice(0, joined);
-  const stateTypes = [...call.inputTypes.slice(0, states), ...joinedTypes];
-  const stackTypes = call.outputTypes.slice(joined, call.outputTypes.length - states - 1);
+  const given = call.inputs.slice(0, states);
+  const stackTypes = outputTypes.slice(joined, outputTypes.length - states - 1);
   const goes = (now: readonly OnnxValue[], scope: Sizes): OnnxValue => {
     const [goesOn] = write(onnx, condition, [...now, ...captures], scope);
     return scalarOf(onnx, goesOn, condition.outputs[0].value.type);
   };
-  const scopes = [condition, condition, region].map((each) => scopeOf(onnx, each, call.inputTypes, sizes)); // prettier-ignore
-  const start = goes(first, scopes[0]);
-  const body = onnx.subgraph('body', () => {
-    const at = onnx.fresh('iteration', 'int64');
-    const goesOn = onnx.fresh('goes_on', 'bool');
-    const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
-    const counted = onnx.fresh('count', 'int64');
-    const made = write(onnx, region, [...before.slice(0, states), ...captures], scopes[2]);
-    const after = made.slice(joined + stackTypes.length);
-    return loopBody(
-      onnx,
-      { at, goesOn, before: [...before, counted], stateTypes: [...stateTypes, countType] },
-      {
-        again: goes(after, scopes[1]),
-        states: [
-          ...after,
-          ...joinedAfter(onnx, before.slice(states), made),
-          onnx.node('Add', [at, onnx.scalar('int64', 1)]),
-        ],
-        rows: made.slice(joined, joined + stackTypes.length),
-        rowTypes: stackTypes.map(withoutFirst),
-      },
-    );
+  const scopes = [condition, condition, region].map((each) => scopeOf(call, each, inputTypes));
+  const start = goes(given, scopes[0]);
+  const found = writeLoop(onnx, {
+    trips: limit === null ? null : onnx.size(limit),
+    start,
+    // The number of iterations is one more state.
+    first: [...given, onnx.scalar('int64', 0)],
+    stateTypes: [...inputTypes.slice(0, states), countType],
+    joinedTypes: outputTypes.slice(0, joined),
+    stackTypes,
+    step: (at, before) => {
+      const made = write(onnx, region, [...before.slice(0, states), ...captures], scopes[2]);
+      const after = made.slice(made.length - states);
+      return {
+        goesOn: goes(after, scopes[1]),
+        rows: made.slice(0, made.length - states),
+        states: [...after, onnx.node('Add', [at, onnx.scalar('int64', 1)])],
+      };
+    },
   });
-  const most = limit === null ? null : onnx.size(limit);
-  const initial = [...first, ...joinedTypes.map((type) => noRows(onnx, type))];
-  const given = [most, start, ...initial, onnx.scalar('int64', 0)];
-  const made = onnx.append('Loop', given, dtypesOf([...stateTypes, countType, ...stackTypes]), {}, { body }); // prettier-ignore
-  const count = stateTypes.length;
-  const stacked = made.slice(count + 1).map((each, k) => {
-    const whole = withTrailing(onnx, each, stackTypes[k]);
-    return isPadded ? padded(onnx, whole, stackTypes[k], null) : whole;
-  });
-  return [...made.slice(states, count), ...stacked, ...made.slice(0, states), onnx.cast(made[count], 'int32')]; // prettier-ignore
+  const stacked = found.stacked.map((each, k) => form.padded ? padded(onnx, each, stackTypes[k], null) : each); // prettier-ignore
+  return [
+    ...found.joined,
+    ...stacked,
+    ...found.states.slice(0, states),
+    onnx.cast(found.states[states], 'int32'),
+  ];
 }
 
 const countType: TensorType = { dtype: 'int64', shape: [] };
+const truthType: TensorType = { dtype: 'bool', shape: [] };
 
-/** Joined rows are states that grow. */
-function joinedAfter(
+/** A loop to be written as Loop. */
+interface LoopForm extends Pick<Rows, 'first' | 'stateTypes' | 'joinedTypes' | 'stackTypes'> {
+  readonly trips: OnnxValue | null;
+  readonly start: OnnxValue | null;
+  /** Writes an iteration. Its rows are those of the joined results, then of the stacked ones. */
+  step(
+    at: OnnxValue,
+    states: readonly OnnxValue[],
+  ): {
+    readonly goesOn: OnnxValue;
+    readonly rows: readonly OnnxValue[];
+    readonly states: readonly OnnxValue[];
+  };
+}
+
+/** Writes a Loop, in which joined rows are states that grow. */
+function writeLoop(
   onnx: GraphWriter,
-  before: readonly OnnxValue[],
-  rows: readonly OnnxValue[],
-): readonly OnnxValue[] {
-  return before.map((joined, k) => onnx.node('Concat', [joined, rows[k]], { axis: 0 }));
+  { trips, start, first, stateTypes, joinedTypes, stackTypes, step }: LoopForm,
+): Readonly<Record<'states' | 'joined' | 'stacked', readonly OnnxValue[]>> {
+  const states = first.length;
+  const carriedTypes = [...stateTypes, ...joinedTypes];
+  const body = onnx.subgraph('body', () => {
+    const at = onnx.fresh('iteration', 'int64');
+    const goesOn = onnx.fresh('goes_on', 'bool');
+    const before = carriedTypes.map(({ dtype }) => onnx.fresh('state', dtype));
+    const made = step(at, before.slice(0, states));
+    const joined = before.slice(states).map((all, k) => onnx.node('Concat', [all, made.rows[k]], { axis: 0 })); // prettier-ignore
+    return {
+      inputs: typed([at, goesOn, ...before], [countType, truthType, ...carriedTypes]),
+      outputs: results(
+        onnx,
+        [made.goesOn, ...made.states, ...joined, ...made.rows.slice(joined.length)],
+        [truthType, ...carriedTypes, ...stackTypes.map(withoutFirst)],
+      ),
+    };
+  });
+  const initial = [...first, ...joinedTypes.map((type) => noRows(onnx, type))];
+  const made = onnx.append('Loop', [trips, start, ...initial], dtypesOf([...carriedTypes, ...stackTypes]), {}, { body }); // prettier-ignore
+  return {
+    states: made.slice(0, states),
+    joined: made.slice(states, initial.length),
+    stacked: made.slice(initial.length).map((each, k) => withTrailing(onnx, each, stackTypes[k])),
+  };
 }
 
 /** Joined rows before the first iteration. */
@@ -248,36 +245,6 @@ function noRows(onnx: GraphWriter, { dtype, shape }: TensorType): OnnxValue {
   const row = shape.slice(1);
   if (!onnx.scope.knows(row)) onnx.unsupported('its joined rows have a size that the data decides');
   return onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes([0, ...row])]);
-}
-
-/** The body graph of a Loop. */
-function loopBody(
-  onnx: GraphWriter,
-  given: {
-    readonly at: OnnxValue;
-    readonly goesOn: OnnxValue;
-    readonly before: readonly OnnxValue[];
-    readonly stateTypes: readonly TensorType[];
-  },
-  made: {
-    readonly again: OnnxValue;
-    readonly states: readonly OnnxValue[];
-    readonly rows: readonly OnnxValue[];
-    readonly rowTypes: readonly TensorType[];
-  },
-): Pick<Subgraph, 'inputs' | 'outputs'> {
-  const truthType: TensorType = { dtype: 'bool', shape: [] };
-  return {
-    inputs: [
-      ...typed([given.at, given.goesOn], [countType, truthType]),
-      ...typed(given.before, given.stateTypes),
-    ],
-    outputs: results(
-      onnx,
-      [made.again, ...made.states, ...made.rows],
-      [truthType, ...given.stateTypes, ...made.rowTypes],
-    ),
-  };
 }
 
 /**
@@ -325,10 +292,9 @@ function scalarOf(onnx: GraphWriter, x: OnnxValue, { shape }: TensorType): OnnxV
  * are computed inside the region.
  */
 function scopeOf(
-  onnx: GraphWriter,
+  { onnx, sizes }: ControlCall,
   region: Program,
   operands: readonly TensorType[],
-  sizes: readonly Dim[],
 ): Sizes {
   const scope = new Sizes(onnx.scope);
   const dims = bindProgram<Dim>(region, operands, sizes);

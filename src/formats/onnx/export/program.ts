@@ -97,7 +97,7 @@ function writeCall(
     case 'branch':
     case 'while':
     case 'foreach':
-      return writeControl(onnx, lowering, call, writeProgram, sizesPassedBy(node));
+      return writeControl(lowering, { ...call, onnx, write: writeProgram, sizes: sizesPassedBy(node) }); // prettier-ignore
     default:
       return onnx.unsupported('it has no counterpart');
   }

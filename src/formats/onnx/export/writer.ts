@@ -284,7 +284,7 @@ export class GraphWriter implements OnnxWriter {
       op: exportOp,
       expected: `what operators of opset ${this.opset} can say`,
       actual: this.#operator,
-      ...(advice !== undefined && { advice }),
+      advice,
     });
   }
 

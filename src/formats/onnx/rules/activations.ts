@@ -1,43 +1,31 @@
-import { type Dim, elementCount } from '../../../base/dim/index.js';
+import { elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode, ImportRule } from '../node.js';
 import { rule, type ImportRules, unaryRule } from './rule.js';
 
 /** An operator on the flattened last axes before opset 13, and on a single axis since. */
-function alongAxis(f: (x: Value, axis: number) => Value): ImportRule {
+function overAxis(f: (x: Value, axis: number, node: ImportedNode) => Value): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const { shape } = x.type;
-    if (node.version >= 13) return f(x, node.attributes.int('axis', -1));
+    if (node.version >= 13) return f(x, node.attributes.int('axis', -1), node);
     const given = node.attributes.int('axis', 1);
     const axis = given === shape.length ? given : node.axis(given, shape.length);
     const flat = ops.reshape(x, [
       elementCount(shape.slice(0, axis)),
       elementCount(shape.slice(axis)),
     ]);
-    return ops.reshape(f(flat, 1), shape);
+    return ops.reshape(f(flat, 1, node), shape);
   });
 }
 
 /** One at the first maximum, zero elsewhere. */
-function hardmax(x: Value, axis: number): Value {
+function hardmax(x: Value, axis: number, node: ImportedNode): Value {
   const { shape, dtype } = x.type;
   const at = axis < 0 ? axis + shape.length : axis;
   const places = ops.argmax(x, at, { keepdims: true });
-  return ops.cast(ops.equal(places, along(x, at, shape.length)), dtype);
-}
-
-/** Indices along an axis, shaped for broadcasting. */
-function along(x: Value, axis: number, rank: number): Value {
-  const length = x.type.shape[axis];
-  const row = x.program.append(ops.iota.declaration, [], {
-    length, start: 0, step: 1, dtype: 'int64',
-  })[0]; // prettier-ignore
-  return ops.reshape(
-    row,
-    Array.from({ length: rank }, (_, k): Dim => (k === axis ? length : 1)),
-  );
+  return ops.cast(ops.equal(places, node.indices(shape, at)), dtype);
 }
 
 /** A slope for each channel: if of lower rank, it starts at the second axis before opset 7. */
@@ -107,7 +95,7 @@ export const activations: ImportRules = {
     return ops.mul(ops.mul(gate, ops.sigmoid(ops.mul(gate, alpha))), node.value(1));
   }),
   Shrink: rule(shrunk),
-  Softmax: alongAxis((x, axis) => ops.softmax(x, axis)),
-  LogSoftmax: alongAxis((x, axis) => ops.logSoftmax(x, axis)),
-  Hardmax: alongAxis(hardmax),
+  Softmax: overAxis((x, axis) => ops.softmax(x, axis)),
+  LogSoftmax: overAxis((x, axis) => ops.logSoftmax(x, axis)),
+  Hardmax: overAxis(hardmax),
 };

@@ -3,7 +3,7 @@ import type { DType } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type ImportedOperand, TensorOperand } from '../operand.js';
+import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
 import { rule, type ImportRules } from './rule.js';
 
@@ -143,12 +143,7 @@ function flexible(node: ImportedNode): Value {
   const wide: DType = precision === null ? (isNarrow ? 'float32' : dtype) : elementFor(precision, node.title).carrier; // prettier-ignore
   const changed = (name: string, value: Value): Value => {
     if (!node.attributes.has(name)) return value;
-    const [made]: readonly ImportedOperand[] = node.importer.subgraph(
-      node.attributes.graph(name),
-      node.scope,
-      [TensorOperand.of(value)],
-      1,
-    );
+    const [made] = node.subgraph(node.attributes.graph(name), [TensorOperand.of(value)], 1);
     if (made.kind !== 'tensor') throw node.refuse(`${name} gives no tensor`);
     return ops.cast(made.valueIn(node.region), wide);
   };

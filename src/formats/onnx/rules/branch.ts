@@ -63,17 +63,12 @@ function sameNesting(a: ImportedOperand, b: ImportedOperand): boolean {
 function branch(node: ImportedNode): readonly ImportedOperand[] {
   const outputs = node.proto.output.length;
   const graphs = [node.attributes.graph('then_branch'), node.attributes.graph('else_branch')];
-  const condition = node.operand(0);
-  const known = condition.data ?? node.importer.evaluated(condition.valueIn(node.region));
-  if (known !== null) {
-    return node.importer.subgraph(graphs[known.data[0] ? 0 : 1], node.scope, [], outputs);
-  }
-  const predicate = condition.valueIn(node.region);
+  const known = node.dataIfKnown(0);
+  if (known !== null) return node.subgraph(graphs[known.data[0] ? 0 : 1], [], outputs);
+  const predicate = node.value(0);
   const regions = graphs.map(() => new ImportedRegion(node.region));
   captureFor(node, graphs, regions);
-  const results = graphs.map((graph, k) =>
-    node.importer.subgraph(graph, node.scope, [], outputs, regions[k]),
-  );
+  const results = graphs.map((graph, k) => node.subgraph(graph, [], outputs, regions[k]));
   if (results[0].length !== results[1].length)
     throw node.refuse('the branches have different numbers of outputs');
   results[0].forEach((result, k) => {

@@ -124,26 +124,10 @@ function deformable(node: ImportedNode): Value {
   // [N, G, taps, axes, ...places]
   const moved = ops.reshape(offsets, [images, offsetGroups, taps, axes, count]);
   const coordinates = Array.from({ length: axes }, (_, axis) => {
-    const window = ops.reshape(
-      ops.broadcastTo(
-        ops.reshape(
-          ops.sub(ops.mul(node.iota(places[axis], 'float32'), strides[axis]), padding[axis][0]),
-          places.map((dim, k) => (k === axis ? dim : 1)),
-        ),
-        places,
-      ),
-      [1, count],
-    );
-    const tap = ops.reshape(
-      ops.broadcastTo(
-        ops.reshape(
-          ops.mul(node.iota(kernel[axis], 'float32'), dilation[axis]),
-          kernel.map((dim, k) => (k === axis ? dim : 1)),
-        ),
-        kernel,
-      ),
-      [taps, 1],
-    );
+    const start = ops.sub(ops.mul(node.indices(places, axis, 'float32'), strides[axis]), padding[axis][0]); // prettier-ignore
+    const window = ops.reshape(ops.broadcastTo(start, places), [1, count]);
+    const within = ops.mul(node.indices(kernel, axis, 'float32'), dilation[axis]);
+    const tap = ops.reshape(ops.broadcastTo(within, kernel), [taps, 1]);
     return ops.add(ops.slice(moved, ':', ':', ':', axis), ops.add(window, tap));
   });
   // The elements of a group share their positions.

@@ -1,9 +1,8 @@
-import { type Dim, isStatic, minDim, elementCount, sameDim } from '../../../base/dim/index.js';
+import { isStatic, minDim, elementCount, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Results } from '../node.js';
-
+import { alongAxis, type ImportedNode, type Results } from '../node.js';
 import { ordered } from './carriers.js';
 import { anyElement, moves, rule, type ImportRules } from './rule.js';
 
@@ -119,13 +118,7 @@ function scatteredElements(x: Value, node: ImportedNode): Value {
   const at = indices.type.shape;
   const tuples = shape.map((_, k) => {
     if (k === axis) return ops.cast(indices, 'int64');
-    return ops.broadcastTo(
-      ops.reshape(
-        node.iota(at[k]),
-        at.map((dim, j) => (j === k ? dim : 1)),
-      ),
-      at,
-    );
+    return ops.broadcastTo(node.indices(at, k), at);
   });
   const flat = flatPositions(ops.stack(tuples, -1), shape, node);
   const rows = elementCount(at);
@@ -147,12 +140,10 @@ function cached(x: Value, node: ImportedNode): Value {
   const { shape } = x.type;
   const axis = node.axis(node.attributes.int('axis', -2), shape.length);
   const isCircular = node.attributes.string('mode', 'linear') === 'circular';
-  const rows = update.type.shape[axis];
-  const column = (length: Dim, at: number): Dim[] => shape.map((_, k) => (k === at ? length : 1));
-  let places = ops.reshape(node.iota(rows), column(rows, axis));
+  let places = node.indices(update.type.shape, axis);
   if (node.has(2)) {
     const starts = ops.cast(node.value(2), 'int64');
-    places = ops.add(places, ops.reshape(starts, column(shape[0], 0)));
+    places = ops.add(places, ops.reshape(starts, alongAxis(shape[0], 0, shape.length)));
   }
   if (isCircular) places = ops.mod(places, ops.dimLike(places, shape[axis]));
   return ops.scatter(x, ops.broadcastTo(places, update.type.shape), update, axis);
@@ -185,7 +176,7 @@ function oneHot(node: ImportedNode): Results {
   const depth = node.size(1);
   const size = ops.dimLike(indices, depth);
   const counted = ops.where(ops.less(indices, 0), ops.add(indices, size), indices);
-  const places = ops.reshape(node.iota(depth), [depth, ...Array.from({ length: rank - axis }, () => 1)]); // prettier-ignore
+  const places = ops.reshape(node.iota(depth), alongAxis(depth, 0, rank - axis + 1));
   const isHot = ops.equal(ops.expandDims(counted, axis), places);
   return node.like(2, ops.where(isHot, on, off));
 }

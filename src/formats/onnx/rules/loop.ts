@@ -4,7 +4,7 @@ import type { Value } from '../../../ir/program.js';
 import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type ImportedOperand, TensorOperand } from '../operand.js';
+import { type ImportedOperand, integers, TensorOperand, truthOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { ImportedRegion } from '../region.js';
 import { joinedStates } from './joined-states.js';
@@ -23,7 +23,7 @@ function loop(node: ImportedNode): readonly ImportedOperand[] {
     .map((operand, k): ImportedOperand => operand ?? node.operand(k + 2));
   const trips = node.has(0) ? (node.operand(0).known?.[0] ?? null) : null;
   const goesOn = node.has(1) ? knownTruth(node, node.operand(1)) : true;
-  if (goesOn === false) return withoutIterations(node, body, initial);
+  if (goesOn === false) return unrolled(node, body, initial, 0);
   if (initial.every(({ kind }) => kind === 'tensor')) {
     const states = initial as readonly TensorOperand[];
     const isCounted = goesOn === true;
@@ -106,37 +106,9 @@ function overNumbers(loop: WholeLoop): readonly ImportedOperand[] | null {
 }
 
 function knownTruth(node: ImportedNode, operand: TensorOperand): boolean | null {
-  const data =
-    operand.data ?? (operand.type.shape.every(isStatic) ? evaluatedIn(node, operand) : null);
+  const data = operand.data ?? node.importer.evaluated(operand.made!);
   return data === null ? null : Boolean(data.data[0]);
 }
-
-function evaluatedIn(
-  node: ImportedNode,
-  operand: TensorOperand,
-): ReturnType<typeof node.importer.evaluated> {
-  const { made } = operand;
-  return made === null ? operand.data : node.importer.evaluated(made);
-}
-
-/**
- * A loop without iterations returns its states, and empty rows of the body's row shapes where these are
- * known.
- */
-function withoutIterations(
-  node: ImportedNode,
-  body: GraphProto,
-  initial: readonly ImportedOperand[],
-): readonly ImportedOperand[] {
-  if (body.output.length - 1 - initial.length > 0) throw node.unsupported('it never runs, and yields rows'); // prettier-ignore
-  return initial;
-}
-
-const truth = (isTrue: boolean): TensorOperand =>
-  TensorOperand.constant({
-    type: { dtype: 'bool', shape: [] },
-    data: Uint8Array.of(Number(isTrue)),
-  });
 
 /** A loop whose condition always holds, as one over its iteration numbers; null for other loops. */
 function countedLoop(
@@ -157,12 +129,11 @@ function countedLoop(
     rows: readonly Value[],
     before: readonly Value[],
   ): LoopResults => {
-    const made = node.importer.subgraph(
+    const made = node.subgraph(
       body,
-      node.scope,
       [
         TensorOperand.of(rows[0]),
-        truth(true),
+        truthOperand(true),
         ...before.map((value, k) => TensorOperand.of(value, elements[k])),
         ...rows.slice(1).map((value, k) => TensorOperand.of(value, rowElements[k])),
       ],
@@ -215,9 +186,8 @@ function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
   const limit = node.has(0) ? ops.reshape(node.value(0), []) : null;
   const given = first.map(({ type }) => bodyRegion.variable('state', type));
   if (limit !== null) bodyRegion.use(limit);
-  const made = node.importer.subgraph(
+  const made = node.subgraph(
     body,
-    node.scope,
     given.map((value, k) => TensorOperand.of(value, states[k - 2]?.element)),
     states.length + 1,
     bodyRegion,
@@ -271,20 +241,15 @@ function unrolled(
   if (trips > mostUnrolled)
     throw node.unsupported(`${wants}, and at most ${mostUnrolled}`, String(trips));
   let states = initial;
-  let goesOn: ImportedOperand = node.has(1) ? node.operand(1) : truth(true);
+  let goesOn: ImportedOperand = node.has(1) ? node.operand(1) : truthOperand(true);
   const yielded: TensorOperand[][] = [];
   for (let trip = 0; trip < trips; trip++) {
     if (goesOn.kind !== 'tensor') throw node.refuse('the condition is no tensor');
     const isTrue = knownTruth(node, goesOn);
     if (isTrue === null) throw node.unknown(1, `${wants}, and a condition that is`);
     if (!isTrue) break;
-    const number = TensorOperand.constant({ type: { dtype: 'int64', shape: [] }, data: BigInt64Array.of(BigInt(trip)) }); // prettier-ignore
-    const [again, ...results] = node.importer.subgraph(
-      body,
-      node.scope,
-      [number, goesOn, ...states],
-      states.length + 1,
-    );
+    const number = TensorOperand.constant(integers([trip], []));
+    const [again, ...results] = node.subgraph(body, [number, goesOn, ...states], states.length + 1);
     goesOn = again;
     states = results.slice(0, states.length);
     const rows = results.slice(states.length);

@@ -3,13 +3,11 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { constantNumbers } from '../node.js';
+import { floats, integers } from '../operand.js';
 import { rule, type ImportRules } from './rule.js';
 
 function row(node: ImportedNode, values: readonly number[], dtype: 'float32' | 'int64'): Value {
-  return node.region.constant({
-    type: { dtype, shape: [values.length] },
-    data: dtype === 'int64' ? BigInt64Array.from(values, BigInt) : Float32Array.from(values),
-  });
+  return node.region.constant(dtype === 'int64' ? integers(values) : floats(values));
 }
 
 /** Keys or values of a table, from the attribute of the right kind. */

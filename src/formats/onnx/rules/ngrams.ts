@@ -2,7 +2,7 @@ import { isStatic } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { integers } from '../operand.js';
+import { floats, integers } from '../operand.js';
 import { rule, type ImportRules } from './rule.js';
 
 /** Limit of skip distances, which are compared one after the other. */
@@ -81,7 +81,7 @@ function placed(node: ImportedNode, counts: Value): Value {
   if (width * total > largest) throw node.unsupported('a result as long', String(width));
   const data = new Float32Array(total * width);
   places.forEach((place, k) => (data[k * width + place] = 1));
-  const matrix = node.region.constant({ type: { dtype: 'float32', shape: [total, width] }, data });
+  const matrix = node.region.constant(floats(data, [total, width]));
   const found = ops.matmul(counts, matrix);
   const mode = node.attributes.string('mode', '');
   if (mode !== 'TF' && mode !== 'IDF' && mode !== 'TFIDF') throw node.refuse('no such mode', 'TF, IDF or TFIDF', mode); // prettier-ignore
@@ -90,8 +90,7 @@ function placed(node: ImportedNode, counts: Value): Value {
   // The standard indexes weights by the pool, the reference implementation by outputs.
   if (!places.every((place, k) => place === k)) throw node.unsupported('weights of sequences whose places are not in the order of the pool'); // prettier-ignore
   if (weights.length !== total) throw node.refuse('there is not one weight for each sequence');
-  const row = node.region.constant({ type: { dtype: 'float32', shape: [total] }, data: Float32Array.from(weights) }); // prettier-ignore
-  return ops.mul(frequency, row);
+  return ops.mul(frequency, node.region.constant(floats(weights)));
 }
 
 export const ngrams: ImportRules = {

@@ -7,7 +7,7 @@ import { rule, type ImportRules } from './rule.js';
 import { coveringPadding, knownPadding, type OnnxWindows, windowsFromNode } from './windows.js';
 
 /** The window axes, after batch and channels. */
-function windowAxes({ kernel }: OnnxWindows): readonly number[] {
+function windowAxes({ kernel }: Pick<OnnxWindows, 'kernel'>): readonly number[] {
   return kernel.map((_, axis) => axis + 2);
 }
 
@@ -53,10 +53,7 @@ function greatestPlaces(node: ImportedNode, x: Value, windows: OnnxWindows, y: V
   for (const axis of order.toReversed()) {
     const within = ops.mod(tap, kernel[axis]);
     tap = ops.floorDivide(tap, kernel[axis]);
-    const start = ops.reshape(
-      ops.sub(ops.mul(node.iota(places[axis]), strides[axis]), padding[axis][0]),
-      places.map((dim, k) => (k === axis ? dim : 1)),
-    );
+    const start = ops.sub(ops.mul(node.indices(places, axis), strides[axis]), padding[axis][0]);
     const at = ops.add(ops.mul(within, dilation[axis]), start);
     found = ops.add(found, ops.mul(at, strideOf.get(axis)!));
   }
@@ -98,13 +95,7 @@ function normPool(node: ImportedNode): Value {
   const p = exponent(node);
   const { kernel, ...options } = covered(node);
   const all = ops.slidingWindows(power(node.value(0), p), kernel, options);
-  return root(
-    ops.sum(
-      all,
-      kernel.map((_, axis) => axis + 2),
-    ),
-    p,
-  );
+  return root(ops.sum(all, windowAxes({ kernel })), p);
 }
 
 /** Pooling over all spatial axes, which are kept with extent 1. */

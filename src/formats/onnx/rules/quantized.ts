@@ -3,7 +3,7 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { type ElementType, elementNamed } from '../elements.js';
-import type { ImportedNode, Results } from '../node.js';
+import { alongAxis, type ImportedNode, type Results } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
 import { converted } from './conversions.js';
@@ -22,12 +22,7 @@ function besides(node: ImportedNode, parameter: Value, x: Value): Value {
   const own = parameter.type.shape;
   if (own.length === 0 || (own.length === 1 && own[0] === 1)) return ops.reshape(parameter, []);
   const axis = node.axis(node.attributes.int('axis', 1), shape.length);
-  if (own.length === 1) {
-    return ops.reshape(
-      parameter,
-      shape.map((_, k): Dim => (k === axis ? own[0] : 1)),
-    );
-  }
+  if (own.length === 1) return ops.reshape(parameter, alongAxis(own[0], axis, shape.length));
   const size = node.attributes.int('block_size', 0);
   const extent = shape[axis];
   if (size < 1 || !isStatic(extent) || own.length !== shape.length) throw node.refuse('the scales do not fit the operand'); // prettier-ignore

@@ -6,6 +6,28 @@ import { rule, type ImportRules } from './rule.js';
 
 type Activation = (x: Value) => Value;
 
+/** A kind of activation, with the defaults of the coefficients that it takes. */
+interface ActivationKind {
+  readonly alpha?: number;
+  readonly beta?: number;
+  of(x: Value, alpha: number, beta: number): Value;
+}
+
+/** Kinds of activations by their names in lower case. */
+const activationKinds: ReadonlyMap<string, ActivationKind> = new Map<string, ActivationKind>([
+  ['sigmoid', { of: (x) => ops.sigmoid(x) }],
+  ['tanh', { of: (x) => ops.tanh(x) }],
+  ['relu', { of: (x) => ops.relu(x) }],
+  ['affine', { alpha: 1, beta: 0, of: (x, alpha, beta) => ops.add(ops.mul(x, alpha), beta) }],
+  ['leakyrelu', { alpha: 0.01, of: (x, slope) => ops.leakyRelu(x, { slope }) }],
+  ['thresholdedrelu', { alpha: 1, of: (x, alpha) => ops.where(ops.greater(x, alpha), x, 0) }],
+  ['scaledtanh', { alpha: 1, beta: 1, of: (x, alpha, beta) => ops.mul(ops.tanh(ops.mul(x, beta)), alpha) }],
+  ['hardsigmoid', { alpha: 0.2, beta: 0.5, of: (x, alpha, beta) => ops.clip(ops.add(ops.mul(x, alpha), beta), 0, 1) }],
+  ['elu', { alpha: 1, of: (x, alpha) => ops.elu(x, { alpha }) }],
+  ['softsign', { of: (x) => ops.softsign(x) }],
+  ['softplus', { of: (x) => ops.softplus(x) }],
+]); // prettier-ignore
+
 /** The activations of one direction, from the node's names and coefficients. */
 function activationsOf(
   node: ImportedNode,
@@ -13,70 +35,19 @@ function activationsOf(
   defaults: readonly string[],
 ): readonly Activation[] {
   const given = node.attributes.strings('activations', null);
-  const names = given?.slice(direction * defaults.length, (direction + 1) * defaults.length) ?? defaults; // prettier-ignore
   const alphas = node.attributes.floats('activation_alpha', []);
   const betas = node.attributes.floats('activation_beta', []);
   // Coefficients are listed only for functions that take any.
   let [nextAlpha, nextBeta] = [0, 0];
-  const all = [...(given ?? names)];
-  const made = all.map((name): Activation => {
-    const key = name.toLowerCase();
-    const [alpha, beta] = numbersOf(key);
-    const a = alpha === null ? 0 : (alphas[nextAlpha++] ?? alpha);
-    const b = beta === null ? 0 : (betas[nextBeta++] ?? beta);
-    const found = activation(key, a, b);
-    if (found === null) throw node.unsupported('no such activation', name);
-    return found;
+  const made = (given ?? defaults).map((name): Activation => {
+    const kind = activationKinds.get(name.toLowerCase());
+    if (kind === undefined) throw node.unsupported('no such activation', name);
+    const { alpha, beta } = kind;
+    const a = alpha === undefined ? 0 : (alphas[nextAlpha++] ?? alpha);
+    const b = beta === undefined ? 0 : (betas[nextBeta++] ?? beta);
+    return (x) => kind.of(x, a, b);
   });
   return given === null ? made : made.slice(direction * defaults.length, (direction + 1) * defaults.length); // prettier-ignore
-}
-
-/** Default alpha and beta; null when a function has none. */
-function numbersOf(name: string): readonly [number | null, number | null] {
-  switch (name) {
-    case 'affine':
-      return [1, 0];
-    case 'scaledtanh':
-      return [1, 1];
-    case 'hardsigmoid':
-      return [0.2, 0.5];
-    case 'leakyrelu':
-      return [0.01, null];
-    case 'thresholdedrelu':
-    case 'elu':
-      return [1, null];
-    default:
-      return [null, null];
-  }
-}
-
-function activation(name: string, alpha: number, beta: number): Activation | null {
-  switch (name) {
-    case 'sigmoid':
-      return (x) => ops.sigmoid(x);
-    case 'tanh':
-      return (x) => ops.tanh(x);
-    case 'relu':
-      return (x) => ops.relu(x);
-    case 'affine':
-      return (x) => ops.add(ops.mul(x, alpha), beta);
-    case 'leakyrelu':
-      return (x) => ops.leakyRelu(x, { slope: alpha });
-    case 'thresholdedrelu':
-      return (x) => ops.where(ops.greater(x, alpha), x, 0);
-    case 'scaledtanh':
-      return (x) => ops.mul(ops.tanh(ops.mul(x, beta)), alpha);
-    case 'hardsigmoid':
-      return (x) => ops.clip(ops.add(ops.mul(x, alpha), beta), 0, 1);
-    case 'elu':
-      return (x) => ops.elu(x, { alpha });
-    case 'softsign':
-      return (x) => ops.softsign(x);
-    case 'softplus':
-      return (x) => ops.softplus(x);
-    default:
-      return null;
-  }
 }
 
 /** One step of a kind of cell. */

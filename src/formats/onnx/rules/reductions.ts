@@ -3,7 +3,7 @@ import { isFloat } from '../../../base/dtype.js';
 import { integerRange, isSigned } from '../../../base/numbers.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, ImportRule } from '../node.js';
+import type { ImportRule } from '../node.js';
 import { rule, type ImportRules } from './rule.js';
 
 type Reduce = (x: Value, axes: readonly number[] | null, keepdims: boolean) => Value;
@@ -23,11 +23,6 @@ const wide = (x: Value): Value => (isFloat(x.type.dtype) ? x : ops.cast(x, 'floa
 
 const sum: Reduce = (x, axes, keepdims) => ops.sum(x, axes, { keepdims });
 const sumOfSquares: Reduce = (x, axes, keepdims) => sum(ops.square(x), axes, keepdims);
-
-/** Converts integers to floats before a logarithm, and the result back. */
-function narrowed(x: Value, result: Value): Value {
-  return ops.cast(result, x.type.dtype);
-}
 
 /** Index of the first extremum; with `select_last_index` of the last one. */
 function position(find: (x: Value, axis: number) => Value): ImportRule {
@@ -57,15 +52,6 @@ function running(scan: (x: Value, axis: number, options: Running) => Value): Imp
   });
 }
 
-function logOfSum(node: ImportedNode): Value {
-  const x = node.value(0);
-  const given = node.intsFrom('axes', 1, null);
-  const axes = given !== null && given.length > 0 ? given : null;
-  if (axes === null && node.attributes.flag('noop_with_empty_axes')) return ops.log(x);
-  const keepdims = node.attributes.flag('keepdims', true);
-  return narrowed(x, ops.log(sum(wide(x), axes, keepdims)));
-}
-
 export const reductions: ImportRules = {
   ReduceSum: reduction(sum),
   ReduceProd: reduction((x, axes, keepdims) => ops.prod(x, axes, { keepdims })),
@@ -85,7 +71,10 @@ export const reductions: ImportRules = {
     (x) => ops.abs(x),
   ),
   ReduceSumSquare: reduction(sumOfSquares, (x) => ops.square(x)),
-  ReduceLogSum: rule(logOfSum),
+  ReduceLogSum: reduction(
+    (x, axes, keepdims) => ops.log(sum(wide(x), axes, keepdims)),
+    (x) => ops.log(x),
+  ),
   ReduceLogSumExp: reduction((x, axes, keepdims) => ops.logsumexp(wide(x), axes, { keepdims })),
   ArgMax: position((x, axis) => ops.argmax(x, axis, { keepdims: true })),
   ArgMin: position((x, axis) => ops.argmin(x, axis, { keepdims: true })),

@@ -119,16 +119,12 @@ function affineGrid(node: ImportedNode): Value {
   const { dtype } = theta.type;
   const axes = spatial.length;
   const lines = spatial.map((extent, axis) => {
-    const numbers = node.iota(extent, dtype);
+    const numbers = node.indices(spatial, axis, dtype);
     const length = ops.dimLike(numbers, extent);
     const line = alignCorners
       ? ops.sub(ops.div(ops.mul(numbers, 2), ops.maximum(ops.sub(length, 1), 1)), 1)
       : ops.sub(ops.div(ops.add(ops.mul(numbers, 2), 1), length), 1);
-    const shaped = ops.reshape(
-      line,
-      spatial.map((dim, k): Dim => (k === axis ? dim : 1)),
-    );
-    return ops.broadcastTo(shaped, spatial);
+    return ops.broadcastTo(line, spatial);
   });
   const ones = node.filled(spatial, 1, dtype);
   const points = ops.reshape(ops.stack([...lines.toReversed(), ones], -1), [

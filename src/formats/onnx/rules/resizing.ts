@@ -3,7 +3,7 @@ import { isFloat } from '../../../base/dtype.js';
 import { Value } from '../../../ir/program.js';
 import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
-import { constantNumbers, type ImportedNode } from '../node.js';
+import { alongAxis, constantNumbers, type ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
 import { computedReals, type KnownReal, knownReals, type Reals } from './reals.js';
 import { moves, type ImportRules } from './rule.js';
@@ -44,7 +44,7 @@ interface ResampledAxis {
 function resampledAxis(resized: Resized, each: Axis): ResampledAxis {
   const { node, x } = resized;
   const { axis, from, to, scale, region } = each;
-  const column = x.type.shape.map((_, k) => (k === axis ? to : 1));
+  const column = alongAxis(to, axis, x.type.shape.length);
   const { program } = node;
   if (
     isStatic(from) &&

@@ -31,9 +31,8 @@ function scan(node: ImportedNode): readonly ImportedOperand[] {
     rows: readonly Value[],
     before: readonly Value[],
   ): LoopResults => {
-    const made = node.importer.subgraph(
+    const made = node.subgraph(
       body,
-      node.scope,
       [
         ...before.map((value, k) => TensorOperand.of(value, elements[k])),
         ...rows.map((value, k) => TensorOperand.of(value, data[k].element)),

@@ -3,10 +3,12 @@ import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode } from '../node.js';
 import {
+  integers,
   type OptionalOperand,
   type ImportedOperand,
   type SequenceOperand,
   TensorOperand,
+  truthOperand,
 } from '../operand.js';
 import { anyElement, type ImportRules } from './rule.js';
 
@@ -31,12 +33,6 @@ function placeIn(node: ImportedNode, index: number, length: number): number {
   if (place < 0 || place >= length) throw node.refuse(`position ${at} is outside of the sequence`);
   return place;
 }
-
-const flag = (isTrue: boolean): TensorOperand =>
-  TensorOperand.constant({
-    type: { dtype: 'bool', shape: [] },
-    data: Uint8Array.of(Number(isTrue)),
-  });
 
 function inserted(node: ImportedNode): SequenceOperand {
   const { entries } = sequence(node, 0);
@@ -97,9 +93,8 @@ function mapped(node: ImportedNode): readonly ImportedOperand[] {
   const body = node.attributes.graph('body');
   const { entries } = sequence(node, 0);
   const results = entries.map((entry, k) =>
-    node.importer.subgraph(
+    node.subgraph(
       body,
-      node.scope,
       [
         entry,
         ...node.inputs.slice(1).map((other, i): ImportedOperand => {
@@ -140,10 +135,7 @@ export const sequences: ImportRules = {
     return { kind: 'sequence', entries: entries.toSpliced(at, 1) };
   }),
   SequenceLength: anyElement((node) =>
-    TensorOperand.constant({
-      type: { dtype: 'int64', shape: [] },
-      data: BigInt64Array.of(BigInt(sequence(node, 0).entries.length)),
-    }),
+    TensorOperand.constant(integers([sequence(node, 0).entries.length], [])),
   ),
   ConcatFromSequence: anyElement(joined),
   SplitToSequence: anyElement(split),
@@ -151,7 +143,9 @@ export const sequences: ImportRules = {
   Optional: anyElement(optional),
   OptionalHasElement: anyElement((node) => {
     const operand = node.inputs[0] ?? null;
-    return flag(operand !== null && (operand.kind !== 'optional' || operand.entry !== null));
+    return truthOperand(
+      operand !== null && (operand.kind !== 'optional' || operand.entry !== null),
+    );
   }),
   OptionalGetElement: anyElement((node) => {
     const operand = node.inputs[0] ?? null;

@@ -12,7 +12,7 @@ import * as ops from '../../../ops/index.js';
 import { broadcastRefusal } from '../../../ops/declare/meeting.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode, Results } from '../node.js';
-import { integers, TensorOperand } from '../operand.js';
+import { floats, integers, TensorOperand } from '../operand.js';
 import { anyElement, moves, rule, type ImportRules } from './rule.js';
 
 /** Reshape: 0 copies the operand's size, and -1 is inferred. */
@@ -147,15 +147,12 @@ function constant(node: ImportedNode): TensorOperand {
   const ints = attributes.ints('value_ints', null);
   if (ints !== null) return TensorOperand.constant(integers(ints));
   const float = attributes.float('value_float', null);
-  const floats = float === null ? attributes.floats('value_floats', null) : [float];
-  if (floats === null) {
+  const reals = float === null ? attributes.floats('value_floats', null) : [float];
+  if (reals === null) {
     const kind = [...attributes.all.keys()].join(', ');
     throw node.unsupported('it holds neither numbers nor truth values', kind);
   }
-  return TensorOperand.constant({
-    type: { dtype: 'float32', shape: float === null ? [floats.length] : [] },
-    data: Float32Array.from(floats),
-  });
+  return TensorOperand.constant(floats(reals, float === null ? [reals.length] : []));
 }
 
 function constantOfShape(node: ImportedNode): TensorOperand {

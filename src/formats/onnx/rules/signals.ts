@@ -2,7 +2,7 @@ import { type Dim, isStatic, maxDim, subDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { TensorOperand } from '../operand.js';
+import { floats, integers, TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
 import { rule, type ImportRules } from './rule.js';
 
@@ -115,14 +115,8 @@ function mirrored(node: ImportedNode, real: Value, imaginary: Value, length: num
   const count = Math.floor(length / 2) + 1;
   const [re, im] = [ofLength(real, count), ofLength(imaginary, count)];
   const places = Array.from({ length }, (_, k) => (k < count ? k : length - k));
-  const at = node.region.constant({
-    type: { dtype: 'int64', shape: [length] },
-    data: BigInt64Array.from(places, BigInt),
-  });
-  const sign = node.region.constant({
-    type: { dtype: 'float32', shape: [length] },
-    data: Float32Array.from({ length }, (_, k) => (k < count ? 1 : -1)),
-  });
+  const at = node.region.constant(integers(places));
+  const sign = node.region.constant(floats(places.map((_, k) => (k < count ? 1 : -1))));
   const taken = (x: Value): Value => ops.take(x, at, { axis: -1, mode: 'clip' });
   return { real: taken(re), imaginary: ops.mul(taken(im), ops.cast(sign, im.type.dtype)) };
 }
@@ -191,7 +185,7 @@ function melWeights(node: ImportedNode): TensorOperand {
     else for (let j = low; j <= middle; j++) data[j * bins + k] = (j - low) / (middle - low);
     for (let j = middle; j < high; j++) data[j * bins + k] = (high - j) / (high - middle);
   }
-  const matrix = node.region.constant({ type: { dtype: 'float32', shape: [count, bins] }, data });
+  const matrix = node.region.constant(floats(data, [count, bins]));
   return TensorOperand.of(ops.cast(matrix, element.carrier), element);
 }
 

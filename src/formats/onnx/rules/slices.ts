@@ -14,7 +14,7 @@ import type { Shape } from '../../../ir/types.js';
 import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';
-import type { ImportedNode, Results } from '../node.js';
+import { alongAxis, type ImportedNode, type Results } from '../node.js';
 import { anyElement, moves, type ImportRules } from './rule.js';
 
 /** Slice: the ranges are attributes before opset 10. Starts and ends may be dynamic. */
@@ -198,10 +198,9 @@ function reversedSequences(x: Value, node: ImportedNode): Value {
   const batch = node.attributes.int('batch_axis', 1);
   const { shape } = x.type;
   [time, batch].forEach((axis) => node.axis(axis, shape.length));
-  const column = (length: Dim, axis: number): Dim[] =>
-    shape.map((_, k) => (k === axis ? length : 1));
-  const positions = ops.reshape(node.iota(shape[time]), column(shape[time], time));
-  const lengths = ops.reshape(ops.cast(node.value(1), 'int64'), column(shape[batch], batch));
+  const positions = node.indices(shape, time);
+  const column = alongAxis(shape[batch], batch, shape.length);
+  const lengths = ops.reshape(ops.cast(node.value(1), 'int64'), column);
   const mirrored = ops.where(ops.less(positions, lengths), ops.sub(ops.sub(lengths, 1), positions), positions); // prettier-ignore
   return ops.gather(x, ops.broadcastTo(mirrored, shape), time);
 }

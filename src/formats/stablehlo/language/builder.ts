@@ -64,8 +64,8 @@ export class HloBuilder {
     throw new UnsupportedError(`${this.#operator} cannot be written: ${problem}`, {
       op: stableHloOp,
       actual: this.#operator,
-      ...(this.#source !== undefined && { source: this.#source }),
-      ...(advice !== undefined && { advice }),
+      source: this.#source,
+      advice,
     });
   }
 
