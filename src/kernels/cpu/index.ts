@@ -9,14 +9,7 @@ import {
   conv,
   convTranspose,
   convWeightGradient,
-  cummax,
-  cummaxPosition,
-  cummin,
-  cumminPosition,
-  cumprod,
-  cumsum,
   matmul,
-  recurrence,
 } from '../../ops/index.js';
 import { attentionLoops } from './attention/attention.js';
 import { attentionGradientLoops } from './attention/gradient.js';
@@ -25,7 +18,8 @@ import { convTransposeLoops } from './convolution/transpose.js';
 import { cpuNests } from './nests.js';
 import { productOf } from '../contraction/matmul.js';
 import { contract } from './product/contract.js';
-import { scanKernel } from './scan/scan.js';
+import { scanKernels } from '../scans.js';
+import { scanInOrder } from './scan/scan.js';
 import { sortLoops } from './sorting/merge-sort.js';
 import { sortRowsLoops } from './sorting/rows.js';
 import { selectLoops } from './sorting/selection.js';
@@ -41,7 +35,7 @@ export const cpuKernels: KernelTable = new Map([
   kernelFor(argsort, sortLoops),
   kernelFor(argselect, selectLoops),
   kernelFor(argsortRows, sortRowsLoops),
-  ...[cumsum, cumprod, recurrence, cummax, cummin, cummaxPosition, cumminPosition].map(scanKernel),
+  ...scanKernels(scanInOrder),
 ]);
 
 /** A processor with these kernels. */

@@ -26,6 +26,8 @@ import { sortExpansions } from './expansion/sort.js';
 import { splitExpansions } from './expansion/split.js';
 import { gpuNests } from './nests.js';
 import { groupedProduct } from './product/product.js';
+import { scanKernels } from '../scans.js';
+import { groupedScan } from './scan/scan.js';
 import { gatheringKernel } from './scatter/scatter.js';
 
 /** The kernels of devices whose threads are many and weak, and share memory in groups. */
@@ -38,6 +40,7 @@ const gpuKernels: KernelTable = new Map([
   kernelFor(conv, groupedConv),
   kernelFor(convTranspose, groupedConvTranspose),
   kernelFor(convWeightGradient, groupedConvWeightGradient),
+  ...scanKernels(groupedScan),
   ...[scatterAdd, scatter, takeAdjoint].map(gatheringKernel),
 ]);
 

@@ -23,6 +23,17 @@ export function fastTwoSum(a: Expr, b: Expr): RoundedSum {
   return { sum, error: finiteOrZero(e.sub(b, e.sub(sum, a))) };
 }
 
+/**
+ * `a + b` and its rounding error, whichever is greater, from Knuth, The Art of Computer Programming, volume 2, 4.2.2.
+ * Beside an infinity or NaN the error is 0. Both operands are used several times, so they should be locals.
+ */
+export function twoSum(a: Expr, b: Expr): RoundedSum {
+  const sum = e.add(a, b);
+  const added = e.sub(sum, a);
+  const error = e.add(e.sub(a, e.sub(sum, added)), e.sub(b, added));
+  return { sum, error: finiteOrZero(error) };
+}
+
 /** An infinity minus itself is NaN, as is anything with a NaN. */
 function finiteOrZero(error: Expr): Expr {
   return e.select(e.eq(e.sub(error, error), 0), error, 0);

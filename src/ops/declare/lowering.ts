@@ -5,7 +5,7 @@ import type { Tensor, TensorType } from '../../ir/types.js';
 import { i32 } from '../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
-import type { Scan } from './scan.js';
+import type { Scan, ScanContext } from './scan.js';
 import type { Scattering } from './scattering.js';
 import type { KernelTarget } from '../tuning.js';
 
@@ -228,7 +228,7 @@ export interface KernelLowering<A> {
   /** Splits a call of more than `mostOperands` into calls of fewer. None when absent. */
   divided?<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
   /** The scan that the kernel runs, from which devices make kernels of their own. None when absent. */
-  scan?(context: KernelContext<A>): Scan;
+  scan?(context: ScanContext<A>): Scan;
   /** The scatter that the kernel runs, from which devices make kernels of their own. None when absent. */
   scatter?(context: KernelContext<A>): Scattering;
   kernel(context: KernelContext<A>): Stmt;

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Gradient,
@@ -11,7 +12,8 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { normalizeAxis } from '../declare/infer.js';
-import { computeScalar, type KernelLowering } from '../declare/lowering.js';
+import { type Access, computeScalar, type KernelLowering } from '../declare/lowering.js';
+import type { AssociativeScan } from '../declare/scan.js';
 import { wideDType } from '../loops.js';
 import { zerosLike } from '../movement/fill.js';
 import { better, worst } from '../reduction/best.js';
@@ -139,8 +141,42 @@ function runningKernel(
       finish: ([best, position]) => [
         result === 'position' ? e.cast('i64', position) : e.cast(computeScalar(x.dtype), best),
       ],
+      associative: extremumParts(side, result, x, axis),
     };
   });
+}
+
+/** The best element of a part, and for positions its index, which is -1 where there is none. */
+function extremumParts(
+  side: Side,
+  result: 'value' | 'position',
+  x: Access,
+  axis: number,
+): AssociativeScan {
+  const wide = wideDType(x.dtype);
+  const scalar = computeScalar(wide);
+  const worstElement = e.cast(scalar, worst(side, x.dtype));
+  const elementAt = (index: readonly Expr[]): Expr => e.cast(scalar, x.at(index));
+  if (result === 'value') {
+    return {
+      initial: [worstElement],
+      dtypes: [wide],
+      element: (index) => [elementAt(index)],
+      combine: ([a], [b]) => [better(side, a, b)],
+      finish: ([best]) => [e.cast(computeScalar(x.dtype), best)],
+    };
+  }
+  return {
+    initial: [worstElement, e.i32(-1)],
+    dtypes: [wide, 'int32'],
+    element: (index) => [elementAt(index), index[axis]],
+    combine: ([a, aPosition], [b, bPosition]) => {
+      const best = better(side, a, b);
+      const isTaken = e.and(e.ge(bPosition, 0), e.or(e.eq(best, b), e.ne(b, b)));
+      return [best, e.select(isTaken, bPosition, aPosition)];
+    },
+    finish: ([, position]) => [e.cast('i64', position)],
+  };
 }
 
 /** @internal Index of the element that each result of `cummax` is, int64: the last of equal elements, the last NaN. */

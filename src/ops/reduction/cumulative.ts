@@ -1,11 +1,10 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { elementCount } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
-import { fastTwoSum } from '../../loop/language/compensation.js';
-import type { Expr } from '../../loop/language/nodes.js';
+import { fastTwoSum, twoSum } from '../../loop/language/compensation.js';
+import type { Expr, Scalar } from '../../loop/language/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
   type DefaultTensor,
@@ -15,18 +14,16 @@ import {
   type Sample,
   tensor,
 } from '../declare/declare.js';
-import { mul } from '../elementwise/arithmetic.js';
 import { normalizeAxis } from '../declare/infer.js';
 import { computeScalar } from '../declare/lowering.js';
 import { wideDType } from '../loops.js';
-import { flatten, reshape, reshaped } from '../movement/reshape.js';
-import { shift } from '../movement/shift.js';
-import type { Scan } from '../declare/scan.js';
+import { flatten, reshape } from '../movement/reshape.js';
+import type { AssociativeScan, Scan } from '../declare/scan.js';
 import { scanLowering } from './scan.js';
 import { totalDType } from './sum.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
-/** Cumulative reductions, and the linear recurrence of their gradients. */
+/** Cumulative reductions. */
 
 export interface CumulativeOptions {
   /** Exclude the element itself: the first result is 0 for sums, 1 for products. Default false. */
@@ -51,15 +48,19 @@ const cumulativeSamples: readonly Sample[] = [
   { args: [tensor(['n', 3], { dtype: 'int32', low: -3, high: 3 }), 0] },
 ];
 
-interface RecurrenceAttributes {
-  readonly axis: number;
-  readonly reverse: boolean;
-}
-
 interface CumulativeAttributes {
   readonly axis: number | null;
   readonly exclusive: boolean;
   readonly reverse: boolean;
+}
+
+/** States of floats whose parts are combined, for elements of one dtype. */
+export interface FloatParts {
+  initial(scalar: Scalar): readonly Expr[];
+  dtypes(dtype: DType): readonly DType[];
+  element(x: Expr): readonly Expr[];
+  combine(a: readonly Expr[], b: readonly Expr[]): readonly Expr[];
+  finish(state: readonly Expr[]): Expr;
 }
 
 interface CumulativeSpec {
@@ -69,6 +70,8 @@ interface CumulativeSpec {
   combine(a: Expr, b: Expr): Expr;
   /** True for sums, which are compensated for rounding. Default false. */
   readonly isSum?: boolean;
+  /** States of floats whose parts are combined. */
+  readonly parts: FloatParts;
   /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
   gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
   /** Cumulative reduction of `x`, of the result's dtype, along an axis in ONNX. */
@@ -107,7 +110,7 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
     },
     lowering: scanLowering<CumulativeAttributes>((context) => {
       const [x] = context.inputs;
-      const [{ dtype, shape }] = context.outputs;
+      const { dtype, shape } = context.result;
       const { axis, exclusive, reverse } = context.attributes;
       const scalar = computeScalar(dtype);
       const elementAt = (index: readonly Expr[]): Expr =>
@@ -117,16 +120,30 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
         reverse,
         exclusive,
       };
-      if (spec.isSum === true && isFloat(dtype)) {
-        return { ...along, ...runningSum(dtype, elementAt) };
-      }
-      return {
-        ...along,
+      const plain = {
         initial: [e.constant(scalar, neutral)],
         dtypes: [wideDType(dtype)],
-        step: ([total], index) => [combine(total, elementAt(index))],
-        finish: ([total]) => [total],
+        finish: ([total]: readonly Expr[]) => [total],
       };
+      const { parts } = spec;
+      const associative: AssociativeScan = isFloat(dtype)
+        ? {
+            initial: parts.initial(scalar),
+            dtypes: parts.dtypes(wideDType(dtype)),
+            element: (index) => parts.element(elementAt(index)),
+            combine: (a, b) => parts.combine(a, b),
+            finish: (state) => [parts.finish(state)],
+          }
+        : {
+            ...plain,
+            element: (index) => [elementAt(index)],
+            combine: ([a], [b]) => [combine(a, b)],
+          };
+      if (spec.isSum === true && isFloat(dtype)) {
+        return { ...along, ...runningSum(dtype, elementAt), associative };
+      }
+      const step: Scan['step'] = ([total], index) => [combine(total, elementAt(index))];
+      return { ...along, ...plain, step, associative };
     }),
     onnx: ({ onnx, inputs, outputTypes: [{ dtype, shape }], attributes }) => {
       const { axis, ...options } = attributes;
@@ -160,6 +177,18 @@ function runningSum(
   };
 }
 
+/** Sums with what their additions have rounded away. */
+const sumParts: FloatParts = {
+  initial: (scalar) => [e.constant(scalar, 0), e.constant(scalar, 0)],
+  dtypes: (dtype) => [dtype, dtype],
+  element: (x) => [x, e.constant(x.type.scalar, 0, x.type.lanes)],
+  combine: ([a, aError], [b, bError]) => {
+    const { sum, error } = twoSum(a, b);
+    return [sum, e.add(error, e.add(aError, bError))];
+  },
+  finish: ([sum, error]) => e.add(sum, error),
+};
+
 /**
  * Cumulative sum along an axis. Integers and bool are summed as int64. Without an axis the result is the
  * cumulative sum of all elements in row-major order, of rank 1.
@@ -169,6 +198,7 @@ export const cumsum: OperatorFunction<Cumulative> = cumulative({
   neutral: 0,
   combine: e.add,
   isSum: true,
+  parts: sumParts,
   onnx: (onnx, x, { axis, exclusive, reverse }) =>
     onnx.node('CumSum', [x, onnx.scalar('int64', axis)], {
       exclusive: Number(exclusive),
@@ -176,85 +206,4 @@ export const cumsum: OperatorFunction<Cumulative> = cumulative({
     }),
   gradient: (g, _x, along, { exclusive, reverse }) =>
     cumsum(g, along, { exclusive, reverse: !reverse }),
-});
-
-/**
- * @internal The linear recurrence `y[i] = a[i] * y[i - 1] + b[i]` along an axis, with `y[0] = b[0]`: discounted
- * sums, exponential averages, state spaces. `a` and `b` have one shape. With `reverse` it runs from the
- * end. Of bool the product is `and`, the sum `or`.
- */
-export const recurrence: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(
-    a: Input<T>,
-    b: Input<T>,
-    axis?: number,
-    options?: { readonly reverse?: boolean },
-  ) => T
-> = operator({
-  name: 'recurrence',
-  options: { at: 3, names: ['reverse'] },
-  family: 'reduction',
-  attributes: { axis: attr.int, reverse: attr.bool },
-  method: false,
-  call: (a, b, axis = -1, options) => ({
-    inputs: [a, b],
-    attributes: { axis, reverse: options?.reverse ?? false },
-  }),
-  infer: ({ inputs: [a, b], attributes: { axis }, require }) => {
-    normalizeAxis('recurrence', axis, b.shape.length);
-    const refusal = (): Refusal => ({
-      error: 'shape',
-      op: 'recurrence',
-      problem: words`factors and terms have different shapes`,
-      expected: words`${b.shape}`,
-      actual: words`${a.shape}`,
-    });
-    require(a.shape.length === b.shape.length, refusal);
-    a.shape.forEach((dim, k) => require(equalSizes(dim, b.shape[k]), refusal));
-    return [b];
-  },
-  gradient: ({ inputs: [a], outputs: [y], grads: [g], attributes: { axis, reverse } }) => {
-    const back = reverse ? 1 : -1;
-    const behind = recurrence(shift(a, back, axis), g!, axis, { reverse: !reverse });
-    // Multiplied before the shift: an element without predecessor must not meet an infinity as a zero.
-    const factors = shift(mul(shift(behind, back, axis), y), -back, axis);
-    return [reshaped(factors, a.type.shape), behind];
-  },
-  lowering: scanLowering<RecurrenceAttributes>((context) => {
-    const [a, b] = context.inputs;
-    const [{ dtype, shape }] = context.outputs;
-    return {
-      axis: normalizeAxis('recurrence', context.attributes.axis, shape.length),
-      reverse: context.attributes.reverse,
-      exclusive: false,
-      initial: [e.constant(computeScalar(dtype), 0)],
-      dtypes: [wideDType(dtype)],
-      // The first factor has no predecessor, and must not turn an infinity into NaN.
-      step: ([y], index, isFirst) => {
-        const term = b.at(index);
-        const next =
-          dtype === 'bool' ? e.or(e.and(a.at(index), y), term) : e.add(e.mul(a.at(index), y), term);
-        return [e.select(isFirst, term, next)];
-      },
-      finish: ([y]) => [y],
-    };
-  }),
-  onnx: ({ onnx, inputs: [a, b], outputTypes: [{ shape, dtype }], attributes }) => {
-    const axis = normalizeAxis('recurrence', attributes.axis, shape.length);
-    const along = { axis, reverse: attributes.reverse, shape };
-    const [no, yes] = [onnx.scalar('bool', 0), onnx.scalar('bool', 1)];
-    const initial = [onnx.scalar(dtype, 0), no];
-    return onnx.scan(along, initial, [a, b], ([y, isBehind], [factor, term]) => {
-      const [product, sum] = dtype === 'bool' ? ['And', 'Or'] : ['Mul', 'Add'];
-      const next = onnx.node(sum, [onnx.node(product, [factor, y]), term]);
-      const value = onnx.node('Where', [isBehind, next, term]);
-      return { states: [value, onnx.node('Or', [isBehind, yes])], kept: value };
-    });
-  },
-  samples: [
-    { args: [tensor(['n', 'm']), tensor(['n', 'm'])] },
-    { args: [tensor(['n', 2]), tensor(['n', 2]), 0, { reverse: true }] },
-    { args: [tensor(['n'], { dtype: 'int32' }), tensor(['n'], { dtype: 'int32' }), 0] },
-    { args: [tensor(['n'], { dtype: 'bool' }), tensor(['n'], { dtype: 'bool' }), 0] },
-  ],
 });

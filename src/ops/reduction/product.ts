@@ -10,9 +10,11 @@ import { reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { transpose } from '../movement/transpose.js';
 import type { Reduction } from '../signatures.js';
-import { type Cumulative, cumulative, recurrence } from './cumulative.js';
+import { type Cumulative, cumulative } from './cumulative.js';
 import { overOnes } from './laws.js';
 import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
+import { recurrence } from './recurrence.js';
+import { scaledFactor, scaledProduct, scaledValue } from './scaled.js';
 import { totalDType, unreduce } from './sum.js';
 
 /** The product over axes, all by default. Integers and bool are multiplied as int64; of no elements 1. */
@@ -68,6 +70,14 @@ export const cumprod: OperatorFunction<Cumulative> = cumulative({
   name: 'cumprod',
   neutral: 1,
   combine: e.mul,
+  // The product of a part may leave the range of floats where that of the row does not.
+  parts: {
+    initial: (scalar) => [e.constant(scalar, 1), e.i32(0)],
+    dtypes: (dtype) => [dtype, 'int32'],
+    element: scaledFactor,
+    combine: ([a, aExponent], [b, bExponent]) => scaledProduct([a, aExponent], [b, bExponent]),
+    finish: ([significand, exponent]) => scaledValue([significand, exponent]),
+  },
   onnx: (onnx, x, { exclusive, ...along }) =>
     onnx.scan(along, [onnx.scalar(x.dtype, 1)], [x], ([before], [element]) => {
       const after = onnx.node('Mul', [before, element]);

@@ -1,12 +1,34 @@
+import type { Attributes } from '../../base/attributes/schema.js';
+import type { Operator } from '../../ir/operator.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
+import { declarationOf } from '../declare/facets.js';
 import type { KernelContext, KernelLowering } from '../declare/lowering.js';
-import type { Scan } from '../declare/scan.js';
+import type { Scan, ScanContext } from '../declare/scan.js';
 import { overAll } from '../loops.js';
 
 /** The lowering of an operator that is a scan. */
-export function scanLowering<A>(scan: (context: KernelContext<A>) => Scan): KernelLowering<A> {
-  return { kind: 'kernel', scan, kernel: (context) => scanLoops(context, scan(context)) };
+export function scanLowering<A>(scan: (context: ScanContext<A>) => Scan): KernelLowering<A> {
+  const kernel = (context: KernelContext<A>): Stmt =>
+    scanLoops(context, scan(scanContext(context)));
+  return { kind: 'kernel', scan, kernel };
+}
+
+/** A call of an operator that is a scan. */
+export function scanContext<A>({
+  attributes,
+  inputs,
+  outputs: [result],
+}: KernelContext<A>): ScanContext<A> {
+  return { attributes, inputs, result };
+}
+
+/** The scan by which an operator is declared; null for others. */
+export function declaredScan(
+  declaration: Operator,
+): ((context: ScanContext<Attributes>) => Scan) | null {
+  const { lowering } = declarationOf(declaration);
+  return lowering.kind === 'kernel' && lowering.scan !== undefined ? lowering.scan : null;
 }
 
 /** The definition of a scan: for each index along the other axes, element after element. */

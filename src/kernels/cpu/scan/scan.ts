@@ -1,11 +1,6 @@
-import type { Attributes } from '../../../base/attributes/schema.js';
 import { type Dim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import type { Operator } from '../../../ir/operator.js';
-import { InternalError } from '../../../base/errors.js';
-import { declarationOf } from '../../../ops/declare/facets.js';
-import { type DeviceKernel, kernelFor } from '../../../ops/declare/kernels.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
 import type { Scan } from '../../../ops/declare/scan.js';
 import {
@@ -16,17 +11,6 @@ import {
 } from '../../../ops/reduction/scan.js';
 import { overAll, ravel } from '../../../ops/loops.js';
 
-/** The kernel of an operator that is declared as a scan. */
-export function scanKernel(operator: {
-  readonly declaration: Operator;
-}): readonly [Operator, DeviceKernel] {
-  const { lowering } = declarationOf(operator.declaration);
-  if (lowering.kind !== 'kernel' || lowering.scan === undefined)
-    throw new InternalError(`${operator.declaration.name} is not a scan`);
-  const { scan } = lowering;
-  return kernelFor<Attributes>(operator, (context) => scanInOrder(context, scan(context)));
-}
-
 /** Number of terms that a running sum adds before its rounding error is computed (decision 45). */
 const stepsOfSums = 8;
 /** Number of rows that advance together along an outer axis where states are renormalized. */
@@ -36,7 +20,7 @@ const rowsTogether = 4;
  * The loops of a scan. Along the last axis the state is a local, row after row. Along another axis the rows
  * behind it advance together, as vectors, with their states in scratch memory.
  */
-function scanInOrder(context: KernelContext<unknown>, scan: Scan): Stmt {
+export function scanInOrder(context: KernelContext<unknown>, scan: Scan): Stmt {
   const { shape } = context.outputs[0];
   const outer = shape.slice(0, scan.axis);
   const isLast = scan.axis === shape.length - 1;

@@ -11,6 +11,7 @@ import {
   step,
 } from '../../../ops/nests/fold.js';
 import type { GroupShape } from './group-shape.js';
+import { get, type Place, placeIn, put, sharedStorage } from './places.js';
 import { mostStepsOfPartials, sumsIn } from '../../folds/long-sums.js';
 import { joinLanes } from '../../folds/fold-row.js';
 import { loopInBlocks } from '../../folds/stages.js';
@@ -45,25 +46,6 @@ export function foldInWorkgroups(
       body(work),
     );
   });
-}
-
-/** The part of a result that an invocation folds, and where its state lies in memory. */
-interface Place {
-  readonly invocation: Expr;
-  readonly result: Expr;
-  readonly partial: Expr;
-  /** The place of the first state of the result. */
-  readonly first: Expr;
-  /** The distance of the states of a result. */
-  readonly stride: number;
-}
-
-function placeIn({ results, partials, isRow }: GroupShape, invocation: Expr): Place {
-  const inner = isRow ? partials : results;
-  const [low, high] = [e.and(invocation, inner - 1), e.shr(invocation, Math.log2(inner))];
-  return isRow
-    ? { invocation, result: high, partial: low, first: e.sub(invocation, low), stride: 1 }
-    : { invocation, result: low, partial: high, first: low, stride: results };
 }
 
 class Work implements GroupWork {
@@ -195,7 +177,7 @@ class Work implements GroupWork {
   #buffersFor(state: readonly Var[]): readonly Buffer[] {
     const free = [...this.#memory];
     return state.map(({ type: { scalar } }) => {
-      const storage = scalar === 'bool' ? 'i32' : scalar;
+      const storage = sharedStorage(scalar);
       const found = free.findIndex(({ buffer }) => buffer.storage === storage);
       if (found >= 0) return free.splice(found, 1)[0].buffer;
       const buffer = e.buffer(`partial${this.#memory.length}`, storage);
@@ -203,13 +185,4 @@ class Work implements GroupWork {
       return buffer;
     });
   }
-}
-
-function put(buffer: Buffer, at: Expr, value: Expr): Stmt {
-  return e.store(buffer, at, value.type.scalar === 'bool' ? e.cast('i32', value) : value);
-}
-
-/** An element as the type of a local. */
-function get(buffer: Buffer, at: Expr, { type }: Var): Expr {
-  return e.cast(type.scalar, e.load(buffer, at));
 }
