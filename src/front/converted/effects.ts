@@ -12,7 +12,7 @@ function lastingEffectsOf({ gradients, calls }: Capture): readonly unknown[] {
   return [
     ...[assigned, reads, attached, modes].flatMap((each) => [each.size, ...[...each].flat()]),
     ...[...marks].flat(),
-    calls.all?.length,
+    calls.cuts,
   ];
 }
 

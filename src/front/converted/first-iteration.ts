@@ -28,7 +28,7 @@ export class FirstIteration<R> {
   readonly #log: ChangeLog;
   readonly #pushed: ReadonlyMap<object, readonly Rows[]>;
   readonly #present: ReadonlyMap<NDArray, boolean>;
-  readonly #calls: readonly [requirements: number, checked: number];
+  readonly #removeCalls: () => () => void;
   readonly #watch: EffectWatch;
   readonly #effects: () => void;
   readonly #start: number = objectsMade();
@@ -39,7 +39,7 @@ export class FirstIteration<R> {
     this.#saved = variables.map(saveVariables);
     this.#pushed = new Map(currentPath().pushed);
     this.#present = new Map(currentPath().present);
-    this.#calls = [capture.calls.requirements.length, capture.calls.checked.length];
+    this.#removeCalls = capture.calls.moment();
     this.#watch = new EffectWatch(capture);
     this.#effects = effectsMoment(capture);
     const { result, log } = logging(run);
@@ -53,11 +53,10 @@ export class FirstIteration<R> {
    */
   replacedBy<T extends object>(replace: () => T): T | null {
     if (this.#watch.hasLastingEffects || !this.#isTracked()) return null;
-    const { requirements, checked } = this.#capture.calls;
     const after = this.#variables.map(saveVariables);
     const pushed = new Map(currentPath().pushed);
     const lists = [...this.#log.lists.keys()].map((list) => [list, [[...list.entries], [...list.rows]]] as const); // prettier-ignore
-    const taken = [requirements.splice(this.#calls[0]), checked.splice(this.#calls[1])] as const;
+    const putCallsBack = this.#removeCalls();
     const parts = [...this.#log.parts.values()].flatMap((own) => [...own.values()]);
     const again = [effectsMoment(this.#capture), ...parts.map(({ moment }) => moment())];
     const goBack = [this.#effects, ...parts.map((part) => part.goBack).reverse()];
@@ -69,8 +68,7 @@ export class FirstIteration<R> {
       // A construct around is traced again.
       if (error instanceof Retrace) throw error;
       this.#return(after, lists, pushed, again);
-      requirements.splice(this.#calls[0], Infinity, ...taken[0]);
-      checked.splice(this.#calls[1], Infinity, ...taken[1]);
+      putCallsBack();
       return null;
     }
   }

@@ -25,6 +25,8 @@ export class CallLog implements Enclosed<CallLog> {
   readonly sessions: Set<Session> = new Set();
   /** Every call in order, for captures that run while they are made; null for others. */
   all: Origin[] | null = null;
+  /** Number of calls of side-effect code. */
+  cuts = 0;
 
   constructor(parent: CallLog | null) {
     this.parent = parent;
@@ -36,6 +38,16 @@ export class CallLog implements Enclosed<CallLog> {
     if (declaration.check !== undefined || isRootCall(declaration, regions)) {
       this.checked.push(origin);
     }
+  }
+
+  /** Notes the calls so far. @returns A function that removes later ones, and returns one that puts these back. */
+  moment(): () => () => void {
+    const lists: readonly unknown[][] = [this.requirements, this.checked, this.all ?? []];
+    const lengths = lists.map(({ length }) => length);
+    return () => {
+      const removed = lists.map((list, i) => list.splice(lengths[i]));
+      return () => lists.forEach((list, i) => list.splice(lengths[i], Infinity, ...removed[i]));
+    };
   }
 
   /** Records that a recorded call reads an array, for enclosing captures as well. */

@@ -118,14 +118,13 @@ export function collectOrigins(
 
 /**
  * Captured calls that must run with others though no array depends on them: checks, and loops and branches that
- * check, which the code made before the last of the others.
+ * check. Later ones are among them: eager code that fails returns no array either.
  */
-export function rootCallsBefore(origins: readonly Origin[]): readonly Origin[] {
-  const last = origins.at(-1)?.serial ?? 0;
+export function rootCallsWith(origins: readonly Origin[]): readonly Origin[] {
   const captures = new Set(origins.map(({ capture }) => capture));
   return [...captures].flatMap((capture) =>
-    (capture?.calls.checked ?? []).filter(
-      ({ declaration, regions, serial }) => serial < last && isRootCall(declaration, regions),
+    (capture?.calls.checked ?? []).filter(({ declaration, regions }) =>
+      isRootCall(declaration, regions),
     ),
   );
 }

@@ -3,6 +3,7 @@ import { type Dim, isStatic, mulDim, substituteDim } from '../../base/dim/index.
 import { inContext, TraceError } from '../../base/errors.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { Attributes } from '../../base/attributes/schema.js';
+import { isThrownByCheck } from '../../ops/control/check.js';
 import { mayCheck } from '../../passes/simplify/checks.js';
 import { compile } from '../../runtime/compile/compile.js';
 import { type ArrayType, resultType } from '../core/array-type.js';
@@ -11,7 +12,7 @@ import type { Capture } from '../core/capture.js';
 import { currentTrace } from '../core/capture.js';
 import { escaped } from './dispatch.js';
 import { runNow } from './run.js';
-import { collectOrigins, type Origin, rootCallsBefore } from '../core/history.js';
+import { collectOrigins, type Origin, rootCallsWith } from '../core/history.js';
 import { Program, typeToString } from '../../ir/program.js';
 import { type ArraySizes, NDArray } from '../core/ndarray.js';
 import type { Operation } from '../core/operation.js';
@@ -28,7 +29,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
   for (const array of arrays) refuseTraced(array);
   const isLazy = (array: NDArray): boolean => array.elements === null;
   const needed = collectOrigins(arrays, isLazy);
-  const roots = rootCallsBefore(needed).flatMap(({ results }) => results.filter(isLazy));
+  const roots = rootCallsWith(needed).flatMap(({ results }) => results.filter(isLazy));
   const all = roots.length === 0 ? needed : collectOrigins([...arrays, ...roots], isLazy);
   for (const origin of all) {
     const { declaration, regions, operands } = origin;
@@ -39,6 +40,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
       const run = regions.some(mayCheck) ? runChecked : runNow;
       settle(origin, run(operation, operands));
     } catch (error) {
+      if (isThrownByCheck(error)) throw error;
       throw inContext(error, 'computing a lazy array failed', {
         op: declaration.name,
         source: origin.source,

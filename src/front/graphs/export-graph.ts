@@ -2,7 +2,7 @@ import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, GraphError, TraceError } from '../../base/errors.js';
 import { checkArgument, checkOptions } from '../../base/attributes/options.js';
 import { type GraphParts, layOutGraph } from './graph.js';
-import { collectOrigins, type Origin, rootCallsBefore } from '../core/history.js';
+import { collectOrigins, type Origin, rootCallsWith } from '../core/history.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
 import { recordRule } from './records.js';
@@ -90,7 +90,7 @@ function checksAmong(
   const isInside = (array: NDArray, origin: Origin): boolean =>
     !given.has(array) && isCaptured(origin);
   const heads = outputs.map(({ array }) => array);
-  return rootCallsBefore(collectOrigins(heads, isInside)).filter(({ operands }) =>
+  return rootCallsWith(collectOrigins(heads, isInside)).filter(({ operands }) =>
     collectOrigins(operands, isInside)
       .flatMap((origin) => origin.operands)
       .concat(operands)

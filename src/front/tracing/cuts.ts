@@ -75,6 +75,7 @@ export class Cuts {
 
   #call(code: StaticCode, given: readonly unknown[]): unknown {
     const source = currentSource();
+    this.#capture.calls.cuts++;
     const { leaves, structure: argStructure } = flattenTree(given, isArray, 'staticCode');
     const args = leaves.map((array) => this.#capture.state.current(array));
     const effects = this.#capture.takeEffects();

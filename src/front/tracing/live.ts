@@ -1,6 +1,7 @@
 import { isStatic } from '../../base/dim/index.js';
 import { inContext } from '../../base/errors.js';
 import { bindShapes } from '../../ir/bind.js';
+import { isThrownByCheck } from '../../ops/control/check.js';
 import { stopGradient } from '../../ops/structure/identity.js';
 import type { Capture, Effects } from '../core/capture.js';
 import { numberArray } from '../core/host-number.js';
@@ -122,6 +123,7 @@ export class LiveValues {
       results.forEach((array, i) => this.set(array, made[i]));
       this.#learnSizes(results, made);
     } catch (error) {
+      if (isThrownByCheck(error)) throw error;
       throw inContext(error, 'captured code failed', {
         op: declaration.name,
         source,

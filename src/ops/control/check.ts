@@ -17,6 +17,14 @@ export type ThrownValue = (
 
 let thrownValue: ThrownValue = () => null;
 
+/** What a failed check has thrown last. */
+let lastThrown: ReturnType<ThrownValue> = null;
+
+/** True for what a failed check has just thrown in place of an error: the value of a user's `throw`. */
+export function isThrownByCheck(error: unknown): boolean {
+  return lastThrown !== null && Object.is(lastThrown.value, error);
+}
+
 /** Installs the values behind checks that stand for `throw` statements. */
 export function installThrownValues(find: ThrownValue): void {
   thrownValue = find;
@@ -58,7 +66,7 @@ export const check: OperatorFunction<
     isRoot: true,
     problem: ({ message }) => message,
     thrown: ({ thrown, message }, error) =>
-      thrown === '' ? null : thrownValue(thrown, message, error),
+      (lastThrown = thrown === '' ? null : thrownValue(thrown, message, error)),
   },
   gradient: 'none',
   lowering: { kind: 'decompose', decompose: ({ inputs: [condition] }) => [all(condition)] },
