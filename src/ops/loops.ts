@@ -57,6 +57,12 @@ export function clamped(x: Expr, low: Expr | number, high: Expr | number): Expr 
   return e.max(e.min(x, high), low);
 }
 
+/** A number to compare with indices: beyond 32 bits, the nearest of these, since indices are less. */
+export function indexConstant(number: number): Expr {
+  const most = 2 ** 31 - 1;
+  return e.i32(Math.max(-most, Math.min(number, most)));
+}
+
 /** True when two expressions are provably equal. */
 export function sameExpr(a: Expr, b: Expr): boolean {
   return a === b || (a.kind === 'const' && b.kind === 'const' && a.value === b.value);

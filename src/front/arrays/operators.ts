@@ -1361,7 +1361,7 @@ export const tanh: <X extends ArrayInput>(x: X) => NDArray<FloatOf[DTypeOf<X>]> 
 
 /**
  * Contraction of axes of both operands: their number (the last ones of `x`, the first of `y`), or two lists
- * of axes to pair. The result has the other axes of `x`, then those of `y`. Default 2.
+ * of axes to pair, which have equal sizes. The result has the other axes of `x`, then those of `y`. Default 2.
  */
 export const tensordot: <X extends ArrayInput, Y extends ArrayInput>(
   x: X,

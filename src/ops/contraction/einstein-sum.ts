@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
-import type { Dim } from '../../base/dim/index.js';
-import { ArgumentError } from '../../base/errors.js';
+import { type Dim, isStatic } from '../../base/dim/index.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
 import {
   checkArgument,
   eitherRule,
@@ -8,7 +8,7 @@ import {
   valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
-import type { Tensor } from '../../ir/types.js';
+import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
@@ -17,7 +17,7 @@ import {
   tensor,
 } from '../declare/declare.js';
 import { mul } from '../elementwise/arithmetic.js';
-import { normalizeAxis } from '../declare/infer.js';
+import { normalizeAxis, shapeToString } from '../declare/infer.js';
 import { diagonalAdjoint } from '../movement/diagonal.js';
 import { reshape } from '../movement/reshape.js';
 import { broadcastTo } from '../reduction/sum.js';
@@ -156,7 +156,7 @@ const pairedAxes: ValueRule<number | readonly [readonly number[], readonly numbe
 
 /**
  * Contraction of axes of both operands: their number (the last ones of `x`, the first of `y`), or two lists
- * of axes to pair. The result has the other axes of `x`, then those of `y`. Default 2.
+ * of axes to pair, which have equal sizes. The result has the other axes of `x`, then those of `y`. Default 2.
  */
 export function tensordot<T extends Tensor = DefaultTensor>(
   x: Input<T>,
@@ -165,7 +165,8 @@ export function tensordot<T extends Tensor = DefaultTensor>(
 ): T {
   const op = 'tensordot';
   checkArgument(op, 'axes', axes, pairedAxes);
-  const ranks = [x, y].map((operand) => inputShape(operand, op).length);
+  const shapes = [x, y].map((operand) => inputShape(operand, op));
+  const ranks = shapes.map(({ length }) => length);
   const refuse = (actual: string): ArgumentError =>
     new ArgumentError('the axes do not match', {
       op,
@@ -179,6 +180,7 @@ export function tensordot<T extends Tensor = DefaultTensor>(
       : axes.map((list, side) => list.map((axis) => normalizeAxis(op, axis, ranks[side])));
   if (own.length !== others.length) throw refuse(`${own.length} and ${others.length}`);
   if ([own, others].some((list) => new Set(list).size !== list.length)) throw refuse(attr.describe(axes)); // prettier-ignore
+  own.forEach((axis, at) => checkPair(op, [axis, others[at]], shapes));
   const left = range(ranks[0], 0).map(letter);
   const right = range(ranks[1], ranks[0]).map(letter);
   own.forEach((axis, at) => (right[others[at]] = left[axis]));
@@ -189,13 +191,26 @@ export function tensordot<T extends Tensor = DefaultTensor>(
   return einsum(`${left.join('')},${right.join('')}->${kept.join('')}`, x, y);
 }
 
+/** Refuses to contract an axis of `x` with one of `y` that has another size. `einsum` would repeat an extent of 1. */
+function checkPair(op: string, axes: readonly number[], shapes: readonly Shape[]): void {
+  const [size, other] = shapes.map((shape, side) => shape[axes[side]]);
+  if (size === other || !(isStatic(size) || isStatic(other))) return;
+  throw new ShapeError('the sizes to sum over differ', {
+    op,
+    expected: `${size} along axis ${axes[1]} of y, as axis ${axes[0]} of x has`,
+    actual: shapes.map(shapeToString).join(' and '),
+  });
+}
+
 /**
  * NumPy's `dot`: the inner product of vectors, the product of matrices, `mul` with a scalar; otherwise the
  * contraction of the last axis of `x` and the second to last of `y` (or its only one).
  */
 export const dot: Binary = (x, y) => {
-  const [left, right] = [x, y].map((operand) => inputShape(operand, 'dot').length);
+  const shapes = [x, y].map((operand) => inputShape(operand, 'dot'));
+  const [left, right] = shapes.map(({ length }) => length);
   if (left === 0 || right === 0) return mul(x, y);
+  checkPair('dot', [left - 1, Math.max(right - 2, 0)], shapes);
   return tensordot(x, y, [[left - 1], [Math.max(right - 2, 0)]]);
 };
 

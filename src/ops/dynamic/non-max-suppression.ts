@@ -19,7 +19,7 @@ import { argsort } from '../indexing/sort.js';
 import { take } from '../indexing/take.js';
 import { shapeToString } from '../declare/infer.js';
 import { computeScalar, type KernelContext } from '../declare/lowering.js';
-import { wideDType } from '../loops.js';
+import { indexConstant, wideDType } from '../loops.js';
 import { sum } from '../reduction/sum.js';
 import { countedPositions } from './positions.js';
 
@@ -153,7 +153,7 @@ function keepLoops(context: KernelContext<SuppressionAttributes>): Stmt {
   };
   const here = rectangle((side) => mine[side]);
   const there = rectangle((side) => e.load(kept[side], other));
-  const limit = maxOutputSize === null ? length : e.i32(maxOutputSize);
+  const limit = maxOutputSize === null ? length : indexConstant(maxOutputSize);
   const score = scores.at([box]);
   const isWanted = e.and(
     e.lt(count, limit),

@@ -18,6 +18,7 @@ import { useForSizes } from '../declare/convert.js';
 import { checkShape } from '../declare/infer.js';
 import { example, type LawCall } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';
+import { indexConstant } from '../loops.js';
 import { roundedToOdd } from '../rounding.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 
@@ -145,7 +146,7 @@ export const eye: OperatorFunction<
     kind: 'point',
     elementwise: true,
     point: ({ index: [row, column], attributes: { k, dtype } }) => {
-      const isOnDiagonal = e.eq(e.sub(column, row), k);
+      const isOnDiagonal = e.eq(e.sub(column, row), indexConstant(k));
       return e.select(isOnDiagonal, elementOf(dtype, 1), elementOf(dtype, 0));
     },
   },

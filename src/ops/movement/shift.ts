@@ -12,7 +12,7 @@ import {
 import { normalizeAxis } from '../declare/infer.js';
 import { example } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';
-import { clamped } from '../loops.js';
+import { clamped, indexConstant } from '../loops.js';
 
 /**
  * `x` shifted along an axis by `count` elements, towards larger indices if positive. Elements shifted out are
@@ -36,7 +36,7 @@ export const shift: OperatorFunction<
     elementwise: false,
     point: ({ inputs: [x], inputTypes: [{ shape }], index, extent, attributes }) => {
       const axis = normalizeAxis('shift', attributes.axis, shape.length);
-      const from = e.sub(index[axis], attributes.count);
+      const from = e.sub(index[axis], indexConstant(attributes.count));
       const last = extent(subDim(shape[axis], 1));
       const isInside = e.and(e.ge(from, 0), e.le(from, last));
       const element = x.at(index.with(axis, clamped(from, 0, last)));

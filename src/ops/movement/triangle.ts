@@ -12,6 +12,7 @@ import {
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
 import { computeScalar } from '../declare/lowering.js';
+import { indexConstant } from '../loops.js';
 
 /** `f(x, k = 0)` on the last two axes; `k` counts diagonals upwards from the main one. */
 export type Triangle = <T extends Tensor = DefaultTensor>(x: Input<T>, k?: number) => T;
@@ -19,7 +20,7 @@ export type Triangle = <T extends Tensor = DefaultTensor>(x: Input<T>, k?: numbe
 function triangle(
   name: string,
   isUpper: boolean,
-  keeps: (diagonal: Expr, k: number) => Expr,
+  keeps: (diagonal: Expr, k: Expr) => Expr,
 ): OperatorFunction<Triangle> {
   const self: OperatorFunction<Triangle> = operator({
     name,
@@ -42,7 +43,7 @@ function triangle(
       point: ({ inputs: [x], index, attributes: { k } }) => {
         const [row, column] = index.slice(-2);
         const zero = e.constant(computeScalar(x.dtype), 0);
-        return e.select(keeps(e.sub(column, row), k), x.at(index), zero);
+        return e.select(keeps(e.sub(column, row), indexConstant(k)), x.at(index), zero);
       },
     },
     onnx: ({ onnx, inputs: [x], attributes: { k } }) =>

@@ -198,7 +198,7 @@ function overlapOf(a: readonly number[], b: readonly number[]): number {
 
 test('nonMaxSuppression keeps the best of boxes that overlap', () => {
   for (const n of [0, 1, 2, 12, 40]) {
-    for (const options of [{}, { iouThreshold: 0.2 }, { scoreThreshold: 0.4, maxOutputSize: 3 }, { maxOutputSize: 0 }]) {
+    for (const options of [{}, { iouThreshold: 0.2 }, { scoreThreshold: 0.4, maxOutputSize: 3 }, { maxOutputSize: 0 }, { maxOutputSize: 2 ** 32 }]) {
       const boxes = Array.from({ length: n }, () => Array.from({ length: 4 }, () => below(9)));
       const scores = Array.from({ length: n }, () => below(8) / 8);
       const { iouThreshold = 0.5, scoreThreshold = -Infinity, maxOutputSize = Infinity } = options as kn.SuppressionOptions;

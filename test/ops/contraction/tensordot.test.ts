@@ -53,5 +53,21 @@ test('tensordot sums over the axes that it is told', () => {
   assert.throws(() => run(3), ArgumentError);
   assert.throws(() => run([[0, 1], [0]]), ArgumentError); // prettier-ignore
   assert.throws(() => run([[2], [0]]), ShapeError); // prettier-ignore
-  assert.throws(() => run(2), { name: 'ShapeError', op: 'einsum' });
+  assert.throws(() => run(2), { name: 'ShapeError', op: 'tensordot' });
+});
+
+test('axes that are summed over have equal sizes, 1 too', () => {
+  for (const [x, y] of [
+    [[1], [3]],
+    [[2, 3], [1]],
+    [
+      [2, 1],
+      [4, 3, 2],
+    ],
+  ]) {
+    const run = (sum: typeof dot) => (): unknown => evaluate([counting(x), counting(y)], (a, b) => sum(a, b)); // prettier-ignore
+    assert.throws(run(dot), { name: 'ShapeError', op: 'dot' });
+    const pair = [[x.length - 1], [Math.max(y.length - 2, 0)]] as const;
+    assert.throws(run((a, b) => tensordot(a, b, pair)), { name: 'ShapeError', op: 'tensordot' }); // prettier-ignore
+  }
 });

@@ -12,7 +12,7 @@ const random = generator(9);
 test('shift moves elements and lets zeros in', () => {
   for (const extent of [0, 1, 2, 5]) {
     const x = randomOperand(random, [3, extent]);
-    for (const count of [0, 1, -1, 2, -7]) {
+    for (const count of [0, 1, -1, 2, -7, 2 ** 31, -(2 ** 32), 2 ** 40 + 1]) {
       expectElements(
         [x],
         (v) => shift(v, count),

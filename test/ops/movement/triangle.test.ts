@@ -15,7 +15,7 @@ test('tril and triu zero the other side of a diagonal', () => {
     for (const dtype of ['float32', 'int64'] as const) {
       const x = randomOperand(random, shape, dtype);
       const zero = dtype === 'int64' ? 0n : 0;
-      for (const k of [-4, -1, 0, 1, 9]) {
+      for (const k of [-4, -1, 0, 1, 9, 2 ** 31, -(2 ** 32), 2 ** 40 + 1]) {
         const side = (index: readonly number[]): number => index.at(-1)! - index.at(-2)! - k;
         expectElements([x], (v) => tril(v, k), shape, (index) => side(index) <= 0 ? elementAt(x, index) : zero); // prettier-ignore
         expectElements([x], (v) => triu(v, k), shape, (index) => side(index) >= 0 ? elementAt(x, index) : zero); // prettier-ignore

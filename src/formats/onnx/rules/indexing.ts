@@ -240,7 +240,8 @@ function suppressed(node: ImportedNode): Value {
     for (let each = 0; each < wanted; each++) {
       const kept = ops.nonMaxSuppression(corners, ops.slice(scores, image, each), {
         iouThreshold,
-        maxOutputSize: limit,
+        // The greatest int64, which exporters write for no limit, is no exact number.
+        maxOutputSize: Math.min(limit, Number.MAX_SAFE_INTEGER),
         ...(scoreThreshold !== null && { scoreThreshold }),
       });
       const [count] = kept.type.shape;
