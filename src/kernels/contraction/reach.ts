@@ -1,3 +1,4 @@
+import { isChosenBy } from '../../loop/language/choices.js';
 import type { Expr, Var } from '../../loop/language/nodes.js';
 import { children, visitExprs } from '../../loop/language/visit.js';
 
@@ -26,7 +27,8 @@ export function isPlain(operand: Expr): boolean {
 export function isDecidedBy(operand: Expr, indices: readonly Expr[]): boolean {
   let isDecided = true;
   visitExprs([operand], (expr) => {
-    if (expr.kind === 'var' && !indices.includes(expr)) isDecided = false;
+    if (expr.kind !== 'var' || indices.includes(expr) || isChosenBy(expr)) return;
+    isDecided = false;
   });
   return isDecided;
 }

@@ -1,15 +1,23 @@
 import { addDim, type Bounds, type Dim, type DimExpr, type DimOperation, floorDivDim, fold, maxDim, minDim, mulDim, subDim } from '../../base/dim/index.js'; // prettier-ignore
 import * as e from './build.js';
+import { recordChoices, type SizeChoices } from './choices.js';
 import type { Expr, Var } from './nodes.js';
 
 /**
  * The sizes that one kernel needs. A static extent is a constant; every distinct symbolic one becomes an i32
  * parameter whose value the caller computes, so kernels contain no size arithmetic, and the meaning of a
  * dimension is defined in `base/dim/index.ts` alone.
+ *
+ * With `choices`, loops are chosen by the numbers of symbols, as if these were static.
  */
 export class ExtentParameters {
   readonly #params: Map<string, { readonly dim: DimExpr; readonly param: Var }> = new Map();
   readonly #dims: Map<Var, Dim> = new Map();
+  readonly #choices: SizeChoices | null;
+
+  constructor(choices: SizeChoices | null = null) {
+    this.#choices = choices;
+  }
 
   /** The value of a dimension. */
   extent(dim: Dim): Expr {
@@ -19,6 +27,7 @@ export class ExtentParameters {
       known = { dim, param: e.variable(nameOf(dim), 'i32') };
       this.#params.set(dim.key, known);
       this.#dims.set(known.param, dim);
+      if (this.#choices !== null) recordChoices(known.param, this, this.#choices);
     }
     return known.param;
   }

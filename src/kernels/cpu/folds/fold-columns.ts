@@ -77,50 +77,49 @@ function columnsInMemory(
   outerAt: readonly Expr[],
 ): Stmt {
   const { extent } = column;
-  const most =
-    extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;
+  const isOneBlock = extent.kind === 'const' && Number(extent.value) <= columnsTogether;
+  const most = isOneBlock ? Number(extent.value) : columnsTogether;
   const memory = new ColumnMemory(fold, most);
   const rows = fold.inner[fold.inner.length - 1];
   const stages = cut(rows.extent, 1, 1, termsTogether);
   const blocks = memory.blocksOf(stages);
-  return e.forLoop(
-    'block',
-    range.begin,
-    range.end,
-    (begin) => {
-      const width = widthFrom(begin, range.end, most);
-      const eachColumn = (body: (at: Expr, lanes: number) => Stmt): Stmt =>
-        e.block(
-          ...cut(width, fold.lanes, 1).map((stage) =>
-            stageLoop('j', stage, ([at]) => body(at, stage.lanes)),
-          ),
-        );
-      const keptAt = (at: Expr): readonly Expr[] => [...outerAt, addIndex(begin, at)];
-      const foldRowsOf = (foldedAt: readonly (readonly Expr[])[]): Stmt =>
-        eachColumn((at, lanes) => foldColumn(fold, memory, keptAt(at), foldedAt, at, lanes));
-      const addToTotals = (): Stmt => eachColumn((at, lanes) => memory.addToTotals(at, lanes));
-      return e.block(
-        eachColumn((at, lanes) => memory.begin(at, lanes)),
-        nestInBlocks(
-          fold.inner.slice(0, -1),
-          blocks,
-          (foldedAt) =>
-            e.block(
-              ...stages.map((stage, k) => {
-                const body = (indices: readonly Expr[]): Stmt =>
-                  foldRowsOf(indices.map((index) => [...foldedAt, index]));
-                const ends = blocks.within[k];
-                if (ends === null) return stageLoop('i', stage, body);
-                return stageInBlocks('i', stage, ends, body, addToTotals);
-              }),
-            ),
-          addToTotals,
+  const blockAt = (begin: Expr, width: Expr): Stmt => {
+    const eachColumn = (body: (at: Expr, lanes: number) => Stmt): Stmt =>
+      e.block(
+        ...cut(width, fold.lanes, 1).map((stage) =>
+          stageLoop('j', stage, ([at]) => body(at, stage.lanes)),
         ),
-        eachColumn((at) => fold.storeResults(memory.whole(at), place(fold, keptAt(at), []))),
       );
-    },
-    { step: most },
-  );
+    const keptAt = (at: Expr): readonly Expr[] => [...outerAt, addIndex(begin, at)];
+    const foldRowsOf = (foldedAt: readonly (readonly Expr[])[]): Stmt =>
+      eachColumn((at, lanes) => foldColumn(fold, memory, keptAt(at), foldedAt, at, lanes));
+    const addToTotals = (): Stmt => eachColumn((at, lanes) => memory.addToTotals(at, lanes));
+    return e.block(
+      eachColumn((at, lanes) => memory.begin(at, lanes)),
+      nestInBlocks(
+        fold.inner.slice(0, -1),
+        blocks,
+        (foldedAt) =>
+          e.block(
+            ...stages.map((stage, k) => {
+              const body = (indices: readonly Expr[]): Stmt =>
+                foldRowsOf(indices.map((index) => [...foldedAt, index]));
+              const ends = blocks.within[k];
+              if (ends === null) return stageLoop('i', stage, body);
+              return stageInBlocks('i', stage, ends, body, addToTotals);
+            }),
+          ),
+        addToTotals,
+      ),
+      eachColumn((at) => fold.storeResults(memory.whole(at), place(fold, keptAt(at), []))),
+    );
+  };
+  const { begin, end } = range;
+  // A loop of one block would differ from size to size by its step alone (`loop/optimize/lift.ts`).
+  if (isOneBlock) return blockAt(begin, end === extent ? end : e.sub(end, begin));
+  return e.forLoop('block', begin, end, (at) => blockAt(at, widthFrom(at, end, most)), {
+    step: most,
+  });
 }
 
 /** Folds a few elements of one column, or of as many as there are lanes. */

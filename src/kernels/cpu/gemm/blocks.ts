@@ -1,9 +1,10 @@
 import * as e from '../../../loop/language/build.js';
 import { shortTerms } from '../../contraction/long-sums.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
+import { chooseBy } from '../../../loop/language/choices.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { blockEnd, known, product } from '../../contraction/sizes.js';
+import { blockEnd, product } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 
@@ -29,14 +30,15 @@ export function overDepthBlocks(
 ): Stmt {
   const isOne = e.le(k, shortTerms);
   const next = e.add(begin, 1);
-  const last = known(k) === null ? e.select(isOne, next, e.max(end, next)) : end;
+  const isKnown = chooseBy([k], (terms) => terms !== null);
+  const last = isKnown ? end : e.select(isOne, next, e.max(end, next));
   return e.forLoop(
     'block',
     begin,
     last,
     (from) => {
       const to = blockEnd(from, length, end);
-      return body(from, known(k) === null ? e.select(isOne, end, to) : to);
+      return body(from, isKnown ? to : e.select(isOne, end, to));
     },
     { step: length },
   );

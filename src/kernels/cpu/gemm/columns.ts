@@ -1,10 +1,10 @@
 import * as e from '../../../loop/language/build.js';
+import { chooseBy } from '../../../loop/language/choices.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { LoopRange } from '../../../loop/language/team.js';
-import { tiled } from './cover.js';
+import { beforeRest, tiled } from './cover.js';
 import { type Divided, overKind } from './region.js';
 import { halvings, registerLanes } from './shape.js';
-import { known } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 
 /** Body for a group of neighboring columns. */
@@ -24,15 +24,15 @@ export interface Columns {
 
 /** For tiles of `full` columns. */
 export function columnsOf(spec: Contraction, divided: Divided, full: number): Columns {
-  const size = known(spec.n);
-  const parts = size === null ? ofAny(spec, divided, full) : ofSize(spec, size, divided, full);
+  const rest = chooseBy([spec.n], (n) => (n === null ? null : n % full));
+  const parts = rest === null ? ofAny(spec, divided, full) : ofSize(spec, rest, divided, full);
   return { ...parts, all: (body) => e.block(parts.whole(body), parts.rest(body)) };
 }
 
 type Parts = Omit<Columns, 'all'>;
 
 function ofAny(spec: Contraction, divided: Divided, full: number): Parts {
-  const behind = ({ begin, end }: LoopRange): Expr => e.sub(end, e.rem(e.sub(end, begin), full));
+  const behind = ({ begin, end }: LoopRange): Expr => beforeRest(begin, end, full, null);
   const narrower = halvings(registerLanes(spec)).filter((width) => width < full);
   const over = (body: (range: LoopRange) => Stmt): Stmt =>
     overKind(spec, divided, 'columns', full, body);
@@ -45,13 +45,13 @@ function ofAny(spec: Contraction, divided: Divided, full: number): Parts {
   };
 }
 
-function ofSize(spec: Contraction, size: number, divided: Divided, full: number): Parts {
-  const width = size % full;
-  const behind = e.i32(size - width);
+function ofSize(spec: Contraction, width: number, divided: Divided, full: number): Parts {
+  const behind = beforeRest(e.i32(0), spec.n, full, width);
+  const hasWhole = chooseBy([spec.n], (n) => n! >= full);
   return {
-    hasWhole: size >= full,
+    hasWhole,
     whole: (body) => {
-      if (size < full) return e.block();
+      if (!hasWhole) return e.block();
       const whole = { ...spec, n: behind };
       return overKind(whole, divided, 'columns', full, (range) => wholeTiles(range, full, body));
     },

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
-import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { chooseBy } from '../../../loop/language/choices.js';
+import type { Stmt } from '../../../loop/language/nodes.js';
 import { overRange, type LoopRange } from '../../../loop/language/team.js';
-import { known } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 
 /** Index along which a product is divided among threads. */
@@ -27,14 +27,14 @@ export function dividedOf(
   columnStep: number,
 ): Divided {
   if (!isDivided) return 'nothing';
-  const steps = (extent: Expr, step: number): number => {
-    const size = known(extent);
-    return size === null ? manyShares : Math.ceil(size / step);
-  };
-  const [products, down, across] = [steps(batch, 1), steps(m, rowStep), steps(n, columnStep)];
-  if (known(batch) !== null && products >= manyShares) return 'batch';
-  if (products > Math.max(down, across)) return 'batch';
-  return down >= across ? 'rows' : 'columns';
+  const steps = (size: number | null, step: number): number =>
+    size === null ? manyShares : Math.ceil(size / step);
+  return chooseBy([batch, m, n], (count, height, width) => {
+    const [products, down, across] = [steps(count, 1), steps(height, rowStep), steps(width, columnStep)]; // prettier-ignore
+    if (count !== null && products >= manyShares) return 'batch';
+    if (products > Math.max(down, across)) return 'batch';
+    return down >= across ? 'rows' : 'columns';
+  });
 }
 
 /** The indices of one kind, in stretches of whole steps where it is the one that is divided. */

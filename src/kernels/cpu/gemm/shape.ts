@@ -1,7 +1,7 @@
 import { scalarBytes } from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
-import { known } from '../../contraction/sizes.js';
+import { chooseBy } from '../../../loop/language/choices.js';
 import type { Contraction } from '../../contraction/spec.js';
 
 /** A tile of the result that fits the registers: rows, and vector registers across. */
@@ -62,17 +62,21 @@ export function bestTile(target: Target, m: Expr, n: Expr, lanes: number): TileS
     if (size === null) return 1 / extent;
     return Math.max(1, size / extent);
   };
-  let best: TileShape = { rows: 1, vectors: 1 };
-  let least = Infinity;
-  for (let vectors = 1; vectors <= mostVectors; vectors++) {
-    for (let rows = 1; fits(target, rows, vectors); rows++) {
-      const count = tiles(known(m), rows) * tiles(known(n), vectors * lanes);
-      const cost = count * stepCost(target, rows, vectors);
-      if (cost >= least * equal) continue;
-      [best, least] = [{ rows, vectors }, cost];
+  const chosen = chooseBy([m, n], (down, across) => {
+    let best = 0;
+    let least = Infinity;
+    for (let vectors = 1; vectors <= mostVectors; vectors++) {
+      for (let rows = 1; fits(target, rows, vectors); rows++) {
+        const count = tiles(down, rows) * tiles(across, vectors * lanes);
+        const cost = count * stepCost(target, rows, vectors);
+        if (cost >= least * equal) continue;
+        [best, least] = [rows * shapes + vectors, cost];
+      }
     }
-  }
-  return best;
+    return best;
+  });
+  if (chosen === 0) return { rows: 1, vectors: 1 };
+  return { rows: Math.floor(chosen / shapes), vectors: chosen % shapes };
 }
 
 /** Tolerance for equal costs: of equals, narrower tiles are better at the edge. */
@@ -80,6 +84,9 @@ const equal = 1 - 1e-9;
 
 /** Width limit: wider tiles are all limited by arithmetic, as narrower ones are, and waste more at the edge. */
 const mostVectors = 4;
+
+/** Of `bestTile`, whose choice is one number: more than `mostVectors`. */
+const shapes = mostVectors + 1;
 
 /**
  * Registers hold the sums, one row of `b`, and the loaded elements of `a`: one at a time where multiply-add
@@ -100,9 +107,10 @@ export function tallest(target: Target, vectors: number): number {
 
 /** A height of no more than `most` that needs no more tiles for the rows, where known, and wastes least. */
 export function balanced(m: Expr, most: number): number {
-  const rows = known(m);
-  if (rows === null || rows === 0) return most;
-  return Math.ceil(rows / Math.ceil(rows / most));
+  return chooseBy([m], (rows) => {
+    if (rows === null || rows === 0) return most;
+    return Math.ceil(rows / Math.ceil(rows / most));
+  });
 }
 
 /** Half cycles of one step along `k`, for two multiply-add units and two load units. */
@@ -131,12 +139,11 @@ export function blockingFor(
   isWhole: boolean,
 ): Blocking {
   const { secondCache, vectorBytes } = target;
-  const rowBytes = Math.max(1, known(k) ?? unknownDepth) * (vectorBytes / lanes);
-  const height = Math.floor((isWhole ? secondCache / 2 : lastCache) / rowBytes);
-  return {
-    blockDepth: Math.floor(secondCache / 2 / (shape.vectors * vectorBytes)),
-    blockRows: Math.max(leastRows, height),
-  };
+  const blockRows = chooseBy([k], (depth) => {
+    const rowBytes = Math.max(1, depth ?? unknownDepth) * (vectorBytes / lanes);
+    return Math.max(leastRows, Math.floor((isWhole ? secondCache / 2 : lastCache) / rowBytes));
+  });
+  return { blockDepth: Math.floor(secondCache / 2 / (shape.vectors * vectorBytes)), blockRows };
 }
 
 /** Bytes that may be expected to stay in the last-level cache, which is shared with others. */

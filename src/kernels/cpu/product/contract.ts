@@ -1,4 +1,5 @@
 import * as e from '../../../loop/language/build.js';
+import { chooseBy } from '../../../loop/language/choices.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { packedStates } from '../../../ops/declare/lowering.js';
 import { contractDirect } from '../gemm/direct.js';
@@ -14,7 +15,7 @@ import {
   narrowLaneCount,
   type TileShape,
 } from '../gemm/shape.js';
-import { known } from '../../contraction/sizes.js';
+import { isWithin, known } from '../../contraction/sizes.js';
 import { type Contraction, transposed } from '../../contraction/spec.js';
 import { scalarDTypes } from '../../../ops/elements.js';
 import { contractStreaming } from '../gemm/streaming.js';
@@ -30,11 +31,12 @@ export type { Contraction } from '../../contraction/spec.js';
  */
 export function contract(spec: Contraction): Stmt {
   // Few columns are few rows of the transposes.
-  const oriented = known(spec.n) === 1 && known(spec.m) !== 1 ? transposed(spec) : spec;
+  const isTurned = chooseBy([spec.m, spec.n], (m, n) => n === 1 && m !== 1);
+  const oriented = isTurned ? transposed(spec) : spec;
   const { m } = oriented;
-  const rows = known(m);
-  if (rows !== null) return rows <= fewRows ? someRows(oriented) : manyRows(oriented);
-  return e.ifThen(e.le(m, fewRows), someRows(oriented), manyRows(oriented));
+  const areFew = chooseBy([m], (rows) => (rows === null ? null : rows <= fewRows));
+  if (areFew === null) return e.ifThen(e.le(m, fewRows), someRows(oriented), manyRows(oriented));
+  return areFew ? someRows(oriented) : manyRows(oriented);
 }
 
 /** Row limit up to which packing `b` costs more than it saves, since each packed element is used so rarely. */
@@ -49,12 +51,12 @@ const fewVectors = 4;
 /** At most `fewRows`. */
 function someRows(spec: Contraction): Stmt {
   const { alongColumns, alongDepth } = layoutOf(spec);
-  const n = known(spec.n);
-  const isNarrow = n !== null && n < fewVectors * registerLanes(spec);
+  const lanes = registerLanes(spec);
+  const isNarrow = isWithin(spec.n, fewVectors * lanes - 1);
   // A matrix that exceeds the second-level cache is read in memory order.
-  if (alongColumns && !isNarrow && bytesOfRight(spec) > spec.context.target.secondCache)
+  if (alongColumns && !isNarrow && !fitsRight(spec, spec.context.target.secondCache))
     return contractStreaming(spec, fewRows);
-  if (alongDepth && (!alongColumns || (n !== null && n < registerLanes(spec)))) return dot(spec);
+  if (alongDepth && (!alongColumns || isWithin(spec.n, lanes - 1))) return dot(spec);
   return direct(spec);
 }
 
@@ -95,16 +97,15 @@ function methodFor(spec: Contraction, layout: Layout): Method {
     if (layout.isPlain && layout.alongColumns && partOfDepth(spec) !== null) return 'in parts';
     return layout.alongDepth && isCheaperTurned(spec) ? 'packed, transposed' : 'packed';
   }
-  const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
-  if (layout.isPlain) {
+  if (!layout.isPlain) return 'packed';
+  return chooseBy([spec.m, spec.n, spec.k], (m, n, k) => {
     const isNarrow = n !== null && n <= fewVectors * lanes;
     const isSmall = m !== null && n !== null && k !== null && m * n * k <= smallVolume;
     if (layout.alongColumns && (isNarrow || isSmall)) return 'direct';
     const isShort = m !== null && m <= 16; // an element of `b` is used too rarely to pay for its copy
     const isLean = isShort || (isNarrow && n < fewVectors * lanes);
-    if (layout.alongDepth && !layout.alongColumns && isLean) return 'dot';
-  }
-  return 'packed';
+    return layout.alongDepth && !layout.alongColumns && isLean ? 'dot' : 'packed';
+  });
 }
 
 /** Row limit for keeping panels: more rows read a panel so often that packing it is negligible. */
@@ -120,12 +121,10 @@ const leastBytesForKept = 2 ** 16;
  */
 function mayKeep(spec: Contraction, method: Method): boolean {
   const { rightKeeper: packedAllocator = null } = spec;
-  const bytes = bytesOfRight(spec);
-  const height = known(spec.m);
   if (packedAllocator === null || known(spec.batch) !== 1) return false;
   // An unknown number of rows may be so small that panels are not made.
-  if (height === null || height > mostRowsForKept) return false;
-  if (bytes < leastBytesForKept || bytes === Infinity) return false;
+  if (!isWithin(spec.m, mostRowsForKept)) return false;
+  if (fitsRight(spec, leastBytesForKept - 1) || !fitsRight(spec, Number.MAX_VALUE)) return false;
   const isWide = registerLanes(spec) > narrowLaneCount;
   if (!(method === 'packed' || (method === 'dot' && packedAllocator.isCertain) || isWide))
     return false;
@@ -144,9 +143,9 @@ function packed(spec: Contraction): Stmt {
 function packedForm(spec: Contraction): PackedForm {
   const { target } = spec.context;
   const lanes = registerLanes(spec);
-  const shape = bestTile(target, spec.m, spec.n, lanes);
+  const shape = shapeOf(spec);
   const { leftAlongDepth, isLeftBare, rightAlongDepth, alongColumns } = layoutOf(spec);
-  const isWhole = bytesOfRight(spec) <= target.secondCache / 4;
+  const isWhole = fitsRight(spec, target.secondCache / 4);
   return {
     ...shape,
     ...blockingFor(target, shape, lanes, spec.k, isWhole),
@@ -157,18 +156,19 @@ function packedForm(spec: Contraction): PackedForm {
 }
 
 function dot(spec: Contraction): Stmt {
-  return contractDot(spec, { rows: known(spec.m) === 1 ? 1 : 2, columns: 4 });
+  const rows = chooseBy([spec.m], (m) => (m === 1 ? 1 : 2));
+  return contractDot(spec, { rows, columns: 4 });
 }
 
 function direct(spec: Contraction): Stmt {
   const { target } = spec.context;
-  const [m, n] = [known(spec.m), known(spec.n)];
   const lanes = registerLanes(spec);
-  if (m === null || m === 1) return contractDirect(spec, { rows: 1, vectors: 8 });
-  const isWide = n !== null && n <= 8 * lanes && n % (4 * lanes) === 0;
-  if (!target.fusesMultiplyAdd && (m === 2 || isWide))
-    return contractDirect(spec, { rows: 2, vectors: 4 });
-  return contractDirect(spec, shapeOf(spec));
+  const rows = chooseBy([spec.m, spec.n], (m, n) => {
+    if (m === null || m === 1) return 1;
+    const isWide = n !== null && n <= 8 * lanes && n % (4 * lanes) === 0;
+    return !target.fusesMultiplyAdd && (m === 2 || isWide) ? 2 : null;
+  });
+  return contractDirect(spec, rows === null ? shapeOf(spec) : { rows, vectors: 8 / rows });
 }
 
 /** The tile for operands that are read in place. */
@@ -188,9 +188,8 @@ const mostRowsInPlace = 128;
  */
 function isReadInPlace(spec: Contraction): boolean {
   const { inPlace, secondCache } = spec.context.target;
-  const bytes = bytesOfRight(spec);
-  const rows = known(spec.m);
-  return bytes <= inPlace || (rows !== null && rows <= mostRowsInPlace && bytes <= secondCache / 2);
+  if (fitsRight(spec, inPlace)) return true;
+  return isWithin(spec.m, mostRowsInPlace) && fitsRight(spec, secondCache / 2);
 }
 
 /** Row limit for reading a larger `b` in parts: more rows read a packed copy often enough. */
@@ -202,15 +201,17 @@ const mostRowsInParts = 256;
  * are unknown.
  */
 function partOfDepth({ m, n, k, scalar, context }: Contraction): number | null {
-  const [rows, columns, depth] = [known(m), known(n), known(k)];
-  if (rows === null || columns === null || depth === null || rows > mostRowsInParts) return null;
-  const bytes = columns * e.scalarBytes(scalar);
-  // A small second-level cache leaves too little beside an eighth: panels are faster (decision 42).
-  if (context.target.inPlace < context.target.secondCache / 2) return null;
-  // Rows of `b` that are further apart lie on different pages, all in the same sets of the first-level cache.
-  if (bytes > pageBytes / 2) return null;
-  const most = Math.floor(context.target.secondCache / 8 / bytes);
-  return Math.ceil(depth / Math.ceil(depth / most));
+  const { inPlace, secondCache } = context.target;
+  return chooseBy([m, n, k], (rows, columns, depth) => {
+    if (rows === null || columns === null || depth === null || rows > mostRowsInParts) return null;
+    const bytes = columns * e.scalarBytes(scalar);
+    // A small second-level cache leaves too little beside an eighth: panels are faster (decision 42).
+    if (inPlace < secondCache / 2) return null;
+    // Rows of `b` that are further apart lie on different pages, all in the same sets of the first-level cache.
+    if (bytes > pageBytes / 2) return null;
+    const most = Math.floor(secondCache / 8 / bytes);
+    return Math.ceil(depth / Math.ceil(depth / most));
+  });
 }
 
 const pageBytes = 4096;
@@ -221,13 +222,19 @@ const pageBytes = 4096;
  * left one.
  */
 function isCheaperTurned(spec: Contraction): boolean {
-  const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
-  return m !== null && n !== null && k !== null && m * (k + n) < n * k;
+  return chooseBy(
+    [spec.m, spec.n, spec.k],
+    (m, n, k) => m !== null && n !== null && k !== null && m * (k + n) < n * k,
+  );
 }
 
-function bytesOfRight({ n, k, scalar }: Contraction): number {
-  const [columns, depth] = [known(n), known(k)];
-  return columns === null || depth === null ? Infinity : columns * depth * e.scalarBytes(scalar);
+/** True when `b` certainly takes no more than so many bytes. */
+function fitsRight({ n, k, scalar }: Contraction, bytes: number): boolean {
+  return chooseBy(
+    [n, k],
+    (columns, depth) =>
+      columns !== null && depth !== null && columns * depth * e.scalarBytes(scalar) <= bytes,
+  );
 }
 
 interface Layout {
