@@ -1,4 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
+import { isNarrowFloat } from '../../base/dtype.js';
 import type { InferContext } from '../../ir/operator.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import {
@@ -60,7 +61,10 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
       if (isEmpty(x, axis)) return [x];
       const powers = boundedExp(sub(x, offset(x, axis)));
       const total = sum(powers, axis, keepdims);
-      return [div(powers, where(equal(total, 0), 1, total))];
+      const divisor = where(equal(total, 0), 1, total);
+      // A division takes as long as half an exponential; 16 bits are too few to round a quotient twice.
+      const isNarrow = isNarrowFloat(x.type.dtype);
+      return [isNarrow ? div(powers, divisor) : mul(powers, div(1, divisor))];
     },
   },
   onnx: (call) => {
