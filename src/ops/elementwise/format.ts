@@ -103,6 +103,16 @@ export class FloatFormat {
     return [this.fromExponent(half), this.fromExponent(e.sub(both, half))];
   }
 
+  /**
+   * `powersOf` for an `n` of at most half the exponents of normal numbers: raised by half of them it is that of a
+   * normal number, and the constant factor undoes that.
+   */
+  powersUpToHalf(n: Expr): Powers {
+    const raise = (this.bias + 1) / 2;
+    const raised = this.bitsOf(e.add(n, this.#shifter + this.bias + raise));
+    return [this.fromExponent(raised), e.constant(this.scalar, 2 ** -raise)];
+  }
+
   /** A constant that differs between the formats. */
   pick(f32: number, f64: number): number {
     return this.scalar === 'f32' ? f32 : f64;
@@ -134,14 +144,23 @@ export interface Coefficients {
 
 /** The polynomial at `x`, by Horner's rule. */
 export function polynomial(x: Expr, coefficients: Coefficients): Expr {
-  const { scalar } = formatOf(x);
-  const list = coefficients[scalar];
+  return horner(x, coefficients[formatOf(x).scalar]);
+}
+
+function horner(x: Expr, list: readonly number[]): Expr {
   return list
     .slice(0, -1)
     .reduceRight<Expr>(
       (sum, coefficient) => e.add(e.mul(sum, x), coefficient),
-      e.constant(scalar, list[list.length - 1]),
+      e.constant(formatOf(x).scalar, list[list.length - 1]),
     );
+}
+
+/** `polynomial` where the square of `x` is known, by Horner's rule for even and odd powers: half as long a chain. */
+export function polynomialWithSquare(x: Expr, square: Expr, coefficients: Coefficients): Expr {
+  const list = coefficients[formatOf(x).scalar];
+  const half = (parity: number): Expr => horner(square, list.filter((_, k) => k % 2 === parity)); // prettier-ignore
+  return e.add(e.mul(half(1), x), half(0));
 }
 
 /**

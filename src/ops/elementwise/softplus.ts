@@ -3,7 +3,7 @@ import type { Expr } from '../../loop/language/nodes.js';
 import type { OperatorFunction } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul, neg } from './arithmetic.js';
-import { exponential } from './expressions/exponential.js';
+import { boundedExponential } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
 import { stableSigmoid } from './gradient-terms.js';
 import { knownAs } from './known.js';
@@ -27,6 +27,6 @@ export const logSigmoid: OperatorFunction<Unary> = realFunction({
 });
 
 function softened(x: Expr): Expr {
-  const rest = logarithmOfOnePlus(exponential(e.neg(e.abs(x))));
+  const rest = logarithmOfOnePlus(boundedExponential(e.neg(e.abs(x))));
   return knownAs('Softplus', [x], e.add(e.max(x, 0), rest));
 }

@@ -2,7 +2,8 @@ import * as e from '../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../loop/language/nodes.js';
 import { isOne } from '../contraction/unravel.js';
 import { type Access, computeScalar, type KernelContext, type Sink } from '../declare/lowering.js';
-import { exponential } from '../elementwise/expressions/exponential.js';
+import { boundedExponential } from '../elementwise/expressions/exponential.js';
+import { greaterNumber } from '../reduction/best.js';
 import { overAll, wideDType } from '../loops.js';
 import { sumOver } from '../sums.js';
 
@@ -213,7 +214,7 @@ class WeightRows {
               ),
               put(key, score),
               // NaN is not a maximum, but its exponential is NaN, and so is the total.
-              e.assign(greatest, e.select(e.lt(greatest, score), score, greatest)),
+              e.assign(greatest, greaterNumber(greatest, score)),
             ),
         ),
       ),
@@ -221,7 +222,7 @@ class WeightRows {
       e.declare(total, e.constant(scalar, 0)),
       e.forLoop('key', 0, keys, (key) =>
         e.block(
-          e.declare(power, exponential(e.sub(weight(key), offset))),
+          e.declare(power, boundedExponential(e.sub(weight(key), offset))),
           e.assign(total, e.add(total, power)),
           put(key, power),
         ),

@@ -1,4 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
+import { isNarrowFloat } from '../../base/dtype.js';
 import type { InferContext } from '../../ir/operator.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import {
@@ -11,11 +12,11 @@ import {
 } from '../declare/declare.js';
 import { div, mul, sub } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
-import { exp } from '../elementwise/exponential.js';
+import { boundedExp } from '../elementwise/exponential.js';
 import { log } from '../elementwise/logarithm.js';
 import { where } from '../elementwise/selection.js';
 import { isEmptySize, normalizeAxis } from '../declare/infer.js';
-import { max } from '../reduction/extremum.js';
+import { greatestNumber } from '../reduction/extremum.js';
 import { sum } from '../reduction/sum.js';
 import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
 
@@ -58,9 +59,12 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
     kind: 'decompose',
     decompose: ({ inputs: [x], attributes: { axis } }) => {
       if (isEmpty(x, axis)) return [x];
-      const powers = exp(sub(x, offset(x, axis)));
+      const powers = boundedExp(sub(x, offset(x, axis)));
       const total = sum(powers, axis, keepdims);
-      return [div(powers, where(equal(total, 0), 1, total))];
+      const divisor = where(equal(total, 0), 1, total);
+      // A division takes as long as half an exponential; 16 bits are too few to round a quotient twice.
+      const isNarrow = isNarrowFloat(x.type.dtype);
+      return [isNarrow ? div(powers, divisor) : mul(powers, div(1, divisor))];
     },
   },
   onnx: (call) => {
@@ -93,7 +97,7 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
     decompose: ({ inputs: [x], attributes: { axis } }) => {
       if (isEmpty(x, axis)) return [x];
       const shifted = sub(x, offset(x, axis));
-      const total = sum(exp(shifted), axis, keepdims);
+      const total = sum(boundedExp(shifted), axis, keepdims);
       return [sub(shifted, log(where(equal(total, 0), 1, total)))];
     },
   },
@@ -120,8 +124,11 @@ function isEmpty(x: Tensor, axis: number): boolean {
   return isEmptySize(x.type.shape.at(axis)!);
 }
 
-/** The maximum along the axis; 0 instead of -Infinity, since -Infinity - -Infinity is NaN. */
+/**
+ * The maximum along the axis; 0 instead of -Infinity, since -Infinity - -Infinity is NaN. So is the power of NaN, and
+ * then the sum of powers, whatever the maximum.
+ */
 function offset<T extends Tensor>(x: T, axis: number): T {
-  const greatest = max(x, axis, keepdims);
+  const greatest = greatestNumber(x, axis, keepdims);
   return where(equal(greatest, -Infinity), 0, greatest);
 }

@@ -11,6 +11,10 @@ export function worst(side: 'max' | 'min', dtype: DType): Const {
   return e.constant(scalar, side === 'max' ? low : high);
 }
 
+/** The greater of a number and an element of floats, of which NaN is not greater. */
+export const greaterNumber = (number: Expr, element: Expr): Expr =>
+  e.select(e.lt(number, element), element, number);
+
 /** The better of two elements; NaN wins. */
 export function better(side: 'max' | 'min', a: Expr, b: Expr): Expr {
   if (a.type.scalar === 'bool') return side === 'max' ? e.or(a, b) : e.and(a, b);

@@ -12,7 +12,7 @@ import { fullLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { stopGradient } from '../structure/identity.js';
 import type { Reduction } from '../signatures.js';
-import { max } from './extremum.js';
+import { greatestNumber } from './extremum.js';
 import { reduction, undefinedWhenEmptySamples } from './reduce.js';
 import { restoreAxes, sum } from './sum.js';
 
@@ -36,7 +36,8 @@ export const logsumexp: OperatorFunction<Reduction> = reduction({
     decompose: ({ inputs: [x], outputTypes: [type], attributes: { axes, keepdims } }) => {
       const { shape } = x.type;
       if (shape.some(isEmptySize)) return [fullLike(x, -Infinity, type)];
-      const offset = finite(max(x, axes, { keepdims: true }));
+      // NaN is not the greatest number, but then the total is NaN.
+      const offset = finite(greatestNumber(x, axes, { keepdims: true }));
       const total = sum(exp(sub(x, offset)), axes, { keepdims });
       return [add(log(total), reshape(offset, total.type.shape))];
     },

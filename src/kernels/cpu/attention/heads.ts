@@ -4,7 +4,7 @@ import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { overRange } from '../../../loop/language/team.js';
 import { contract, type Contraction } from '../product/contract.js';
 import { unravel, volume } from '../../../ops/contraction/unravel.js';
-import { exponential } from '../../../ops/elementwise/expressions/exponential.js';
+import { boundedExponential } from '../../../ops/elementwise/expressions/exponential.js';
 import { wideDType } from '../../../ops/loops.js';
 import {
   type Access,
@@ -19,6 +19,7 @@ import {
   maskedScore,
   scoreScale,
 } from '../../../ops/normalization/attention-nests.js';
+import { greaterNumber } from '../../../ops/reduction/best.js';
 import { lanesIn, overRow, RowSum } from './sums.js';
 
 /*
@@ -225,19 +226,19 @@ export class Heads {
         e.store(scores, e.add(start, at), e.constant(scalar, value)),
       );
     // NaN is not a maximum, but its exponential is NaN, and so is the total.
-    const most = lanesIn(greatest).reduce(greater);
+    const most = lanesIn(greatest).reduce(greaterNumber);
     return e.block(
       e.declare(start, e.mul(row, stride)),
       e.declare(end, e.mul(e.div(e.add(seen, lanes - 1), lanes), lanes)),
       e.ifThen(e.gt(end, keys), fill(keys, end, -Infinity)),
       e.declare(greatest, e.constant(scalar, -Infinity, lanes)),
-      overRow(start, end, lanes, (at) => e.assign(greatest, greater(greatest, e.load(scores, at)))),
+      overRow(start, end, lanes, (at) => e.assign(greatest, greaterNumber(greatest, e.load(scores, at)))),
       e.declare(offset, e.select(e.eq(most, -Infinity), 0, most)),
       ...sum.begin,
       sum.over(start, end, (at, add) => {
         const power = e.variable('power', scalar, lanes);
         return e.block(
-          e.declare(power, exponential(e.sub(e.load(scores, at), offset))),
+          e.declare(power, boundedExponential(e.sub(e.load(scores, at), offset))),
           add(power),
           e.store(scores, at, power),
         );
@@ -277,8 +278,6 @@ function rowsOf(queries: number | null, keys: number | null, tables: number): nu
 function known(size: Expr): number | null {
   return size.kind === 'const' ? Number(size.value) : null;
 }
-
-const greater = (a: Expr, b: Expr): Expr => e.select(e.lt(a, b), b, a);
 
 export function overTable(
   rows: Expr,

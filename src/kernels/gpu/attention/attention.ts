@@ -2,7 +2,7 @@ import * as e from '../../../loop/language/build.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
 import { attention } from '../../../ops/index.js';
-import { exponential } from '../../../ops/elementwise/expressions/exponential.js';
+import { boundedExponential } from '../../../ops/elementwise/expressions/exponential.js';
 import {
   type AttentionAttributes,
   attentionNest,
@@ -73,9 +73,9 @@ export function groupedAttention(context: KernelContext<AttentionAttributes>): S
               );
             }),
             e.declare(offset, e.select(e.eq(next, -Infinity), e.constant(scalar, 0), next)),
-            e.declare(scale, exponential(e.sub(greatest, offset))),
+            e.declare(scale, boundedExponential(e.sub(greatest, offset))),
             e.assign(greatest, next),
-            tile.put(weights, exponential(e.sub(score, offset))),
+            tile.put(weights, boundedExponential(e.sub(score, offset))),
             tile.fill(panel, v, key, channels),
             e.workgroupBarrier,
             ...total.scale(scale),

@@ -1,7 +1,8 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
-import { exponential } from '../../../ops/elementwise/expressions/exponential.js';
+import { boundedExponential } from '../../../ops/elementwise/expressions/exponential.js';
+import { greaterNumber } from '../../../ops/reduction/best.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
 import {
   AttentionTile,
@@ -53,7 +54,7 @@ export function statisticsNest(context: Context, widths: HeadWidths, side: TileS
       const loop = e.forLoop('other', 0, side, (other) =>
         e.assign(value, e.add(value, read(sums, other))),
       );
-      const own = e.mul(sum.result, exponential(e.sub(top, offset)));
+      const own = e.mul(sum.result, boundedExponential(e.sub(top, offset)));
       return {
         value,
         statements: [
@@ -78,9 +79,9 @@ export function statisticsNest(context: Context, widths: HeadWidths, side: TileS
         e.block(
           e.declare(score, tile.score(product, lastOf(query, queries), e.add(key, column))),
           // NaN is not a maximum, but its exponential is NaN, and so is the total.
-          e.declare(next, e.select(e.lt(top, score), score, top)),
-          e.declare(factor, exponential(e.sub(top, zeroed(next)))),
-          e.declare(power, exponential(e.sub(score, zeroed(next)))),
+          e.declare(next, greaterNumber(top, score)),
+          e.declare(factor, boundedExponential(e.sub(top, zeroed(next)))),
+          e.declare(power, boundedExponential(e.sub(score, zeroed(next)))),
           e.assign(top, next),
           ...total.scale(factor),
           ...slope.scale(factor),
@@ -287,6 +288,6 @@ class QueryWeights {
   }
 
   weight(score: Expr): Expr {
-    return e.div(exponential(e.sub(score, this.#offset)), this.#total);
+    return e.div(boundedExponential(e.sub(score, this.#offset)), this.#total);
   }
 }

@@ -6,7 +6,9 @@ import {
   formatOf,
   keepingZero,
   polynomial,
+  polynomialWithSquare,
   type Powers,
+  scaledBy,
 } from '../format.js';
 import { foreign, knownAs, withPlainForm } from '../known.js';
 
@@ -25,6 +27,12 @@ const naturalTail: Coefficients = {
     2.7557255425746435e-6, 2.7557273661348637e-7, 2.510520637395701e-8, 2.0914679376583935e-9,
   ],
 }; // prettier-ignore
+
+/** `naturalTail` within 4e-9 of e^r, where nothing is subtracted from that. */
+const shortTail: Coefficients = {
+  f32: [0.5, 0.166665331, 0.0416672453, 0.00836762041, 0.00138634886],
+  f64: naturalTail.f64,
+};
 
 /** (2^r - 1) / r - 1/2 */
 const binaryTail: Coefficients = {
@@ -52,7 +60,8 @@ function split(x: Expr, refine: boolean): SplitExponential {
   const high = e.sub(x, e.mul(power, format.pick(0.693359375, 0.6931471803691238)));
   const low = e.mul(power, format.pick(-0.00021219444005469057, 1.9082149292705877e-10));
   const r = e.sub(high, low);
-  const tail = e.mul(e.mul(r, r), polynomial(r, naturalTail));
+  const square = e.mul(r, r);
+  const tail = e.mul(square, polynomialWithSquare(r, square, refine ? naturalTail : shortTail));
   // The second term is the rounding error of r.
   const rest = refine ? e.add(tail, e.sub(e.sub(high, r), low)) : tail;
   return { excess: e.add(r, rest), r, rest, power };
@@ -86,19 +95,28 @@ export interface ExponentialParts {
   readonly powers: Powers;
 }
 
-/** The parts of e^x for an `x` that is not too large: e^x must not overflow. */
+/** The parts of e^x for an `x` of at most 40, for which there is less to do. */
 export function exponentialParts(x: Expr): ExponentialParts {
   const { excess, power } = split(aboveLeast(x), false);
-  return { value: e.add(excess, 1), excess, powers: formatOf(x).powersOf(power) };
+  return { value: e.add(excess, 1), excess, powers: formatOf(x).powersUpToHalf(power) };
 }
 
-/** `factor * e^(x + error)`, where the error is below an ulp of `x`; rounded to denormals only once. */
+/** e^x of a float expression that is at most 40, or NaN. */
+export function boundedExponential(x: Expr): Expr {
+  const { value, powers } = exponentialParts(x);
+  return knownAs('Exp', [x], scaledBy(value, powers));
+}
+
+/**
+ * `factor * e^(x + error)` for an `x` of at most 40 and an error below an ulp of it; rounded to denormals only
+ * once.
+ */
 export function exponentialOfSum(x: Expr, error: Expr, factor: Expr): Expr {
-  const { excess, power } = split(bounded(x), false);
+  const { value, excess, powers } = exponentialParts(x);
   // Adding factor times (exponential - 1) to the factor rounds less than the product.
-  const more = e.add(excess, e.mul(error, e.add(excess, 1)));
+  const more = e.add(excess, e.mul(error, value));
   const product = e.add(factor, e.mul(factor, more));
-  return withPlainForm(formatOf(x).scale(product, power), () => {
+  return withPlainForm(scaledBy(product, powers), () => {
     const plain = exponential(x);
     return e.mul(factor, e.add(plain, e.mul(plain, error)));
   });

@@ -2,11 +2,11 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 import { exactProduct, exactSum, formatOf, scaledBy } from '../format.js';
 import { knownAs, withPlainForm } from '../known.js';
-import { exponential, exponentialParts, leastArgument } from './exponential.js';
+import { boundedExponential, exponentialParts, leastArgument } from './exponential.js';
 
 /** 1 / (1 + e^-x) of a float expression. */
 export function logistic(x: Expr): Expr {
-  const decay = exponential(e.neg(e.abs(x)));
+  const decay = boundedExponential(e.neg(e.abs(x)));
   return knownAs('Sigmoid', [x], e.div(e.select(e.lt(x, 0), decay, 1), e.add(decay, 1)));
 }
 
