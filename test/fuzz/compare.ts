@@ -15,6 +15,11 @@ export function snapshot(array: NDArray): Snapshot {
   return { dtype: array.dtype, shape: [...array.shape], data: array.storage.host.slice() };
 }
 
+/** The same where elements are read by promises. */
+export async function snapshotLater(array: NDArray): Promise<Snapshot> {
+  return snapshot(await array.cpu());
+}
+
 /** What a run gave: arrays, or a refusal by its class and code. */
 export type Outcome =
   | { readonly kind: 'arrays'; readonly arrays: readonly Snapshot[] }
@@ -25,10 +30,15 @@ export function outcomeOf(run: () => readonly NDArray[]): Outcome {
   try {
     return { kind: 'arrays', arrays: run().map(snapshot) };
   } catch (error) {
-    if (!(error instanceof KaonError) || error.code === 'KAON_INTERNAL') throw error;
-    const { message } = error;
-    return { kind: 'error', name: `${error.constructor.name} ${error.code}`, message };
+    return outcomeOfError(error);
   }
+}
+
+/** A refusal as an outcome; throws everything else. */
+export function outcomeOfError(error: unknown): Outcome {
+  if (!(error instanceof KaonError) || error.code === 'KAON_INTERNAL') throw error;
+  const { message } = error;
+  return { kind: 'error', name: `${error.constructor.name} ${error.code}`, message };
 }
 
 /** An expected array, how near to it is near enough, and what it is called. */

@@ -5,6 +5,7 @@ import { roundingOf } from './facts.js';
 import { isOpen, type Known, knownValue, sameShapes } from './pool.js';
 import type { Nesting, Ref, Region, Step } from './program.js';
 import type { Scene } from './scene.js';
+import { withSelections } from './selections.js';
 import { nextState, type Parameter } from './states.js';
 
 /** How many bodies a step can stand in. */
@@ -313,6 +314,7 @@ export class Flows {
     const { steps, made } = this.#scene.within(inside, captured, isExact, () => {
       const wanted = [0, 1 + choices.below(9), 1 + choices.below(5), choices.below(4)][this.#scene.depth]; // prettier-ignore
       for (let tries = 0; this.#scene.steps.length < wanted && tries < 10 * wanted; tries++) this.#step(); // prettier-ignore
+      if (choices.chance(0.3)) withSelections(this.#scene);
       return end();
     });
     return { ...made, steps };

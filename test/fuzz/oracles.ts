@@ -59,7 +59,7 @@ function onTriedTier<R>(run: () => R): R {
 }
 
 /** A body as a captured function. */
-function compiled(
+export function compiled(
   world: World,
   body: Body,
   planted: Planted | undefined,
@@ -98,7 +98,7 @@ function cutUp(world: World, body: Body, planted: Planted | undefined): Compiled
 }
 
 /** A compiled function inside a body that is not. */
-function inside(call: Compiled): Body {
+export function inside(call: Compiled): Body {
   return (_, args) => call(args);
 }
 

@@ -22,12 +22,16 @@ export function withSelections(scene: Scene): void {
   from = first;
   for (let more = choices.below(3); more > 0; more--) from = next(scene, from) ?? from;
   if (choices.chance(0.3)) meet(scene, mask, first);
+  // Gradients of these read their results, and not what they are given.
+  if (choices.chance(0.5) && isFloat(from.dtype)) from = one(scene, choices.pick(['tanh', 'sigmoid', 'exp']), { ref: from.id }) ?? from; // prettier-ignore
   // A number is of one size whatever was selected: loops carry it, and branches give it.
   if (choices.chance(0.4) && isFloat(from.dtype)) scene.call(choices.pick(['sum', 'prod', 'norm']), [{ ref: from.id }]); // prettier-ignore
 }
 
 function one(scene: Scene, op: string, ...args: readonly Argument[]): Known | null {
-  return scene.call(op, args)?.[0] ?? null;
+  const made = scene.call(op, args)?.[0];
+  // Sizes that happened to be the same in all trials are not known to be.
+  return made !== undefined && scene.pool.includes(made) ? made : null;
 }
 
 function selected(scene: Scene, from: Known, mask: Known): Known | null {
