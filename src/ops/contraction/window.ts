@@ -232,7 +232,6 @@ export function positions(
     const padded = paddedSize(size, ends);
     const span = reach(kernel[axis], windows.dilation[axis]);
     const tooLarge = (): Refusal => ({
-      error: 'shape',
       op,
       problem: words`a window is larger than the padded input`,
       expected: words`a padded extent of at least ${span}`,

@@ -211,7 +211,7 @@ export class RoutineBuilder {
       expected: MessageTemplate,
       actual: MessageTemplate,
     ): Refusal => {
-      return { error: 'shape', op: op.name, problem: [problem], expected, actual, source };
+      return { op: op.name, problem: [problem], expected, actual, source };
     };
     call.types[0].shape.forEach((dim, axis) => {
       const from: Stretch = { of, offset: addDim(offset, axis), shape: [] };
@@ -262,7 +262,6 @@ export class RoutineBuilder {
         const scaled = unknown === null ? offset : mulDim(scale, symbol(unknown.name));
         const found = unknown === null ? actual : subDim(actual, offset);
         this.require(subDim(scaled, found), '=', {
-          error: 'shape',
           op: call.op.name,
           problem: [`result ${k} has another size on axis ${axis}`],
           expected: words`${dim}`,
