@@ -249,7 +249,7 @@ export function refusalFromJSON(json: JsonReader, dimOf: (json: JsonReader) => D
   }
   const advice = json.optional('advice')?.string();
   return {
-    error,
+    ...(error !== 'shape' && { error }),
     op: json.field('op').string(),
     problem: read('problem'),
     expected: read('expected'),
