@@ -45,9 +45,7 @@ export class RoutineBuilder {
     const given = givenSizes(program);
     for (const [name, bounds] of given) this.#known.set(name, symbol(name, bounds));
     for (const name of given.keys()) this.#taken.add(name);
-    for (const id of program.graph.nodes()) {
-      const node = program.node(id);
-      if (node.kind !== 'call') continue;
+    for (const [, node] of program.calls()) {
       for (const name of symbolsOfCall(node)) this.#taken.add(name);
     }
   }
