@@ -51,9 +51,7 @@ function modelLines(graph: StaticGraph | OnnxGraph): readonly string[] {
 function histogram(program: Program): readonly string[] {
   const counts = new Map<string, number>();
   const count = (each: Program): void => {
-    for (const id of each.graph.nodes()) {
-      const node = each.node(id);
-      if (node.kind !== 'call') continue;
+    for (const [, node] of each.calls()) {
       counts.set(node.op.name, (counts.get(node.op.name) ?? 0) + 1);
       node.regions.forEach(count);
     }

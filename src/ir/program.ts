@@ -1,5 +1,4 @@
-import type { Attributes } from '../base/attributes/schema.js';
-import { checkAttributes } from '../base/attributes/schema.js';
+import { type Attributes, checkAttributes } from '../base/attributes/schema.js';
 import type { Bounds, Dim, DimExpr } from '../base/dim/index.js';
 import type { Operator } from './operator.js';
 import { GraphError } from '../base/errors.js';
@@ -85,18 +84,14 @@ export interface Output {
 
 /** One result of one node. There is exactly one object per result, so identity is equality. */
 export class Value extends Tensor {
-  readonly program: Program;
-  readonly node: NodeId;
-  readonly port: number;
-  readonly type: TensorType;
-
   /** Called by `Program` only. */
-  constructor(program: Program, node: NodeId, port: number, type: TensorType) {
+  constructor(
+    readonly program: Program,
+    readonly node: NodeId,
+    readonly port: number,
+    readonly type: TensorType,
+  ) {
     super();
-    this.program = program;
-    this.node = node;
-    this.port = port;
-    this.type = type;
   }
 }
 
@@ -211,7 +206,7 @@ export class Program {
     details: CallDetails = noDetails,
   ): readonly Value[] {
     checkAttributes(op.name, op.attributes, attributes);
-    const regions = details.regions ?? noRegions;
+    const { regions = noRegions, source } = details;
     const sizeOf = this.#sizes.freshFor(op, inputs, attributes, (hint, bounds) =>
       this.freshDim(hint, bounds),
     );
@@ -227,13 +222,9 @@ export class Program {
       },
       require: requireOrKeep((requirement) => {
         if (this.#isAssuming) return;
-        this.require({
-          ...requirement,
-          source: requirement.source ?? details.source ?? this.#source,
-        });
+        this.require({ ...requirement, source: requirement.source ?? source ?? this.#source });
       }),
     });
-    const { source } = details;
     return this.appendTyped(op, inputs, attributes, types, { regions, decides, source });
   }
 
@@ -276,6 +267,14 @@ export class Program {
   node(id: NodeId): ProgramNode {
     // Asked for more often than all else together; the graph knows what to say of an id that it lacks.
     return this.#nodes[id] ?? this.graph.node(id);
+  }
+
+  /** The calls in their order, by their ids. */
+  *calls(): Generator<readonly [id: NodeId, call: CallNode]> {
+    for (const id of this.graph.nodes()) {
+      const node = this.node(id);
+      if (node.kind === 'call') yield [id, node];
+    }
   }
 
   /** The results of a node, one value per port. */
@@ -388,10 +387,8 @@ export interface NamedType {
 
 /** The inputs of a program as it declares them. */
 export function namedInputs(program: Program): readonly NamedType[] {
-  return program.inputs.map(({ node, type }) => {
-    const { name } = program.node(node) as VariableNode;
-    return { name, type };
-  });
+  const nodes = program.inputs.map(({ node }) => program.node(node) as VariableNode);
+  return nodes.map(({ name, type }) => ({ name, type }));
 }
 
 /** `float32[n, 10]`. */

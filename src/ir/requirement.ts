@@ -33,8 +33,8 @@ export type MessageTemplate = readonly (string | Dim)[];
 
 /** Parts of the error for a condition that does not hold. */
 export interface Refusal {
-  /** `internal` where only a fault in here can be the reason. */
-  readonly error: 'shape' | 'argument' | 'internal';
+  /** `internal` where only a fault in here can be the reason. Default `shape`. */
+  readonly error?: 'shape' | 'argument' | 'internal';
   readonly op: string;
   readonly problem: MessageTemplate;
   readonly expected: MessageTemplate;
@@ -202,9 +202,14 @@ export function requirementToJSON(requirement: Requirement): { readonly [key: st
 }
 
 /** A refusal as JSON, without its source. */
-export function refusalToJSON({ error, op, problem, expected, actual, advice }: Refusal): {
-  readonly [key: string]: Json;
-} {
+export function refusalToJSON({
+  error = 'shape',
+  op,
+  problem,
+  expected,
+  actual,
+  advice,
+}: Refusal): { readonly [key: string]: Json } {
   const json = (parts: MessageTemplate): Json => parts.map(String);
   return {
     error,
@@ -244,7 +249,7 @@ export function refusalFromJSON(json: JsonReader, dimOf: (json: JsonReader) => D
   }
   const advice = json.optional('advice')?.string();
   return {
-    error,
+    ...(error !== 'shape' && { error }),
     op: json.field('op').string(),
     problem: read('problem'),
     expected: read('expected'),
@@ -281,7 +286,13 @@ export function wordsOver(parts: MessageTemplate, map: (dim: Dim) => Dim): Messa
 const errors = { shape: ShapeError, argument: ArgumentError, internal: InternalError } as const;
 
 /** The error that a refusal is. */
-export function refusalError({ error, op, problem, source, ...said }: Refusal): KaonError {
+export function refusalError({
+  error = 'shape',
+  op,
+  problem,
+  source,
+  ...said
+}: Refusal): KaonError {
   return new errors[error](textOfWords(problem), {
     op,
     expected: textOfWords(said.expected),

@@ -116,7 +116,6 @@ export function checkedHeadGrad(
     });
   }
   const refusal = (): Refusal => ({
-    error: 'shape',
     op,
     problem: words`the head gradient has another shape than the array`,
     expected: words`${head.dtype}${head.type.shape}`,

@@ -163,9 +163,7 @@ function checkNesting(programs: readonly Program[]): void {
   const used = new Set<Program>();
   for (const program of programs) {
     let [deepest, extra] = [0, 0];
-    for (const id of program.graph.nodes()) {
-      const node = program.node(id);
-      if (node.kind !== 'call') continue;
+    for (const [, node] of program.calls()) {
       for (const region of node.regions) {
         deepest = Math.max(deepest, levels.get(region)!);
         extra += repeated.get(region)! + (used.has(region) ? region.graph.nodeCount : 0);

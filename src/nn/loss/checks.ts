@@ -21,7 +21,6 @@ export function fittingTargets(op: string, predictions: NDArray, targets: NDArra
   checkArrays(op, { predictions, targets });
   const { shape } = predictions.type;
   const refusal = (wanted: Shape, actual: Shape): Refusal => ({
-    error: 'shape',
     op,
     problem: words`predictions and targets differ in shape`,
     expected: words`${wanted}`,
@@ -37,7 +36,6 @@ export function fittingTargets(op: string, predictions: NDArray, targets: NDArra
 export function fittingLabels(op: string, logits: NDArray, labels: NDArray, axis: number): NDArray {
   const rows = logits.type.shape.toSpliced(axis, 1);
   const refusal = (wanted: Shape, actual: Shape): Refusal => ({
-    error: 'shape',
     op,
     problem: words`there must be one label for each row of classes`,
     expected: words`${wanted}, the logits without axis ${String(axis)}`,

@@ -56,7 +56,6 @@ export function requireBins(op: string, extents: Shape, bins: Shape, require: Re
   extents.forEach((extent, axis) => {
     const count = bins[axis];
     const refusal = (expected: string) => (): Refusal => ({
-      error: 'shape',
       op,
       problem: words`the bins do not fit the size`,
       expected: words`${expected}`,

@@ -99,7 +99,6 @@ function twoSizes(
   { shape, axis, operand }: OperandAxis & { readonly shape: Shape },
 ): Refusal {
   return {
-    error: 'shape',
     op,
     problem: words`axis ${label} has two sizes`,
     expected,

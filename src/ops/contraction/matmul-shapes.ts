@@ -23,7 +23,6 @@ export function inferProduct(
   const [left, right] = [rowsShape(x.shape), columnsShape(y.shape)];
   const [inner, wanted] = [left.at(-1)!, right.at(-2)!];
   require(equalSizes(inner, wanted), () => ({
-    error: 'shape',
     op,
     problem: words`the inner extents differ`,
     expected: words`${inner} rows on the right, as the left has ${inner} columns`,

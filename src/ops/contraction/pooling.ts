@@ -222,12 +222,7 @@ function covering({ kernel, strides, padding, dilation, beyond }: PoolWindows): 
 }
 
 function pooledShape(op: string, shape: Shape, windows: SizedWindows, require: Require): Shape {
-  const { kernel, strides, padding, dilation } = windows;
-  const places = shape
-    .slice(2)
-    .map((extent, axis) =>
-      positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
-    );
+  const places = positions(op, shape.slice(2), windows.kernel, windows, require);
   return [...shape.slice(0, 2), ...places];
 }
 

@@ -30,7 +30,7 @@ import {
   type SizedWindows,
   splitAxes,
   windowAttributes,
-  windowCount,
+  countWindows,
   type WindowOptions,
   windowsOf,
 } from './window.js';
@@ -79,19 +79,9 @@ export const slidingWindows: OperatorFunction<
     };
   },
   infer: ({ inputs: [x], attributes: windows, require }) => {
-    const { kernel, strides, padding, dilation } = windows;
+    const { kernel } = windows;
     const [lead, size] = splitAxes('slidingWindows', x.shape, kernel.length);
-    const count = size.map((extent, axis) =>
-      positions(
-        'slidingWindows',
-        extent,
-        padding[axis],
-        kernel[axis],
-        strides[axis],
-        dilation[axis],
-        require,
-      ),
-    );
+    const count = positions('slidingWindows', size, kernel, windows, require);
     return [{ dtype: x.dtype, shape: [...lead, ...kernel, ...count] }];
   },
   gradient: ({ inputs: [x], grads: [g], attributes: { outside: _outside, ...windows } }) => [
@@ -149,11 +139,8 @@ export const slidingWindowsAdjoint: OperatorFunction<
   call: (x, size, windows) => ({ inputs: [x], attributes: { ...windows, size } }),
   infer: ({ inputs: [x], attributes: { size, ...windows }, require }) => {
     const op = 'slidingWindowsAdjoint';
-    const { kernel, strides, padding, dilation } = windows;
     requireShape(x.shape, windowsShape(op, x.shape, size, windows), require);
-    size.forEach((extent, axis) =>
-      positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
-    );
+    positions(op, size, windows.kernel, windows, require);
     const lead = x.shape.slice(0, x.shape.length - 2 * size.length);
     return [{ dtype: x.dtype, shape: [...lead, ...size] }];
   },
@@ -240,11 +227,9 @@ function windowsShape(
   windows: SizedWindows,
 ): RequiredShape {
   checkWindows(op, windows);
-  const { kernel, strides, padding, dilation } = windows;
+  const { kernel } = windows;
   const [lead] = splitAxes(op, x, 2 * kernel.length);
-  const count = size.map((extent, axis) =>
-    windowCount(extent, padding[axis], kernel[axis], strides[axis], dilation[axis]),
-  );
+  const count = countWindows(size, kernel, windows);
   const problem = words`the windows do not fit the size`;
   return requiredShape(op, problem, [...lead, ...kernel, ...count], x);
 }

@@ -35,7 +35,7 @@ export const windowCounts: OperatorFunction<
   infer: ({ inputs: [x], attributes: { margin, ...windows }, require }) => {
     const op = 'windowCounts';
     checkWindows(op, windows, { margin });
-    const { kernel, strides, padding, dilation } = windows;
+    const { kernel } = windows;
     if (kernel.length === 0 || kernel.length > x.shape.length) {
       throw new ShapeError('the rank does not fit', {
         op,
@@ -43,12 +43,8 @@ export const windowCounts: OperatorFunction<
         actual: `${shapeToString(x.shape)}, a kernel of ${kernel.length} axes`,
       });
     }
-    const count = x.shape
-      .slice(-kernel.length)
-      .map((extent, axis) =>
-        positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
-      );
-    return [{ dtype: x.dtype, shape: count }];
+    const shape = positions(op, x.shape.slice(-kernel.length), kernel, windows, require);
+    return [{ dtype: x.dtype, shape }];
   },
   gradient: 'none',
   lowering: {

@@ -198,45 +198,50 @@ export function reach(kernel: Dim, dilation: number): Dim {
   return addDim(mulDim(subDim(kernel, 1), dilation), 1);
 }
 
-/** Number of windows: `floor((size + padding - reach) / stride) + 1`. */
-export function windowCount(
-  size: Dim,
-  [before, after]: PaddingPair,
-  kernel: Dim,
-  stride: number,
-  dilation: number,
-): Dim {
-  const padded = addDim(addDim(size, before), after);
-  return addDim(floorDivDim(subDim(padded, reach(kernel, dilation)), stride), 1);
+/** Number of windows along each axis: `floor((size + padding - reach) / stride) + 1`. */
+export function countWindows(
+  spatial: Shape,
+  kernel: Shape,
+  { strides, padding, dilation }: Windows,
+): readonly Dim[] {
+  return spatial.map((size, axis) => {
+    const padded = paddedSize(size, padding[axis]);
+    const free = subDim(padded, reach(kernel[axis], dilation[axis]));
+    return addDim(floorDivDim(free, strides[axis]), 1);
+  });
+}
+
+function paddedSize(size: Dim, [before, after]: PaddingPair): Dim {
+  return addDim(addDim(size, before), after);
 }
 
 /**
- * Number of windows, with what it requires. A `ShapeError` where a window is larger
+ * Number of windows along each axis, with what they require. A `ShapeError` where a window is larger
  * than the padded input; only an empty input may have none.
  */
 export function positions(
   op: string,
-  size: Dim,
-  [before, after]: PaddingPair,
-  kernel: Dim,
-  stride: number,
-  dilation: number,
+  spatial: Shape,
+  kernel: Shape,
+  windows: Windows,
   require: Require,
-): Dim {
-  const padded = addDim(addDim(size, before), after);
-  const span = reach(kernel, dilation);
-  const count = windowCount(size, [before, after], kernel, stride, dilation);
-  const tooLarge = (): Refusal => ({
-    error: 'shape',
-    op,
-    problem: words`a window is larger than the padded input`,
-    expected: words`a padded extent of at least ${span}`,
-    actual: words`${padded} (${size} and padding ${[before, after]})`,
+): readonly Dim[] {
+  const counts = countWindows(spatial, kernel, windows);
+  spatial.forEach((size, axis) => {
+    const ends = windows.padding[axis];
+    const padded = paddedSize(size, ends);
+    const span = reach(kernel[axis], windows.dilation[axis]);
+    const tooLarge = (): Refusal => ({
+      op,
+      problem: words`a window is larger than the padded input`,
+      expected: words`a padded extent of at least ${span}`,
+      actual: words`${padded} (${size} and padding ${ends})`,
+    });
+    // The factor is 0 for an empty input and 1 for any other.
+    require(atLeast(mulDim(minDim(size, 1), subDim(padded, span)), 0), tooLarge);
+    require(atLeast(counts[axis], 0), tooLarge);
   });
-  // The factor is 0 for an empty input and 1 for any other.
-  require(atLeast(mulDim(minDim(size, 1), subDim(padded, span)), 0), tooLarge);
-  require(atLeast(count, 0), tooLarge);
-  return count;
+  return counts;
 }
 
 /**

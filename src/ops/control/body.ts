@@ -98,7 +98,6 @@ function ownSizes(
 /** The refusal of a result whose sizes only an iteration reveals. */
 export function undecidedSizes(op: string, what: string, type: TensorType): Refusal {
   return {
-    error: 'shape',
     op,
     problem: [`${what} has a size that the data of each iteration decides`],
     expected: ['an iteration, which decides it'],
@@ -206,7 +205,6 @@ export function changedShape(
   after: TensorType,
 ): Refusal {
   return {
-    error: 'shape',
     op,
     problem: words`${what} changes its shape`,
     expected: words`${before.dtype}${before.shape}`,
@@ -284,7 +282,6 @@ function anotherLength(
   length: Dim,
 ): Refusal {
   return {
-    error: 'shape',
     op,
     problem: words`${names[k]} has another length`,
     expected: words`${length}, as ${names[0]} has`,

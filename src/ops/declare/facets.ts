@@ -1,6 +1,7 @@
 import { passedSizes } from '../../base/attributes/attribute.js';
 import type { Dim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
+import { someCall } from '../../ir/all-calls.js';
 import type { Operator } from '../../ir/operator.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { Declaration } from './declare.js';
@@ -21,23 +22,13 @@ export function sizesPassedBy({
   return op.attributes['sizes'] === passedSizes ? (attributes['sizes'] as readonly Dim[]) : [];
 }
 
-const rootPrograms = new WeakMap<Program, boolean>();
+// Operators of tests have no declarations.
+const isRoot = (op: Operator): boolean => (op as Partial<Declaration>).check?.isRoot === true;
 
 /** True if an operator, or a call in one of its regions, refuses elements although nobody reads its results. */
 export function isRootCall(op: Operator, regions: readonly Program[]): boolean {
-  // Operators of tests have no declarations.
-  return (op as Partial<Declaration>).check?.isRoot === true || regions.some(hasRootCall);
+  return isRoot(op) || regions.some(hasRootCall);
 }
 
 /** True if a finished program, or a region in it, has such a call. */
-export function hasRootCall(program: Program): boolean {
-  let found = rootPrograms.get(program);
-  if (found === undefined) {
-    found = [...program.graph.nodes()].some((id) => {
-      const node = program.node(id);
-      return node.kind === 'call' && isRootCall(node.op, node.regions);
-    });
-    rootPrograms.set(program, found);
-  }
-  return found;
-}
+export const hasRootCall: (program: Program) => boolean = someCall(({ op }) => isRoot(op));

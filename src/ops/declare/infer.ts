@@ -160,7 +160,6 @@ export function checkShape(op: string, shape: Shape, require: Require = requireN
   }
   for (const dim of shape) {
     require(atLeast(dim, 0), () => ({
-      error: 'shape',
       op,
       problem: words`a shape has a negative extent`,
       expected: words`extents of 0 or more`,

@@ -36,7 +36,6 @@ export type Meetings<A> = (shapes: readonly Shape[], attributes: A) => readonly 
 /** The refusal of shapes that do not broadcast. */
 export function broadcastRefusal(op: string, shapes: readonly Shape[]): Refusal {
   return {
-    error: 'shape',
     op,
     problem: words`the shapes do not broadcast`,
     expected: words`equal extents, or 1, on every axis counted from the last`,
@@ -74,7 +73,6 @@ export function requiredShape(
   given: Shape,
 ): RequiredShape {
   const refusal: Refusal = {
-    error: 'shape',
     op,
     problem,
     expected: words`${shape}`,

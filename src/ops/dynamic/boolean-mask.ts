@@ -81,7 +81,6 @@ function checkMask(x: TensorType, mask: TensorType, require: Require): void {
   }
   mask.shape.forEach((dim, axis) => {
     require(equalSizes(dim, x.shape[axis]), () => ({
-      error: 'shape',
       op,
       problem: words`the mask does not fit axis ${String(axis)} of the array`,
       expected: words`the leading extents of ${x.shape}`,

@@ -144,7 +144,6 @@ export const updateSlice: OperatorFunction<
     x.shape.forEach((dim, axis) => {
       if (along.includes(axis)) return;
       require(equalSizes(dim, update.shape[axis]), () => ({
-        error: 'shape',
         op,
         problem: words`the update does not fit axis ${String(axis)}`,
         expected: words`${dim}, since it is not placed along that axis`,
@@ -273,7 +272,6 @@ function checkStart(
 function checkRoom(op: string, shape: Shape, block: Shape, require: Require): void {
   shape.forEach((dim, axis) => {
     require(atLeast(dim, block[axis]), () => ({
-      error: 'shape',
       op,
       problem: words`the block is larger than the array on axis ${String(axis)}`,
       expected: words`at most ${shape}`,

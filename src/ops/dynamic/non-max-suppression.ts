@@ -318,7 +318,6 @@ function checkBoxes(op: string, boxes: TensorType, each: TensorType, require: Re
     });
   }
   require(equalSizes(each.shape[0], count), () => ({
-    error: 'shape',
     op,
     problem: words`boxes and scores do not match`,
     expected: differ,

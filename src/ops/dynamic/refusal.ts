@@ -27,7 +27,7 @@ export const refusalAttribute: Attribute<Refusal> = {
       [K in keyof Refusal]: unknown;
     };
     return (
-      isOneOf(error, 'shape', 'argument') &&
+      isOneOf(error, undefined, 'shape', 'argument') &&
       typeof op === 'string' &&
       [problem, expected, actual].every(isTemplate) &&
       isOneOf(typeof advice, 'undefined', 'string')
@@ -45,7 +45,6 @@ export const refusalAttribute: Attribute<Refusal> = {
 
 /** An error for samples and laws. */
 export const sampleRefusal: Refusal = {
-  error: 'shape',
   op: 'sample',
   problem: words`the sizes do not fit`,
   expected: words`others`,

@@ -107,7 +107,6 @@ function along(shape: Shape, axis: number | null): readonly [Dim, number] {
 
 function otherCounts(counts: Shape, length: Dim): Refusal {
   return {
-    error: 'shape',
     op: 'repeatEach',
     problem: words`counts and elements do not match`,
     expected: words`one count, or one for each of ${length} elements`,

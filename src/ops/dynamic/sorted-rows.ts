@@ -90,7 +90,6 @@ export const runStarts: OperatorFunction<
       });
     }
     require(equalSizes(order.shape[0], x.shape[0]), () => ({
-      error: 'shape',
       op: 'runStarts',
       problem: words`the order does not fit axis 0`,
       expected: words`${x.shape[0]} positions`,

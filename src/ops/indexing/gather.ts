@@ -149,7 +149,6 @@ function scatterLike(
       checkIndexDType(name, indices.dtype);
       checkAligned(name, x.shape, indices.shape, axis, require);
       const refusal = (): Refusal => ({
-        error: 'shape',
         op: name,
         problem: words`there must be one update for each index`,
         expected: words`updates of shape ${indices.shape}`,
@@ -278,7 +277,6 @@ function checkAligned(
 ): void {
   const axis = normalizeAxis(op, along, shape.length);
   const misaligned = (): Refusal => ({
-    error: 'shape',
     op,
     problem: words`the indices do not fit the array`,
     expected: words`rank ${shape.length} and, except on axis ${axis}, at most ${shape}`,
@@ -289,7 +287,6 @@ function checkAligned(
     if (at !== axis) require(atLeast(shape[at], dim), misaligned);
   });
   require(atLeast(shape[axis], minDim(elementCount(indices), 1)), () => ({
-    error: 'shape',
     op,
     problem: words`axis ${axis} has no positions`,
     expected: words`an axis with at least one element, or no indices`,

@@ -177,7 +177,6 @@ function requireElements(
   require: Require,
 ): void {
   require(atLeast(shape[axis], k), () => ({
-    error: 'shape',
     op,
     problem: words`axis ${axis} does not have ${k} elements`,
     expected: words`at least ${k} elements on axis ${axis}`,

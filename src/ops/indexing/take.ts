@@ -77,7 +77,6 @@ export const take: OperatorFunction<
     checkIndexDType('take', indices.dtype);
     if (mode !== 'valid') {
       require(atLeast(extentOf(x.shape, axis), minDim(elementCount(indices.shape), 1)), () => ({
-        error: 'shape',
         op: 'take',
         problem: words`there is nothing to take from`,
         expected: words`an axis with at least one element, or no indices`,

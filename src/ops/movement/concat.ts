@@ -47,7 +47,6 @@ export const concat: OperatorFunction<Join> = joiningLists(
       const axis = normalizeAxis('concat', attributes.axis, first.shape.length);
       for (const { shape } of inputs) {
         const different = (): Refusal => ({
-          error: 'shape',
           op: 'concat',
           problem: words`the shapes differ on other axes than ${axis}`,
           expected: words`${first.shape} except on axis ${axis}`,
@@ -168,7 +167,6 @@ export const stack: OperatorFunction<Join> = joiningLists(
       const axis = normalizeAxis('stack', attributes.axis, first.shape.length + 1);
       for (const { shape } of inputs) {
         const different = (): Refusal => ({
-          error: 'shape',
           op: 'stack',
           problem: words`the shapes differ`,
           expected: words`${first.shape}`,
@@ -312,7 +310,6 @@ function partSize(shape: Shape, axis: number, sections: number, require: Require
     });
   }
   require(divisible(shape[axis], sections), () => ({
-    error: 'shape',
     op: 'split',
     problem: words`axis ${axis} does not divide into ${sections} equal parts`,
     expected: words`an extent that ${sections} divides`,

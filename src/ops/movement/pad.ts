@@ -287,7 +287,6 @@ function requireElements(
   shape.forEach((dim, axis) => {
     const [before, after] = widthsOf(widths, axis);
     require(atLeast(dim, minDim(addDim(before, after), 1)), () => ({
-      error: 'shape',
       op,
       problem: words`axis ${axis} has no element to pad with`,
       expected: words`at least one element on axis ${axis}, or mode 'constant'`,

@@ -115,7 +115,6 @@ function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
   const size = elementCount(from);
   const knownSize = elementCount(known);
   const differentSize = (): Refusal => ({
-    error: 'shape',
     op: 'reshape',
     problem: words`the number of elements would change`,
     expected: words`a shape of ${size} elements, as ${from} has`,
@@ -177,7 +176,6 @@ export const squeeze: OperatorFunction<
         : normalizeAxes('squeeze', axes, x.shape.length);
     for (const axis of removed) {
       require(equalSizes(x.shape[axis], 1), () => ({
-        error: 'shape',
         op: 'squeeze',
         problem: words`axis ${axis} cannot be removed`,
         expected: words`size 1 on axis ${axis}`,

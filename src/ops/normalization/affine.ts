@@ -65,7 +65,6 @@ export function checkParameters(
 ): void {
   for (const { shape } of parameters) {
     const refusal = (): Refusal => ({
-      error: 'shape',
       op,
       problem: words`a parameter does not fit`,
       expected: words`gamma and beta of shape ${wanted}, for x of shape ${x}`,

@@ -92,7 +92,6 @@ function checkMask(op: string, mask: Shape, scores: Shape): void {
 
 function maskDiffers(op: string, mask: Shape, scores: Shape): Refusal {
   return {
-    error: 'shape',
     op,
     problem: words`the mask does not fit`,
     expected: words`a mask that broadcasts to ${scores}`,
@@ -102,7 +101,6 @@ function maskDiffers(op: string, mask: Shape, scores: Shape): Refusal {
 
 function operandsDiffer(op: string, shapes: readonly Shape[]): Refusal {
   return {
-    error: 'shape',
     op,
     problem: words`queries, keys and values do not fit`,
     expected: words`[..., queries, size], [..., keys, size] and [..., keys, channels]`,

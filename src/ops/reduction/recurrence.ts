@@ -53,7 +53,6 @@ export const recurrence: OperatorFunction<
   infer: ({ inputs: [a, b], attributes: { axis }, require }) => {
     normalizeAxis('recurrence', axis, b.shape.length);
     const refusal = (): Refusal => ({
-      error: 'shape',
       op: 'recurrence',
       problem: words`factors and terms have different shapes`,
       expected: words`${b.shape}`,

@@ -173,7 +173,6 @@ export function checkNotEmpty(
   const count = elementCount(folded.map((axis) => shape[axis]));
   const results = elementCount(shape.filter((_, axis) => !folded.includes(axis)));
   require(atLeast(count, minDim(results, 1)), () => ({
-    error: 'shape',
     op,
     problem: words`there is no element to choose from`,
     expected: words`reduced axes with at least one element`,

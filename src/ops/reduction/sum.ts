@@ -122,7 +122,6 @@ export const broadcastTo: OperatorFunction<
 
 function doesNotBroadcast(from: Shape, to: Shape): Refusal {
   return {
-    error: 'shape',
     op: 'broadcastTo',
     problem: words`the array does not broadcast to the shape`,
     expected: words`extents of 1, or those of ${to}, counted from the last axis`,

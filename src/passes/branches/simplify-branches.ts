@@ -1,4 +1,4 @@
-import type { NodeId } from '../../graph/graph.js';
+import { someCall } from '../../ir/all-calls.js';
 import { nodesBehind } from '../../ir/behind.js';
 import type { Dim } from '../../base/dim/index.js';
 import { bindProgram } from '../../ir/bind.js';
@@ -61,19 +61,7 @@ export function simplifyBranches(program: Program, { evaluate }: PassContext = {
 }
 
 /** True when a program, or a region of it, has a branch. */
-export function hasBranches(program: Program): boolean {
-  let found = branched.get(program);
-  if (found === undefined) {
-    const isOne = (id: NodeId): boolean => {
-      const node = program.node(id);
-      return node.kind === 'call' && (isBranch(node) || node.regions.some(hasBranches));
-    };
-    branched.set(program, (found = [...program.graph.nodes()].some(isOne)));
-  }
-  return found;
-}
-
-const branched = new WeakMap<Program, boolean>();
+export const hasBranches: (program: Program) => boolean = someCall((call) => isBranch(call));
 
 function isBranch({ op }: CallNode): boolean {
   return declarationOf(op).lowering.kind === 'branch';
@@ -81,11 +69,8 @@ function isBranch({ op }: CallNode): boolean {
 
 /** Values that stay whoever reads them: outputs, and results of calls that check. */
 function ends(program: Program): readonly Value[] {
-  const roots = [...program.graph.nodes()].filter((id) => {
-    const node = program.node(id);
-    return node.kind === 'call' && isRootCall(node.op, node.regions);
-  });
-  return [...program.outputs.map(({ value }) => value), ...roots.flatMap((id) => program.results(id))]; // prettier-ignore
+  const roots = [...program.calls()].filter(([, { op, regions }]) => isRootCall(op, regions));
+  return [...program.outputs.map(({ value }) => value), ...roots.flatMap(([id]) => program.results(id))]; // prettier-ignore
 }
 
 /** A result of a branch: its place among those that stay, or the value that it is without the branch. */

@@ -61,9 +61,7 @@ export function continuations(
 ): ReadonlyMap<NodeId, Continuation> {
   const found = new Map<NodeId, Continuation>();
   const isOutput = new Set(program.outputs.map(({ value }) => value));
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
+  for (const [id, node] of program.calls()) {
     const { lowering } = declarationOf(node.op);
     if (lowering.kind !== 'point' || !lowering.elementwise) continue;
     const [type] = node.types;

@@ -10,9 +10,8 @@ import { viewed } from '../rewrite/views.js';
 /** One group for every call that computes something: no fusion. */
 export function separate(program: Program): readonly Group[] {
   const groups: Group[] = [];
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
+  for (const [id, node] of program.calls()) {
+    if (declarationOf(node.op).lowering.kind === 'view') continue;
     const operands = program.operands(id).map((operand) => viewed(program, operand));
     const reads = new Set(operands.filter((operand) => !isNumber(program, operand)));
     groups.push({

@@ -142,9 +142,8 @@ class Efforts {
     alone.setOutputs(results.map((value, k) => ({ name: `y${k}`, value })));
     const parts = decompose(alone);
     const efforts = new Efforts(parts);
-    const calls = [...parts.graph.nodes()].filter((part) => parts.node(part).kind === 'call');
-    return calls
-      .map((part) => efforts.of(part))
+    return [...parts.calls()]
+      .map(([part]) => efforts.of(part))
       .reduce((a, b) => ({ kind: Math.max(a.kind, b.kind), work: a.work + b.work }), {
         kind: point,
         work: 0,

@@ -344,7 +344,6 @@ function seedFor(into: Program, name: string, of: Value, loose: readonly number[
   const given = into.variable(name, { dtype, shape: sizes });
   if (loose.length === 0) return given;
   const refusal = {
-    error: 'shape',
     op: 'gradient',
     problem: ['a gradient has another shape than the result'],
     expected: words`${shape}`,

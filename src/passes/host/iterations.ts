@@ -316,7 +316,6 @@ export class Iterations {
   ): void {
     wanted.forEach((dim, axis) => {
       const refusal: Refusal = {
-        error: 'shape',
         op: this.#call.op.name,
         problem: [`${what} changes its shape`],
         actual: words`${actual}`,

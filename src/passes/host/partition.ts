@@ -66,9 +66,7 @@ export function partition(program: Program, placement: CallPlacement = {}): Part
   const own = program.decidedSizes;
   const [hostRun, elsewhere] = [new Set<NodeId>(), new Set<NodeId>()];
   const repeated = new Set<NodeId>();
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
+  for (const [id, node] of program.calls()) {
     const spoken = symbolsOfCall(node);
     if (spoken.size > 0) {
       const unknown = [...spoken].filter((name) => !program.knowsSize(name));

@@ -45,9 +45,7 @@ export class RoutineBuilder {
     const given = givenSizes(program);
     for (const [name, bounds] of given) this.#known.set(name, symbol(name, bounds));
     for (const name of given.keys()) this.#taken.add(name);
-    for (const id of program.graph.nodes()) {
-      const node = program.node(id);
-      if (node.kind !== 'call') continue;
+    for (const [, node] of program.calls()) {
       for (const name of symbolsOfCall(node)) this.#taken.add(name);
     }
   }
@@ -211,7 +209,7 @@ export class RoutineBuilder {
       expected: MessageTemplate,
       actual: MessageTemplate,
     ): Refusal => {
-      return { error: 'shape', op: op.name, problem: [problem], expected, actual, source };
+      return { op: op.name, problem: [problem], expected, actual, source };
     };
     call.types[0].shape.forEach((dim, axis) => {
       const from: Stretch = { of, offset: addDim(offset, axis), shape: [] };
@@ -262,7 +260,6 @@ export class RoutineBuilder {
         const scaled = unknown === null ? offset : mulDim(scale, symbol(unknown.name));
         const found = unknown === null ? actual : subDim(actual, offset);
         this.require(subDim(scaled, found), '=', {
-          error: 'shape',
           op: call.op.name,
           problem: [`result ${k} has another size on axis ${axis}`],
           expected: words`${dim}`,

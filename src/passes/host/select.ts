@@ -92,7 +92,9 @@ class Selection {
     if (found === undefined) {
       found =
         this.#takenOf(region).size > 0 ||
-        callsOf(region).some(({ call }) => call.regions.some((inner) => this.#takesSome(inner)));
+        [...region.calls()].some(([, call]) =>
+          call.regions.some((inner) => this.#takesSome(inner)),
+        );
       this.#hosting.set(region, found);
     }
     return found;
@@ -107,7 +109,7 @@ class Selection {
   #take(program: Program): ReadonlySet<NodeId> {
     const introducing = new Set([...program.decidedSizes.values()].map(({ node }) => node));
     const taken = new Set<NodeId>();
-    for (const { id, call } of callsOf(program)) {
+    for (const [id, call] of program.calls()) {
       const isOrdinary = !introducing.has(id) && !isExtents(call) && !isFree(program, id);
       if (isOrdinary && this.#supports(program, call, id)) taken.add(id);
     }
@@ -143,13 +145,6 @@ class Selection {
 
 function operandTypes(program: Program, id: NodeId): readonly TensorType[] {
   return program.operands(id).map(({ type }) => type);
-}
-
-function callsOf(program: Program): readonly { readonly id: NodeId; readonly call: CallNode }[] {
-  return [...program.graph.nodes()].flatMap((id) => {
-    const call = program.node(id);
-    return call.kind === 'call' ? [{ id, call }] : [];
-  });
 }
 
 /** The nodes of a sub-graph that are connected with each other, constants aside. */

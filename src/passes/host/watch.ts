@@ -8,6 +8,7 @@ import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
 import { instantiate } from '../rewrite/transform.js';
+import { mayCheck } from '../simplify/checks.js';
 import { viewed } from '../rewrite/views.js';
 import type { Report, Watched } from './report.js';
 
@@ -95,13 +96,10 @@ function areWithin(elements: Value, { least, most }: AcceptedElements): boolean 
 
 /** True when a watched call of a program, or one of a region of it, may refuse elements. */
 function mayRefuse(program: Program, isWatched: IsWatched): boolean {
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
-    if (declarationOf(node.op).check !== undefined && isWatched(id)) return true;
-    if (node.regions.some((region) => mayRefuse(region, () => true))) return true;
-  }
-  return false;
+  return [...program.calls()].some(
+    ([id, { op, regions }]) =>
+      (declarationOf(op).check !== undefined && isWatched(id)) || regions.some(mayCheck),
+  );
 }
 
 interface Inside {

@@ -6,6 +6,7 @@ import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { Costs } from '../fuse/cost.js';
 import { nominalBytes } from '../rewrite/nominal.js';
+import { mayCheck } from '../simplify/checks.js';
 import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
 import { nodesBehind } from '../../ir/behind.js';
@@ -123,21 +124,13 @@ export function isMovable(call: CallNode, dims: ReadonlyMap<string, Dim>, runs: 
 }
 
 function mayRefuse({ op, regions }: CallNode): boolean {
-  if (declarationOf(op).check !== undefined) return true;
-  return regions.some((region) =>
-    [...region.graph.nodes()].some((id) => {
-      const node = region.node(id);
-      return node.kind === 'call' && mayRefuse(node);
-    }),
-  );
+  return declarationOf(op).check !== undefined || regions.some(mayCheck);
 }
 
 /** The nodes whose results, or views of them, are read by kernels that adapt to memory order. */
 function readInAnyOrder(region: Program): ReadonlySet<NodeId> {
   const found = new Set<NodeId>();
-  for (const id of region.graph.nodes()) {
-    const node = region.node(id);
-    if (node.kind !== 'call') continue;
+  for (const [id, node] of region.calls()) {
     const { lowering } = declarationOf(node.op);
     if (lowering.kind !== 'kernel' || lowering.readsAnyOrder !== true) continue;
     for (const operand of region.operands(id)) found.add(viewed(region, operand).node);

@@ -38,13 +38,13 @@ export interface MarkedProgram {
 
 /** `mergeLoops` with marks: a merged loop is early if one of its originals is. */
 export function mergeMarkedLoops({ program, isLate }: MarkedProgram): MarkedProgram {
-  const calls = [...program.graph.nodes()].filter((id) => program.node(id).kind === 'call');
-  if (calls.filter((id) => isLoop(program.node(id) as CallNode)).length < 2) {
+  const calls = [...program.calls()];
+  if (calls.filter(([, call]) => isLoop(call)).length < 2) {
     return { program, isLate };
   }
   // As outputs, all values can be found again.
   const { outputs } = program;
-  const values = calls.flatMap((id) => program.results(id));
+  const values = calls.flatMap(([id]) => program.results(id));
   const all = [...outputs.map(({ value }) => value), ...values];
   const whole = withOutputs(
     program,

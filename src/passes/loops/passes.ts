@@ -1,4 +1,4 @@
-import type { NodeId } from '../../graph/graph.js';
+import { someCall } from '../../ir/all-calls.js';
 import type { Program } from '../../ir/program.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import type { Pass } from '../rewrite/pass.js';
@@ -12,6 +12,9 @@ import { eliminateDeadLoopParts } from './dead.js';
 import { hoistFromLoops } from './hoist.js';
 import { isLoop } from './loop.js';
 import { unrollLoops } from './unroll.js';
+
+/** True when a program, or a region of it, has a loop. */
+export const hasLoops: (program: Program) => boolean = someCall((call) => isLoop(call));
 
 /** Programs produced by loop passes, which cleanup passes tidy. */
 const remade = new WeakSet<Program>();
@@ -42,21 +45,6 @@ function afterLoops(name: string, doc: string, run: Pass['run']): Pass {
     },
   };
 }
-
-/** True when a program, or a region of it, has a loop. */
-export function hasLoops(program: Program): boolean {
-  let found = looped.get(program);
-  if (found === undefined) {
-    const isOne = (id: NodeId): boolean => {
-      const node = program.node(id);
-      return node.kind === 'call' && (isLoop(node) || node.regions.some(hasLoops));
-    };
-    looped.set(program, (found = [...program.graph.nodes()].some(isOne)));
-  }
-  return found;
-}
-
-const looped = new WeakMap<Program, boolean>();
 
 const forms = onLoops('loop-forms', 'bring loops into one form', canonicalLoops);
 const dead = onLoops('loop-dce', 'drop what nobody needs of loops', eliminateDeadLoopParts);

@@ -30,9 +30,7 @@ export function unrollLoops(program: Program): Program {
 
 function callsIn(program: Program): number {
   let calls = 0;
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
+  for (const [, node] of program.calls()) {
     calls += node.regions.reduce((sum, region) => sum + callsIn(region), 1);
   }
   return calls;

@@ -1,4 +1,5 @@
 import type { NodeId } from '../../graph/graph.js';
+import { someCall } from '../../ir/all-calls.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
@@ -42,9 +43,7 @@ export function checksOf(original: Program): Checks | null {
   const isOwn = ({ type }: Value): boolean =>
     [...symbolsOfTypes([type]).keys()].some((name) => own.has(name));
   let isBehindRoot = false;
-  for (const id of program.graph.nodes()) {
-    const call = program.node(id);
-    if (call.kind !== 'call') continue;
+  for (const [id, call] of program.calls()) {
     const { check } = declarationOf(call.op);
     isBehindRoot ||= call.regions.some(hasRootCall);
     // What a root refuses comes first, and nothing may be refused behind it that it might have prevented.
@@ -73,15 +72,10 @@ export function checksOf(original: Program): Checks | null {
   };
 }
 
-/** True if some call of a program, or of a region in it, refuses elements. */
-export function mayCheck(program: Program): boolean {
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
-    if (declarationOf(node.op).check !== undefined || node.regions.some(mayCheck)) return true;
-  }
-  return false;
-}
+/** True if some call of a finished program, or of a region in it, refuses elements. */
+export const mayCheck: (program: Program) => boolean = someCall(
+  ({ op }) => declarationOf(op).check !== undefined,
+);
 
 /** True when a value is elementwise arithmetic on inputs and constants. */
 function isCheap(program: Program, id: NodeId, known: Map<NodeId, boolean>): boolean {

@@ -22,9 +22,7 @@ export interface LackedCall {
 /** The calls of a program that run on the CPU because a device lacks them, those inside of loops and branches too. */
 export function lackedCalls(program: Program, backend: Backend): readonly LackedCall[] {
   const found: LackedCall[] = [];
-  for (const id of program.graph.nodes()) {
-    const call = program.node(id);
-    if (call.kind !== 'call') continue;
+  for (const [id, call] of program.calls()) {
     const inside = call.regions.flatMap((region) => lackedCalls(region, backend));
     found.push(...inside);
     // A loop whose body is told of needs no mention of its own.
@@ -61,17 +59,14 @@ export function placementOn(program: Program, backend: Backend): CallPlacement {
  */
 function countersOf(program: Program, backend: Backend): ReadonlySet<NodeId> {
   const found = new Set<NodeId>();
-  for (const id of program.graph.nodes()) {
-    const call = program.node(id);
-    if (call.kind !== 'call' || !isOfFewIntegers(program, call, id, 1)) continue;
+  for (const [id, call] of program.calls()) {
+    if (!isOfFewIntegers(program, call, id, 1)) continue;
     const operands = program.operands(id).map(({ node }) => node);
     if (operands.every((node) => program.node(node).kind !== 'call' || found.has(node)))
       found.add(id);
   }
   const needed = new Set<NodeId>();
-  for (const id of [...program.graph.nodes()].toReversed()) {
-    const call = program.node(id);
-    if (call.kind !== 'call') continue;
+  for (const [id, call] of [...program.calls()].toReversed()) {
     const isCounter =
       found.has(id) ||
       (needed.has(id) && isOfFewIntegers(program, call, id, mostRemembered / bytesOf('int64')));

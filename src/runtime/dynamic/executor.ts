@@ -12,8 +12,6 @@ import type { Inspectable, Operand, TierReport } from '../execution/executable.j
 import { Storage } from '../memory/storage.js';
 import { type RunFrame, prepare, prepareRun, type PreparedStep, storageAt } from './interpreter.js';
 
-type LastRun = HostStatementOf<'run'>;
-
 /** Makes the parts of a program executable. */
 export interface PartCompiler {
   /** A program without cuts; `replaced` as in `CompileOptions`. */
@@ -39,7 +37,10 @@ export class DynamicExecutor implements Inspectable {
   readonly #given: ReadonlySet<Handle>;
   readonly #body: PreparedStep;
   /** The last statement where it runs code: nothing can fail behind it. */
-  readonly #last: { readonly run: LastRun; readonly step: ReturnType<typeof prepareRun> } | null;
+  readonly #last: {
+    readonly run: HostStatementOf<'run'>;
+    readonly step: ReturnType<typeof prepareRun>;
+  } | null;
 
   constructor(
     program: Program,
@@ -91,9 +92,12 @@ export class DynamicExecutor implements Inspectable {
     const passed = outputs.map(({ of }) =>
       this.#given.has(of) ? copyOf(storageAt(frame, of)) : null,
     );
-    const taken = new Set<Storage>();
-    const last = this.#last;
-    last?.step(frame, this.#targets(last.run, into ?? [], taken));
+    // The last code writes outputs of the program where they are wanted first.
+    const targets = this.#last?.run.gives.map(
+      (handle) => into?.find((target, k) => target !== null && outputs[k].of === handle) ?? null,
+    );
+    this.#last?.step(frame, targets);
+    const taken = new Set(targets);
     return outputs.map(({ of }, k) => {
       const shape = shapes[k];
       const made = passed[k] ?? storageAt(frame, of);
@@ -161,20 +165,6 @@ export class DynamicExecutor implements Inspectable {
       } else if (statement.kind === 'call' && !statement.callee.isOptional) {
         this.#compiled.callee(statement.callee);
       }
-    });
-  }
-
-  /** Storages for the last code to write outputs of the program to: each the first that wants it. */
-  #targets(
-    { gives }: LastRun,
-    into: readonly (Storage | null)[],
-    taken: Set<Storage>,
-  ): readonly (Storage | null)[] {
-    return gives.map((handle) => {
-      const k = this.#routine.outputs.findIndex(({ of }, i) => of === handle && into[i]);
-      const target = into[k] ?? null;
-      if (target !== null) taken.add(target);
-      return target;
     });
   }
 }

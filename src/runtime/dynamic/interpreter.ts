@@ -147,11 +147,8 @@ function always(act: (frame: RunFrame) => unknown): PreparedStep {
 
 /** Elements to be read. */
 function operand({ of, shape: declared, offset = 0 }: Stretch): (frame: RunFrame) => Operand {
-  const [shapeOf, lengthOf, start] = [
-    shapeEvaluator(declared),
-    lengthEvaluator(declared),
-    dimEvaluator(offset),
-  ];
+  const [shapeOf, lengthOf] = [shapeEvaluator(declared), lengthEvaluator(declared)];
+  const start = dimEvaluator(offset);
   return (frame) => {
     const storage = storageAt(frame, of);
     const shape = shapeOf(frame.names);

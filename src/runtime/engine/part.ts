@@ -206,9 +206,7 @@ class PartClock {
 /** The calls of a program with their lines, each once. */
 function callsIn(program: Program): readonly string[] {
   const calls = new Set<string>();
-  for (const id of program.graph.nodes()) {
-    const call = program.node(id);
-    if (call.kind !== 'call') continue;
+  for (const [, call] of program.calls()) {
     calls.add(call.source === undefined ? call.op.name : `${call.op.name} (${call.source})`);
   }
   return [...calls];

@@ -45,10 +45,7 @@ function labelOf(program: Program, group: Group, whole: Program): KernelLabel {
 
 /** Label of all kernels of a program together. */
 export function programLabel(program: Program): KernelLabel {
-  const names = [...program.graph.nodes()].flatMap((id) => {
-    const node = program.node(id);
-    return node.kind === 'call' ? [node.op.name] : [];
-  });
+  const names = [...program.calls()].map(([, { op }]) => op.name);
   return { name: nameOf(names), source: null, reads: [], traffic: null };
 }
 

@@ -86,7 +86,6 @@ function dividesSizes(node: ImportedNode): boolean {
   for (const size of sizes) {
     if (isMultipleOf(size, divisor)) continue;
     require(atLeast(size, 0), () => ({
-      error: 'shape',
       op: 'fromOnnx',
       problem: words`${node.title} divides a size that is negative`,
       expected: words`0 or more`,

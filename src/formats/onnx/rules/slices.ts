@@ -95,7 +95,6 @@ function parts(node: ImportedNode): Results {
     }
   }
   const refusal: Refusal = {
-    error: 'shape',
     op: 'Split',
     problem: words`the parts do not make up the whole`,
     expected: words`sizes that add up to ${extent}`,

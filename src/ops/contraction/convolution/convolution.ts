@@ -95,24 +95,12 @@ export const conv: OperatorFunction<Conv> = operator({
       attributes: { ...windowsOf('conv', options, spatial, kernel), groups },
     };
   },
-  infer: ({ inputs: [x, w], attributes: { strides, padding, dilation, groups }, require }) => {
+  infer: ({ inputs: [x, w], attributes: { groups, ...windows }, require }) => {
     checkRanks('conv', x.shape, w.shape);
     requireMeeting([x.shape, w.shape], channels('conv', x.shape, w.shape, groups), require);
     requireGroups('conv', w.shape[0], groups, operandWords(x.shape, w.shape, groups), require);
-    const spatial = x.shape
-      .slice(2)
-      .map((size, axis) =>
-        positions(
-          'conv',
-          size,
-          padding[axis],
-          w.shape[axis + 2],
-          strides[axis],
-          dilation[axis],
-          require,
-        ),
-      );
-    return [{ dtype: x.dtype, shape: [x.shape[0], w.shape[0], ...spatial] }];
+    const count = positions('conv', x.shape.slice(2), w.shape.slice(2), windows, require);
+    return [{ dtype: x.dtype, shape: [x.shape[0], w.shape[0], ...count] }];
   },
   meetings: ([x, w], { groups }) =>
     x.length < 2 || w.length < 2 ? [] : [channels('conv', x, w, groups)],

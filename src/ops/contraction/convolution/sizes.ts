@@ -51,7 +51,6 @@ export function requireGroups(
   require: Require,
 ): void {
   require(divisible(extent, groups), () => ({
-    error: 'shape',
     op,
     problem: words`the groups do not divide the channels`,
     expected: words`a multiple of ${groups} channels`,
@@ -82,7 +81,7 @@ function inputChannels(
     places: [{ operand: 0, axis: 1 }],
     broadcasts: false,
     size,
-    refusal: () => ({ error: 'shape', op, problem, expected, actual }),
+    refusal: () => ({ op, problem, expected, actual }),
   };
 }
 
@@ -92,7 +91,6 @@ export function batches(op: string, x: Shape, g: Shape): Meeting {
     places: [0, 1].map((operand) => ({ operand, axis: 0 })),
     broadcasts: false,
     refusal: () => ({
-      error: 'shape',
       op,
       problem: words`the batches do not fit each other`,
       expected: words`two arrays with one batch size`,

@@ -28,9 +28,8 @@ export function keptSizes(
   mayKeep: (call: CallNode, id: NodeId) => boolean,
 ): ReadonlySet<NodeId> {
   const kept = new Map<string, { readonly id: NodeId; readonly most: Dim | null }>();
-  for (const id of program.graph.nodes()) {
-    const call = program.node(id);
-    if (call.kind !== 'call' || !isExtents(call)) continue;
+  for (const [id, call] of program.calls()) {
+    if (!isExtents(call)) continue;
     if (!isOpen(program, call, id) || !mayKeep(call, id)) continue;
     for (const { size, most } of call.decides) kept.set(nameOfSize(size)!, { id, most });
   }
@@ -66,9 +65,8 @@ function refused(program: Program, unknown: UnknownSymbols): ReadonlySet<string>
   for (const requirement of program.requirements) {
     if (!holdsForBounds(requirement, unknown)) dimsOf(requirement).forEach(refuse);
   }
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call' || isExtents(node)) continue;
+  for (const [, node] of program.calls()) {
+    if (isExtents(node)) continue;
     for (const { shape } of node.types) {
       if (!shape.some((dim) => [...symbolsOf(dim)].some((name) => unknown.has(name)))) continue;
       const count = elementCount(shape);

@@ -21,9 +21,7 @@ function floatsOf(program: Program, found: Set<DType> = new Set()): Set<DType> {
     if (isFloat(dtype)) found.add(dtype);
   };
   for (const { type } of program.inputs) add(type.dtype);
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
+  for (const [, node] of program.calls()) {
     for (const { dtype } of node.types) add(dtype);
     for (const region of node.regions) floatsOf(region, found);
   }
