@@ -23,6 +23,7 @@ export const prod: OperatorFunction<Reduction> = reduction({
   result: totalDType,
   gradient: ({ g, x, axes }) => mul(unreduce(g, x.type.shape, axes), productOfOthers(x, axes)),
   lowering: {
+    neutral: () => 1,
     initial: ({ outputDTypes: [dtype] }) => [e.constant(computeScalar(dtype), 1)],
     step: ([total], element) => [e.mul(total, e.cast(total.type.scalar, element))],
     combine: ([a], [b]) => [e.mul(a, b)],
