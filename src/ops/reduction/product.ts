@@ -13,8 +13,8 @@ import type { Reduction } from '../signatures.js';
 import { type Cumulative, cumulative } from './cumulative.js';
 import { overOnes } from './laws.js';
 import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
-import { recurrence } from './recurrence.js';
-import { scaledFactor, scaledProduct, scaledValue } from './scaled.js';
+import { recurrence } from './scans/recurrence.js';
+import { scaledFactor, scaledProduct, scaledValue } from './scans/scaled.js';
 import { totalDType, unreduce } from './sum.js';
 
 /** The product over axes, all by default. Integers and bool are multiplied as int64; of no elements 1. */
