@@ -4,7 +4,7 @@ import type { Stmt } from '../loop/language/nodes.js';
 import { type DeviceKernel, kernelFor } from '../ops/declare/kernels.js';
 import type { KernelContext } from '../ops/declare/lowering.js';
 import type { Scan } from '../ops/declare/scan.js';
-import { declaredScan, scanContext } from '../ops/reduction/scan.js';
+import { declaredScan, scanContext } from '../ops/reduction/scans/scan.js';
 import { registry } from '../ops/registry.js';
 
 /** Kernels of all operators that are declared as scans; where `kernel` is null, the loops of the declaration. */

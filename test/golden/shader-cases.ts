@@ -2,7 +2,7 @@ import type { DType } from '../../src/base/dtype.js';
 import type { Program, Value } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import {
-  add, attention, cast, conv2d, cumsum, exp, matmul, mul, relu, scatterAdd, softmax, sort, sum, tanh,
+  add, attention, cast, conv2d, cumprod, cumsum, exp, matmul, mul, relu, scatterAdd, softmax, sort, sum, tanh,
 } from '../../src/ops/index.js'; // prettier-ignore
 import type { Operand } from '../../src/runtime/execution/executable.js';
 import { elementsOf, operand, programOf } from '../support/programs.js';
@@ -58,6 +58,7 @@ export function shaderCases(): readonly ShaderCase[] {
     of('attention', [f32(2, 20, 16), f32(2, 20, 16), f32(2, 20, 16)], [19, 20, 21].map((seed) => array(seed, 2, 20, 16)), (q, k, v) => attention(q, k, v, { causal: true })), // prettier-ignore
     of('scatter', [f32(6, 8), type('int32', 4, 8), f32(4, 8)], [array(22, 6, 8), positions, array(23, 4, 8)], (x, at, y) => scatterAdd(x, at, y, 0)), // prettier-ignore
     of('scan', [f32(2, 512)], [array(24, 2, 512)], (x) => cumsum(x, 1)),
+    of('scan-in-two', [f32(rows)], [array(27, 9000)], (x) => cumprod(x, 0)),
     of('sort', [f32(2, 100)], [array(25, 2, 100)], (x) => sort(x)),
     of('conversion', [f32(64, 64)], [array(26, 64, 64)], (x) => cast(x, 'int8')),
     { name: 'recurrence', program: lstm.program, inputs: lstm.inputs },

@@ -90,7 +90,7 @@ function smallSizes(
 function isGrouped({ name, family }: SampleCase['declaration']): boolean {
   if (family === 'contraction') return name === 'matmul' || name.startsWith('conv');
   if (family !== 'reduction' && family !== 'normalization') return false;
-  return name !== 'prod' && !name.startsWith('attention');
+  return !['prod', 'cumprod'].includes(name) && !name.startsWith('attention');
 }
 
 /** Tests that operators compute on devices what they compute on the CPU, for sizes that are worth a workgroup. */

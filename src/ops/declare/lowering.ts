@@ -124,6 +124,11 @@ export interface ReduceLowering<A> {
   readonly kind: 'reduce';
   /** The axes that are folded, ascending. They are dropped, or kept with size 1, as inferred. */
   axes(attributes: A, rank: number): readonly number[];
+  /**
+   * Element of a dtype that changes no result: folds of parts, some of them filled up with it, are folded to the same
+   * result, up to rounding. Default: a fold cannot be computed from the results of parts.
+   */
+  neutral?(dtype: DType): number | bigint;
   /** The neutral state; its types fix the state's types (one lane). */
   initial(context: ReduceContext<A>): readonly Expr[];
   /** The state after one more element; `position` is its row-major number among the folded ones. */

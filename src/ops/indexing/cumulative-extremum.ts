@@ -17,7 +17,7 @@ import type { AssociativeScan } from '../declare/scan.js';
 import { wideDType } from '../loops.js';
 import { zerosLike } from '../movement/fill.js';
 import { better, worst } from '../reduction/best.js';
-import { scanLowering } from '../reduction/scan.js';
+import { scanLowering } from '../reduction/scans/scan.js';
 import { scatterAdd } from './gather.js';
 import type { OnnxValue } from '../declare/onnx.js';
 

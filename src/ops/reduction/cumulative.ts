@@ -19,7 +19,7 @@ import { computeScalar } from '../declare/lowering.js';
 import { wideDType } from '../loops.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import type { AssociativeScan, Scan } from '../declare/scan.js';
-import { scanLowering } from './scan.js';
+import { scanLowering } from './scans/scan.js';
 import { totalDType } from './sum.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
@@ -55,7 +55,7 @@ interface CumulativeAttributes {
 }
 
 /** States of floats whose parts are combined, for elements of one dtype. */
-export interface FloatParts {
+export interface CumulativeParts {
   initial(scalar: Scalar): readonly Expr[];
   dtypes(dtype: DType): readonly DType[];
   element(x: Expr): readonly Expr[];
@@ -71,7 +71,7 @@ interface CumulativeSpec {
   /** True for sums, which are compensated for rounding. Default false. */
   readonly isSum?: boolean;
   /** States of floats whose parts are combined. */
-  readonly parts: FloatParts;
+  readonly parts: CumulativeParts;
   /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
   gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
   /** Cumulative reduction of `x`, of the result's dtype, along an axis in ONNX. */
@@ -178,7 +178,7 @@ function runningSum(
 }
 
 /** Sums with what their additions have rounded away. */
-const sumParts: FloatParts = {
+const sumParts: CumulativeParts = {
   initial: (scalar) => [e.constant(scalar, 0), e.constant(scalar, 0)],
   dtypes: (dtype) => [dtype, dtype],
   element: (x) => [x, e.constant(x.type.scalar, 0, x.type.lanes)],

@@ -37,6 +37,7 @@ function extremum(name: string, side: 'max' | 'min'): OperatorFunction<Reduction
     ofNothing: false,
     gradient: ({ g, x, result, axes }) => share(g, x, result, axes),
     lowering: {
+      neutral: (dtype) => worst(side, dtype).value,
       initial: ({ inputDType }) => [worst(side, inputDType)],
       step: ([best], element) => [better(side, best, element)],
       combine: ([a], [b]) => [better(side, a, b)],

@@ -1,7 +1,7 @@
 export { broadcastTo, sum } from './sum.js';
 export * from './extremum.js';
 export { type Cumulative, type CumulativeOptions, cumsum } from './cumulative.js';
-export { recurrence } from './recurrence.js';
+export { recurrence } from './scans/recurrence.js';
 export * from './average.js';
 export * from './logic.js';
 export * from './product.js';

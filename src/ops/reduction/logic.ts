@@ -14,6 +14,7 @@ export const any: OperatorFunction<Reduction> = reduction({
   result: 'bool',
   gradient: 'none',
   lowering: {
+    neutral: () => 0,
     initial: () => [e.constant('bool', 0)],
     step: ([found], element) => [e.or(found, e.cast('bool', element))],
     combine: ([a], [b]) => [e.or(a, b)],
@@ -33,6 +34,7 @@ export const all: OperatorFunction<Reduction> = reduction({
   result: 'bool',
   gradient: 'none',
   lowering: {
+    neutral: () => 1,
     initial: () => [e.constant('bool', 1)],
     step: ([holds], element) => [e.and(holds, e.cast('bool', element))],
     combine: ([a], [b]) => [e.and(a, b)],

@@ -13,8 +13,8 @@ import type { Reduction } from '../signatures.js';
 import { type Cumulative, cumulative } from './cumulative.js';
 import { overOnes } from './laws.js';
 import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
-import { recurrence } from './recurrence.js';
-import { scaledFactor, scaledProduct, scaledValue } from './scaled.js';
+import { recurrence } from './scans/recurrence.js';
+import { scaledFactor, scaledProduct, scaledValue } from './scans/scaled.js';
 import { totalDType, unreduce } from './sum.js';
 
 /** The product over axes, all by default. Integers and bool are multiplied as int64; of no elements 1. */
@@ -23,6 +23,7 @@ export const prod: OperatorFunction<Reduction> = reduction({
   result: totalDType,
   gradient: ({ g, x, axes }) => mul(unreduce(g, x.type.shape, axes), productOfOthers(x, axes)),
   lowering: {
+    neutral: () => 1,
     initial: ({ outputDTypes: [dtype] }) => [e.constant(computeScalar(dtype), 1)],
     step: ([total], element) => [e.mul(total, e.cast(total.type.scalar, element))],
     combine: ([a], [b]) => [e.mul(a, b)],

@@ -38,6 +38,7 @@ export const sum: OperatorFunction<Reduction> = reduction({
   isLinear: true,
   gradient: ({ g, x, axes }) => unreduce(g, x.type.shape, axes),
   lowering: {
+    neutral: () => 0,
     initial: ({ outputDTypes: [dtype] }) => [e.constant(computeScalar(dtype), 0)],
     step: ([total], element) => [e.add(total, e.cast(total.type.scalar, element))],
     combine: ([a], [b]) => [e.add(a, b)],

@@ -75,12 +75,23 @@ test('an embedding of many positions learns what it learns on the CPU', { skip }
   found.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= 8 * 2 ** -24 * Math.abs(expected[k])));
 }); // prettier-ignore
 
-test('long running sums and extrema', { skip }, async () => {
+test('running sums, products and extrema of long rows, and what they learn', { skip }, async () => {
   kn.random.seed(2);
-  const x = kn.random.normal([3000]).mul(4).round();
-  assert.deepEqual(await numbersOf(x.to('webgpu').cumsum(0)), await numbersOf(x.cumsum(0)));
-  const [there, here] = [x.to('webgpu'), x].map((of) => of.reshape([2, 1500]).cummax(1, { reverse: true }));
-  assert.deepEqual(await numbersOf(there), await numbersOf(here));
+  const same = async (of: (x: kn.NDArray) => kn.NDArray, x: kn.NDArray): Promise<void> =>
+    assert.deepEqual(await numbersOf(of(x.to('webgpu'))), await numbersOf(of(x)));
+  const whole = kn.random.normal([3000]).mul(4).round();
+  await same((x) => x.cumsum(0), whole);
+  await same((x) => x.cummax(0, { reverse: true }), kn.concat([whole, kn.array([NaN]), whole], 0));
+  await same((x) => x.reshape([2, 1500]).cummin(1), whole);
+  await same((x) => x.cumsum(), kn.random.uniform([40, 700]).less(0.5));
+  await same((x) => x.astype('float16').cumsum(0, { exclusive: true }), kn.random.uniform([20000]).less(0.05));
+  // Rows whose length the data decides, and a product that goes from 2^-120 to 2^120 and back.
+  const kept = kn.hybridize((x: kn.NDArray) => kn.booleanMask(x, x.greater(0)).cumprod(0));
+  const factors = kn.array(Array.from({ length: 9000 }, (_, k) => (Math.floor((k + 120) / 240) % 2 === 0 ? 0.5 : 2)));
+  assert.deepEqual((await kept(factors.to('webgpu')).cpu()).tolist(), kept(factors).tolist());
+  // A recurrence.
+  const gradient = kn.hybridize(kn.grad((x: kn.NDArray) => x.cumprod(0).sum()));
+  await same(gradient, kn.random.uniform([5000]).less(0.5).astype('float32').mul(2).sub(1));
 }); // prettier-ignore
 
 test('attention and its gradients, with a mask and without', { skip }, async () => {

@@ -8,7 +8,7 @@ import {
   scanLocals,
   scanPosition,
   storeScanResults,
-} from '../../../ops/reduction/scan.js';
+} from '../../../ops/reduction/scans/scan.js';
 import { overAll, ravel } from '../../../ops/loops.js';
 
 /** Number of terms that a running sum adds before its rounding error is computed (decision 45). */

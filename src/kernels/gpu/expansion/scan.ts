@@ -4,7 +4,7 @@ import type { Operator } from '../../../ir/operator.js';
 import type { Declaration } from '../../../ops/declare/declare.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { flatten } from '../../../ops/index.js';
-import { declaredScan } from '../../../ops/reduction/scan.js';
+import { declaredScan } from '../../../ops/reduction/scans/scan.js';
 import { registry } from '../../../ops/registry.js';
 import { scanBlock } from '../scan/scan-shape.js';
 import { type ScanSteps, scanSteps } from '../scan/steps.js';

@@ -1,18 +1,17 @@
-import {
-  type Dim,
-  elementCount,
-  floorDivDim,
-  isMultipleOf,
-  isStatic,
-} from '../../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount, isStatic } from '../../../base/dim/index.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Program, Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { iota } from '../../../ops/movement/fill.js';
-import { add, mul, reshape, scatter, scatterAdd, takeAdjoint } from '../../../ops/index.js';
+import { add, reshape, scatter, scatterAdd, takeAdjoint } from '../../../ops/index.js';
 import type { IndexMode } from '../../../ops/indexing/position.js';
-import { lastByPosition, normalizedPositions, sumsByPosition } from '../scatter/segments.js';
+import {
+  lastByPosition,
+  normalizedPositions,
+  placesAlong,
+  sumsByPosition,
+} from '../scatter/segments.js';
 import { areSelected } from './positions.js';
 import { sortedPositions } from './sort.js';
 
@@ -25,25 +24,17 @@ import { sortedPositions } from './sort.js';
 const fewContributions = 512;
 const fewComparisons = 2 ** 22;
 
-/** The same for contributions of unknown number: elements for each of them, and a number to count on. */
-const fewElements = 16;
-const usualContributions = 2 ** 12;
-
-/** The least coefficient of a dimension, which grows with it. */
-function coefficientOf(dim: Dim): number {
-  return isStatic(dim) ? dim : Math.min(...dim.terms.map(({ coefficient }) => coefficient));
-}
+/** Elements up to which contributions of unknown number are compared with all of them. */
+const fewElements = 2 ** 16;
 
 /** True for so many contributions to so many elements that their positions are worth a sort. */
 function isWorthSorting(contributions: Dim, result: Shape): boolean {
   const elements = elementCount(result);
-  if (!isStatic(contributions)) {
-    return isMultipleOf(elements, contributions)
-      ? coefficientOf(floorDivDim(elements, contributions)) > fewElements
-      : coefficientOf(elements) > fewElements * usualContributions;
-  }
-  if (contributions < fewContributions) return false;
-  return !isStatic(elements) || contributions * elements > fewComparisons;
+  const { max: most } = boundsOf(contributions);
+  if (most < fewContributions) return false;
+  if (isStatic(contributions)) return boundsOf(elements).max * contributions > fewComparisons;
+  // Where both grow, comparisons grow with their product.
+  return !isStatic(elements) || elements > fewElements;
 }
 
 /** Sums, along the middle axis of a result of this shape, of the slices of `x` that have one position. */
@@ -88,32 +79,16 @@ const adjointExpansion: DeviceExpansion<AdjointAttributes> = ({
   return [reshape(summed(g, indices, [before, size, behind], mode), shape)];
 };
 
-/** Positions among all elements of an array, of rank 1, for positions along an axis; null where a size is not known. */
-function flatPositions(indices: Value, shape: Shape, axis: number): Value | null {
-  const counted = normalizedPositions(indices, shape[axis], 'error');
-  if (shape.length === 1) return counted;
-  const extents = indices.type.shape;
-  if (!shape.every(isStatic) || !extents.every(isStatic)) return null;
-  if (shape.reduce((a, b) => a * b, 1) >= 2 ** 31) return null;
-  const stride = (k: number): number => shape.slice(k + 1).reduce((a, b) => a * b, 1);
-  const places = extents.map((extent, k) => {
-    if (k === axis) return mul(counted, stride(k));
-    const steps = { length: extent, start: 0, step: stride(k), dtype: 'int32' };
-    const [along] = indices.program.append(iota.declaration, [], steps);
-    return reshape(along, extents.map((_, at) => (at === k ? extent : 1))); // prettier-ignore
-  });
-  return reshape(places.reduce((a, b) => add(a, b)), [elementCount(extents)]); // prettier-ignore
-}
-
 /** Updates of elements along an axis: the sums of those that meet in one, or the last of them. */
 function updateExpansion(combine: 'add' | 'set'): DeviceExpansion<{ readonly axis: number }> {
   return ({ inputs: [x, indices, updates], attributes: { axis } }) => {
     const { shape } = x.type;
     const along = axis < 0 ? axis + shape.length : axis;
     if (!isWorthSorting(indices.type.shape[along], shape)) return null;
-    const positions = flatPositions(indices, shape, along);
-    if (positions === null) return null;
-    const [count, size] = [positions.type.shape[0], elementCount(shape)];
+    const [count, size] = [elementCount(indices.type.shape), elementCount(shape)];
+    // Places are int32; elements of unknown number are as many as memory holds.
+    if (isStatic(size) && size >= 2 ** 31) return null;
+    const positions = reshape(placesAlong(indices, shape, along), [count]);
     const order = sortedPositions(positions, 0, false);
     const flat = reshape(updates, [count]);
     if (combine === 'set') return [reshape(lastByPosition(reshape(x, [size]), flat, positions, order), shape)];

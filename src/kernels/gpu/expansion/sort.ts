@@ -13,8 +13,12 @@ import { shortRow } from '../sorting/sort.js';
 /*
  * Sorts as positions of int32, which every GPU has, converted where they are given. Rows that do not fit into the memory
  * of a workgroup are runs that do, and then dispatches that merge two runs into one, until one is left. Equal elements
- * keep their order in every step. In rows whose length is not known each element looks for its rank among all runs.
+ * keep their order in every step. In rows whose length is not known each element looks for its rank among many
+ * runs, and then among all.
  */
+
+/** Runs of rows of unknown length that become one in the first of two steps. */
+const fanIn = 64;
 
 /** The positions that sort an array along an axis, int32. */
 export function sortedPositions(x: Value, axis: number, descending: boolean): Value {
@@ -25,7 +29,13 @@ export function sortedPositions(x: Value, axis: number, descending: boolean): Va
     return sortedRuns(x, { axis, descending, run: null });
   }
   let positions = sortedRuns(x, { axis, descending, run: Math.min(run, most) });
-  if (!isStatic(length)) return most <= run ? positions : rankedRuns(x, positions, { axis, descending, run }); // prettier-ignore
+  if (!isStatic(length)) {
+    if (most <= run) return positions;
+    const sort = { axis, descending };
+    const isLong = most > run * fanIn;
+    if (isLong) positions = rankedRuns(x, positions, { ...sort, run, together: fanIn });
+    return rankedRuns(x, positions, { ...sort, run: isLong ? run * fanIn : run, together: null });
+  }
   for (; run < length; run *= 2) positions = mergedRuns(x, positions, { axis, descending, run });
   return positions;
 }

@@ -1,30 +1,41 @@
+import { type DType, isNarrowFloat } from '../../../base/dtype.js';
 import { boundsOf, elementCount, isStatic, sameShape } from '../../../base/dim/index.js';
+import { InternalError } from '../../../base/errors.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
+import type { Declaration } from '../../../ops/declare/declare.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { turnedFrom } from '../../../ops/movement/transpose.js';
 import { inParts } from '../folds/parts.js';
 import { chosenCandidate } from '../choices.js';
 import { dimLike } from '../../../ops/movement/fill.js';
-import { div, matmul, max, mean, min, prod, reshape, sum, swapaxes } from '../../../ops/index.js';
+import { cast, div, matmul, mean, reshape, sum, swapaxes } from '../../../ops/index.js';
+import { registry } from '../../../ops/registry.js';
 
 /*
  * Work of few results over many elements as two dispatches: parts of a fold fill a GPU, which the workgroup of a result
- * does not. Parts and their order follow from the sizes alone. One result of a size that no part divides, or that is
- * not known but has a bound, is that of parts that are filled up.
+ * does not. Parts and their order follow from the sizes alone. Where nothing divides a size, or it is not known, the last
+ * part is filled up.
  */
 
-/** Results up to which a fold is split, and elements of each from which on. */
-const fewResults = 32;
+/** Workgroups of a fold up to which it is split, and elements from which on. */
+const fewGroups = 32;
 const manyElements = 2 ** 16;
+
+/** Results of a workgroup where neighbors in memory are of different results. */
+const resultsOfColumns = 16;
 
 /** Parts of a fold: enough to fill a GPU, with elements enough for a workgroup each. */
 const fewestParts = 16;
 const mostParts = 256;
 const leastOfPart = 1024;
-const unevenParts = 64;
+const leastOfColumns = 64;
+
+/** Elements of a part of rows and columns of unknown length. */
+const usualPart = 2 ** 14;
+const usualPartOfColumns = 256;
 
 /** The greatest number of equal parts of a size, at most `most` of `least` each; 1 where there is none. */
 function partsOf(size: number, most: number, least: number): number {
@@ -42,40 +53,39 @@ function countOf(shape: Shape): number | null {
 type Fold = (x: Value, axes: readonly number[]) => Value;
 
 /**
- * A fold of all elements of a result as folds of parts, and a fold of these: `fold` of equal parts is the fold of all.
- * Parts are those of an axis where there are several, since what comes before a fold is then computed with it.
+ * The expansion of a fold: `fold` of equal parts is the fold of all. Parts are those of an axis where there are several,
+ * since what comes before a fold is then computed with it. Narrow floats are folded in float32, as they are by one kernel.
  */
 function splitFold(
-  operator: { readonly declaration: Operator },
+  declaration: Operator,
   fold: Fold,
   uneven: UnevenFold,
 ): readonly [Operator, DeviceExpansion] {
-  const { declaration } = operator;
   const { lowering } = declarationOf(declaration);
-  const expansion: DeviceExpansion = (context) => {
-    const { attributes, inputs, outputTypes } = context;
-    const [x] = inputs;
-    const [{ dtype, shape }] = outputTypes;
-    if (lowering.kind !== 'reduce' || dtype !== x.type.dtype || dtype !== 'float32') return null;
-    const all = x.type.shape;
+  if (lowering.kind !== 'reduce') throw new InternalError(`${declaration.name} is not a fold`);
+  const expansion: DeviceExpansion = ({ attributes, inputs: [given], outputTypes: [{ dtype, shape }] }) => {
+    const all = given.type.shape;
     const axes = lowering.axes(attributes, all.length);
-    const [elements, results] = [countOf(all), countOf(shape)];
-    if (results === null || results === 0 || results > fewResults) return null;
-    const length = elements === null ? null : elements / results;
-    if (length !== null && length < manyElements) return null;
-    const total =
-      foldAxes(x, axes, fold) ??
-      (length === null ? null : foldParts(x, axes, length, fold)) ??
-      (results === 1 ? uneven(x) : null);
-    return total === null
-      ? null
-      : [sameShape(total.type.shape, shape) ? total : reshape(total, shape)];
+    const results = countOf(shape);
+    if (results === null || results === 0 || axes.length === 0) return null;
+    const wide: Fold = (x, over) => fold(widened(x), over);
+    const total = (results <= fewGroups ? foldAxes(given, axes, wide) : null) ?? foldParts(given, axes, dtype, wide, uneven);
+    if (total === null) return null;
+    const shaped = sameShape(total.type.shape, shape) ? total : reshape(total, shape);
+    return [shaped.type.dtype === dtype ? shaped : cast(shaped, dtype)];
   };
   return [declaration, expansion];
+} // prettier-ignore
+
+/** Narrow floats as float32. */
+function widened(x: Value): Value {
+  return isNarrowFloat(x.type.dtype) ? cast(x, 'float32') : x;
 }
 
 /** A fold of the last axes and then of the first ones; null where one of the two has too little to do. */
 function foldAxes(x: Value, axes: readonly number[], fold: Fold): Value | null {
+  const length = countOf(axes.map((axis) => x.type.shape[axis]));
+  if (length !== null && length < manyElements) return null;
   for (let cut = 1; cut < axes.length; cut++) {
     const [first, last] = [axes.slice(0, cut), axes.slice(cut)];
     const [parts, rest] = [first, last].map((some) => countOf(some.map((axis) => x.type.shape[axis]))); // prettier-ignore
@@ -86,40 +96,48 @@ function foldAxes(x: Value, axes: readonly number[], fold: Fold): Value | null {
   return null;
 }
 
-/** A fold of all elements as that of parts of which the last may be shorter; null where there may be few elements only. */
-type UnevenFold = (x: Value) => Value | null;
+/** A fold of `x` (rank 3) along its middle axis by parts of a length, of which the last may be shorter; null for none. */
+type UnevenFold = (x: Value, length: number) => Value | null;
 
-/** @param neutral What a part is filled up with. */
-function unevenFold(fold: Fold, neutral: number): UnevenFold {
-  return (x) => {
-    const count = elementCount(x.type.shape);
-    const { max: most } = boundsOf(count);
-    // Nothing is known of what has no bound.
-    if (most < manyElements || most === Infinity) return null;
-    const parts = inParts(reshape(x, [count]), unevenParts, neutral);
-    return fold(fold(parts, [1]), [0]);
-  };
+/** A fold of parts of the axes, if they are beside each other; null where there may be few elements only. */
+function foldParts(x: Value, axes: readonly number[], dtype: DType, fold: Fold, uneven: UnevenFold): Value | null {
+  const { shape } = x.type;
+  const [first] = axes;
+  if (axes.some((axis, k) => axis !== first + k)) return null;
+  const [before, behind] = [shape.slice(0, first), shape.slice(first + axes.length)].map(countOf);
+  if (before === null || behind === null) return null;
+  const isRow = behind === 1;
+  const groups = isRow ? before : Math.ceil((before * behind) / resultsOfColumns);
+  if (groups > fewGroups) return null;
+  const count = elementCount(axes.map((axis) => shape[axis]));
+  const { max: most } = boundsOf(count);
+  if (most * (isRow ? 1 : Math.min(before * behind, resultsOfColumns)) < manyElements) return null;
+  // Conditions of loops are folds of few truth values.
+  if (most === Infinity && dtype === 'bool') return null;
+  const rows = reshape(x, [before, count, behind]);
+  const least = isRow ? leastOfPart : leastOfColumns;
+  if (isStatic(count)) {
+    const parts = partsOf(count, Math.ceil(mostParts / groups), least);
+    if (parts >= fewestParts) return ofParts(fold(reshape(x, [before, parts, count / parts, behind]), [2]), fold);
+  }
+  const usual = isRow ? usualPart : usualPartOfColumns;
+  const length = most === Infinity ? usual : Math.min(usual, roundedUp((most * groups) / mostParts, least));
+  return uneven(rows, length);
+} // prettier-ignore
+
+/**
+ * The fold of what folds of parts `[before, parts, behind]` give, without axes of size 1, so that what follows is
+ * computed with it.
+ */
+function ofParts(results: Value, fold: Fold): Value {
+  const [before, parts, behind] = results.type.shape;
+  const shape = [...(before === 1 ? [] : [before]), parts, ...(behind === 1 ? [] : [behind])];
+  return fold(reshape(results, shape), [before === 1 ? 0 : 1]);
 }
 
-const unevenSum = unevenFold((x, axes) => sum(x, axes), 0);
-
-/** The uneven mean: parts of other lengths have other weights. */
-const unevenMean: UnevenFold = (x) => {
-  const total = unevenSum(x);
-  return total === null ? null : div(total, dimLike(total, elementCount(x.type.shape)));
-};
-
-/** A fold of equal parts of the first or last axes; null where nothing divides them. */
-function foldParts(x: Value, axes: readonly number[], length: number, fold: Fold): Value | null {
-  const rank = x.type.shape.length;
-  const isLast = axes.every((axis, k) => axis === rank - axes.length + k);
-  const isFirst = axes.every((axis, k) => axis === k);
-  const parts = partsOf(length, mostParts, leastOfPart);
-  if (!(isLast || isFirst) || parts === 1) return null;
-  const results = Number(elementCount(x.type.shape)) / length;
-  return isLast
-    ? fold(fold(reshape(x, [results, parts, length / parts]), [2]), [1])
-    : fold(fold(reshape(x, [parts, length / parts, results]), [1]), [0]);
+/** A number rounded up to a multiple, at least that. */
+function roundedUp(value: number, step: number): number {
+  return Math.max(Math.ceil(value / step), 1) * step;
 }
 
 /** Results of a product up to which it is split, and terms from which on. */
@@ -171,12 +189,36 @@ const splitProduct: DeviceExpansion = (context, tuning) => {
   return [sum(matmul(rows, columns), 0)];
 };
 
+/** A fold of parts that are filled up with what changes nothing. */
+function unevenFold({ lowering }: Declaration, fold: Fold): UnevenFold {
+  return (x, length) => {
+    if (lowering.kind !== 'reduce' || lowering.neutral === undefined) return null;
+    const exact = lowering.neutral(x.type.dtype);
+    const neutral = Number(exact);
+    // The greatest int64 is no number.
+    if (typeof exact === 'bigint' && BigInt(neutral) !== exact) return null;
+    return ofParts(fold(widened(inParts(x, length, neutral)), [2]), fold);
+  };
+}
+
+/** The expansions of operators whose folds of parts can be folded. */
+const foldExpansions = [...registry.values()].flatMap((declaration) => {
+  const { lowering } = declaration;
+  if (lowering.kind !== 'reduce' || lowering.neutral === undefined) return [];
+  // Whatever `reduction` declares has these attributes.
+  const fold: Fold = (x, axes) => x.program.append(declaration, [x], { axes, keepdims: false })[0];
+  return [splitFold(declaration, fold, unevenFold(declaration, fold))];
+});
+
+/** The mean is a fold of equal parts only: others have other weights. */
+const unevenMean: UnevenFold = (x, length) => {
+  const total = unevenFold(sum.declaration, (of, axes) => sum(of, axes))(x, length)!;
+  return div(total, dimLike(x, x.type.shape[1], { dtype: total.type.dtype }));
+};
+
 /** The expansions of folds and products. */
 export const splitExpansions: readonly (readonly [Operator, DeviceExpansion])[] = [
-  splitFold(mean, (x, axes) => mean(x, axes), unevenMean),
-  ...([[sum, 0], [max, -Infinity], [min, Infinity], [prod, 1]] as const).map(([operator, neutral]) => {
-    const fold: Fold = (x, axes) => operator(x, axes);
-    return splitFold(operator, fold, unevenFold(fold, neutral));
-  }), // prettier-ignore
+  ...foldExpansions,
+  splitFold(mean.declaration, (x, axes) => mean(x, axes), unevenMean),
   [matmul.declaration, splitProduct],
 ];

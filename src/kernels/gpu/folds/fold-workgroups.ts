@@ -11,7 +11,7 @@ import {
   step,
 } from '../../../ops/nests/fold.js';
 import type { GroupShape } from './group-shape.js';
-import { get, type Place, placeIn, put, sharedStorage } from './places.js';
+import { get, type GroupPlace, placeIn, put, sharedStorage } from './places.js';
 import { mostStepsOfPartials, sumsIn } from '../../folds/long-sums.js';
 import { joinLanes } from '../../folds/fold-row.js';
 import { loopInBlocks } from '../../folds/stages.js';
@@ -54,7 +54,7 @@ class Work implements GroupWork {
   /** True where there is such a result. */
   readonly #isLive: Expr;
   readonly #shape: GroupShape;
-  readonly #place: Place;
+  readonly #place: GroupPlace;
   readonly #memory: WorkgroupMemory[];
   /** A pass of which only the places in `frame` count. */
   readonly #frame: FoldLoops;
@@ -64,7 +64,7 @@ class Work implements GroupWork {
   constructor(
     frame: FoldLoops,
     shape: GroupShape,
-    place: Place,
+    place: GroupPlace,
     { result, results, extents }: { readonly result: Expr; readonly results: Expr; readonly extents: readonly Expr[] }, // prettier-ignore
     memory: WorkgroupMemory[],
   ) {

@@ -3,7 +3,7 @@ import type { Buffer, Expr, Scalar, Stmt } from '../../../loop/language/nodes.js
 import type { GroupShape } from './group-shape.js';
 
 /** The part of a result that is an invocation's, and where its state lies in memory. */
-export interface Place {
+export interface GroupPlace {
   readonly invocation: Expr;
   readonly result: Expr;
   readonly partial: Expr;
@@ -14,7 +14,7 @@ export interface Place {
 }
 
 /** The place of an invocation in a group of a shape. */
-export function placeIn({ results, partials, isRow }: GroupShape, invocation: Expr): Place {
+export function placeIn({ results, partials, isRow }: GroupShape, invocation: Expr): GroupPlace {
   const inner = isRow ? partials : results;
   const [low, high] = [e.and(invocation, inner - 1), e.shr(invocation, Math.log2(inner))];
   return isRow

@@ -1,8 +1,8 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var, WorkgroupMemory } from '../../../loop/language/nodes.js';
 import type { AssociativeScan } from '../../../ops/declare/scan.js';
-import { declareAll, scanLocals } from '../../../ops/reduction/scan.js';
-import { get, type Place, put, sharedStorage } from '../folds/places.js';
+import { declareAll, scanLocals } from '../../../ops/reduction/scans/scan.js';
+import { get, type GroupPlace, put, sharedStorage } from '../folds/places.js';
 
 /** Scans of one state for each of the invocations that share a result, in the order of their numbers. */
 export class GroupScan {
@@ -25,7 +25,7 @@ export class GroupScan {
    * the state before all of them. All invocations of the group arrive there. Runs of partials are scanned by one
    * invocation each, then each invocation combines the runs: fewer barriers than by halves.
    */
-  ahead(own: readonly Var[], carry: readonly Var[], place: Place): { readonly ahead: readonly Var[]; readonly statements: readonly Stmt[] } {
+  ahead(own: readonly Var[], carry: readonly Var[], place: GroupPlace): { readonly ahead: readonly Var[]; readonly statements: readonly Stmt[] } {
     const { combine } = this.#scan;
     const { invocation, partial, first, stride } = place;
     const length = 2 ** Math.ceil(Math.log2(this.#partials) / 2);

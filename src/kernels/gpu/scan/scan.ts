@@ -10,7 +10,7 @@ import {
 } from '../../../ops/declare/lowering.js';
 import type { Scan } from '../../../ops/declare/scan.js';
 import { divisor } from '../../../ops/loops.js';
-import { declareAll, scanLocals, scanPosition } from '../../../ops/reduction/scan.js';
+import { declareAll, scanLocals, scanPosition } from '../../../ops/reduction/scans/scan.js';
 import { known, product } from '../../contraction/sizes.js';
 import type { GroupShape } from '../folds/group-shape.js';
 import { placeIn } from '../folds/places.js';

@@ -13,7 +13,7 @@ import {
 } from '../../../ops/declare/declare.js';
 import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
 import type { ScanContext } from '../../../ops/declare/scan.js';
-import { declaredScan } from '../../../ops/reduction/scan.js';
+import { declaredScan } from '../../../ops/reduction/scans/scan.js';
 import { scanOfBlocks } from './scan.js';
 
 /*

@@ -1,12 +1,12 @@
 import * as attr from '../../../base/attributes/attribute.js';
 import type { Dim } from '../../../base/dim/index.js';
-import type { Tensor } from '../../../ir/types.js';
+import type { Shape, Tensor } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { type Input, operator, type OperatorFunction } from '../../../ops/declare/declare.js';
 import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
 import { type IndexMode, indexMode, positionAt } from '../../../ops/indexing/position.js';
-import { overAll } from '../../../ops/loops.js';
+import { overAll, ravel } from '../../../ops/loops.js';
 import { Contributions } from './contributions.js';
 
 /*
@@ -30,6 +30,29 @@ export const normalizedPositions: OperatorFunction<
     elementwise: true,
     point: ({ inputs: [positions], index, extent, attributes: { size, mode } }) =>
       positionAt(positions.at(index), extent(size), mode),
+  },
+  samples: [],
+});
+
+/** Row-major places in an array of a shape of positions along one of its axes, int32; the others are those of the positions. */
+export const placesAlong: OperatorFunction<
+  <T extends Tensor>(positions: Input<T>, shape: Shape, axis: number) => T
+> = operator({
+  name: 'placesAlong',
+  family: 'indexing',
+  attributes: { shape: attr.dims, axis: attr.int },
+  operands: 'keep',
+  call: (positions, shape, axis) => ({ inputs: [positions], attributes: { shape, axis } }),
+  infer: ({ inputs: [{ shape }] }) => [{ dtype: 'int32', shape }],
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [positions], index, extent, attributes: { shape, axis } }) => {
+      const extents = shape.map(extent);
+      const place = positionAt(positions.at(index), extents[axis], 'error');
+      return ravel(index.with(axis, e.cast('i32', place)), extents);
+    },
   },
   samples: [],
 });

@@ -10,7 +10,7 @@ import type { RunSort } from './bitonic.js';
 import { type RowSort, sortNest } from './sort.js';
 
 /*
- * The steps of a long sort, each a dispatch: runs that a workgroup sorts, merges of two runs into one, or of all of them
+ * The steps of a long sort, each a dispatch: runs that a workgroup sorts, merges of two runs into one, or of many of them
  * where nobody knows how many there are. They are calls that only the expansion of a sort makes: no operators of the
  * library, so that they have no samples.
  */
@@ -60,16 +60,37 @@ function runStep(
 /** Positions that sort runs of `2 * run` elements. */
 export const mergedRuns: OperatorFunction<RunStep> = runStep('mergedRuns', mergeNest);
 
-/** Positions that sort whole rows, of which each may have any number of runs. */
-export const rankedRuns: OperatorFunction<RunStep> = runStep('rankedRuns', rankNest);
+/** Some runs that become one. */
+interface RankSort extends RunSort {
+  /** Number of neighboring runs; null for all of a row. */
+  readonly together: number | null;
+}
+
+/** Positions that sort runs of `together` runs, or whole rows. */
+export const rankedRuns: OperatorFunction<
+  <T extends Tensor>(x: Input<T>, positions: Input<T>, sort: RankSort) => T
+> = operator({
+  name: 'rankedRuns',
+  family: 'indexing',
+  attributes: { ...attributes, together: attr.optional(attr.int) },
+  operands: 'keep',
+  call: (x, positions, { axis, descending, run, together }) => ({
+    inputs: [x, positions],
+    attributes: { axis, descending, run, together },
+  }),
+  infer: ({ inputs: [, { dtype, shape }] }) => [{ dtype, shape }],
+  gradient: 'none',
+  lowering: { kind: 'kernel', kernel: rankNest },
+  samples: [],
+});
 
 /**
- * An invocation for each element, which looks in every other run for the elements that come before it. Of equal ones
- * those of earlier runs do.
+ * An invocation for each element, which looks in every other run that its own is joined with for the elements that come
+ * before it. Of equal ones those of earlier runs do.
  */
-function rankNest(context: KernelContext<RunSort>): Stmt {
+function rankNest(context: KernelContext<RankSort>): Stmt {
   const {
-    attributes: { axis, descending, run },
+    attributes: { axis, descending, run, together },
     inputs: [x, positions],
     outputs: [sink],
   } = context;
@@ -79,7 +100,7 @@ function rankNest(context: KernelContext<RunSort>): Stmt {
     x.shape,
     (index) => {
       const place = index[axis];
-      const [own, position, rank] = ['own', 'position', 'rank'].map((name) => e.variable(name, 'i32')); // prettier-ignore
+      const [own, position, rank, begin] = ['own', 'position', 'rank', 'begin'].map((name) => e.variable(name, 'i32')); // prettier-ignore
       const [first, low, high, middle] = ['first', 'low', 'high', 'middle'].map((name) => e.variable(name, 'i32')); // prettier-ignore
       const positionAt = (at: Expr): Expr => positions.at(index.with(axis, at));
       const keyOf = (at: Expr): Expr => x.at(index.with(axis, at));
@@ -87,31 +108,37 @@ function rankNest(context: KernelContext<RunSort>): Stmt {
         e.declare(own, e.div(place, run)),
         e.declare(position, positionAt(place)),
         e.declare(rank, e.rem(place, run)),
-        e.forLoop('other', 0, runs, (other) => {
-          const key = keyOf(positionAt(middle));
-          const isAhead = e.select(
-            e.lt(other, own),
-            e.not(comesBefore(keyOf(position), key, descending)),
-            comesBefore(key, keyOf(position), descending),
-          );
-          return e.ifThen(
-            e.ne(other, own),
-            e.block(
-              e.declare(first, e.mul(other, run)),
-              e.declare(low, first),
-              e.declare(high, e.min(e.add(first, run), length)),
-              e.whileLoop(
-                e.lt(low, high),
-                e.block(
-                  e.declare(middle, e.shr(e.add(low, high), 1)),
-                  e.ifThen(isAhead, e.assign(low, e.add(middle, 1)), e.assign(high, middle)),
+        e.declare(begin, together === null ? e.i32(0) : e.sub(own, e.rem(own, together))),
+        e.forLoop(
+          'other',
+          begin,
+          together === null ? runs : e.min(e.add(begin, together), runs),
+          (other) => {
+            const key = keyOf(positionAt(middle));
+            const isAhead = e.select(
+              e.lt(other, own),
+              e.not(comesBefore(keyOf(position), key, descending)),
+              comesBefore(key, keyOf(position), descending),
+            );
+            return e.ifThen(
+              e.ne(other, own),
+              e.block(
+                e.declare(first, e.mul(other, run)),
+                e.declare(low, first),
+                e.declare(high, e.min(e.add(first, run), length)),
+                e.whileLoop(
+                  e.lt(low, high),
+                  e.block(
+                    e.declare(middle, e.shr(e.add(low, high), 1)),
+                    e.ifThen(isAhead, e.assign(low, e.add(middle, 1)), e.assign(high, middle)),
+                  ),
                 ),
+                e.assign(rank, e.add(rank, e.sub(low, first))),
               ),
-              e.assign(rank, e.add(rank, e.sub(low, first))),
-            ),
-          );
-        }),
-        sink.store(index.with(axis, rank), position),
+            );
+          },
+        ),
+        sink.store(index.with(axis, e.add(e.mul(begin, run), rank)), position),
       );
     },
     'serial',

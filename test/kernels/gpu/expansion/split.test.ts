@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../../../src/base/dim/index.js';
+import type { DType } from '../../../../src/base/dtype.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
 import {
+  all as every,
+  any,
   matmul,
   max,
   mean,
@@ -19,6 +22,7 @@ import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import { Storage } from '../../../../src/runtime/memory/storage.js';
 import { numbersOf, sizeOf } from '../../../support/arrays.js';
 import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
+import { operand } from '../../../support/programs.js';
 import { generator } from '../../../support/samples.js';
 
 /* Folds to few results, and products of few results with a long inner axis, are two dispatches. */
@@ -33,7 +37,7 @@ function programOf(
   return program;
 }
 
-type Fold = typeof sum | typeof max;
+type Fold = typeof sum;
 
 const random = generator(12);
 
@@ -89,17 +93,14 @@ test('rows and columns of few results are split where parts divide them', async 
   }
 });
 
-test('folds that are short, of many results or of sizes without a bound are one kernel', () => {
+test('folds that are short, or of many results, are one kernel', () => {
   const kernels = (shape: readonly number[], axis: number): number =>
     gpuKernelsOf(programOf([shape], (x) => sum(x, axis))).length;
   assert.equal(kernels([long / 2], 0), 1);
   assert.equal(kernels([64, long], 1), 1);
-  assert.equal(kernels([2, 65537], 1), 1);
-  assert.equal(kernels([65537], 0), 2);
-  const program = new Program();
-  const x = program.variable('x', { dtype: 'float32', shape: [symbol('n')] });
-  program.setOutputs([{ name: 'y', value: sum(x) }]);
-  assert.equal(gpuKernelsOf(program).length, 1);
+  assert.equal(kernels([2, 65537], 1), 2);
+  assert.equal(kernels([4096, 64], 0), 2);
+  assert.equal(kernels([4096, 1024], 0), 1);
 });
 
 test('a product with a long inner axis is split over it', async () => {
@@ -125,8 +126,8 @@ test('a product with a long inner axis is split over it', async () => {
   assert.equal(gpuKernelsOf(whole).length, 1);
 });
 
-test('one result of a size that is not known, or that no part divides, is that of parts that are filled up', async () => {
-  const n = symbol('n', { max: 200_000 });
+test('folds over sizes that are not known, or that no part divides, are those of parts that are filled up', async () => {
+  const [bounded, n] = [symbol('bounded', { max: 200_000 }), symbol('n')];
   const cases: readonly (readonly [Fold, (a: number, b: number) => number, number])[] = [
     [sum, (a, b) => a + b, 0],
     [mean, (a, b) => a + b, 0],
@@ -135,22 +136,58 @@ test('one result of a size that is not known, or that no part divides, is that o
     [prod, (a, b) => a * b, 1],
   ];
   for (const [fold, step, start] of cases) {
-    for (const [shape, lengths] of [
-      [[n], [130, 1, 64, 65]],
+    for (const [shape, axis, lengths] of [
+      [[bounded], 0, [130, 1, 1024, 1025]],
+      [[n], 0, [1, 16385]],
+      [[3, n], 1, [17, 16384]],
+      [[n, 17], 0, [1, 255, 257, 600]],
+      [[2, n, 3], 1, [5, 300]],
     ] as const) {
       const program = new Program();
       const x = program.variable('x', { dtype: 'float32', shape });
-      program.setOutputs([{ name: 'y', value: fold(x) }]);
+      program.setOutputs([{ name: 'y', value: fold(x, axis) }]);
       assert.equal(gpuKernelsOf(program).length, 2);
       const grid = new ProgramsOnGrid(2);
       for (const length of lengths) {
         // Products of 1 and -1, sums of small integers.
-        const given = floats([length], () => (fold === prod ? (random() < 0.5 ? -1 : 1) : Math.floor(random() * 9) - 3));
+        const sizes = shape.map((size) => (typeof size === 'number' ? size : length));
+        const given = floats(sizes, () => (fold === prod ? (random() < 0.5 ? -1 : 1) : Math.floor(random() * 9) - 3));
         const [y] = await grid.run(program, [given]);
-        const total = numbersOf(given).reduce(step, start);
-        const expected = fold === mean ? Math.fround(total / length) : total;
-        assert.ok(Math.abs(numbersOf(y)[0] - expected) <= 2 ** -23 * Math.abs(expected), `${fold.declaration.name} of ${length}`);
+        const behind = sizeOf(sizes.slice(axis + 1));
+        const expected = Array<number>(sizeOf(sizes) / length).fill(start);
+        numbersOf(given).forEach((value, k) => {
+          const at = Math.floor(k / (length * behind)) * behind + (k % behind);
+          expected[at] = step(expected[at], value);
+        });
+        numbersOf(y).forEach((value, k) => {
+          const exact = fold === mean ? Math.fround(expected[k] / length) : expected[k];
+          assert.ok(Math.abs(value - exact) <= 2 ** -23 * Math.abs(exact), `${fold.declaration.name} of ${sizes.join()}`);
+        });
       }
+    }
+  }
+}); // prettier-ignore
+
+test('folds of other dtypes are split, those of narrow floats in float32', async () => {
+  const length = 5000;
+  const cases: readonly (readonly [DType, Fold, (elements: readonly number[]) => number])[] = [
+    ['float16', sum, (all) => all.reduce((a, b) => a + b)],
+    ['bfloat16', max, (all) => Math.max(...all)],
+    ['int32', sum, (all) => all.reduce((a, b) => a + b)],
+    ['int64', max, (all) => Math.max(...all)],
+    ['bool', any, (all) => Number(all.some((value) => value !== 0))],
+    ['bool', every, (all) => Number(all.every((value) => value !== 0))],
+  ];
+  const n = symbol('count', { max: 2 ** 17 });
+  for (const [dtype, fold, exact] of cases) {
+    const program = new Program();
+    program.setOutputs([{ name: 'y', value: fold(program.variable('x', { dtype, shape: [n] })) }]);
+    assert.equal(gpuKernelsOf(program).length, 2);
+    for (const isOne of [0, 1]) {
+      // Sums of 16 bits are whole numbers to 2048, which no partial sum leaves.
+      const elements = Array.from({ length }, (_, k) => (dtype === 'bool' ? isOne : k % 3 === 0 ? 1 : 0));
+      const [y] = await new ProgramsOnGrid(1).run(program, [operand(dtype, [length], elements)]);
+      assert.deepEqual(numbersOf(y), [exact(elements)], `${fold.declaration.name} of ${dtype}`);
     }
   }
 }); // prettier-ignore

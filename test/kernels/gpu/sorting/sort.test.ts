@@ -5,6 +5,7 @@ import { symbol } from '../../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
 import { argsort, sort, topK } from '../../../../src/ops/index.js';
+import { rankedRuns, sortedRuns } from '../../../../src/kernels/gpu/sorting/runs.js';
 import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import { numbersOf, sizeOf } from '../../../support/arrays.js';
 import { gpuKernelsOf, ProgramsOnGrid } from '../../../support/gpu-programs.js';
@@ -75,7 +76,7 @@ for (const [dtype, shape, axis, descending] of [
 }
 
 for (const [dtype, most, lengths, descending] of [
-  ['float32', undefined, [0, 1, 2, 33, 2047, 2048, 2049, 5000], false],
+  ['float32', undefined, [0, 1, 33, 2047, 2049, 4100], false],
   ['float32', 100, [0, 1, 63, 64, 65, 100], true],
   ['float32', 32, [0, 1, 32], false],
   ['int64', undefined, [5, 1024, 1025, 2500], true],
@@ -93,6 +94,30 @@ for (const [dtype, most, lengths, descending] of [
     }
   });
 }
+
+test('runs are joined some at a time, and then all', async () => {
+  for (const length of [1, 33, 99, 100, 250]) {
+    const x = keys('float32', [2, length]);
+    const sort = { axis: 1, descending: false };
+    const program = programOf('float32', [2, length], (value) => {
+      const runs = sortedRuns(value, { ...sort, run: 33 });
+      const joined = rankedRuns(value, runs, { ...sort, run: 33, together: 3 });
+      return [joined, rankedRuns(value, joined, { ...sort, run: 99, together: null })];
+    });
+    const [joined, all] = await new ProgramsOnGrid(length).run(program, [x]);
+    assert.deepEqual(numbersOf(all), expectedOrder(x, 1, false));
+    const elements = numbersOf(x);
+    numbersOf(joined).forEach((at, k) => {
+      const [row, place] = [Math.floor(k / length), k % length];
+      // Within its run, and behind the one before it.
+      assert.equal(Math.floor(at / 99), Math.floor(place / 99));
+      const before = numbersOf(joined)[k - 1];
+      if (place % 99 === 0) return;
+      const [a, b] = [before, at].map((of) => elements[row * length + of]);
+      assert.ok(a < b || (a === b && before < at) || Number.isNaN(b));
+    });
+  }
+});
 
 test('the first elements of long rows and of short ones', async () => {
   for (const [length, k] of [
@@ -123,14 +148,15 @@ test('rows that fit are sorted by a workgroup each, longer ones by runs that are
   // Runs of 2048, two merges, and the elements.
   assert.deepEqual(grouped([8000]), [1, 0, 0, 0]);
   assert.deepEqual(grouped([1000, 30]), [0, 0]);
-  // Rows of unknown length: runs, and then the rank of each element among them.
+  // Rows of unknown length: runs, and then the rank of each element among some of them, and among all.
   const unknown = (bounds: { readonly max?: number }): readonly number[] => {
     const program = new Program();
     const x = program.variable('x', { dtype: 'float32', shape: [symbol('n', bounds)] });
     program.setOutputs([{ name: 'y', value: sort(x) }]);
     return gpuKernelsOf(program).map(({ body }) => workgroupsIn(body).length);
   };
-  assert.deepEqual(unknown({}), [1, 0, 0]);
+  assert.deepEqual(unknown({}), [1, 0, 0, 0]);
+  assert.deepEqual(unknown({ max: 2 ** 17 }), [1, 0, 0]);
   assert.deepEqual(unknown({ max: 2048 }), [1, 0]);
   assert.deepEqual(unknown({ max: 32 }), [0, 0]);
 });

@@ -1,11 +1,11 @@
-import type { Attributes } from '../../base/attributes/schema.js';
-import type { Operator } from '../../ir/operator.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
-import { declarationOf } from '../declare/facets.js';
-import type { KernelContext, KernelLowering } from '../declare/lowering.js';
-import type { Scan, ScanContext } from '../declare/scan.js';
-import { overAll } from '../loops.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
+import type { Operator } from '../../../ir/operator.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import { declarationOf } from '../../declare/facets.js';
+import type { KernelContext, KernelLowering } from '../../declare/lowering.js';
+import type { Scan, ScanContext } from '../../declare/scan.js';
+import { overAll } from '../../loops.js';
 
 /** The lowering of an operator that is a scan. */
 export function scanLowering<A>(scan: (context: ScanContext<A>) => Scan): KernelLowering<A> {

@@ -1,5 +1,5 @@
-import * as e from '../../loop/language/build.js';
-import type { Expr } from '../../loop/language/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
 
 /*
  * Products of floats with an exponent of their own, so that no order of the factors leaves the range. Operands are used

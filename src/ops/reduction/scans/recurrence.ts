@@ -1,23 +1,23 @@
-import * as attr from '../../base/attributes/attribute.js';
-import { type DType, isFloat } from '../../base/dtype.js';
-import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
-import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr } from '../../loop/language/nodes.js';
+import * as attr from '../../../base/attributes/attribute.js';
+import { type DType, isFloat } from '../../../base/dtype.js';
+import { equalSizes, type Refusal, words } from '../../../ir/requirement.js';
+import type { Tensor } from '../../../ir/types.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare/declare.js';
-import { normalizeAxis } from '../declare/infer.js';
-import { type Access, computeScalar } from '../declare/lowering.js';
-import type { AssociativeScan } from '../declare/scan.js';
-import { mul } from '../elementwise/arithmetic.js';
-import { wideDType } from '../loops.js';
-import { reshaped } from '../movement/reshape.js';
-import { shift } from '../movement/shift.js';
+} from '../../declare/declare.js';
+import { normalizeAxis } from '../../declare/infer.js';
+import { type Access, computeScalar } from '../../declare/lowering.js';
+import type { AssociativeScan } from '../../declare/scan.js';
+import { mul } from '../../elementwise/arithmetic.js';
+import { wideDType } from '../../loops.js';
+import { reshaped } from '../../movement/reshape.js';
+import { shift } from '../../movement/shift.js';
 import { scaledFactor, scaledProduct, scaledTimes } from './scaled.js';
 import { scanLowering } from './scan.js';
 
