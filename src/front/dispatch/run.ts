@@ -5,6 +5,10 @@ import { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
 import type { Operation } from '../core/operation.js';
+import { Program } from '../../ir/program.js';
+import { mayCheck } from '../../passes/simplify/checks.js';
+import { compile } from '../../runtime/compile/compile.js';
+import { ElementChecks } from './element-checks.js';
 import { profiling, type Recorder } from '../../runtime/profile/recorder.js';
 import { planFor } from './plan.js';
 
@@ -24,8 +28,11 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
   // A computed array's type is always interned.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);
   if (mode.stateLog !== null) noteState(mode.stateLog, operands);
+  const { declaration, attributes, regions } = operation;
+  // Captured code has been checked by who calls it.
+  const isPart = declaration.lowering.kind !== 'inline';
+  if (isPart && regions.some(mayCheck)) return runChecked(operation, operands);
   const plan = planFor(operation, types);
-  const { declaration, attributes } = operation;
   if (declaration.check !== undefined) {
     const { check } = declaration;
     const { storage } = operands[check.operand];
@@ -45,6 +52,24 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
     arrays.push(new NDArray(type, storage));
   }
   return arrays;
+}
+
+/** Runs a loop or branch that may refuse elements, which only a program around it reports. */
+function runChecked(
+  { declaration, attributes, regions }: Operation,
+  operands: readonly NDArray[],
+): readonly NDArray[] {
+  const program = new Program();
+  const inputs = operands.map((operand, i) => program.variable(`x${i}`, operand.computed().type));
+  const values = program.append(declaration, inputs, attributes, { regions });
+  program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
+  const checks = new ElementChecks(program);
+  checks.run(operands);
+  const results = compile(checks.program).run(operands);
+  if (checks.isTold) checks.look(results, values.length, operands);
+  return results
+    .slice(0, values.length)
+    .map((result) => new NDArray(resultType(undefined, result), result.storage));
 }
 
 function runRecorded(
