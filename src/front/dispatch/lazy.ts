@@ -9,7 +9,7 @@ import type { CapturedSizes } from '../capture/sizes.js';
 import type { Capture } from '../core/capture.js';
 import { currentTrace } from '../core/capture.js';
 import { escaped } from './dispatch.js';
-import { runNow } from './run.js';
+import { runChecked } from './run.js';
 import { collectOrigins, type Origin, rootCallsWith } from '../core/history.js';
 import { typeToString } from '../../ir/program.js';
 import type { ArraySizes, NDArray } from '../core/ndarray.js';
@@ -32,7 +32,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
     for (const operand of operands) refuseTraced(operand);
     try {
       const attributes = attributesWithSizes(origin);
-      settle(origin, runNow({ declaration, attributes, regions }, operands));
+      settle(origin, runChecked({ declaration, attributes, regions }, operands));
     } catch (error) {
       if (isThrownByCheck(error)) throw error;
       throw inContext(error, 'computing a lazy array failed', {

@@ -23,15 +23,31 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
   }
 }
 
+/** Runs a captured call by itself. Loops and branches may refuse elements, which only a program around one reports. */
+export function runChecked(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  const { declaration, attributes, regions } = operation;
+  // Other devices look themselves.
+  const isHere = operands.every((operand) => operand.computed().storage.backend === null);
+  if (!isHere || !regions.some(mayCheck)) return runNow(operation, operands);
+  const program = new Program();
+  const inputs = operands.map((operand, i) => program.variable(`x${i}`, operand.computed().type));
+  const values = program.append(declaration, inputs, attributes, { regions });
+  program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
+  const checks = new ElementChecks(program);
+  checks.run(operands);
+  const results = compile(checks.program).run(operands);
+  if (checks.isTold) checks.look(results, values.length, operands);
+  return results
+    .slice(0, values.length)
+    .map((result) => new NDArray(resultType(undefined, result), result.storage));
+}
+
 function run(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   const types: ArrayType[] = [];
   // A computed array's type is always interned.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);
   if (mode.stateLog !== null) noteState(mode.stateLog, operands);
-  const { declaration, attributes, regions } = operation;
-  // Captured code has been checked by who calls it.
-  const isPart = declaration.lowering.kind !== 'inline';
-  if (isPart && regions.some(mayCheck)) return runChecked(operation, operands);
+  const { declaration, attributes } = operation;
   const plan = planFor(operation, types);
   if (declaration.check !== undefined) {
     const { check } = declaration;
@@ -52,24 +68,6 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
     arrays.push(new NDArray(type, storage));
   }
   return arrays;
-}
-
-/** Runs a loop or branch that may refuse elements, which only a program around it reports. */
-function runChecked(
-  { declaration, attributes, regions }: Operation,
-  operands: readonly NDArray[],
-): readonly NDArray[] {
-  const program = new Program();
-  const inputs = operands.map((operand, i) => program.variable(`x${i}`, operand.computed().type));
-  const values = program.append(declaration, inputs, attributes, { regions });
-  program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
-  const checks = new ElementChecks(program);
-  checks.run(operands);
-  const results = compile(checks.program).run(operands);
-  if (checks.isTold) checks.look(results, values.length, operands);
-  return results
-    .slice(0, values.length)
-    .map((result) => new NDArray(resultType(undefined, result), result.storage));
 }
 
 function runRecorded(
