@@ -37,12 +37,16 @@ function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
   );
 }
 
-/** Runs or captures an operation on operands that have the dtypes it wants. */
-export function perform(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+/** Runs or captures an operation on operands that have the dtypes it wants. `run` is `runChecked` for captured calls. */
+export function perform(
+  operation: Operation,
+  operands: readonly NDArray[],
+  run: typeof runNow = runNow,
+): readonly NDArray[] {
   const { capture, session } = mode;
-  if (capture === null && session === null) return runNow(operation, operands);
+  if (capture === null && session === null) return run(operation, operands);
   const kept = withOwnAttributes(operation);
-  const results = capture === null ? runNow(kept, operands) : defer(kept, operands, capture);
+  const results = capture === null ? run(kept, operands) : defer(kept, operands, capture);
   link(kept, operands, results);
   return results;
 }

@@ -4,19 +4,15 @@ import { inContext, TraceError } from '../../base/errors.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { Attributes } from '../../base/attributes/schema.js';
 import { isThrownByCheck } from '../../ops/control/check.js';
-import { mayCheck } from '../../passes/simplify/checks.js';
-import { compile } from '../../runtime/compile/compile.js';
-import { type ArrayType, resultType } from '../core/array-type.js';
+import type { ArrayType } from '../core/array-type.js';
 import type { CapturedSizes } from '../capture/sizes.js';
 import type { Capture } from '../core/capture.js';
 import { currentTrace } from '../core/capture.js';
 import { escaped } from './dispatch.js';
-import { runNow } from './run.js';
+import { runChecked } from './run.js';
 import { collectOrigins, type Origin, rootCallsWith } from '../core/history.js';
-import { Program, typeToString } from '../../ir/program.js';
-import { type ArraySizes, NDArray } from '../core/ndarray.js';
-import type { Operation } from '../core/operation.js';
-import { ElementChecks } from './element-checks.js';
+import { typeToString } from '../../ir/program.js';
+import type { ArraySizes, NDArray } from '../core/ndarray.js';
 import type { Storage } from '../../runtime/memory/storage.js';
 import { tracedShape } from './traced-shape.js';
 
@@ -36,9 +32,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
     for (const operand of operands) refuseTraced(operand);
     try {
       const attributes = attributesWithSizes(origin);
-      const operation = { declaration, attributes, regions };
-      const run = regions.some(mayCheck) ? runChecked : runNow;
-      settle(origin, run(operation, operands));
+      settle(origin, runChecked({ declaration, attributes, regions }, operands));
     } catch (error) {
       if (isThrownByCheck(error)) throw error;
       throw inContext(error, 'computing a lazy array failed', {
@@ -47,24 +41,6 @@ export function computeLazy(arrays: readonly NDArray[]): void {
       });
     }
   }
-}
-
-/** Runs a loop or branch that may refuse elements, which only a program around it reports. */
-function runChecked(
-  { declaration, attributes, regions }: Operation,
-  operands: readonly NDArray[],
-): readonly NDArray[] {
-  const program = new Program();
-  const inputs = operands.map((operand, i) => program.variable(`x${i}`, operand.computed().type));
-  const values = program.append(declaration, inputs, attributes, { regions });
-  program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
-  const checks = new ElementChecks(program);
-  checks.run(operands);
-  const results = compile(checks.program).run(operands);
-  if (checks.isTold) checks.look(results, values.length, operands);
-  return results
-    .slice(0, values.length)
-    .map((result) => new NDArray(resultType(undefined, result), result.storage));
 }
 
 /**

@@ -5,6 +5,10 @@ import { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
 import type { StateLog } from '../core/state-log.js';
 import type { Operation } from '../core/operation.js';
+import { Program } from '../../ir/program.js';
+import { mayCheck } from '../../passes/simplify/checks.js';
+import { compile } from '../../runtime/compile/compile.js';
+import { ElementChecks } from './element-checks.js';
 import { profiling, type Recorder } from '../../runtime/profile/recorder.js';
 import { planFor } from './plan.js';
 
@@ -19,13 +23,32 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
   }
 }
 
+/** Runs a captured call by itself. Loops and branches may refuse elements, which only a program around one reports. */
+export function runChecked(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  const { declaration, attributes, regions } = operation;
+  // Other devices look themselves.
+  const isHere = operands.every((operand) => operand.computed().storage.backend === null);
+  if (!isHere || !regions.some(mayCheck)) return runNow(operation, operands);
+  const program = new Program();
+  const inputs = operands.map((operand, i) => program.variable(`x${i}`, operand.computed().type));
+  const values = program.append(declaration, inputs, attributes, { regions });
+  program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
+  const checks = new ElementChecks(program);
+  checks.run(operands);
+  const results = compile(checks.program).run(operands);
+  if (checks.isTold) checks.look(results, values.length, operands);
+  return results
+    .slice(0, values.length)
+    .map((result) => new NDArray(resultType(undefined, result), result.storage));
+}
+
 function run(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   const types: ArrayType[] = [];
   // A computed array's type is always interned.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);
   if (mode.stateLog !== null) noteState(mode.stateLog, operands);
-  const plan = planFor(operation, types);
   const { declaration, attributes } = operation;
+  const plan = planFor(operation, types);
   if (declaration.check !== undefined) {
     const { check } = declaration;
     const { storage } = operands[check.operand];

@@ -4,6 +4,7 @@ import { bindShapes, bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program, type Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { perform } from '../dispatch/dispatch.js';
+import { runChecked } from '../dispatch/run.js';
 import { generatorMoment, returnTo } from '../dispatch/generator.js';
 import { holderAmong } from '../graphs/graph-runner.js';
 import { withMode } from '../core/mode.js';
@@ -85,7 +86,7 @@ function* stepProgram(
       ),
     };
     const outputs = withMode({ capture: null, session: null }, node.op.name, () =>
-      perform(operation, inputs),
+      perform(operation, inputs, runChecked),
     );
     const declared = outputs.map(({ shape }, i) => ({
       name: `result ${i}`,

@@ -9,6 +9,7 @@ import { joinRecording, perform } from '../dispatch/dispatch.js';
 import { type CapturedDraws, continueFrom, takeState } from '../dispatch/generator.js';
 import { leaveGradient } from '../graphs/graph-runner.js';
 import { type Origin, Session } from '../core/history.js';
+import { runChecked } from '../dispatch/run.js';
 import { attributesWithSizes } from '../dispatch/lazy.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -118,6 +119,7 @@ export class LiveValues {
         perform(
           operation,
           operands.map((operand) => this.of(operand)),
+          runChecked,
         ),
       );
       results.forEach((array, i) => this.set(array, made[i]));

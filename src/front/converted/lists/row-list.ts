@@ -81,6 +81,8 @@ export function collectsRows(list: RowList): boolean {
 
 /** Notes that the code that runs now uses a list: iterations that push to it have to know the rows before them. */
 export function noteUse(list: RowList, use: RowUse): void {
+  const isEmpty = use !== 'count' && list.entries.length === 0 && !collectsRows(list);
+  if (isEmpty && isForeign(list)) currentPath().readsNoRow = true;
   for (const { used } of pathsFrom(list)) {
     used.set(list, new Set([...(used.get(list) ?? []), use]));
   }

@@ -43,6 +43,8 @@ export interface TracedPath {
   readonly pushed: Map<object, readonly Rows[]>;
   /** Uses of such lists. */
   readonly used: Map<object, ReadonlySet<RowUse>>;
+  /** True where it has read a row of a list that has had none in the trace so far. */
+  readsNoRow: boolean;
   /** Rows before an iteration, by lists to which the loop pushes and which its iterations use. */
   readonly earlier: ReadonlyMap<object, EarlierRows>;
   /** Flags of values that may be absent, where the path is known to have them or not. */
@@ -87,7 +89,8 @@ function pathIn(
   earlier: TracedPath['earlier'] = new Map(),
 ): TracedPath {
   const root = outermost(mode.capture);
-  return { around, pushed: new Map(), used: new Map(), earlier, present: new Map(), objects, root };
+  const own = { pushed: new Map(), used: new Map(), present: new Map(), readsNoRow: false };
+  return { around, earlier, objects, root, ...own };
 }
 
 /** The innermost one around the code that runs now. */
@@ -243,6 +246,9 @@ export function decided<R>(
     objects.end(false);
     // The stack may end first. Where there is room again, this is an error like the other.
     if (depth === 1 && deepestNow >= deep && isOverflow(error)) throw endless(error);
+    // A push that is traced later may give the list rows. Where none does, the path throws what eager code throws.
+    const isOfList = path.readsNoRow && (error instanceof KaonError || error instanceof TypeError);
+    if (isOfList && earlier === undefined) noteThrown(error, null);
     if (!endsPath(error)) throw error;
     return { result: dead(), traced: pathIn(null, null) };
   } finally {

@@ -12,8 +12,8 @@ import { isGuarded, placeOf, undecidable } from './host.js';
  * the statement throws as always, and whoever traces the path catches that and writes the check.
  */
 
-/** The value of the statement that has thrown last, and its place. */
-let last: { readonly value: unknown; readonly site: string } | null = null;
+/** The value of the statement that has thrown last, and its place; null where an operator has thrown it. */
+let last: { readonly value: unknown; readonly site: string | null } | null = null;
 
 /** Thrown values by class and message, as their statements were traced last. */
 const values = new Map<string, unknown>();
@@ -39,8 +39,8 @@ function keyOf(name: string, message: string): string {
   return JSON.stringify([name, message]);
 }
 
-/** Notes that a statement throws a value. */
-export function noteThrown(value: unknown, site: string): unknown {
+/** Notes that a statement throws a value, or an operator. */
+export function noteThrown(value: unknown, site: string | null): unknown {
   last = { value, site };
   return value;
 }
@@ -57,12 +57,15 @@ export function endsPath(error: unknown): boolean {
   if (last === null || !Object.is(last.value, error)) return false;
   const { value, site } = last;
   last = null;
-  if (isGuarded()) throw undecidable('throw inside of try', site);
+  if (isGuarded()) {
+    if (site === null) return false;
+    throw undecidable('throw inside of try', site);
+  }
   const isError = value instanceof Error;
   const name = (isError ? value.constructor.name : typeof value) || 'Error';
   const message = isError ? value.message : String(value);
   values.set(keyOf(name, message), value);
-  withMode(placeOf(site), check.declaration.name, () =>
+  withMode(site === null ? {} : placeOf(site), check.declaration.name, () =>
     check(array(false, { dtype: 'bool' }), message, name),
   );
   return true;

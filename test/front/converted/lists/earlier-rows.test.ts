@@ -60,6 +60,14 @@ const programs: Readonly<Record<string, string>> = {
     'const l = [a]; for (const r of rows) { for (const q of rows) { if (q.sum().less(4)) l.push(l.at(-1).mul(0.5).add(q.mul(r).sum())); } l.push(l.at(-1).mul(l.length)); } return kn.stack(l);',
   'all rows of loops in loops':
     'const l = [a]; for (const r of rows) { for (const q of rows) { if (q.sum().less(4)) l.push(kn.stack(l).mean().add(q.mul(r).sum())); } l.push(kn.stack(l).sum().mul(0.1)); } return kn.stack(l);',
+  'all rows in a branch of a list that is empty at first':
+    'const l = []; for (const r of rows) { let h = r; if (r.sum().less(0)) h = kn.stack(l).sum(0).mul(a); l.push(h); } return kn.stack(l);',
+  'all rows in a choice of a list that is empty at first':
+    'const l = []; for (const r of rows) l.push(r.sum().less(0) ? kn.concat(l).sum().mul(a).add(r) : r); return kn.stack(l);',
+  'the last row in a branch of a list that is empty at first':
+    'const l = []; for (const r of rows) { if (r.sum().less(0)) l.push(l.at(-1).mul(a)); else l.push(r); } return kn.stack(l);',
+  'a row by a number in a branch of a list that is empty at first':
+    'const l = []; let n = 0; for (const r of rows) { if (r.sum().less(0)) l.push(l[n - 1].mul(a)); else l.push(r); n++; } return kn.stack(l);',
   'a list that is returned':
     'const l = [a]; for (const r of rows) { l.push(r.sum()); if (r.sum().greater(5)) return kn.stack(l).sum(); } return kn.stack(l).mean();',
 };
@@ -114,5 +122,16 @@ test('a bounded loop over a list that it pushes to is one graph for any number o
     const rows = table.slice([0, count]);
     assertAlike(outcome(captured, 3, rows), outcome(f, 3, rows), String(count));
     assert.equal(captured.explain().traces.length, 2);
+  }
+});
+
+test('a path that reads rows of a list that no path pushes to throws what eager code throws', () => {
+  const f = fn('const l = []; for (const r of rows) { if (r.sum().less(0)) a = kn.stack(l).sum(); else a = a.add(1); } return a;'); // prettier-ignore
+  const captured = kn.hybridize(f);
+  const above = table.slice([0, 1]);
+  assert.equal(captured(kn.array(3), above).item(), f(kn.array(3), above).item());
+  for (const run of [f, captured]) {
+    const isRefused = { name: 'ArgumentError', problem: /^there is nothing to join$/ };
+    assert.throws(() => run(kn.array(3), table), isRefused);
   }
 });

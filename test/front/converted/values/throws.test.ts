@@ -42,6 +42,16 @@ function outcome(f: Fn, values: readonly number[]): Outcome {
   }
 }
 
+/** A static graph with side-effect code, up to which the first call runs step by step. */
+const cut = (f: Fn): Fn => {
+  const code = kn.staticCode(() => undefined);
+  return kn.staticGraph((a: kn.NDArray) => {
+    const y = f(a);
+    code();
+    return y;
+  });
+};
+
 const programs: Readonly<Record<string, string>> = {
   'a branch that throws': `if (a.sum().less(0)) throw new RangeError('negative'); return a.mul(2);`,
   'a branch that throws, and another one': `if (a.sum().greater(0)) return a.exp(); else throw new Refused('not positive');`,
@@ -78,6 +88,13 @@ for (const [name, code] of Object.entries(programs)) {
     assert.ok(expected.some(({ kind }) => kind !== undefined) && expected.some(({ value }) => value !== undefined)); // prettier-ignore
     assert.ok(expected.every(({ kind }) => kind !== kn.ArgumentError && kind !== kn.TraceError));
     assert.deepEqual(all.map((values) => outcome(captured, values)), expected); // prettier-ignore
+    const forms = {
+      deferred: (a: kn.NDArray) => kn.deferredCompute(() => f(a).mul(1)),
+      cut: cut(f),
+    };
+    for (const [form, run] of Object.entries(forms)) {
+      assert.deepEqual(all.map((values) => outcome(run, values)), expected, form); // prettier-ignore
+    }
     // Without a recording it is another program.
     for (const [i, values] of all.entries()) {
       const { kind, value } = expected[i];
