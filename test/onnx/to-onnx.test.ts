@@ -345,3 +345,11 @@ test('damaged metadata is refused', () => {
     assert.throws(() => fromOnnx(toBinary(schema.ModelProtoSchema, whole)), kn.FormatError, text);
   }
 });
+
+test('OneHot is given a list, as ONNX requires, where there is one index', () => {
+  const graph = kn.hybridize((i: kn.NDArray) => kn.oneHot(i, 3)).graphFor(kn.array(1n));
+  const bytes = toOnnx(graph, { check: { [graph.inputNames[0]]: kn.array(2n) } });
+  const types = parsed(bytes).graph!.node.map(({ opType }) => opType);
+  assert.ok(types.indexOf('Reshape') < types.indexOf('OneHot') && types.includes('Reshape'));
+  assert.deepEqual(graph.run({ [graph.inputNames[0]]: kn.array(2n) }).output.tolist(), [0, 0, 1]);
+});

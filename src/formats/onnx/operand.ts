@@ -8,7 +8,7 @@ import { type ElementType, elementTypeOf } from './elements.js';
 import type { ImportedRegion } from './region.js';
 
 /** Meaning of a name in a graph during import. */
-export type ImportedOperand = TensorOperand | SequenceOperand | OptionalOperand;
+export type ImportedOperand = TensorOperand | SequenceOperand | RowsOperand | OptionalOperand;
 
 /** A sequence of tensors of known length. */
 export interface SequenceOperand {
@@ -16,10 +16,16 @@ export interface SequenceOperand {
   readonly entries: readonly ImportedOperand[];
 }
 
+/** A sequence of tensors of one shape, to which a loop adds: as rows of an array, whose number a run may decide. */
+export interface RowsOperand {
+  readonly kind: 'rows';
+  readonly rows: TensorOperand;
+}
+
 /** An optional operand; its presence is known. */
 export interface OptionalOperand {
   readonly kind: 'optional';
-  readonly entry: TensorOperand | SequenceOperand | null;
+  readonly entry: TensorOperand | SequenceOperand | RowsOperand | null;
 }
 
 /** Limit of elements that are treated as known numbers. */

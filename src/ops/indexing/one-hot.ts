@@ -55,18 +55,22 @@ export const oneHot: OperatorFunction<
       oneHot(indices, depth, { dtype }),
     ],
   },
-  onnx: ({ onnx, inputs: [indices], attributes: { depth, dtype } }) => {
-    const at = onnx.cast(indices, 'int64');
+  onnx: ({ onnx, inputs: [indices], inputTypes: [{ shape }], attributes: { depth, dtype } }) => {
+    // OneHot takes no scalar.
+    const isScalar = shape.length === 0;
+    const at = onnx.cast(isScalar ? onnx.reshape(indices, [1]) : indices, 'int64');
     const [zero, count] = [onnx.scalar('int64', 0), onnx.size(depth)];
     // Negative indices would count from the end, so they are replaced by the depth, which is out of range.
     const inside = onnx.node('Where', [onnx.node('Less', [at, zero], {}, 'bool'), count, at], {}, 'int64'); // prettier-ignore
     // onnxruntime supports few dtypes for the values.
     const own = dtype === 'float32' ? dtype : 'int64';
     const values = onnx.cast(onnx.ints([0, 1]), own);
-    return onnx.cast(onnx.node('OneHot', [inside, count, values], {}, own), dtype);
+    const hot = onnx.cast(onnx.node('OneHot', [inside, count, values], {}, own), dtype);
+    return isScalar ? onnx.reshape(hot, [depth]) : hot;
   },
   samples: [
     { args: [tensor(['n'], { dtype: 'int32', low: -1, high: 4 }), 4] },
     { args: [tensor(['n', 2], { dtype: 'int64', low: 0, high: 2 }), 3, { dtype: 'bool' }] },
+    { args: [tensor([], { dtype: 'int32', low: 0, high: 3 }), 3] },
   ],
 });

@@ -183,7 +183,7 @@ function freeName(hint: string, taken: readonly { readonly name: string }[]): st
   return name;
 }
 
-/** The tensors of an output: entries of sequences are numbered. */
+/** The tensors of an output: entries of sequences are numbered, unless a loop decides how many there are. */
 function namedTensors(
   name: string,
   operand: ImportedOperand,
@@ -192,6 +192,7 @@ function namedTensors(
   if (operand.kind === 'optional') {
     return operand.entry === null ? [] : namedTensors(name, operand.entry);
   }
+  if (operand.kind === 'rows') return [{ name, operand: operand.rows }];
   return operand.entries.flatMap((entry, k) => namedTensors(`${name}.${k}`, entry));
 }
 

@@ -16,6 +16,7 @@ function captureFor(
   const names = new Set(graphs.flatMap((graph) => [...freeNames(graph)]));
   const visit = (operand: ImportedOperand): void => {
     if (operand.kind === 'sequence') operand.entries.forEach(visit);
+    else if (operand.kind === 'rows') visit(operand.rows);
     else if (operand.kind === 'optional') {
       if (operand.entry !== null) visit(operand.entry);
     } else if (operand.made !== null) {
@@ -33,12 +34,14 @@ function flattened(operands: readonly ImportedOperand[]): readonly TensorOperand
   return operands.flatMap((operand): readonly TensorOperand[] => {
     if (operand.kind === 'tensor') return [operand];
     if (operand.kind === 'sequence') return flattened(operand.entries);
+    if (operand.kind === 'rows') return [operand.rows];
     return operand.entry === null ? [] : flattened([operand.entry]);
   });
 }
 
 function rebuilt(operand: ImportedOperand, next: () => TensorOperand): ImportedOperand {
   if (operand.kind === 'tensor') return next();
+  if (operand.kind === 'rows') return { kind: 'rows', rows: next() };
   if (operand.kind === 'sequence') {
     return { kind: 'sequence', entries: operand.entries.map((entry) => rebuilt(entry, next)) };
   }
@@ -54,6 +57,7 @@ function sameNesting(a: ImportedOperand, b: ImportedOperand): boolean {
   if (a.kind === 'sequence' && b.kind === 'sequence') {
     return a.entries.length === b.entries.length && a.entries.every((each, k) => sameNesting(each, b.entries[k])); // prettier-ignore
   }
+  if (a.kind === 'rows' && b.kind === 'rows') return sameNesting(a.rows, b.rows);
   if (a.kind !== 'optional' || b.kind !== 'optional') return false;
   if (a.entry === null || b.entry === null) return a.entry === b.entry;
   return sameNesting(a.entry, b.entry);

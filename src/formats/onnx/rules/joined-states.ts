@@ -1,16 +1,20 @@
 import type { GraphProto, NodeProto } from '../proto/onnx_pb.js';
 import { isOnnxNode, withFields } from './row-reads.js';
 
-/** A loop body without the states that only join arrays, as `rows = Concat(rows, row)` does. */
+/**
+ * A loop body without the states that only collect: `rows = Concat(rows, row)` joins arrays, `SequenceInsert(list, row)`
+ * adds to a sequence.
+ */
 export interface JoinedStates {
-  /** Its outputs are the condition, the other states, the arrays to be joined, and the rows. */
+  /** Its outputs are the condition, the other states, the arrays to be joined, those to be added, and the rows. */
   readonly body: GraphProto;
   /** Positions among the states. */
   readonly joined: readonly number[];
+  readonly added: readonly number[];
   readonly others: readonly number[];
 }
 
-/** Finds states to which each iteration adds an array along the first axis, and which nothing else reads. */
+/** Finds states to which each iteration adds an array at the end, and which nothing else reads. */
 export function joinedStates(body: GraphProto, states: number): JoinedStates {
   const uses = usesIn(body);
   const isUsedOnce = (name: string): boolean => uses.get(name) === 1;
@@ -18,30 +22,43 @@ export function joinedStates(body: GraphProto, states: number): JoinedStates {
     const [before, after] = [body.input[k + 2]?.name, body.output[k + 1]?.name];
     if (before === undefined || after === undefined) return null;
     const join = body.node.find(({ output }) => output[0] === after);
-    const isJoin = join !== undefined && isOnnxNode(join, 'Concat') && join.input[0] === before;
+    if (join === undefined || join.input[0] !== before) return null;
     const isAlone = isUsedOnce(before) && isUsedOnce(after);
-    return isJoin && isAlone && join.attribute.some(({ name, i }) => name === 'axis' && i === 0n) ? join : null; // prettier-ignore
+    return isAlone && (isJoin(join) || isAddition(join)) ? join : null;
   });
-  const positions = joins.map((_, k) => k);
-  const joined = positions.filter((k) => joins[k] !== null);
-  const others = positions.filter((k) => joins[k] === null);
+  const positionsOf = (belongs: (join: NodeProto | null) => boolean): number[] =>
+    [...joins.keys()].filter((k) => belongs(joins[k]));
+  const joined = positionsOf((join) => join !== null && isJoin(join));
+  const added = positionsOf((join) => join !== null && isAddition(join));
+  const others = positionsOf((join) => join === null);
   const [again, ...results] = body.output;
   return {
     body: withFields(body, {
-      node: body.node.map((node) =>
-        joins.includes(node) ? withFields(node, { input: node.input.slice(1) }) : node,
-      ),
+      node: body.node.map((node) => {
+        if (!joins.includes(node)) return node;
+        const input = node.input.slice(1);
+        return isJoin(node) ? withFields(node, { input }) : withFields(node, { opType: 'Identity', input }); // prettier-ignore
+      }),
       input: body.input.filter((_, k) => k < 2 || joins[k - 2] === null),
       output: [
         again,
-        ...others.map((k) => results[k]),
-        ...joined.map((k) => results[k]),
+        ...[...others, ...joined, ...added].map((k) => results[k]),
         ...results.slice(states),
       ],
     }),
     joined,
+    added,
     others,
   };
+}
+
+function isJoin(node: NodeProto): boolean {
+  return isOnnxNode(node, 'Concat') && node.attribute.some(({ name, i }) => name === 'axis' && i === 0n); // prettier-ignore
+}
+
+/** True for what adds a tensor at the end of a sequence, where no position is given. */
+function isAddition(node: NodeProto): boolean {
+  return isOnnxNode(node, 'SequenceInsert') && (node.input[2] ?? '') === '';
 }
 
 /** The number of reads of each name by the nodes of a graph, and of those inside, and by its outputs. */

@@ -11,6 +11,7 @@ import { joinedStates } from './joined-states.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type ImportRules } from './rule.js';
+import { withRows } from './sequences.js';
 
 /** Iteration limit for unrolling loops whose state is not an array. */
 const mostUnrolled = 256;
@@ -24,19 +25,19 @@ function loop(node: ImportedNode): readonly ImportedOperand[] {
   const trips = node.has(0) ? (node.operand(0).known?.[0] ?? null) : null;
   const goesOn = node.has(1) ? knownTruth(node, node.operand(1)) : true;
   if (goesOn === false) return unrolled(node, body, initial, 0);
-  if (initial.every(({ kind }) => kind === 'tensor')) {
-    const states = initial as readonly TensorOperand[];
-    const isCounted = goesOn === true;
-    // Written out, states may change their shapes.
-    const mayUnroll = typeof trips === 'number' && trips <= mostUnrolled;
-    const isOpen = (dim: Dim): boolean =>
-      mayUnroll ? !node.importer.isDeclared(dim) : !isStatic(dim);
-    const ends = { trips, mayUnroll, isCounted, isOpen };
-    const whole =
-      joining(node, body, states, ends) ?? captured({ node, body, states, joined: 0, ...ends });
-    if (whole !== null) return whole;
-  }
-  return unrolled(node, body, initial, trips);
+  const isCounted = goesOn === true;
+  // Written out, states may change their shapes.
+  const mayUnroll = typeof trips === 'number' && trips <= mostUnrolled;
+  const isOpen = (dim: Dim): boolean => mayUnroll ? !node.importer.isDeclared(dim) : !isStatic(dim); // prettier-ignore
+  const ends = { trips, mayUnroll, isCounted, isOpen };
+  const whole =
+    collecting(node, body, initial, ends) ??
+    (areTensors(initial) ? captured({ node, body, states: initial, joined: 0, ...ends }) : null);
+  return whole ?? unrolled(node, body, initial, trips);
+}
+
+function areTensors(operands: readonly ImportedOperand[]): operands is readonly TensorOperand[] {
+  return operands.every(({ kind }) => kind === 'tensor');
 }
 
 /** A loop as one operator. */
@@ -72,24 +73,33 @@ function captured(loop: WholeLoop): readonly ImportedOperand[] | null {
   }
 }
 
-/** A loop some of whose states join arrays of all iterations; null where there is none, or others change their shapes. */
-function joining(
+/** A loop some of whose states collect arrays of all iterations; null where there is none, or others change their shapes. */
+function collecting(
   node: ImportedNode,
   whole: GraphProto,
-  states: readonly TensorOperand[],
+  states: readonly ImportedOperand[],
   ends: Omit<WholeLoop, 'node' | 'body' | 'states' | 'joined'>,
 ): readonly ImportedOperand[] | null {
-  const { body, joined, others } = joinedStates(whole, states.length);
-  if (joined.length === 0 || joined.some((k) => states[k].type.shape.length === 0)) return null;
-  const own = others.map((k) => states[k]);
+  const { body, joined, added, others } = joinedStates(whole, states.length);
+  const own: readonly ImportedOperand[] = others.map((k) => states[k]);
+  const given: readonly ImportedOperand[] = joined.map((k) => states[k]);
+  if (joined.length + added.length === 0 || !areTensors(own) || !areTensors(given)) return null;
+  if (given.some(({ type }) => type.shape.length === 0)) return null;
+  // Written out, sequences have a known length.
+  if (added.length > 0 && ends.mayUnroll) return null;
   const results = captured({ node, body, states: own, joined: joined.length, ...ends });
   if (results === null) return null;
   const after: ImportedOperand[] = [];
+  const collected = results.slice(own.length) as readonly TensorOperand[];
+  const isOneShape = ({ type: { shape } }: TensorOperand): boolean =>
+    shape.slice(1).every((dim) => node.importer.isDeclared(dim));
+  if (!collected.slice(joined.length, joined.length + added.length).every(isOneShape)) return null;
   others.forEach((k, i) => (after[k] = results[i]));
   joined.forEach((k, i) => {
-    const rows = (results[own.length + i] as TensorOperand).valueIn(node.region);
-    after[k] = TensorOperand.of(ops.concat([states[k].valueIn(node.region), rows]), states[k].element); // prettier-ignore
+    const all = ops.concat([given[i].valueIn(node.region), collected[i].valueIn(node.region)]);
+    after[k] = TensorOperand.of(all, given[i].element);
   });
+  added.forEach((k, i) => (after[k] = withRows(node, states[k], collected[joined.length + i])));
   return [...after, ...results.slice(states.length)];
 }
 

@@ -1,4 +1,5 @@
-import { isStatic } from '../../../base/dim/index.js';
+import { isStatic, mulDim } from '../../../base/dim/index.js';
+import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode } from '../node.js';
@@ -6,6 +7,7 @@ import {
   integers,
   type OptionalOperand,
   type ImportedOperand,
+  type RowsOperand,
   type SequenceOperand,
   TensorOperand,
   truthOperand,
@@ -14,7 +16,8 @@ import { anyElement, type ImportRules } from './rule.js';
 
 /*
  * Sequences and optional values are taken apart while a model is read: how long a sequence is, and whether
- * an optional value is there, must be known then.
+ * an optional value is there, must be known then. Sequences to which loops add tensors of one shape are arrays with a
+ * row for each, so that a run may decide their length.
  */
 
 /** Length limit of sequences, which are unrolled. */
@@ -24,7 +27,37 @@ function sequence(node: ImportedNode, index: number): SequenceOperand {
   const operand = node.inputs[index] ?? null;
   if (operand?.kind === 'sequence') return operand;
   if (operand?.kind === 'optional' && operand.entry?.kind === 'sequence') return operand.entry;
+  if (operand?.kind === 'rows') throw node.unsupported('a loop decides the length of the sequence');
   throw node.refuse(`input ${index} is no sequence`);
+}
+
+/** The rows of a sequence that is an array; null for one whose entries are known. */
+function rowsOf(node: ImportedNode): TensorOperand | null {
+  const operand = node.inputs[0] ?? null;
+  return operand?.kind === 'rows' ? operand.rows : null;
+}
+
+/** A sequence to whose end a loop has added rows. */
+export function withRows(
+  node: ImportedNode,
+  before: ImportedOperand,
+  rows: TensorOperand,
+): RowsOperand {
+  const added = rows.valueIn(node.region);
+  const all = (earlier: Value): RowsOperand => {
+    return { kind: 'rows', rows: TensorOperand.of(ops.concat([earlier, added]), rows.element) };
+  };
+  if (before.kind === 'rows') return all(before.rows.valueIn(node.region));
+  if (before.kind !== 'sequence') throw node.refuse('it adds to what is no sequence');
+  if (before.entries.length === 0) return { kind: 'rows', rows };
+  return all(ops.stack(tensorsOf(node, before)));
+}
+
+function tensorsOf(node: ImportedNode, { entries }: SequenceOperand): readonly Value[] {
+  return entries.map((entry) => {
+    if (entry.kind !== 'tensor') throw node.refuse('the sequence holds other sequences');
+    return entry.valueIn(node.region);
+  });
 }
 
 function placeIn(node: ImportedNode, index: number, length: number): number {
@@ -71,18 +104,28 @@ function split(node: ImportedNode): SequenceOperand {
 }
 
 function joined(node: ImportedNode): TensorOperand {
-  const { entries } = sequence(node, 0);
-  const values = entries.map((entry) => {
-    if (entry.kind !== 'tensor') throw node.refuse('the sequence holds other sequences');
-    return entry.valueIn(node.region);
-  });
+  const rows = rowsOf(node);
+  if (rows !== null) return joinedRows(node, rows);
+  const whole = sequence(node, 0);
+  const values = tensorsOf(node, whole);
   if (values.length === 0) throw node.refuse('the sequence is empty');
   const axis = node.attributes.int('axis', 0);
-  const [first] = entries;
-  const whole = node.attributes.flag('new_axis')
+  const [first] = whole.entries;
+  const result = node.attributes.flag('new_axis')
     ? ops.stack(values, axis)
     : ops.concat(values, axis);
-  return TensorOperand.of(whole, (first as TensorOperand).element);
+  return TensorOperand.of(result, (first as TensorOperand).element);
+}
+
+/** Rows side by side along an axis of theirs, or along a new one. */
+function joinedRows(node: ImportedNode, rows: TensorOperand): TensorOperand {
+  const isNew = node.attributes.flag('new_axis');
+  const { shape } = rows.type;
+  const axis = node.axis(node.attributes.int('axis', 0), isNew ? shape.length : shape.length - 1);
+  const moved = ops.moveaxis(rows.valueIn(node.region), 0, axis);
+  if (isNew) return TensorOperand.of(moved, rows.element);
+  const merged = shape.slice(1).with(axis, mulDim(shape[0], shape[axis + 1]));
+  return TensorOperand.of(ops.reshape(moved, merged), rows.element);
 }
 
 /**
@@ -125,6 +168,11 @@ export const sequences: ImportRules = {
     return { kind: 'sequence', entries: [] };
   }),
   SequenceAt: anyElement((node) => {
+    const rows = rowsOf(node);
+    if (rows !== null) {
+      const at = ops.reshape(node.value(1), []);
+      return TensorOperand.of(ops.take(rows.valueIn(node.region), at, { axis: 0 }), rows.element);
+    }
     const { entries } = sequence(node, 0);
     return entries[placeIn(node, 1, entries.length)];
   }),
@@ -134,9 +182,11 @@ export const sequences: ImportRules = {
     const at = node.has(1) ? placeIn(node, 1, entries.length) : entries.length - 1;
     return { kind: 'sequence', entries: entries.toSpliced(at, 1) };
   }),
-  SequenceLength: anyElement((node) =>
-    TensorOperand.constant(integers([sequence(node, 0).entries.length], [])),
-  ),
+  SequenceLength: anyElement((node) => {
+    const rows = rowsOf(node);
+    if (rows !== null) return TensorOperand.of(ops.slice(ops.shapeOf(rows.valueIn(node.region)), 0)); // prettier-ignore
+    return TensorOperand.constant(integers([sequence(node, 0).entries.length], []));
+  }),
   ConcatFromSequence: anyElement(joined),
   SplitToSequence: anyElement(split),
   SequenceMap: anyElement(mapped),
