@@ -1,3 +1,4 @@
+import type { Operator } from '../../ir/operator.js';
 import type { Target } from '../../loop/language/target.js';
 import { type DeviceTarget, kernelFor, type KernelTable } from '../../ops/declare/kernels.js';
 import {
@@ -24,7 +25,7 @@ import { convLoops, convWeightGradientLoops } from './convolution/convolution.js
 import { convTransposeLoops } from './convolution/transpose.js';
 import { cpuNests } from './nests.js';
 import { productOf } from '../contraction/matmul.js';
-import { contract } from './product/contract.js';
+import { contract, leastBytesForKept } from './product/contract.js';
 import { scanKernel } from './scan/scan.js';
 import { sortLoops } from './sorting/merge-sort.js';
 import { sortRowsLoops } from './sorting/rows.js';
@@ -44,7 +45,15 @@ export const cpuKernels: KernelTable = new Map([
   ...[cumsum, cumprod, recurrence, cummax, cummin, cummaxPosition, cumminPosition].map(scanKernel),
 ]);
 
+const choosesBySizes: ReadonlySet<Operator> = new Set([matmul.declaration]);
+
 /** A processor with these kernels. */
 export function onCpu(target: Target): DeviceTarget {
-  return { ...target, kernels: cpuKernels, nests: cpuNests };
+  return {
+    ...target,
+    kernels: cpuKernels,
+    nests: cpuNests,
+    choosesBySizes,
+    leastKept: leastBytesForKept,
+  };
 }
