@@ -1,3 +1,4 @@
+import type { Operator } from '../../ir/operator.js';
 import type { Target } from '../../loop/language/target.js';
 import { type DeviceTarget, kernelFor, type KernelTable } from '../../ops/declare/kernels.js';
 import {
@@ -17,7 +18,7 @@ import { convLoops, convWeightGradientLoops } from './convolution/convolution.js
 import { convTransposeLoops } from './convolution/transpose.js';
 import { cpuNests } from './nests.js';
 import { productOf } from '../contraction/matmul.js';
-import { contract } from './product/contract.js';
+import { contract, leastBytesForKept } from './product/contract.js';
 import { scanKernels } from '../scans.js';
 import { scanInOrder } from './scan/scan.js';
 import { sortLoops } from './sorting/merge-sort.js';
@@ -38,7 +39,15 @@ export const cpuKernels: KernelTable = new Map([
   ...scanKernels(scanInOrder),
 ]);
 
+const choosesBySizes: ReadonlySet<Operator> = new Set([matmul.declaration]);
+
 /** A processor with these kernels. */
 export function onCpu(target: Target): DeviceTarget {
-  return { ...target, kernels: cpuKernels, nests: cpuNests };
+  return {
+    ...target,
+    kernels: cpuKernels,
+    nests: cpuNests,
+    choosesBySizes,
+    leastKept: leastBytesForKept,
+  };
 }

@@ -1,5 +1,4 @@
 import { type Dim, type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
-import type { ExtentParameters } from './extents.js';
 import type { Expr, Var } from './nodes.js';
 
 /** A result of `chooseBy`, which is compared. */
@@ -48,12 +47,18 @@ function numbersOf(dims: readonly (Dim | null)[], sizes: DimBindings): (number |
   });
 }
 
-/** The extents of kernels whose choices are recorded, by their parameters. */
-const recorded = new WeakMap<Var, { readonly extents: ExtentParameters; readonly choices: SizeChoices }>(); // prettier-ignore
+/** A kernel whose choices are recorded. */
+interface ChoosingKernel {
+  readonly choices: SizeChoices;
+  /** An expression as a dimension; undefined for none. */
+  dim(size: Expr): Dim | undefined;
+}
 
-/** Lets `chooseBy` know the number of a parameter. */
-export function recordChoices(param: Var, extents: ExtentParameters, choices: SizeChoices): void {
-  recorded.set(param, { extents, choices });
+const kernels = new WeakMap<Var, ChoosingKernel>();
+
+/** Lets `chooseBy` know the number of a kernel's parameter. */
+export function recordChoices(param: Var, kernel: ChoosingKernel): void {
+  kernels.set(param, kernel);
 }
 
 /**
@@ -61,25 +66,22 @@ export function recordChoices(param: Var, extents: ExtentParameters, choices: Si
  * kernel is made for several (`SizeChoices`). All else, such as a size that differs from run to run, is null.
  */
 export function chooseBy<T extends Choice>(sizes: readonly Expr[], choose: Choose<T>): T {
-  const context = sizes.map(contextOf).find((found) => found !== undefined);
-  if (context === undefined) return choose(...sizes.map(valueOf));
-  const { extents, choices } = context;
-  return choices.choose(
-    sizes.map((size) => extents.dim(size) ?? null),
-    choose,
-  );
+  const kernel = sizes.map(kernelOf).find((found) => found !== undefined);
+  if (kernel === undefined) return choose(...sizes.map(valueOf));
+  const dims = sizes.map((size) => kernel.dim(size) ?? null);
+  return kernel.choices.choose(dims, choose);
 }
 
 /** True for a parameter that stands for a number. */
 export function isChosenBy(param: Var): boolean {
-  return recorded.has(param);
+  return kernels.has(param);
 }
 
 function valueOf(size: Expr): number | null {
   return size.kind === 'const' ? Number(size.value) : null;
 }
 
-function contextOf(size: Expr): ReturnType<typeof recorded.get> {
-  if (size.kind === 'var') return recorded.get(size);
-  return size.kind === 'binary' ? (contextOf(size.a) ?? contextOf(size.b)) : undefined;
+function kernelOf(size: Expr): ChoosingKernel | undefined {
+  if (size.kind === 'var') return kernels.get(size);
+  return size.kind === 'binary' ? (kernelOf(size.a) ?? kernelOf(size.b)) : undefined;
 }

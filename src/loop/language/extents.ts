@@ -27,7 +27,10 @@ export class ExtentParameters {
       known = { dim, param: e.variable(nameOf(dim), 'i32') };
       this.#params.set(dim.key, known);
       this.#dims.set(known.param, dim);
-      if (this.#choices !== null) recordChoices(known.param, this, this.#choices);
+      const choices = this.#choices;
+      if (choices !== null) {
+        recordChoices(known.param, { choices, dim: (size) => this.dim(size) });
+      }
     }
     return known.param;
   }

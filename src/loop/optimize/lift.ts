@@ -4,6 +4,7 @@ import { greatestCommonDivisor } from '../analysis/polynomial.js';
 import { type Skeleton, skeletonOf } from '../analysis/structure.js';
 import {
   calledKernels,
+  children,
   exprMapper,
   mapStmt,
   ownExprs,
@@ -74,6 +75,12 @@ interface Size {
   readonly values: readonly number[];
 }
 
+/** True when a kernel that takes sizes as parameters is as good as kernels that have them as constants. */
+export function isForAnySize(kernel: Kernel, sizes: ReadonlySet<Expr>): boolean {
+  const hasSize = (expr: Expr): boolean => sizes.has(expr) || children(expr).some(hasSize);
+  return wholesOf(kernel) === 1 && !dividesBy(kernel.body, hasSize);
+}
+
 /** Required divisor of the constants that become parameters; null for a kernel that keeps them. */
 function wholesOf({ body }: Kernel): number | null {
   const modes: For['mode'][] = [];
@@ -102,7 +109,7 @@ function lift({ members, wholes }: Family, lifted: Map<Kernel, Lifted>): void {
     }
     replaced.set(constant, size.unit === 1 ? size.param : e.mul(size.param, size.unit));
   }
-  if (dividesByOneOf(kernel.body, replaced)) return;
+  if (dividesBy(kernel.body, (size) => replaced.has(size))) return;
   const expr = exprMapper((node) => replaced.get(node) ?? node);
   const rewrite = (stmt: Stmt): Stmt => mapStmt(stmt, { expr, stmt: rewrite });
   const all = [...sizes.values()];
@@ -118,13 +125,12 @@ function lift({ members, wholes }: Family, lifted: Map<Kernel, Lifted>): void {
 }
 
 /** Divisions and shifts by constants are much cheaper, and better analyzable. */
-function dividesByOneOf(body: Stmt, constants: ReadonlyMap<Expr, Expr>): boolean {
+function dividesBy(body: Stmt, isSize: (expr: Expr) => boolean): boolean {
   const roots: Expr[] = [];
   visitStmts(body, (stmt) => roots.push(...ownExprs(stmt)));
   let found = false;
   visitExprs(roots, (expr) => {
-    if (expr.kind !== 'binary' || !constants.has(expr.b)) return;
-    if (divisions.has(expr.op)) found = true;
+    if (expr.kind === 'binary' && divisions.has(expr.op) && isSize(expr.b)) found = true;
   });
   return found;
 }

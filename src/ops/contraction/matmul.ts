@@ -12,8 +12,8 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { reshape, swapaxes } from '../movement/index.js';
-import { turnedFrom } from '../movement/transpose.js';
+import { reshape, reshaped } from '../movement/reshape.js';
+import { swapaxes, turnedFrom } from '../movement/transpose.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
 import { productNest } from './matmul-nest.js';
@@ -122,10 +122,10 @@ function productGradients<T extends Tensor>(
   const left = asRows(x);
   const rows = turnedIf(sides.left, left.type.shape);
   const right = sides.right ? y : withRows(asColumns(y), rows.at(-1)!);
-  const head = reshape(g!, productShape('matmul', rows, turnedIf(sides.right, right.type.shape)));
+  const head = reshaped(g!, productShape('matmul', rows, turnedIf(sides.right, right.type.shape)));
   return [
-    needs[0] ? reshape(leftGradient(left, right, head, sides), x.type.shape) : null,
-    needs[1] ? reshape(rightGradient(left, right, head, sides), y.type.shape) : null,
+    needs[0] ? reshaped(leftGradient(left, right, head, sides), x.type.shape) : null,
+    needs[1] ? reshaped(rightGradient(left, right, head, sides), y.type.shape) : null,
   ];
 }
 
@@ -146,12 +146,12 @@ function rightGradient<T extends Tensor>(x: T, y: T, g: T, { left, right }: Side
   const found = right
     ? product(head, rows, { left: true, right: left })
     : product(rows, head, { left: !left, right: false });
-  return flat ? reshape(found, y.type.shape) : sumTo(found, y.type.shape);
+  return flat ? reshaped(found, y.type.shape) : sumTo(found, y.type.shape);
 }
 
 function flattened<T extends Tensor>(x: T): T {
   const { shape } = x.type;
-  return reshape(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
+  return reshaped(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
 }
 
 const asRows = <T extends Tensor>(x: T): T =>

@@ -22,6 +22,13 @@ export type DeviceExpansion<A = Attributes> = (
 export interface DeviceTarget extends KernelTarget {
   readonly kernels: KernelTable;
   readonly nests: NestSchedule;
+  /**
+   * Operators whose kernels choose their loops by sizes through `chooseBy` alone, so that groups of different sizes may
+   * share one. Default: none.
+   */
+  readonly choosesBySizes?: ReadonlySet<Operator>;
+  /** The least bytes, as computed with, of an operand of which kernels keep packed data. Default 0. */
+  readonly leastKept?: number;
   /** Expansions of calls before lowering, by declaration. Default: none. */
   readonly expansions?: ReadonlyMap<Operator, DeviceExpansion>;
 }

@@ -47,7 +47,7 @@ export class DeviceSizes {
       this.#computed.set(step, []);
     }
     for (const dim of stepDims(plan.steps)) {
-      if (typeof dim === 'number' || this.#slots.has(dim.key) || !this.isKept(dim)) continue;
+      if (!this.isKept(dim) || this.#slots.has(dim.key)) continue;
       const makers = [...symbolsOf(dim)].flatMap((name) => this.#kept.get(name) ?? []);
       const last = makers.reduce((a, b) => (order.get(a)! < order.get(b)! ? b : a));
       this.#slots.set(dim.key, this.#slots.size);
@@ -56,7 +56,7 @@ export class DeviceSizes {
   }
 
   /** True where a dimension speaks of sizes that only the device knows. */
-  readonly isKept = (dim: Dim): boolean => {
+  readonly isKept = (dim: Dim): dim is DimExpr => {
     if (this.#kept.size === 0 || typeof dim === 'number') return false;
     return [...symbolsOf(dim)].some((name) => this.#kept.has(name));
   };
@@ -83,7 +83,7 @@ export class DeviceSizes {
 
   /** Upper bound of a dimension, in sizes that the host knows. */
   boundOf(dim: Dim): Dim {
-    if (typeof dim === 'number' || !this.isKept(dim)) return dim;
+    if (!this.isKept(dim)) return dim;
     let bound = this.#bounds.get(dim.key);
     // What is not bounded is not kept.
     if (bound === undefined) this.#bounds.set(dim.key, (bound = this.#plan.memory.roomFor(dim)!));

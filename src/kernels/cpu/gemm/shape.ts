@@ -129,19 +129,22 @@ const counting = 1;
  * Block sizes by the caches: half of the second-level one for a panel of `b`. `k` is cut as rarely as
  * possible: between its parts all sums are stored and reloaded. Rows of `a` are reread for each panel, soon
  * enough to stay in the next cache and in order, so that they are prefetched; where all of `b` is packed only
- * once, blocks of them stay in the second-level cache.
+ * once, blocks of them stay in the second-level cache. Rows that one block holds are not limited.
  */
 export function blockingFor(
   target: Target,
   shape: TileShape,
   lanes: number,
-  k: Expr,
+  { m, k }: Pick<Contraction, 'm' | 'k'>,
   isWhole: boolean,
 ): Blocking {
   const { secondCache, vectorBytes } = target;
-  const blockRows = chooseBy([k], (depth) => {
+  const tileRows = balanced(m, shape.rows);
+  const blockRows = chooseBy([m, k], (rows, depth) => {
     const rowBytes = Math.max(1, depth ?? unknownDepth) * (vectorBytes / lanes);
-    return Math.max(leastRows, Math.floor((isWhole ? secondCache / 2 : lastCache) / rowBytes));
+    const height = Math.max(leastRows, Math.floor((isWhole ? secondCache / 2 : lastCache) / rowBytes)); // prettier-ignore
+    const inTiles = Math.floor(height / tileRows) * tileRows;
+    return rows !== null && rows <= inTiles ? Infinity : inTiles;
   });
   return { blockDepth: Math.floor(secondCache / 2 / (shape.vectors * vectorBytes)), blockRows };
 }

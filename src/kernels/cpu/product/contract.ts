@@ -112,7 +112,7 @@ function methodFor(spec: Contraction, layout: Layout): Method {
 const mostRowsForKept = 512;
 
 /** Byte limit of `b` below which packing costs less than the code that checks if it is needed. */
-const leastBytesForKept = 2 ** 16;
+export const leastBytesForKept: number = 2 ** 16;
 
 /**
  * True when panels of `b` are to be kept: where that saves time, and is worth the code of another strategy
@@ -148,7 +148,7 @@ function packedForm(spec: Contraction): PackedForm {
   const isWhole = fitsRight(spec, target.secondCache / 4);
   return {
     ...shape,
-    ...blockingFor(target, shape, lanes, spec.k, isWhole),
+    ...blockingFor(target, shape, lanes, spec, isWhole),
     left: !leftAlongDepth ? 'interleaved' : isLeftBare ? 'in place' : 'in rows',
     isTurned: rightAlongDepth && !alongColumns,
     isWhole,

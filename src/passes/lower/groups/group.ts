@@ -1,8 +1,9 @@
-import { boundsOf } from '../../../base/dim/index.js';
+import { boundsOf, type Dim } from '../../../base/dim/index.js';
 import { InternalError } from '../../../base/errors.js';
 import { currentDebugging } from '../../../base/flags.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode, Program } from '../../../ir/program.js';
+import type { SizeChoices } from '../../../loop/language/choices.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
 import { verifyKernel } from '../../../loop/language/verify.js';
 import { rangesIn } from '../../../loop/language/verify-ranges.js';
@@ -24,7 +25,7 @@ import type { PackedLifetime } from '../nests/steady.js';
 
 /**
  * Lowers the nodes of a group to one kernel. `number` makes its name unique. With several threads and enough
- * work, the kernel divides its results among them.
+ * work, the kernel divides its results among them. `choices` records what it chooses by sizes.
  */
 export function lowerGroup(
   program: Program,
@@ -34,19 +35,25 @@ export function lowerGroup(
   target: DeviceTarget,
   division: Division = undivided,
   steady: PackedLifetime | null = null,
+  choices: SizeChoices | null = null,
 ): LoweredKernel {
   const name = kernelName(program, number, group.members);
   const lower = (isDivided: boolean): GroupKernel =>
-    groupKernel(program, group, placement, name, target, isDivided, steady);
+    groupKernel(program, group, placement, name, target, isDivided, steady, choices);
   if (division.keepsRanges === true) return lower(true).lowered;
   const { lowered: single, extents } = lower(false);
   if (division.threads === 1) return single;
   const grains = grainsOf(single.kernel, extents, target.vectorBytes, division);
-  if (boundsOf(grains).max < 2) return single;
+  if (!isWorthThreads(grains, choices)) return single;
   const { lowered } = lower(true);
   if (rangesIn(lowered.kernel.body).length === 0) return single;
   if (currentDebugging().flags.verify) verifyKernel(lowered.kernel);
   return amongThreads(lowered, grains);
+}
+
+function isWorthThreads(grains: Dim, choices: SizeChoices | null): boolean {
+  const most = (count: number | null): number => count ?? boundsOf(grains).max;
+  return choices === null ? most(null) >= 2 : choices.choose([grains], (count) => most(count) >= 2);
 }
 
 /** A kernel, and the sizes that it takes. */
@@ -64,8 +71,9 @@ export function groupKernel(
   target: DeviceTarget,
   isDivided: boolean,
   steady: PackedLifetime | null = null,
+  choices: SizeChoices | null = null,
 ): GroupKernel {
-  const builder = new KernelBuilder();
+  const builder = new KernelBuilder(choices);
   const scope = new KernelScope(program, builder, placement, new Set(group.members), target);
   const body = groupBody(program, group, scope, target, steady, isDivided);
   return { lowered: builder.finish(name, body), extents: builder.extents };

@@ -2,7 +2,6 @@ import type { Dim, DimExpr } from '../../../base/dim/index.js';
 import { symbolsOf } from '../../../base/dim/index.js';
 import { UnsupportedError } from '../../../base/errors.js';
 import { givenSizes } from '../../../ir/bind.js';
-import { CallLabels } from '../../../ir/call-labels.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
@@ -15,21 +14,13 @@ import { fuse } from '../../fuse/fuse.js';
 import type { OutputSource, PlannedBuffer, BufferAssignment } from '../../groups/places.js';
 import { schedule } from '../../plan/schedule.js';
 import { blockOf } from './block.js';
-import type { KernelArgument, LoweredKernel, ScratchArgument } from '../nests/builder.js';
+import type { ScratchArgument } from '../nests/builder.js';
 import { type Division, undivided } from '../../../ops/nests/cost.js';
 import { parallelWork } from './gain.js';
-import { lowerGroup } from '../groups/group.js';
+import { Kernels, type ProgramLifetime } from '../groups/kernels.js';
 import { type PackedBuffer, PackedBuffers } from './kept.js';
 import { mainKernel } from './main.js';
 import { RegionLowering } from './regions.js';
-import { KernelSignatures } from '../nests/signature.js';
-import {
-  packedOperand,
-  locationsRead,
-  type PackedLifetime,
-  packedLifetime,
-  type GroupContext,
-} from '../nests/steady.js';
 import { mainSizes, type MainStep } from './steps.js';
 import type { TableLayout } from './table.js';
 import { isDivided } from './touches.js';
@@ -76,15 +67,12 @@ export function tableLength(
   return placeEntry(plan, plan.places.length);
 }
 
-/** Period for which kernels may keep something: a step, a run of the program, or many in the same memory. */
-export type ProgramLifetime = 'step' | 'once' | 'many runs';
-
 /** A program as steps, before anything is printed. */
 export interface LoweredSteps {
   readonly places: BufferAssignment;
   readonly steps: readonly MainStep[];
   /** The kernels that the steps call, each once. */
-  readonly kernels: readonly LoweredKernel[];
+  readonly kernels: readonly Kernel[];
 }
 
 /**
@@ -102,7 +90,7 @@ export function lowerSteps(
   const kernels = new Kernels(target, division, lifetime);
   const lowering = new RegionLowering(
     spanOf,
-    (inner, group, places, around) => kernels.lower(inner, group, places, around),
+    (inner, ordinary, places, around) => kernels.lower(inner, ordinary, places, around),
     target.addresses,
   );
   return { ...lowering.whole(block, replaced), kernels: kernels.all };
@@ -134,7 +122,7 @@ export function lowerProgram(
     program,
     groups,
     marked: mark === null ? [] : steps,
-    module: liftConstants(moduleOf([...marks, ...kernels.map(({ kernel }) => kernel), ...main])),
+    module: liftConstants(moduleOf([...marks, ...kernels, ...main])),
     sizes: table.sizes,
     addresses: target.addresses,
     places: places.all,
@@ -206,71 +194,6 @@ class PlanTable implements TableLayout {
 
   variableOf(location: number): Var | undefined {
     return this.#places.memory.variableOf(location);
-  }
-}
-
-/**
- * The kernels of groups. Groups that do the same on other places, such as the layers of a network, share
- * one kernel.
- */
-class Kernels {
-  readonly all: LoweredKernel[] = [];
-  readonly #target: DeviceTarget;
-  readonly #division: Division;
-  readonly #lifetime: ProgramLifetime;
-  readonly #labels: CallLabels = new CallLabels();
-  readonly #signatures: Map<BufferAssignment, KernelSignatures> = new Map();
-  readonly #known: Map<
-    string,
-    { readonly kernel: LoweredKernel; readonly places: readonly number[] }
-  > = new Map();
-
-  constructor(target: DeviceTarget, division: Division, lifetime: ProgramLifetime) {
-    this.#target = target;
-    this.#division = division;
-    this.#lifetime = lifetime;
-  }
-
-  lower(
-    program: Program,
-    group: Group,
-    places: BufferAssignment,
-    around: GroupContext,
-  ): LoweredKernel {
-    let signatures = this.#signatures.get(places);
-    if (signatures === undefined) {
-      signatures = new KernelSignatures(program, places, this.#labels);
-      this.#signatures.set(places, signatures);
-    }
-    const steady = this.#steadiness(program, group, places, around);
-    const signature = signatures.of(group, steady?.kind);
-    const same = this.#known.get(signature.key);
-    if (same !== undefined) {
-      const args = same.kernel.args.map((arg): KernelArgument => {
-        if (arg.kind === 'kept') return { ...arg, steady: steady! };
-        if (arg.kind !== 'place') return arg;
-        return { ...arg, place: signature.places[same.places.indexOf(arg.place)] };
-      });
-      return { ...same.kernel, args };
-    }
-    const kernel = lowerGroup(program, group, places, this.all.length, this.#target, this.#division, steady); // prettier-ignore
-    this.#known.set(signature.key, { kernel, places: signature.places });
-    this.all.push(kernel);
-    return kernel;
-  }
-
-  /** Lifetime of the operand that a kernel may keep packed; null where it may not. */
-  #steadiness(
-    program: Program,
-    group: Group,
-    places: BufferAssignment,
-    around: GroupContext,
-  ): PackedLifetime | null {
-    const operand = this.#lifetime === 'step' ? null : packedOperand(program, group);
-    if (operand === null) return null;
-    const locations = locationsRead(program, group.members, places, operand);
-    const steady = packedLifetime(places.memory, locations, around);
-    return steady?.kind === 'runs' && this.#lifetime === 'once' ? null : steady;
   }
 }
 

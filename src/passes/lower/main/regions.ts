@@ -25,13 +25,13 @@ import type {
   WhileStep,
 } from './steps.js';
 
-/** Makes the kernel of an ordinary group. */
-export type LowerGroup = (
+/** Makes the kernels of ordinary groups. */
+export type LowerGroups = (
   program: Program,
-  group: Group,
+  groups: readonly Group[],
   places: BufferAssignment,
   around: GroupContext,
-) => LoweredKernel;
+) => readonly LoweredKernel[];
 
 /** Place of an output of a region; may ask whether it can overwrite a state that it is computed from. */
 type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
@@ -43,17 +43,17 @@ type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
  * by then, and otherwise take turns between two places.
  */
 export class RegionLowering {
-  readonly #lowerGroup: LowerGroup;
+  readonly #lowerGroups: LowerGroups;
   readonly #spanOf: (group: Group) => StepRange;
   readonly #addresses: AddressScalar;
 
   constructor(
     spanOf: (group: Group) => StepRange,
-    lowerGroup: LowerGroup,
+    lowerGroups: LowerGroups,
     addresses: AddressScalar,
   ) {
     this.#spanOf = spanOf;
-    this.#lowerGroup = lowerGroup;
+    this.#lowerGroups = lowerGroups;
     this.#addresses = addresses;
   }
 
@@ -107,10 +107,13 @@ export class RegionLowering {
     controls: ReadonlyMap<Group, MainStep>,
     around: GroupContext,
   ): readonly MainStep[] {
+    const ordinary = block.groups.filter((group) => !controls.has(group));
+    const kernels = this.#lowerGroups(block.program, ordinary, places, around);
+    let next = 0;
     return block.groups.map((group): MainStep => {
       const control = controls.get(group);
       if (control !== undefined) return control;
-      const kernel = this.#lowerGroup(block.program, group, places, around);
+      const kernel = kernels[next++];
       const origin = { program: block.program, group };
       return { kind: 'kernel', kernel, origin, step: this.#spanOf(group).first };
     });

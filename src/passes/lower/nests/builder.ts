@@ -1,7 +1,8 @@
-import type { Dim, DimExpr } from '../../../base/dim/index.js';
+import type { Dim } from '../../../base/dim/index.js';
 import type { DType } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import * as e from '../../../loop/language/build.js';
+import type { SizeChoices } from '../../../loop/language/choices.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
 import { divide } from '../../../loop/optimize/divide.js';
 import type { PackedAllocator, PackedSize } from '../../../ops/declare/lowering.js';
@@ -12,7 +13,7 @@ import type { PackedLifetime } from './steady.js';
 /** Arguments of a kernel, in the order of its parameters. */
 export type KernelArgument =
   | { readonly kind: 'place'; readonly place: number }
-  | { readonly kind: 'size'; readonly dim: DimExpr }
+  | { readonly kind: 'size'; readonly dim: Dim }
   | ScratchArgument
   | PackedArgument
   /** The state of kept data. */
@@ -50,10 +51,15 @@ export interface LoweredKernel {
 
 /** Collects the parameters of one kernel while its body is built. */
 export class KernelBuilder {
-  readonly extents: ExtentParameters = new ExtentParameters();
+  readonly extents: ExtentParameters;
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
   #keptState: Var | null = null;
+
+  /** @param choices Records what is chosen by the numbers of symbols; null where these have none. */
+  constructor(choices: SizeChoices | null = null) {
+    this.extents = new ExtentParameters(choices);
+  }
 
   /** The buffer parameter for a location; the same object each time, so that kernels see aliases. */
   buffer(place: number, name: string, dtype: DType): Buffer {

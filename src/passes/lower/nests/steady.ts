@@ -1,5 +1,9 @@
+import { elementCount, mulDim } from '../../../base/dim/index.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
+import { scalarBytes } from '../../../loop/language/build.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
+import { accumulatorOf } from '../../../ops/sums.js';
 import type { Group } from '../../groups/group.js';
 import {
   isNumber,
@@ -32,11 +36,18 @@ export interface GroupContext {
 /** The context at the top level. */
 export const topLevel: GroupContext = { loops: [], isOptional: false };
 
-/** The operand from which the kernel of a group may keep data; null for none. */
-export function packedOperand(program: Program, { anchors: [anchor] }: Group): Value | null {
+/** The operand from which the kernel of a group may keep data; null for none, or less than the target keeps. */
+export function packedOperand(
+  program: Program,
+  { anchors: [anchor] }: Group,
+  { leastKept = 0 }: DeviceTarget,
+): Value | null {
   const { lowering } = declarationOf((program.node(anchor) as CallNode).op);
   if (lowering.kind !== 'kernel' || lowering.keeps === undefined) return null;
-  return program.operands(anchor)[lowering.keeps];
+  const operand = program.operands(anchor)[lowering.keeps];
+  const { dtype, shape } = operand.type;
+  const bytes = mulDim(elementCount(shape), scalarBytes(accumulatorOf(dtype)));
+  return typeof bytes === 'number' && bytes < leastKept ? null : operand;
 }
 
 /** The locations from which a kernel reads a value, including those read on the fly. */
