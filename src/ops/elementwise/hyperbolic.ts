@@ -4,7 +4,7 @@ import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, square, sub } from './arithmetic.js';
 import { moderateExponentialMinusOne, scaledExponential } from './expressions/exponential.js';
-import { formatOf, keepingZero } from './format.js';
+import { formatOf } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
 import { oneLessSquare } from './gradient-terms.js';
 import { unaryOperator } from './point.js';
@@ -117,7 +117,7 @@ export const atanh: OperatorFunction<Unary> = unaryOperator({
 });
 
 function odd(x: Expr, value: Expr): Expr {
-  return keepingZero(x, formatOf(x).withSignOf(value, x));
+  return formatOf(x).withSignOf(value, x);
 }
 
 /** log(2 x) without overflow. */
