@@ -53,12 +53,20 @@ export class FloatFormat {
 
   /** The magnitude of `x` with the sign bit of `y`. */
   withSignOf(x: Expr, y: Expr): Expr {
+    const bits = e.and(this.bitsOf(x), this.integer(~this.signMask));
+    return this.signed(
+      withPlainForm(this.fromBits(bits), () => e.abs(x)),
+      y,
+    );
+  }
+
+  /** A magnitude, whose sign bit is not set, with the sign bit of `y`. */
+  signed(magnitude: Expr, y: Expr): Expr {
     const sign = e.and(this.bitsOf(y), this.integer(this.signMask));
-    const value = this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
-    return withPlainForm(value, () => {
+    return withPlainForm(this.fromBits(e.or(this.bitsOf(magnitude), sign)), () => {
       // The inverse of a zero has its sign.
       const isNegative = e.lt(e.select(e.eq(y, 0), e.div(1, y), y), 0);
-      return e.select(isNegative, e.neg(e.abs(x)), e.abs(x));
+      return e.select(isNegative, e.neg(magnitude), magnitude);
     });
   }
 

@@ -116,8 +116,9 @@ export const atanh: OperatorFunction<Unary> = unaryOperator({
   ],
 });
 
+/** An odd function, given its value at the magnitude of `x`, which is not negative. */
 function odd(x: Expr, value: Expr): Expr {
-  return formatOf(x).withSignOf(value, x);
+  return formatOf(x).signed(value, x);
 }
 
 /** log(2 x) without overflow. */
