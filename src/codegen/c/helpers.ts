@@ -9,7 +9,7 @@ import type {
 } from '../../loop/language/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
-import { boundIntrinsics, choiceIntrinsics, extremumIntrinsics, firstOf, fusedIntrinsics, instructionHeaders, unaryIntrinsics, type Intrinsic } from './instructions.js'; // prettier-ignore
+import { boundIntrinsics, choiceIntrinsics, comparedIntrinsics, extremumIntrinsics, firstOf, fusedIntrinsics, instructionHeaders, unaryIntrinsics, type Intrinsic } from './instructions.js'; // prettier-ignore
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
 import { cType, laneScalar, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
 import { vectorBinary, vectorCast, vectorComparison, vectorSelect, vectorUnary, integerFor } from './whole.js'; // prettier-ignore
@@ -112,6 +112,18 @@ export class Helpers {
         this.#wayOf(boundIntrinsics(op, type), whole),
         type.scalar,
       ),
+    );
+  }
+
+  /** A `ComparedExtremum` of two vectors; null where compare and select cost no more. */
+  compared(op: 'min' | 'max', type: ExprType): string | null {
+    const ways = this.#dialect.hasVectorArithmetic ? comparedIntrinsics(op, type) : [];
+    if (ways.length === 0) return null;
+    const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
+    const compare = this.binary(op === 'max' ? 'lt' : 'gt', type, condition);
+    const otherwise = `return ${this.select(type)}(b, a, ${compare}(a, b));`;
+    return this.#define(`k_${op}_compared_${typeName(type)}`, (name) =>
+      this.#body(name, type, [type, type], this.#wayOf(ways, otherwise), type.scalar),
     );
   }
 

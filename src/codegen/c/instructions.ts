@@ -123,15 +123,19 @@ export function extremumIntrinsics(op: BinaryOp, type: ExprType): readonly Intri
   return ways;
 }
 
-/** `min` or `max` when no lane of `b` is NaN or zero: of an unordered pair, x64 returns the second operand. */
-export function boundIntrinsics(op: 'min' | 'max', type: ExprType): readonly Intrinsic[] {
+/** A `ComparedExtremum` of `a` and `b`: of an unordered or equal pair, x64 returns the second operand. */
+export function comparedIntrinsics(op: 'min' | 'max', type: ExprType): readonly Intrinsic[] {
   const x64 = x64Registers(type);
+  return x64 === null ? [] : [{ condition: x64.condition, text: x64.call(op, ['b', 'a']) }];
+}
+
+/** `min` or `max` when no lane of `b` is NaN or zero. */
+export function boundIntrinsics(op: 'min' | 'max', type: ExprType): readonly Intrinsic[] {
+  const compared = comparedIntrinsics(op, type);
   const other = extremumIntrinsics(op, type).filter(
-    ({ condition }) => condition !== x64?.condition,
+    ({ condition }) => condition !== compared[0]?.condition,
   );
-  return x64 === null
-    ? other
-    : [{ condition: x64.condition, text: x64.call(op, ['b', 'a']) }, ...other];
+  return [...compared, ...other];
 }
 
 const predicates: Readonly<Partial<Record<BinaryOp, { float: string; integer: string }>>> = {

@@ -1,8 +1,9 @@
 import { InternalError } from '../../base/errors.js';
 import { unreachable } from '../../base/unreachable.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
+import { comparedExtremumOf } from '../../loop/language/compared-extremum.js';
 import type {
-  Assign, BinaryExpr, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
+  Assign, BinaryExpr, Buffer, Expr, ExprType, Kernel, Load, Ramp, Select, Stmt, Store, Var,
 } from '../../loop/language/nodes.js'; // prettier-ignore
 import { children, refuseRange, visitExprs } from '../../loop/language/visit.js';
 import type { Helpers } from './helpers.js';
@@ -236,7 +237,7 @@ class KernelPrinter {
         return `${call}(${this.#text(expr.a)}, ${this.#text(expr.b)})`;
       }
       case 'select':
-        return this.#select(expr.condition, expr.a, expr.b, type);
+        return this.#select(expr);
       case 'cast':
         return `${this.#helpers.cast(expr.x.type, type)}(${this.#text(expr.x)})`;
       case 'bitcast':
@@ -259,7 +260,14 @@ class KernelPrinter {
     return isBounded ? this.#helpers.bound(op, type) : this.#helpers.binary(op, a.type, type);
   }
 
-  #select(condition: Expr, a: Expr, b: Expr, type: ExprType): string {
+  #select(expr: Select): string {
+    const { condition, a, b, type } = expr;
+    const extremum = type.lanes > 1 ? comparedExtremumOf(expr) : null;
+    if (extremum !== null) {
+      const compared = this.#helpers.compared(extremum.op, type);
+      if (compared !== null)
+        return `${compared}(${this.#text(extremum.a)}, ${this.#text(extremum.b)})`;
+    }
     if (type.lanes > 1 && condition.kind === 'binary' && !this.#shared.has(condition)) {
       const { op, a: x, b: y } = condition;
       const choice = this.#helpers.choice(op, x.type, type);

@@ -53,12 +53,20 @@ export class FloatFormat {
 
   /** The magnitude of `x` with the sign bit of `y`. */
   withSignOf(x: Expr, y: Expr): Expr {
+    const bits = e.and(this.bitsOf(x), this.integer(~this.signMask));
+    return this.signed(
+      withPlainForm(this.fromBits(bits), () => e.abs(x)),
+      y,
+    );
+  }
+
+  /** A magnitude, whose sign bit is not set, with the sign bit of `y`. */
+  signed(magnitude: Expr, y: Expr): Expr {
     const sign = e.and(this.bitsOf(y), this.integer(this.signMask));
-    const value = this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
-    return withPlainForm(value, () => {
+    return withPlainForm(this.fromBits(e.or(this.bitsOf(magnitude), sign)), () => {
       // The inverse of a zero has its sign.
       const isNegative = e.lt(e.select(e.eq(y, 0), e.div(1, y), y), 0);
-      return e.select(isNegative, e.neg(e.abs(x)), e.abs(x));
+      return e.select(isNegative, e.neg(magnitude), magnitude);
     });
   }
 
@@ -144,23 +152,30 @@ export interface Coefficients {
 
 /** The polynomial at `x`, by Horner's rule. */
 export function polynomial(x: Expr, coefficients: Coefficients): Expr {
-  return horner(x, coefficients[formatOf(x).scalar]);
-}
-
-function horner(x: Expr, list: readonly number[]): Expr {
+  const { scalar } = formatOf(x);
+  const list = coefficients[scalar];
   return list
     .slice(0, -1)
     .reduceRight<Expr>(
       (sum, coefficient) => e.add(e.mul(sum, x), coefficient),
-      e.constant(formatOf(x).scalar, list[list.length - 1]),
+      e.constant(scalar, list[list.length - 1]),
     );
 }
 
-/** `polynomial` where the square of `x` is known, by Horner's rule for even and odd powers: half as long a chain. */
+/**
+ * `polynomial` where the square of `x` is known: pairs of terms by Horner's rule in the square (Estrin 1960), half as
+ * long a chain; the constant term, which rounds most, is added last.
+ */
 export function polynomialWithSquare(x: Expr, square: Expr, coefficients: Coefficients): Expr {
-  const list = coefficients[formatOf(x).scalar];
-  const half = (parity: number): Expr => horner(square, list.filter((_, k) => k % 2 === parity)); // prettier-ignore
-  return e.add(e.mul(half(1), x), half(0));
+  const { scalar } = formatOf(x);
+  const [constant, ...rest] = coefficients[scalar];
+  const pairs: Expr[] = [];
+  for (let k = 0; k < rest.length; k += 2) {
+    const least = e.constant(scalar, rest[k]);
+    pairs.push(k + 1 < rest.length ? e.add(e.mul(x, rest[k + 1]), least) : least);
+  }
+  const sum = pairs.reduceRight((higher, pair) => e.add(e.mul(higher, square), pair));
+  return e.add(e.mul(sum, x), constant);
 }
 
 /**

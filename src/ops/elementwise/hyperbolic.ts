@@ -4,7 +4,7 @@ import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, square, sub } from './arithmetic.js';
 import { moderateExponentialMinusOne, scaledExponential } from './expressions/exponential.js';
-import { formatOf, keepingZero } from './format.js';
+import { formatOf } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
 import { oneLessSquare } from './gradient-terms.js';
 import { realFunction } from './point.js';
@@ -109,8 +109,9 @@ export const atanh: OperatorFunction<Unary> = realFunction({
   ],
 });
 
+/** An odd function, given its value at the magnitude of `x`, which is not negative. */
 function odd(x: Expr, value: Expr): Expr {
-  return keepingZero(x, formatOf(x).withSignOf(value, x));
+  return formatOf(x).signed(value, x);
 }
 
 /** log(2 x) without overflow. */

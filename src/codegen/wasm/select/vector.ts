@@ -1,5 +1,6 @@
 import { InternalError } from '../../../base/errors.js';
 import type { Accumulation } from '../../../loop/language/accumulation.js';
+import { comparedExtremumOf } from '../../../loop/language/compared-extremum.js';
 import type {
   BinaryExpr,
   CastExpr,
@@ -157,8 +158,11 @@ function pseudoIsExact(op: BinaryExpr['op'], { value }: Const): boolean {
 
 function vectorSelect(s: Selector, expr: Select): Instr {
   const { condition, a, b, type } = expr;
-  const quick = pseudoExtremum(s, expr);
-  if (quick !== null) return quick;
+  const extremum = comparedExtremumOf(expr);
+  if (extremum !== null) {
+    const operands = [s.lower(extremum.a), s.lower(extremum.b)];
+    return instr(s, `${vectorShapeOf(type)}.p${extremum.op}`, operands);
+  }
   const mask = widenMask(s, s.mask(condition), widthFor(type));
   if (isNoBits(b)) return instr(s, 'v128.and', [s.lower(a), mask]);
   if (isNoBits(a)) return instr(s, 'v128.andnot', [s.lower(b), mask]);
@@ -168,17 +172,6 @@ function vectorSelect(s: Selector, expr: Select): Instr {
 /** True when all bits of a value are provably 0, which a mask alone can produce. */
 function isNoBits(x: Expr): boolean {
   return x.kind === 'const' && (x.value === 0n || Object.is(x.value, 0));
-}
-
-/** `p < q ? q : p` is what `pmax(p, q)` means, and `p < q ? p : q` is `pmin(q, p)`. */
-function pseudoExtremum(s: Selector, { condition, a, b, type }: Select): Instr | null {
-  if (condition.kind !== 'binary' || !isFloatScalar(type.scalar)) return null;
-  if (condition.op !== 'lt' && condition.op !== 'gt') return null;
-  const [p, q] = condition.op === 'lt' ? [condition.a, condition.b] : [condition.b, condition.a];
-  const shape = vectorShapeOf(type);
-  if (a === q && b === p) return instr(s, `${shape}.pmax`, [s.lower(p), s.lower(q)]);
-  if (a === p && b === q) return instr(s, `${shape}.pmin`, [s.lower(q), s.lower(p)]);
-  return null;
 }
 
 function vectorCast(s: Selector, { x: operand, type }: CastExpr): Instr {
