@@ -210,7 +210,7 @@ export class RegionLowering {
       condition: conditionSteps,
       predicate,
       body: bodySteps,
-      paddings: stacked.map(({ padding }) => padding),
+      paddings: form.padded ? stacked.map(({ padding }) => padding) : [],
       iterations: site.result(count),
     };
   }
