@@ -104,12 +104,18 @@ interface Given {
 /** A value made of a row and a state. */
 type Node = (flow: Flow, given: Given, row: A, state: A) => A;
 
+const byMask: Node = (_, { first }, row) => kn.booleanMask(row, first);
+const byPositions: Node = (_, { first }, row) => row.take(kn.nonzero(first).flatten(), { axis: 0 });
+
 /** Draws nests. Each choice is made once, so that a nest computes the same each time. */
 class Nests {
   readonly #choices: Choices;
+  readonly #hasInt64: boolean;
 
-  constructor(seed: number) {
+  /** @param hasInt64 False where calls of int64 are refused. */
+  constructor(seed: number, hasInt64: boolean) {
     this.#choices = new Choices(generator(seed));
+    this.#hasInt64 = hasInt64;
   }
 
   node(depth: number): Node {
@@ -127,9 +133,9 @@ class Nests {
   /** Elements of a row; as many for each row, or their sum, however many there are. */
   #selection(): Node {
     return this.#choices.pick<Node>([
-      (_, { first }, row) => kn.booleanMask(row, first),
+      byMask,
       (_, { first, second }, row) => kn.booleanMask(kn.booleanMask(row, first), kn.booleanMask(second, first)), // prettier-ignore
-      (_, { first }, row) => row.take(kn.nonzero(first).flatten(), { axis: 0 }),
+      this.#hasInt64 ? byPositions : byMask,
       (_, { first, second }, row) => kn.concat([kn.booleanMask(row, first).mul(kn.booleanMask(row.square(), first)), kn.booleanMask(row, second)]), // prettier-ignore
       (_flow, _given, row) => kn.booleanMask(row, row.greater(0)).exp().sum(),
       (_flow, _given, row) => row,
@@ -218,9 +224,9 @@ interface Nest {
   run(flow: Flow, given: Given, state: A): A;
 }
 
-function nestOf(seed: number): Nest {
+function nestOf(seed: number, hasInt64: boolean): Nest {
   const depth = 1 + (seed % 3);
-  const node = new Nests(seed).node(depth);
+  const node = new Nests(seed, hasInt64).node(depth);
   return { depth, run: (flow, given, state) => node(flow, given, given.x.slice(0), state) };
 }
 
@@ -258,24 +264,28 @@ interface NestOptions {
 export function fuzzNests(count: number, { device, skip = false }: NestOptions = {}): void {
   const start = settings.seed ?? 1;
   for (const seed of dealt(Array.from({ length: count }, (_, i) => start + i))) {
-    test(`the nest of the seed ${seed} has the gradients of plain loops`, { skip }, () => {
-      // GPUs have no float64.
-      const dtype = device === undefined ? 'float64' : 'float32';
-      const nest = nestOf(seed);
-      const order = seed % 4 === 0 ? 2 : 1;
-      const { x, state, first, second, limit } = givenOf(seed, dtype);
-      const given = [x, state, first, second, limit];
-      const expected = slopes(nest, plain, order)(given);
-      const moved = device === undefined ? given : given.map((array) => array.to(device));
-      const save = (['auto', 'all', 'none'] as const)[Math.floor(seed / 3) % 3];
-      const captured = kn.hybridize(slopes(nest, library, order), { save });
-      const inner = kn.hybridize((y: A, s: A, a: A, b: A, c: A) => nest.run(library, { x: y, first: a, second: b, limit: c }, s), { save }); // prettier-ignore
-      const recorded: Nest = { ...nest, run: (_, g, s) => inner(g.x, s, g.first, g.second, g.limit) }; // prettier-ignore
-      assertAlike(captured(moved), expected, dtype, `captured, order ${order}`);
-      // A graph that has been given sizes before.
-      assertAlike(captured(moved), expected, dtype, `captured again, order ${order}`);
-      assertAlike(slopes(recorded, library, order)(moved), expected, dtype, `recorded, order ${order}`); // prettier-ignore
-    });
+    test(
+      `the nest of the seed ${seed} has the gradients of plain loops${device === undefined ? '' : ` on ${device}`}`,
+      { skip },
+      () => {
+        // GPUs have no float64.
+        const dtype = device === undefined ? 'float64' : 'float32';
+        const nest = nestOf(seed, device === undefined);
+        const order = seed % 4 === 0 ? 2 : 1;
+        const { x, state, first, second, limit } = givenOf(seed, dtype);
+        const given = [x, state, first, second, limit];
+        const expected = slopes(nest, plain, order)(given);
+        const moved = device === undefined ? given : given.map((array) => array.to(device));
+        const save = (['auto', 'all', 'none'] as const)[Math.floor(seed / 3) % 3];
+        const captured = kn.hybridize(slopes(nest, library, order), { save });
+        const inner = kn.hybridize((y: A, s: A, a: A, b: A, c: A) => nest.run(library, { x: y, first: a, second: b, limit: c }, s), { save }); // prettier-ignore
+        const recorded: Nest = { ...nest, run: (_, g, s) => inner(g.x, s, g.first, g.second, g.limit) }; // prettier-ignore
+        assertAlike(captured(moved), expected, dtype, `captured, order ${order}`);
+        // A graph that has been given sizes before.
+        assertAlike(captured(moved), expected, dtype, `captured again, order ${order}`);
+        assertAlike(slopes(recorded, library, order)(moved), expected, dtype, `recorded, order ${order}`); // prettier-ignore
+      },
+    );
   }
 }
 
