@@ -93,6 +93,13 @@ const cases: readonly Case[] = [
     expected: [[1 + 2 + 4]],
   },
   {
+    title: 'a result of whose size another size that nobody asks for is the bound',
+    fn: (a) => [masked(masked(a).sub(4))],
+    given: [mixed],
+    expected: [[1, 2, 4]],
+    reads: 1,
+  },
+  {
     title: 'all pairs of what two masks select: room for all would be too much',
     fn: (a) => [kn.sum(masked(a).reshape([-1, 1]).sub(masked(a.neg())))],
     given: [mixed],

@@ -166,9 +166,11 @@ class Partitioner {
     if (this.#kept.size === 0) return false;
     const program = this.#program;
     const spoken = new Set(symbolsOfTypes(program.outputs.map(({ value }) => value.type)).keys());
-    for (const { island, elsewhere, calls, requirements } of stages) {
+    for (const { island, elsewhere, extents, calls, requirements } of stages) {
       for (const dim of requirements.flatMap(dimsOf)) symbolsOf(dim, spoken);
-      for (const name of calls.flatMap((id) => [...symbolsAround(program, id)])) spoken.add(name);
+      for (const id of [...extents, ...calls]) {
+        for (const name of symbolsAround(program, id)) spoken.add(name);
+      }
       for (const part of [island, elsewhere?.island]) {
         for (const { key } of part?.program.sizes ?? []) spoken.add(key);
         for (const name of symbolsOfTypes(part?.reads.map(({ type }) => type) ?? []).keys()) {
@@ -176,10 +178,14 @@ class Partitioner {
         }
       }
     }
-    const revealed = [...this.#kept].filter(
-      (id) =>
-      [...symbolsOfTypes((program.node(id) as CallNode).types).keys()].some((name) => spoken.has(name)), // prettier-ignore
-    );
+    const revealed: NodeId[] = [];
+    // From the last: the host compares a size with its bound, which speaks of sizes before it.
+    for (const id of [...this.#kept].reverse()) {
+      const call = program.node(id) as CallNode;
+      if (![...symbolsOfTypes(call.types).keys()].some((name) => spoken.has(name))) continue;
+      for (const name of symbolsOfCall(call)) spoken.add(name);
+      revealed.unshift(id);
+    }
     for (const id of revealed) this.#draft(this.#stageOf[id]).revealed.push(id);
     return revealed.length > 0;
   }

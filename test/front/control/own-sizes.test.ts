@@ -124,6 +124,41 @@ test('gradients through such rows, where the loop runs again for its states', ()
   }
 });
 
+test('a loop that runs again inside of a gradient has rows of the sizes that it had', () => {
+  const [bits, x] = [[true, false, true, false], rows.mul(0.1).sub(0.45)];
+  const mask = kn.array(bits);
+  const inner = (row: kn.NDArray, options: kn.WhileOptions): kn.NDArray =>
+    kn.whileLoop(
+      (i: kn.NDArray) => i.less(3),
+      (i: kn.NDArray, t: kn.NDArray) => [kn.booleanMask(row, mask).mul(t).exp(), [i.add(1), t.add(row.sum()).tanh()]],
+      [kn.array(0), row.sum()],
+      options,
+    )[0]; // prettier-ignore
+  // The same in plain numbers, and its slopes by central differences.
+  const plain = (row: readonly number[]): number => {
+    const sum = row.reduce((a, b) => a + b);
+    let [t, total] = [sum, 0];
+    for (let i = 0; i < 3; i++, t = Math.tanh(t + sum)) {
+      for (const [k, each] of row.entries()) if (bits[k]) total += Math.exp(each * t);
+    }
+    return total;
+  };
+  const step = 1e-5;
+  const expected = (x.tolist() as number[][]).flatMap((row) =>
+    row.map((each, k) => (plain(row.with(k, each + step)) - plain(row.with(k, each - step))) / (2 * step)),
+  ); // prettier-ignore
+  for (const options of [{}, { maxIterations: 4, padded: true }]) {
+    const loss = (y: kn.NDArray): kn.NDArray => {
+      // Rows of padding are zeros.
+      const [all] = kn.foreach((row: kn.NDArray) => [inner(row, options), []], y, []);
+      return all.sum();
+    };
+    for (const gradient of [kn.grad(loss), kn.hybridize(kn.grad(loss)), kn.grad(kn.hybridize(loss))]) {
+      assertClose(gradient(x).dataSync(), expected, 1e-5);
+    } // prettier-ignore
+  }
+});
+
 test('loops within loops have as many rows as they have iterations', () => {
   const captured = kn.hybridize(powers);
   for (const n of [4, 2, 1]) {

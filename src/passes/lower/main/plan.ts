@@ -1,6 +1,6 @@
 import type { Dim, DimExpr } from '../../../base/dim/index.js';
 import { symbolsOf } from '../../../base/dim/index.js';
-import { UnsupportedError } from '../../../base/errors.js';
+import { InternalError, UnsupportedError } from '../../../base/errors.js';
 import { givenSizes } from '../../../ir/bind.js';
 import type { Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
@@ -160,7 +160,9 @@ class PlanTable implements TableLayout {
   }
 
   sizeEntry(dim: DimExpr): number {
-    return this.#sizeEntries.get(dim.key)!;
+    const entry = this.#sizeEntries.get(dim.key);
+    if (entry === undefined) throw new InternalError(`the size ${dim.key} is not in the table`);
+    return entry;
   }
 
   placeEntry(place: number): number {

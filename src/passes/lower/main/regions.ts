@@ -213,7 +213,7 @@ export class RegionLowering {
       condition: conditionSteps,
       predicate,
       body: bodySteps,
-      paddings: stacked.map(({ padding }) => padding),
+      paddings: form.padded ? stacked.map(({ padding }) => padding) : [],
       iterations: site.result(count),
     };
   }
@@ -237,14 +237,18 @@ export class RegionLowering {
     return steps;
   }
 
-  /** The rows that one iteration writes of the stacked results. */
+  /**
+   * The rows that one iteration writes of the stacked results. Their sizes are those of the results: what an iteration
+   * decides for itself is known only behind the step that decides it.
+   */
   #stacked(site: Site, body: ScheduledBlock, states: number): readonly StackedRow[] {
-    const { outputs } = body.program;
-    return outputs.slice(0, outputs.length - states).map(({ value: { type } }, k) => {
-      const location = site.result(site.values[k]);
+    return site.values.slice(0, body.program.outputs.length - states).map((value) => {
+      const { dtype, shape } = value.type;
+      const type = { dtype, shape: shape.slice(1) };
+      const location = site.result(value);
       return {
         ...site.row(location, type),
-        padding: { location, storage: storageOf(type.dtype), elements: elementCount(type.shape) },
+        padding: { location, storage: storageOf(dtype), elements: elementCount(type.shape) },
       };
     });
   }
