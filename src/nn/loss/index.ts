@@ -19,16 +19,30 @@ export { type CrossEntropyOptions, softmaxCrossEntropy } from './cross-entropy.j
 export { ctc, type CTCOptions } from './ctc.js';
 export type { LossOptions } from './reduction.js';
 
+/**
+ * The reduced losses that `losses` makes of predictions and of targets of their shape. A loss of 16-bit floats is
+ * computed in float32.
+ */
+function lossOf<O extends LossOptions>(
+  op: string,
+  rules: OptionRules<O>,
+  [predictions, targets, options]: readonly [NDArray, NDArray, O],
+  losses: (predictions: NDArray, targets: NDArray) => NDArray,
+): NDArray<FloatDType> {
+  checkOptions(op, options, rules);
+  const make = (p: NDArray, t: NDArray): NDArray =>
+    reduce(losses(p, fittingTargets(op, p, t)), options);
+  if (isNarrowLoss(predictions, targets)) return lossInFloat32(make, predictions, targets, options);
+  return make(predictions, targets);
+}
+
 /** The mean squared error. */
 export function mse(
   predictions: NDArray,
   targets: NDArray,
   options: LossOptions = {},
 ): NDArray<FloatDType> {
-  checkOptions('mse', options, lossRules);
-  if (isNarrowLoss(predictions, targets)) return lossInFloat32(mse, predictions, targets, options);
-  const wanted = fittingTargets('mse', predictions, targets);
-  return reduce(square(sub(predictions, wanted)), options);
+  return lossOf('mse', lossRules, [predictions, targets, options], (p, t) => square(sub(p, t)));
 }
 
 /** The mean absolute error. */
@@ -37,10 +51,7 @@ export function l1(
   targets: NDArray,
   options: LossOptions = {},
 ): NDArray<FloatDType> {
-  checkOptions('l1', options, lossRules);
-  if (isNarrowLoss(predictions, targets)) return lossInFloat32(l1, predictions, targets, options);
-  const wanted = fittingTargets('l1', predictions, targets);
-  return reduce(abs(sub(predictions, wanted)), options);
+  return lossOf('l1', lossRules, [predictions, targets, options], (p, t) => abs(sub(p, t)));
 }
 
 /** Options of `huber`. */
@@ -57,15 +68,12 @@ export function huber(
   targets: NDArray,
   options: HuberOptions = {},
 ): NDArray<FloatDType> {
-  checkOptions('huber', options, huberRules);
-  if (isNarrowLoss(predictions, targets))
-    return lossInFloat32(huber, predictions, targets, options);
-  const wanted = fittingTargets('huber', predictions, targets);
-  const delta = options.delta ?? 1;
-  const error = sub(predictions, wanted);
-  const size = abs(error);
-  const losses = where(less(size, delta), square(error).mul(0.5), size.sub(delta / 2).mul(delta));
-  return reduce(losses, options);
+  return lossOf('huber', huberRules, [predictions, targets, options], (p, t) => {
+    const delta = options.delta ?? 1;
+    const error = sub(p, t);
+    const size = abs(error);
+    return where(less(size, delta), square(error).mul(0.5), size.sub(delta / 2).mul(delta));
+  });
 }
 
 /** Options of `binaryCrossEntropy`. */
@@ -82,24 +90,13 @@ export function binaryCrossEntropy(
   targets: NDArray,
   options: BinaryCrossEntropyOptions = {},
 ): NDArray<FloatDType> {
-  checkOptions('binaryCrossEntropy', options, binaryRules);
-  if (isNarrowLoss(predictions, targets)) {
-    return lossInFloat32(binaryCrossEntropy, predictions, targets, options);
-  }
-  const wanted = fittingTargets('binaryCrossEntropy', predictions, targets);
-  if (options.fromLogits ?? true) {
+  return lossOf('binaryCrossEntropy', binaryRules, [predictions, targets, options], (x, t) => {
     // max(x, 0) - x t + log(1 + exp(-|x|))
-    const losses = add(
-      sub(relu(predictions), mul(predictions, wanted)),
-      softplus(neg(abs(predictions))),
-    );
-    return reduce(losses, options);
-  }
-  // The logarithm is clamped where float32 would make it infinite, as in PyTorch.
-  const bounded = (p: NDArray): NDArray => maximum(log(p), -100);
-  const yes = mul(wanted, bounded(predictions));
-  const no = mul(sub(1, wanted), bounded(sub(1, predictions)));
-  return reduce(neg(add(yes, no)), options);
+    if (options.fromLogits ?? true) return add(sub(relu(x), mul(x, t)), softplus(neg(abs(x))));
+    // The logarithm is clamped where float32 would make it infinite, as in PyTorch.
+    const bounded = (p: NDArray): NDArray => maximum(log(p), -100);
+    return neg(add(mul(t, bounded(x)), mul(sub(1, t), bounded(sub(1, x)))));
+  });
 }
 
 /** Options of `kl`. */
@@ -119,12 +116,9 @@ export function kl(
   targets: NDArray,
   options: KlOptions = {},
 ): NDArray<FloatDType> {
-  checkOptions('kl', options, klRules);
-  if (isNarrowLoss(logPredictions, targets))
-    return lossInFloat32(kl, logPredictions, targets, options);
-  const wanted = fittingTargets('kl', logPredictions, targets);
-  const isNone = equal(wanted, 0);
-  const safe = where(isNone, 1, wanted);
-  const terms = where(isNone, 0, mul(wanted, sub(log(safe), logPredictions)));
-  return reduce(sum(terms, options.axis ?? -1), options);
+  return lossOf('kl', klRules, [logPredictions, targets, options], (p, t) => {
+    const isNone = equal(t, 0);
+    const safe = where(isNone, 1, t);
+    return sum(where(isNone, 0, mul(t, sub(log(safe), p))), options.axis ?? -1);
+  });
 }

@@ -2,7 +2,8 @@ import type { Attribute } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
 import { equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
-import type { Input } from '../declare/declare.js';
+import type { Gradient, Input } from '../declare/declare.js';
+import type { Decomposition } from '../declare/lowering.js';
 import type { OnnxAttributes, OnnxCall, OnnxValue } from '../declare/onnx.js';
 import { add, mul } from '../elementwise/arithmetic.js';
 import { reshaped } from '../movement/reshape.js';
@@ -91,6 +92,30 @@ export function applyAffine<T extends Tensor>(
 interface Normal<T> {
   of(): T;
   through(g: T): T;
+}
+
+/** A normalization of an operand, and the shape in which its parameters broadcast. */
+interface AffineForm<T> extends Normal<T> {
+  readonly along: Shape;
+}
+
+/** Gradient and lowering of a normalization with parameters, from the form that it has for an operand. */
+export function affineForm<A extends Affine>(
+  formOf: <T extends Tensor>(x: T, attributes: A) => AffineForm<T>,
+): { readonly gradient: Gradient<A>; readonly lowering: Decomposition<A> } {
+  return {
+    gradient: ({ inputs: [x, ...parameters], grads: [g], needs, attributes }) => {
+      const form = formOf(x, attributes);
+      return affineGradients(parameters, g!, needs, attributes, form.along, form);
+    },
+    lowering: {
+      kind: 'decompose',
+      decompose: ({ inputs: [x, ...parameters], attributes }) => {
+        const form = formOf(x, attributes);
+        return [applyAffine(form.of(), parameters, attributes, form.along)];
+      },
+    },
+  };
 }
 
 /** The gradients of x and the parameters. */

@@ -1,4 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import { floorDivDim, mulDim, sameDim } from '../../base/dim/index.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -14,14 +15,15 @@ import { reshape } from '../movement/reshape.js';
 import {
   affineAttributes,
   affineCall,
-  affineGradients,
+  affineForm,
   affineInOnnx,
   alongChannels,
-  applyAffine,
   checkParameters,
   type NormalizationOptions,
 } from './affine.js';
 import { standardForm } from './standardize.js';
+
+const attributes = { ...affineAttributes, groups: attr.int };
 
 /**
  * Normalizes groups of channels of `x`, `[N, C, ...size]`: each of the `groups` groups of neighboring
@@ -43,38 +45,27 @@ export const groupNorm: OperatorFunction<
   name: 'groupNorm',
   options: { at: 4, names: ['epsilon'] },
   family: 'normalization',
-  attributes: { ...affineAttributes, groups: attr.int },
+  attributes,
   operands: 'float',
   call: (x, groups, gamma, beta, options) => {
-    const { inputs, attributes } = affineCall(x, gamma, beta, options);
-    return { inputs, attributes: { ...attributes, groups } };
+    const { inputs, attributes: affine } = affineCall(x, gamma, beta, options);
+    return { inputs, attributes: { ...affine, groups } };
   },
   infer: ({ inputs: [x, ...parameters], attributes: { groups }, require }) => {
     checkGroups(x.shape, groups);
     checkParameters('groupNorm', parameters, [x.shape[1]], x.shape, require);
     return [x];
   },
-  gradient: ({ inputs: [x, ...parameters], grads: [g], needs, attributes: options }) => {
-    const { groups, epsilon } = options;
+  ...affineForm<AttributesOf<typeof attributes>>((x, { groups, epsilon }) => {
     const { shape } = x.type;
     const axes = withinGroup(shape);
-    return affineGradients(parameters, g!, needs, options, alongChannels(shape), {
+    return {
+      along: alongChannels(shape),
       of: () => reshape(standardForm.of(split(x, groups), axes, epsilon), shape),
-      through: (upstream) =>
-        reshape(
-          standardForm.through(split(x, groups), split(upstream, groups), axes, epsilon),
-          shape,
-        ),
-    });
-  },
-  lowering: {
-    kind: 'decompose',
-    decompose: ({ inputs: [x, ...parameters], attributes: options }) => {
-      const { shape } = x.type;
-      const normal = standardForm.of(split(x, options.groups), withinGroup(shape), options.epsilon);
-      return [applyAffine(reshape(normal, shape), parameters, options, alongChannels(shape))];
-    },
-  },
+      through: (g) =>
+        reshape(standardForm.through(split(x, groups), split(g, groups), axes, epsilon), shape),
+    };
+  }),
   onnx: (call) => {
     // Before opset 21 the parameters are per group.
     if (call.onnx.opset < 21 || call.inputTypes[0].shape.length < 3) return null;

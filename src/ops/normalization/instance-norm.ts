@@ -1,5 +1,6 @@
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import { ShapeError } from '../../base/errors.js';
-import type { Shape, Tensor } from '../../ir/types.js';
+import type { Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
@@ -11,10 +12,9 @@ import { shapeToString } from '../declare/infer.js';
 import {
   affineAttributes,
   affineCall,
-  affineGradients,
+  affineForm,
   affineInOnnx,
   alongChannels,
-  applyAffine,
   checkParameters,
   type NormalizationOptions,
 } from './affine.js';
@@ -53,22 +53,15 @@ export const instanceNorm: OperatorFunction<
     checkParameters('instanceNorm', parameters, [x.shape[1]], x.shape, require);
     return [x];
   },
-  gradient: ({ inputs: [x, ...parameters], grads: [g], needs, attributes: options }) => {
+  ...affineForm<AttributesOf<typeof affineAttributes>>((x, { epsilon }) => {
     const { shape } = x.type;
-    const [axes, { epsilon }] = [spatialAxes(shape), options];
-    return affineGradients(parameters, g!, needs, options, alongChannels(shape), {
+    const axes = shape.slice(2).map((_, axis) => axis + 2);
+    return {
+      along: alongChannels(shape),
       of: () => standardForm.of(x, axes, epsilon),
-      through: (upstream) => standardForm.through(x, upstream, axes, epsilon),
-    });
-  },
-  lowering: {
-    kind: 'decompose',
-    decompose: ({ inputs: [x, ...parameters], attributes: options }) => {
-      const { shape } = x.type;
-      const normal = standardForm.of(x, spatialAxes(shape), options.epsilon);
-      return [applyAffine(normal, parameters, options, alongChannels(shape))];
-    },
-  },
+      through: (g) => standardForm.through(x, g, axes, epsilon),
+    };
+  }),
   onnx: (call) => affineInOnnx('InstanceNormalization', call),
   samples: [
     { args: [tensor(['n', 'c', 6]), tensor(['c']), tensor(['c'])] },
@@ -77,8 +70,3 @@ export const instanceNorm: OperatorFunction<
     { args: [tensor([1, 2, 2, 1, 3])] },
   ],
 });
-
-/** The axes behind batch and channels. */
-function spatialAxes(shape: Shape): readonly number[] {
-  return shape.slice(2).map((_, axis) => axis + 2);
-}

@@ -14,8 +14,7 @@ import { normalizeAxes } from '../declare/infer.js';
 import {
   affineAttributes,
   affineCall,
-  affineGradients,
-  applyAffine,
+  affineForm,
   checkParameters,
   type NormalizationOptions,
 } from './affine.js';
@@ -113,22 +112,11 @@ function overAxes<F extends (...args: never[]) => unknown>(
       checkParameters(name, parameters, parameterShape(name, x.shape, axes), x.shape, require);
       return [x];
     },
-    gradient: ({ inputs: [x, ...parameters], grads: [g], needs, attributes: options }) => {
-      const { axes, epsilon } = options;
-      const along = parameterShape(name, x.type.shape, axes);
-      return affineGradients(parameters, g!, needs, options, along, {
-        of: () => form.of(x, axes, epsilon),
-        through: (upstream) => form.through(x, upstream, axes, epsilon),
-      });
-    },
-    lowering: {
-      kind: 'decompose',
-      decompose: ({ inputs: [x, ...parameters], attributes: options }) => {
-        const along = parameterShape(name, x.type.shape, options.axes);
-        const normal = form.of(x, options.axes, options.epsilon);
-        return [applyAffine(normal, parameters, options, along)];
-      },
-    },
+    ...affineForm<AttributesOf<typeof attributes>>((x, { axes, epsilon }) => ({
+      along: parameterShape(name, x.type.shape, axes),
+      of: () => form.of(x, axes, epsilon),
+      through: (g) => form.through(x, g, axes, epsilon),
+    })),
     ...(onnx !== undefined && { onnx }),
     samples,
   });
