@@ -14,7 +14,7 @@ import { foldRow } from '../folds/fold-row.js';
 import { foldInWorkgroups } from './folds/fold-workgroups.js';
 import { gridLanes } from '../../loop/language/team.js';
 import { overPoints } from './points.js';
-import { groupShape, type GroupShape } from './folds/group-shape.js';
+import { groupShape, type GroupShape, shapeOfVectors } from './folds/group-shape.js';
 
 /** Loops of devices whose threads are many: a thread for each result, or a workgroup for a few of them. */
 export const gpuNests: NestSchedule = {
@@ -25,7 +25,10 @@ export const gpuNests: NestSchedule = {
       kept: fold.outer.map(({ extent }) => extent),
       isRow: fold.loops.at(-1)?.isIndependent === false,
     };
-    const shape = isDivided ? groupShape(extents, bytesOfState(fold.initial)) : null;
+    const bytes = bytesOfState(fold.initial);
+    const canWiden = !extents.isRow && fold.lanes === gridLanes;
+    const wide = isDivided && canWiden ? shapeOfVectors(extents, bytes) : null;
+    const shape = wide ?? (isDivided ? groupShape(extents, bytes) : null);
     return shape === null ? foldOnGrid(fold, isDivided) : foldResults(fold, shape);
   },
   rows(extents, stateBytes, isDivided) {

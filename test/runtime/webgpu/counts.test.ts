@@ -68,6 +68,28 @@ test('steps whose elements are checked do not wait for each other', { skip }, as
   assert.equal(backend!.counts.reads - before.reads, 1);
 });
 
+test('scans and folds take two dispatches, of sizes that the data decides, too, and read nothing', { skip }, async () => {
+  kn.random.seed(6);
+  const x = kn.random.normal([5000]);
+  const dispatches = async (of: (x: kn.NDArray) => kn.NDArray, given: kn.NDArray): Promise<number> => {
+    const step = kn.hybridize(of);
+    const expected = step(given).tolist();
+    const there = given.to('webgpu');
+    assertClose(((await step(there).cpu()).tolist() as readonly number[]).flat(), (expected as readonly number[]).flat(), 1e-5, 'result');
+    const { dispatches, reads } = await counted(() => step(there));
+    assert.equal(reads, 0);
+    return dispatches;
+  };
+  const long = kn.random.normal([2 ** 15]);
+  assert.equal(await dispatches((of) => of.cumsum(0), long), 2);
+  assert.equal(await dispatches((of) => of.reshape([64, 512]).cumsum(1), long), 1);
+  // The scan is two more.
+  const kept = (of: kn.NDArray): kn.NDArray => kn.booleanMask(of, of.greater(0));
+  const alone = await dispatches((of) => kept(of).sum(0, { keepdims: true }), x);
+  const scanned = await dispatches((of) => kept(of).cumsum(0).sum(0, { keepdims: true }), x);
+  assert.equal(scanned - alone, 2);
+}); // prettier-ignore
+
 test('a training step of a transformer', { skip }, async () => {
   const net = model();
   net.to('webgpu');

@@ -6,27 +6,29 @@ import type { Value } from '../../../ir/program.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { computeScalar } from '../../../ops/declare/lowering.js';
-import { attention, attentionGradient, cast } from '../../../ops/index.js';
+import { attention, attentionGradient, cast, mul } from '../../../ops/index.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
 import { forwardMemory } from '../attention/attention.js';
 import { gradientMemory } from '../attention/gradient.js';
+import { usualScale } from '../attention/scale.js';
 import { attentionKeyGradient, attentionQueryGradient, attentionStatistics } from '../attention/steps.js'; // prettier-ignore
 import { sidesFor, type TileMemory } from '../attention/tiles.js';
 
 /** Scores that are stored at once; more of them are computed where they are used. */
 const mostScores = 2 ** 28;
 
-/** The way of a call whose heads have these widths; of widths that are not known, and of empty heads, as it is. */
+/** The way of a call whose heads have these widths: by products where they are not known, and of empty heads as it is. */
 function wayOf([q, , v]: readonly Value[], memory: TileMemory): 'workgroups' | 'products' | 'as it is' {
   const [size, channels] = [q, v].map(({ type: { shape } }) => shape.at(-1)!);
-  if (!isStatic(size) || !isStatic(channels) || size === 0 || channels === 0) return 'as it is';
+  if (size === 0 || channels === 0) return 'as it is';
+  if (!isStatic(size) || !isStatic(channels)) return 'products';
   const scalar = computeScalar(q.type.dtype) === 'f64' ? 'f64' : 'f32';
   return sidesFor({ size, channels }, memory, scalar).length > 0 ? 'workgroups' : 'products';
 } // prettier-ignore
 
 /**
  * Attention, or its gradient, by products and a softmax of all scores, in float32; null where these are too many. Heads
- * that are too wide for a workgroup have tiles of products that way.
+ * that are too wide for a workgroup, or of which nobody knows how wide they are, have tiles of products that way.
  */
 function composed(operator: { readonly declaration: Operator }): DeviceExpansion<AttentionAttributes> {
   const { onnx } = declarationOf(operator.declaration);
@@ -37,8 +39,14 @@ function composed(operator: { readonly declaration: Operator }): DeviceExpansion
     if (scores.every(isStatic) && scores.reduce((a, b) => a * b, 1) > mostScores) return null;
     const wide = inputs.map((each) => (isNarrowFloat(each.type.dtype) ? cast(each, 'float32') : each));
     const types = outputTypes.map(({ dtype, shape }) => ({ dtype: isNarrowFloat(dtype) ? ('float32' as const) : dtype, shape }));
-    const results = onnx.composed<Value>({ attributes: { ...attributes }, inputs: wide, outputTypes: types });
-    return results.map((each, i) => cast(each, outputTypes[i].dtype));
+    const of = (scale: number | null, inputs: readonly Value[]): readonly Value[] =>
+      onnx.composed<Value>({ attributes: { ...attributes, scale }, inputs, outputTypes: types });
+    const isOpen = attributes.scale === null && !isStatic(q.type.shape.at(-1)!);
+    if (!isOpen) return of(attributes.scale, wide).map((each, i) => cast(each, outputTypes[i].dtype));
+    // Queries are scaled in the place of scores, and so is their gradient, which is the first of several.
+    const scale = usualScale(wide[0]);
+    const scaled = of(1, [mul(wide[0], scale), ...wide.slice(1)]);
+    return scaled.map((each, i) => cast(i === 0 && scaled.length > 1 ? mul(each, scale) : each, outputTypes[i].dtype));
   };
 } // prettier-ignore
 

@@ -1,6 +1,13 @@
 import type { FoldedState, RowWork } from '../../../ops/nests/schedule.js';
 import * as e from '../../../loop/language/build.js';
-import type { Buffer, Expr, Stmt, Var, WorkgroupMemory } from '../../../loop/language/nodes.js';
+import type {
+  Buffer,
+  Const,
+  Expr,
+  Stmt,
+  Var,
+  WorkgroupMemory,
+} from '../../../loop/language/nodes.js';
 import { indexAt } from '../../../loop/language/team.js';
 import { mulIndex, one } from '../../../ops/nests/access.js';
 import {
@@ -32,6 +39,8 @@ export function foldInWorkgroups(
   body: (work: GroupWork) => Stmt,
 ): Stmt {
   const extents = frame.outer.map(({ extent }) => extent);
+  const { width = 1 } = shape;
+  if (width > 1) extents.push(e.i32(Number((extents.pop() as Const).value) / width));
   const results = extents.reduce((product, extent) => mulIndex(product, extent), one);
   const groups = e.div(e.add(results, shape.results - 1), shape.results);
   const memory: WorkgroupMemory[] = [];
@@ -72,22 +81,32 @@ class Work implements GroupWork {
     this.#shape = shape;
     this.#place = place;
     this.#memory = memory;
-    this.keptAt = indexAt(result, extents);
+    const keptAt = indexAt(result, extents);
+    const { width } = shape;
+    this.keptAt = width === undefined ? keptAt : [...keptAt.slice(0, -1), e.ramp(e.mul(keptAt[keptAt.length - 1], width), 1, width)]; // prettier-ignore
     this.#isLive = e.lt(result, results);
     this.isFirst = e.and(this.#isLive, e.eq(place.partial, 0));
     this.#count = this.#frame.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
   }
 
   fold(stage: FoldStage): FoldedState {
-    const { state, declarations } = declareState('state', stage.initial, 1);
+    const { width = 1 } = this.#shape;
+    const { state, declarations } = declareState('state', stage.initial, width);
     const isWide = this.#shape.together === stage.lanes && stage.lanes > 1;
     const wide = isWide ? declareState('lanes', stage.initial, stage.lanes) : null;
-    const part = this.#foldPart(stage, wide?.state ?? state, isWide ? stage.lanes : 1);
+    const part = this.#foldPart(
+      stage,
+      wide?.state ?? state,
+      isWide ? stage.lanes : 1,
+      isWide ? stage.lanes : width,
+    );
     const joined = wide === null ? [] : joinLanes(stage, wide.state, state);
     const own = e.ifThen(this.#isLive, e.block(...(wide?.declarations ?? []), part, ...joined));
     if (state.length === 0) return { total: [], statements: [own] };
     const buffers = this.#buffersFor(state);
-    const total = state.map(({ name, type }) => e.variable(`total_${name}`, type.scalar));
+    const total = state.map(({ name, type }) =>
+      e.variable(`total_${name}`, type.scalar, type.lanes),
+    );
     // What the invocations have read in the pass before is overwritten.
     const before = this.#folds++ === 0 ? [] : [e.workgroupBarrier];
     return {
@@ -96,16 +115,27 @@ class Work implements GroupWork {
         ...declarations,
         own,
         ...before,
-        ...buffers.map((buffer, k) => put(buffer, this.#place.invocation, state[k])),
+        ...buffers.map((buffer, k) => put(buffer, this.#slot(this.#place.invocation), state[k])),
         e.workgroupBarrier,
         this.#tree(stage, buffers, state),
-        ...total.map((local, k) => e.declare(local, get(buffers[k], this.#place.first, local))),
+        ...total.map((local, k) =>
+          e.declare(local, get(buffers[k], this.#slot(this.#place.first), local)),
+        ),
       ],
     };
   }
 
-  /** The elements of this invocation: some neighbors in each turn of all invocations, in so many lanes. */
-  #foldPart(stage: FoldStage, state: readonly Var[], lanes: number): Stmt {
+  /** The places of the state of an invocation, of which that of the invocation is given. */
+  #slot(invocation: Expr): Expr {
+    const { width } = this.#shape;
+    return width === undefined ? invocation : e.ramp(e.mul(invocation, width), 1, width);
+  }
+
+  /**
+   * The elements of this invocation: some neighbors in each turn of all invocations, as many as there are `lanes` at
+   * once, into states of vectors.
+   */
+  #foldPart(stage: FoldStage, state: readonly Var[], lanes: number, width: number): Stmt {
     const { partials, together } = this.#shape;
     const { partial } = this.#place;
     const sums = sumsIn(stage.parts);
@@ -129,7 +159,7 @@ class Work implements GroupWork {
     }
     const additions = Math.ceil(most / steps);
     const blocks = { within: [], around: null, additions };
-    const totals = declareTotals('part', stage, sums, lanes, blocks);
+    const totals = declareTotals('part', stage, sums, width, blocks);
     return e.block(
       ...totals.declarations,
       loopInBlocks('i', range, { steps: Math.max(Math.floor((steps * lanes) / together), 1), isLast: false }, each, () => totals.add(state)), // prettier-ignore
@@ -150,7 +180,9 @@ class Work implements GroupWork {
       const part = e.shr(e.i32(partials / 2 ** together), together === 1 ? level : e.shl(level, 1));
       const statements: Stmt[] = [];
       const declared = (name: string, values: readonly Expr[]): readonly Var[] => {
-        const locals = state.map(({ type }, k) => e.variable(`${name}_${k}`, type.scalar));
+        const locals = state.map(({ type }, k) =>
+          e.variable(`${name}_${k}`, type.scalar, type.lanes),
+        );
         statements.push(...locals.map((local, k) => e.declare(local, values[k])));
         return locals;
       };
@@ -159,7 +191,7 @@ class Work implements GroupWork {
           `part${distance}`,
           state.map((local, k) => {
             const place = e.add(invocation, e.mul(part, distance * stride));
-            return get(buffers[k], distance === 0 ? invocation : place, local);
+            return get(buffers[k], this.#slot(distance === 0 ? invocation : place), local);
           }),
         );
       const joined = (name: string, a: readonly Var[], b: readonly Var[]): readonly Var[] =>
@@ -168,7 +200,7 @@ class Work implements GroupWork {
         together === 1
           ? joined('joined', at(0), at(1))
           : joined('joined', joined('even', at(0), at(2)), joined('odd', at(1), at(3)));
-      statements.push(...next.map((local, k) => put(buffers[k], invocation, local)));
+      statements.push(...next.map((local, k) => put(buffers[k], this.#slot(invocation), local)));
       return e.block(e.ifThen(e.lt(partial, part), e.block(...statements)), e.workgroupBarrier);
     });
   }
@@ -181,7 +213,8 @@ class Work implements GroupWork {
       const found = free.findIndex(({ buffer }) => buffer.storage === storage);
       if (found >= 0) return free.splice(found, 1)[0].buffer;
       const buffer = e.buffer(`partial${this.#memory.length}`, storage);
-      this.#memory.push({ buffer, length: this.#shape.results * this.#shape.partials });
+      const { results, partials, width = 1 } = this.#shape;
+      this.#memory.push({ buffer, length: results * partials * width });
       return buffer;
     });
   }

@@ -7,8 +7,10 @@ import { workgroupLimits } from '../../../loop/language/verify-workgroups.js';
 export interface GroupShape {
   readonly results: number;
   readonly partials: number;
-  /** Neighbors that an invocation takes in one step. */
+  /** Neighbors of one result that an invocation takes in one step. */
   readonly together: 1 | 4;
+  /** Neighboring results that an invocation folds as vectors; `results` are as many of these. Default 1. */
+  readonly width?: 4;
   /** True where neighboring invocations fold one result, as neighboring elements are of one. */
   readonly isRow: boolean;
 }
@@ -28,6 +30,9 @@ const partialsOfColumns: typeof partialsOfRows = [
 
 /** Invocations that certainly fill a GPU: with so many results each is folded by one, unless reads would be far apart. */
 const manyResults = 2 ** 16;
+
+/** Vectors of neighboring results of a workgroup. */
+const usualVectors = 16;
 
 /** Steps of an invocation for which a row may have fewer of them. */
 const mostSteps = 8;
@@ -64,6 +69,22 @@ function shapeOfRows(length: number, results: number, most: number): GroupShape 
   while (Number.isFinite(results) && canBeLess()) partials /= 4;
   return { results: Math.max(usualInvocations / partials, 1), partials, together, isRow: true };
 }
+
+/**
+ * The division for columns with vectors of neighboring results; null where their number is no multiple, or states do
+ * not fit.
+ */
+export function shapeOfVectors({ folded, kept }: FoldExtents, stateBytes: number): GroupShape | null {
+  const [length, results, columns] = [lengthOf(folded), lengthOf(kept), lengthOf(kept.slice(-1))];
+  const { invocations, bytes } = workgroupLimits;
+  const isWhole = Number.isFinite(columns) && columns > 0 && columns % lanes === 0;
+  if (!isWhole || length < partialsOfColumns[0][0] || results >= manyResults) return null;
+  if (invocations * stateBytes * lanes > bytes) return null;
+  // All invocations have something to do where there are few columns.
+  let together = usualVectors;
+  while (together * lanes > results) together /= 2;
+  return { results: together, partials: invocations / together, together: 1, width: lanes, isRow: false };
+} // prettier-ignore
 
 /** The product of extents; infinite where one is not known. */
 function lengthOf(extents: readonly Expr[]): number {
