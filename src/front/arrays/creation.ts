@@ -1,6 +1,6 @@
 import { checkAttributes } from '../../base/attributes/schema.js';
 import { type Dim, DimExpr } from '../../base/dim/index.js';
-import { allocate, type DType, isDType, isFloat, isWeak } from '../../base/dtype.js';
+import { allocate, bytesOf, type DType, isDType, isFloat, isWeak } from '../../base/dtype.js';
 import { writeElement } from '../../base/element.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { describe } from '../../base/attributes/attribute.js';
@@ -23,6 +23,7 @@ import {
   iota,
   stack,
 } from '../../ops/index.js';
+import { check } from '../../ops/control/check.js';
 import { checkShape } from '../../ops/declare/infer.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
@@ -74,8 +75,9 @@ export function array<X extends HostValue | NDArray, D extends DType = DTypeOf<X
   if (dtype !== undefined) checkDType('array', dtype);
   if (data instanceof NDArray) {
     // A number that captured code has as an array makes what a number makes.
-    const own = isNumberArray(data) && data.dtype !== 'bool' ? 'float32' : data.dtype;
-    const same: NDArray = data.astype(dtype ?? own);
+    const isNumber: boolean = isNumberArray(data);
+    const own = dtype ?? (isNumber && data.dtype !== 'bool' ? 'float32' : data.dtype);
+    const same: NDArray = isNumber ? ofNumber(data, own) : data.astype(own);
     if (shape !== undefined) return same.reshape(shape);
     return mode.capture === null ? copy(same) : identity(same);
   }
@@ -87,6 +89,18 @@ export function array<X extends HostValue | NDArray, D extends DType = DTypeOf<X
     return shape === undefined ? joined : joined.reshape(shape);
   }
   return constantArray('array', data, dtype ?? defaultDType(data), shape);
+}
+
+/** A number that captured code has as an array, as one of a dtype. A run refuses what the dtype cannot hold. */
+function ofNumber(value: NDArray, dtype: DType): NDArray {
+  const same = value.astype(dtype);
+  const isWider = dtype === value.dtype || (dtype === 'int64' && value.dtype === 'int32');
+  if (isWider || isFloat(dtype) || dtype === 'bool' || value.dtype === 'bool') return same;
+  const isSame = same.astype(value.dtype).equal(value);
+  // float32 rounds the greatest integer up to what is beyond it.
+  const limit = 2 ** (8 * bytesOf(dtype) - (dtype === 'uint8' ? 0 : 1));
+  check(isSame.logicalAnd(value.less(limit)), `a number is not a value of ${dtype}`);
+  return same;
 }
 
 /** True for a list with a number, at any depth, that captured code has as an array. */
@@ -165,7 +179,7 @@ export function full<V extends number | boolean, D extends DType = DTypeOf<V>>(
   const isBoolean = typeof value === 'boolean' || (isNumberArray(value) && value.dtype === 'bool');
   const dtype = options.dtype ?? (isBoolean ? 'bool' : 'float32');
   checkDType('full', dtype);
-  if (isNumberArray(value)) return broadcastTo(value.astype(dtype), shapeOfArgument(shape));
+  if (isNumberArray(value)) return broadcastTo(ofNumber(value, dtype), shapeOfArgument(shape));
   hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold
   return filled('full', shape, Number(value), { dtype });
 }

@@ -62,14 +62,20 @@ export class Callable {
         ? []
         : operands.map((operand) => isFloat(operand.dtype) && isTracked(operand));
     if (!wrt.includes(true) || !this.#flows.includes(true)) return call(this.program, ...operands);
-    return call(this.#jointFor(wrt), ...operands).slice(0, this.program.outputs.length);
+    const areSizesLate = operands.some(
+      ({ storage: { backend } }) => backend?.answersAtOnce === false,
+    );
+    return call(this.#jointFor(wrt, areSizesLate), ...operands).slice(
+      0,
+      this.program.outputs.length,
+    );
   }
 
-  #jointFor(wrt: readonly boolean[]): JointProgram {
-    const key = wrt.map(Number).join('');
+  #jointFor(wrt: readonly boolean[], areSizesLate: boolean): JointProgram {
+    const key = [...wrt, areSizesLate].map(Number).join('');
     let joint = this.#joint.get(key);
     if (joint === undefined) {
-      joint = jointProgram(this.program, wrt, this.#flows, this.#save);
+      joint = jointProgram(this.program, wrt, this.#flows, this.#save, areSizesLate);
       this.#joint.set(key, joint);
       this.#want(joint.forward);
       this.#want(joint.backward);

@@ -22,18 +22,31 @@ export function isNumberArray(value: unknown): value is NDArray {
   return typeof value === 'object' && value !== null && numbers.has(value as NDArray);
 }
 
+/** True while an operator of JavaScript computes. */
+let isOperator = false;
+
+/** Runs an operator of JavaScript on such arrays: it has the dtypes of arrays, so that integers are exact. */
+export function byDTypes<R>(operator: () => R): R {
+  const before = isOperator;
+  isOperator = true;
+  try {
+    return operator();
+  } finally {
+    isOperator = before;
+  }
+}
+
 /**
- * The kinds of operands that stand for numbers: beside arrays of numbers they are as weak as other numbers, unless
+ * The kinds of operands that stand for numbers: among themselves and beside arrays of numbers they are as weak as other numbers, unless
  * those are too narrow to hold them for sure. Undefined where no operand is weak.
  */
 export function numberKinds(
   operands: readonly unknown[],
 ): ((operand: unknown) => WeakKind | null) | undefined {
-  if (!operands.some(isNumberArray)) return undefined;
+  if (isOperator || !operands.some(isNumberArray)) return undefined;
   const isArray = (each: unknown): each is NDArray =>
     each instanceof NDArray && !isNumberArray(each);
-  const strong = operands.filter(isArray).map(({ dtype }) => dtype);
-  if (strong.every((dtype) => dtype === 'bool') || strong.some(isNarrow)) return undefined;
+  if (operands.some((each) => isArray(each) && isNarrow(each.dtype))) return undefined;
   return (operand) => {
     if (!isNumberArray(operand) || operand.dtype === 'bool') return null;
     return isFloat(operand.dtype) ? 'weak-float' : 'weak-int';

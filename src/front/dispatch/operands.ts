@@ -8,7 +8,7 @@ import { readValue } from './absent-values.js';
 import { mode } from '../core/mode.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { arrayType } from '../core/array-type.js';
-import { numberKinds } from './number-arrays.js';
+import { isNumberArray, numberKinds } from './number-arrays.js';
 
 /** Operands of a call: arrays, each with the dtype that it has to be converted to. */
 export interface Operands {
@@ -55,6 +55,7 @@ function quickly(
   for (const input of inputs) {
     if (typeof input === 'number') hasNumbers = true;
     else if (!(input instanceof NDArray)) return null;
+    else if (mode.capture !== null && operands !== 'keep' && isNumberArray(input)) return null;
     else if (dtype === undefined) dtype = input.dtype;
     else if (dtype !== input.dtype && operands !== 'keep') return null;
   }

@@ -1,5 +1,4 @@
 import type { NodeId } from '../../graph/graph.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { LoopBackward, LoopStep } from '../../ops/declare/backward.js';
@@ -14,7 +13,7 @@ import {
 import { type Differentiate, loopFlow, openSizes } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { nominalBytes } from '../rewrite/nominal.js';
-import { type JointRequest, namedOutputs, splitJoint } from './split.js';
+import { hasKnownSize, type JointRequest, namedOutputs, splitJoint } from './split.js';
 
 /**
  * Derives the backward loop of a loop; null where no gradient reaches anything that needs one.
@@ -43,7 +42,8 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
       return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
     },
     isRepeatable: invariants(request, isCapture),
-    isKeepable: isStackable(request),
+    // Rows have one shape.
+    isKeepable: hasKnownSize(request.joint),
     extraTypes: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
     sizesBy: 'surroundings',
   });
@@ -139,12 +139,6 @@ function addCounts(forward: Program, joined: readonly number[]): void {
 function tellsOwnSizes({ outputs, decidedSizes }: Program, output: number): boolean {
   const types = [outputs[output].value.type];
   return openSizes(types, decidedSizes).size === 0;
-}
-
-/** Rows have one shape: a value with a size that the data of an iteration decides is recomputed. */
-function isStackable({ joint: { decidedSizes } }: JointRequest): (value: Value) => boolean {
-  if (decidedSizes.size === 0) return () => true;
-  return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !decidedSizes.has(name));
 }
 
 /** Data of a loop that reads none: anything with a row for each iteration. */

@@ -55,6 +55,12 @@ export interface SplitOptions {
   readonly sizesBy?: 'extents' | 'surroundings';
 }
 
+/** True for values of a program whose sizes the data does not decide. */
+export function hasKnownSize({ decidedSizes }: Program): (value: Value) => boolean {
+  if (decidedSizes.size === 0) return () => true;
+  return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !decidedSizes.has(name));
+}
+
 const nothing: SecondCopies = { nodes: new Set(), isApart: false };
 
 /**

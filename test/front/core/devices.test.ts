@@ -93,6 +93,36 @@ test('a captured step with gradients runs on the device of its operands', async 
   assert.deepEqual((await there.cpu()).tolist(), w.tolist());
 });
 
+test('gradients flow through captured loops whose lengths the data decides', async () => {
+  const loop = kn.hybridize(
+    (x: kn.NDArray, w: kn.NDArray) =>
+      kn.whileLoop(
+        (y: kn.NDArray) => y.sum().less(20),
+        (y: kn.NDArray) => [[], [y.mul(w).add(x)]],
+        [x],
+      )[1][0] as kn.NDArray,
+  );
+  const gradients = (x: kn.NDArray, w: kn.NDArray, order: 1 | 2): readonly kn.NDArray[] => {
+    for (const each of [x, w]) each.attachGrad();
+    const end = kn.autograd.record(() => {
+      const y = loop(x, w);
+      const first = y.mul(y).sum();
+      if (order === 1) return first;
+      const [g] = kn.autograd.grad([first], [w], { createGraph: true });
+      return g.mul(g).sum();
+    });
+    end.backward();
+    return [x.grad!, w.grad!];
+  };
+  for (const order of [1, 2] as const) {
+    const here = gradients(numbers(2, 3), numbers(2, 3, 4), order);
+    const there = gradients(numbers(2, 3).to('fake'), numbers(2, 3, 4).to('fake'), order);
+    for (const [k, expected] of here.entries()) {
+      assert.deepEqual(await there[k].data(), await expected.data(), `order ${order}`);
+    }
+  }
+});
+
 test('operands on different devices are refused, but for numbers and arrays of rank 0', async () => {
   const [x, there] = [numbers(2, 2), numbers(2, 2).to('fake')];
   assert.deepEqual((await there.add(1).add(kn.array(2)).cpu()).tolist(), x.add(3).tolist());

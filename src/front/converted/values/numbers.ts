@@ -3,7 +3,7 @@ import { InternalError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
 import { array } from '../../arrays/creation.js';
 import type { NDArray } from '../../core/ndarray.js';
-import { asNumber, isNumberArray } from '../../dispatch/number-arrays.js';
+import { asNumber, byDTypes, isNumberArray } from '../../dispatch/number-arrays.js';
 import { arithmetic, mathFunctions, numberFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
 import { factsFrom, held, noteFacts, optionalOf, presence } from './optionals.js';
@@ -20,7 +20,7 @@ export function op(operator: string, left: unknown, right: unknown): unknown {
   if (isNumberArray(a) || isNumberArray(b)) {
     const isBits = onBits.has(operator);
     const [x, y] = [operand(a, isBits), operand(b, isBits)];
-    if (x !== null && y !== null) return asNumber(arithmetic[operator](x, y));
+    if (x !== null && y !== null) return asNumber(byDTypes(() => arithmetic[operator](x, y)));
   }
   return native(operator, a, b);
 }
@@ -179,7 +179,7 @@ function called(
   if (!isServed) throw unserved(`an argument of ${name}`, site, number.type);
   // A function of a number of arguments ignores further ones.
   const taken = (arity === 0 ? operands : operands.slice(0, arity)) as readonly NDArray[];
-  return asNumber(served(...taken));
+  return asNumber(byDTypes(() => served(...taken)));
 }
 
 /** `typeof value`. */
@@ -216,7 +216,7 @@ const loopAdvice = 'write a loop: for (const each of list) if (test) ...';
 /** `-value`, `+value` and `~value`. */
 export function unary(operator: '-' | '+' | '~', given: unknown): unknown {
   const value = held(given);
-  if (isNumberArray(value)) return asNumber(unaryArithmetic[operator](value));
+  if (isNumberArray(value)) return asNumber(byDTypes(() => unaryArithmetic[operator](value)));
   if (operator === '~') return ~(value as number);
   return operator === '-' ? -(value as number) : +(value as number);
 }

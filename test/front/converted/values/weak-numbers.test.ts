@@ -30,6 +30,23 @@ const integers = ['x.add(n)', 'kn.sub(n, x)', 'x.mul(n)', 'x.mod(n)', 'x.floorDi
 const fractions = integers.map((text) => text.replaceAll('n + 1', 'm * 2').replace(/\bn\b/, 'm'));
 const made = ['kn.array(n)', 'kn.array(b)', 'kn.array([n, m])', 'kn.array([[n, 1], [m, 2]])', "kn.array([n, 7], { dtype: 'int32' })", 'kn.array([b, true])', 'kn.full([2], n)', 'kn.full([1, 2], m)', "kn.full([2], n, { dtype: 'int8' })", 'kn.full([2], b)', 'kn.array([n, m], { shape: [2, 1] })']; // prettier-ignore
 
+const alone = ['kn.where(x.greater(1), n, 0)', 'kn.where(x.greater(1), true, n)', 'kn.where(x.greater(1), m, n)', 'kn.where(b, n, x.less(1))', 'kn.add(n, 2)', 'kn.pow(2, n)', 'kn.sub(n, m)', 'kn.abs(n)', 'kn.stack([n, n])', 'x.less(1).mul(n)', 'kn.add(x.less(1), n + 1)', 'kn.less(n, m)', 'kn.array(n + 1).add(n)']; // prettier-ignore
+
+/** Arrays of numbers, and whether the dtype holds them. */
+const held: readonly (readonly [string, boolean])[] = [
+  ["kn.array(m, { dtype: 'int32' })", false],
+  ["kn.array(m * 2, { dtype: 'int32' })", true],
+  ["kn.array([m, n], { dtype: 'int64' })", false],
+  ["kn.full([2], m, { dtype: 'uint8' })", false],
+  ["kn.array(m / 0, { dtype: 'int32' })", false],
+  ["kn.array(m * 2 ** 31 - 2 ** 30, { dtype: 'int32' })", false],
+  ["kn.array(m * -(2 ** 31) + 2 ** 30, { dtype: 'int32' })", true],
+  ["kn.array(n * 128, { dtype: 'uint8' })", false],
+  ["kn.array(n - 3, { dtype: 'uint8' })", false],
+  ["kn.array(n * 100, { dtype: 'uint8' })", true],
+  ["kn.array(n * 100, { dtype: 'int8' })", false],
+];
+
 test('a number is weak beside arrays of floats', () => {
   for (const dtype of ['float16', 'bfloat16', 'float32', 'float64'] as const) {
     for (const expression of [...integers, ...fractions]) assertEqualToEager(expression, dtype);
@@ -45,6 +62,23 @@ test('a whole number is weak beside arrays of integers, a fraction is not', () =
 
 test('arrays are made of numbers as of those of the host', () => {
   for (const expression of made) assertEqualToEager(expression, 'float32');
+});
+
+test('among numbers, and beside truth values, a number is as weak', () => {
+  for (const expression of alone) assertEqualToEager(expression, 'float32');
+});
+
+test('a number that a dtype cannot hold is refused when the graph runs', () => {
+  for (const [text, isHeld] of held) {
+    const f = choosing(text) as (x: kn.NDArray, test: kn.NDArray, library: typeof kn) => kn.NDArray; // prettier-ignore
+    const hybrid = kn.hybridize((x: kn.NDArray, test: kn.NDArray) => f(x, test, kn));
+    const [x, test] = [kn.array([1]), kn.array(true)];
+    if (isHeld) assert.deepEqual(hybrid(x, test).tolist(), f(x, test, kn).tolist(), text);
+    else {
+      assert.throws(() => f(x, test, kn), kn.KaonError, text);
+      assert.throws(() => hybrid(x, test), { name: 'CheckError', message: /a number is not a value of/ }, text); // prettier-ignore
+    }
+  }
 });
 
 test('a state keeps its dtype where numbers are added to it', () => {
