@@ -9,11 +9,19 @@ export function floorDivDim(a: Dim, b: Dim): Dim {
   if (b === 0) throw dividedByZero('floorDivDim', a);
   if (b === 1) return a;
   if (typeof a === 'number' && typeof b === 'number') return operations.floorDiv(a, b) + 0; // no -0
-  const quotient = exactQuotient(a, b);
+  const quotient = exactQuotient(a, b) ?? quotientBesideConstant(a, b);
   if (quotient !== undefined) return quotient;
   const multiple = withMultiples(a, b);
   const found = multiple === undefined ? undefined : exactQuotient(multiple, b);
   return found ?? operation('floorDiv', a, b);
+}
+
+/** The quotient of `b * x + c`, for numbers `b` and `c`: `x + floor(c / b)`. Undefined for other forms. */
+function quotientBesideConstant(a: Dim, b: Dim): Dim | undefined {
+  const last = termsOf(a).at(-1);
+  if (typeof b !== 'number' || last === undefined || last.atoms.length > 0) return undefined;
+  const quotient = exactQuotient(subDim(a, last.coefficient), b);
+  return quotient && addDim(quotient, Math.floor(last.coefficient / b));
 }
 
 /** True when `a` is provably a multiple of `b`, which must not be zero. */
@@ -48,7 +56,9 @@ export function modDim(a: Dim, b: Dim): Dim {
   if (b === 0) throw dividedByZero('modDim', a);
   if (b === 1) return 0;
   if (typeof a === 'number' && typeof b === 'number') return operations.mod(a, b);
-  return exactQuotient(a, b) === undefined ? operation('mod', a, b) : 0;
+  if (exactQuotient(a, b) !== undefined) return 0;
+  const quotient = quotientBesideConstant(a, b);
+  return quotient === undefined ? operation('mod', a, b) : subDim(a, mulDim(quotient, b));
 }
 
 /** Division that rounds up: for an axis of `a` elements, how many blocks of `b`. */

@@ -5,7 +5,7 @@ import type { AttributesOf } from '../../base/attributes/schema.js';
 import { bindProgram, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { checkArgument, valueRule } from '../../base/attributes/options.js';
 import { Program } from '../../ir/program.js';
-import { requireAt } from '../../ir/requirement.js';
+import { requireAt, speaksOnlyOf } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import type { SizeSource } from '../declare/backward.js';
 import {
@@ -96,11 +96,14 @@ export const call: OperatorFunction<
   infer: ({ inputs, attributes, regions: [body], fresh, require }) => {
     if (body === undefined) throw new GraphError('there is no program to run', { op: 'call' });
     const dims = bindProgram<Dim>(body, inputs, attributes.sizes, 'call');
+    // What is required of sizes that the program decides is checked where it does.
+    for (const requirement of body.requirements) {
+      if (speaksOnlyOf(requirement, dims)) requireAt(requirement, dims, require);
+    }
     const types = body.outputs.map(({ value }) => value.type);
     for (const [name, bounds] of symbolsOfTypes(types)) {
       if (!dims.has(name)) dims.set(name, fresh(name, bounds));
     }
-    for (const requirement of body.requirements) requireAt(requirement, dims, require);
     return types.map((type) => substituteType(type, dims));
   },
   gradient: <T extends Tensor>({

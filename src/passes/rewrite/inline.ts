@@ -1,6 +1,7 @@
 import type { Dim } from '../../base/dim/index.js';
-import { bindProgram } from '../../ir/bind.js';
+import { bindProgram, symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program } from '../../ir/program.js';
+import { nameOfSize } from '../../ir/size-sources.js';
 import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { instantiate, throughRegions, transform } from './transform.js';
 
@@ -22,6 +23,7 @@ export function inline(
         const [body] = node.regions;
         const types = operands.map(({ type }) => type);
         const dims = bindProgram<Dim>(body, types, sizesPassedBy(node), node.op.name);
+        bindDecided(node, into, dims);
         return instantiate(body, into, operands, dims);
       },
       {
@@ -30,4 +32,21 @@ export function inline(
       },
     ),
   );
+}
+
+/**
+ * Binds sizes that a body decides to those that its call does, in the order in which the call's inference asks for them. A
+ * result's size may be an expression of them, which types alone could not be solved for.
+ */
+function bindDecided(
+  { regions: [body], decides }: CallNode,
+  into: Program,
+  dims: Map<string, Dim>,
+): void {
+  const names = [...symbolsOfTypes(body.outputs.map(({ value }) => value.type)).keys()].filter((name) => !dims.has(name)); // prettier-ignore
+  names.forEach((name, k) => {
+    const size = decides[k]?.size ?? 0;
+    const own = nameOfSize(size);
+    if (own !== null && !into.knowsSize(own)) dims.set(name, size);
+  });
 }

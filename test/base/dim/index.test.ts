@@ -175,6 +175,10 @@ test('exact quotients are found, others stay', () => {
   assert.ok(sameDim(floorDivDim(mulDim(6, n), 3), mulDim(2, n)));
   assert.ok(sameDim(floorDivDim(mulDim(mulDim(n, m), 4), m), mulDim(4, n)));
   assert.equal(modDim(mulDim(n, m), m), 0);
+  assert.ok(sameDim(ceilDivDim(mulDim(2, n), 2), n));
+  assert.equal(String(floorDivDim(subDim(mulDim(4, n), 5), 2)), '2*n - 3');
+  assert.equal(String(floorDivDim(addDim(mulDim(-3, n), 4), -3)), 'n - 2');
+  assert.equal(modDim(addDim(mulDim(6, n), 5), 3), 2);
   assert.equal(String(floorDivDim(n, 2)), 'floorDiv(n, 2)');
   assert.equal(String(floorDivDim(subDim(n, modDim(n, 2)), 2)), 'floorDiv(n, 2)');
   const less = subDim(n, 1);

@@ -138,7 +138,7 @@ test('decomposition inside regions, and one that never ends', () => {
   assert.throws(() => decompose(program), InternalError);
 });
 
-test('inlining renames the dimensions of the region, fresh ones included', () => {
+test('inlining renames the dimensions of the region: those that it decides as the call does', () => {
   turns(
     (program) => inline(program),
     `program {
@@ -158,12 +158,12 @@ test('inlining renames the dimensions of the region, fresh ones included', () =>
       output z = %1
     }`,
     `program {
-      dim 1 <= count_0
+      dim 1 <= found_0
       input x: float32[m, 2]
-      %0 = select(x): float32[count_0]
-      %1 = neg(%0): float32[count_0]
+      %0 = select(x): float32[found_0]
+      %1 = neg(%0): float32[found_0]
       %2 = neg(x): float32[m, 2]
-      %3 = neg(%1): float32[count_0]
+      %3 = neg(%1): float32[found_0]
       output y = %3
       output z = %2
     }`,

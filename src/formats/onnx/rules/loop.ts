@@ -11,7 +11,7 @@ import { joinedStates } from './joined-states.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type ImportRules } from './rule.js';
-import { withRows } from './sequences.js';
+import { withAddedRows } from './sequences.js';
 
 /** Iteration limit for unrolling loops whose state is not an array. */
 const mostUnrolled = 256;
@@ -99,7 +99,9 @@ function collecting(
     const all = ops.concat([given[i].valueIn(node.region), collected[i].valueIn(node.region)]);
     after[k] = TensorOperand.of(all, given[i].element);
   });
-  added.forEach((k, i) => (after[k] = withRows(node, states[k], collected[joined.length + i])));
+  added.forEach(
+    (k, i) => (after[k] = withAddedRows(node, states[k], collected[joined.length + i])),
+  );
   return [...after, ...results.slice(states.length)];
 }
 

@@ -1,4 +1,4 @@
-import { type Dim, isStatic, elementCount } from '../../../base/dim/index.js';
+import { type Dim, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
@@ -151,7 +151,6 @@ function alignedRegions(node: ImportedNode): Value {
   const [regions] = boxes.type.shape;
   if (ratio < 1)
     throw node.unsupported('the number of points depends on the regions', 'sampling_ratio 0');
-  if (!isStatic(regions)) throw node.unsized('the number of regions is not known');
   const corner = (k: number): Value => ops.sub(ops.mul(ops.slice(boxes, ':', k), scale), offset);
   const [left, top, right, bottom] = [0, 1, 2, 3].map(corner);
   const span = (from: Value, to: Value): Value => {

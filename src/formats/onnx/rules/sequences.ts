@@ -38,7 +38,7 @@ function rowsOf(node: ImportedNode): TensorOperand | null {
 }
 
 /** A sequence to whose end a loop has added rows. */
-export function withRows(
+export function withAddedRows(
   node: ImportedNode,
   before: ImportedOperand,
   rows: TensorOperand,

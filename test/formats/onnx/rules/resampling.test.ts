@@ -81,6 +81,7 @@ function expectedOf({ mode, rows, columns, ratio, scale, isHalfPixel }: Request)
 function run(
   { mode, rows, columns, ratio, scale, isHalfPixel }: Request,
   version: bigint,
+  count: number | string = 4,
 ): kn.NDArray {
   const isDefault = isHalfPixel === version >= 16n;
   const bytes = model(
@@ -100,8 +101,8 @@ function run(
       ],
       input: [
         value('x', [images, channels, height, width]),
-        value('boxes', [4, 4]),
-        value('batches', [4], 7),
+        value('boxes', [count, 4]),
+        value('batches', [count], 7),
       ],
       output: [value('y', [])],
     },
@@ -125,15 +126,17 @@ describe('RoiAlign of ONNX', () => {
           [1, 2, 3, 1.25],
         ] as const) {
           const request = { mode, rows, columns, ratio, scale, isHalfPixel };
-          const y = run(request, 16n);
-          assert.deepEqual(y.shape, [4, channels, rows, columns]);
-          const found = y.flatten().tolist() as number[];
-          expectedOf(request).forEach((each, k) => {
-            assert.ok(
-              Math.abs(found[k] - each) < 1e-5,
-              `${rows} x ${columns}, ${ratio} points [${k}]: ${found[k]}, not ${each}`,
-            );
-          });
+          for (const count of [4, 'regions']) {
+            const y = run(request, 16n, count);
+            assert.deepEqual(y.shape, [4, channels, rows, columns]);
+            const found = y.flatten().tolist() as number[];
+            expectedOf(request).forEach((each, k) => {
+              assert.ok(
+                Math.abs(found[k] - each) < 1e-5,
+                `${count}: ${rows} x ${columns}, ${ratio} points [${k}]: ${found[k]}, not ${each}`,
+              );
+            });
+          }
         }
       });
     }
