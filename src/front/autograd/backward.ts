@@ -1,6 +1,6 @@
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DeviceError, DTypeError } from '../../base/errors.js';
-import { add, onesLike, zerosLike } from '../../ops/index.js';
+import { add, fullLike, zerosLike } from '../../ops/index.js';
 import { reachedFrom } from './followed.js';
 import { written } from '../capture/gradient-use.js';
 import { ofShape } from '../dispatch/meeting.js';
@@ -107,7 +107,7 @@ export function checkedHeadGrad(
       advice: 'convert with astype before the recorded computation ends',
     });
   }
-  if (grad === null || grad === undefined) return onesLike(head);
+  if (grad === null || grad === undefined) return fullLike(head, 1);
   if (!(grad instanceof NDArray)) {
     throw new ArgumentError('the head gradient is not an array', {
       op,
