@@ -1,12 +1,7 @@
 import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
-import {
-  binaryExponential,
-  boundedExponential,
-  exponential,
-  exponentialMinusOne,
-} from './expressions/exponential.js';
+import { binaryExponential, exponential, exponentialMinusOne } from './expressions/exponential.js';
 import { unaryOperator } from './point.js';
 
 const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
@@ -16,18 +11,6 @@ export const exp: OperatorFunction<Unary> = unaryOperator({
   name: 'exp',
   operands: 'float',
   value: exponential,
-  gradient: (g, _x, y) => mul(g, y),
-  samples,
-});
-
-/**
- * @internal `e ** x` of floats that are at most 40, or NaN: fewer operations. Operators are lowered to it, so it is in
- * no registry.
- */
-export const boundedExp: OperatorFunction<Unary> = unaryOperator({
-  name: 'boundedExp',
-  operands: 'float',
-  value: boundedExponential,
   gradient: (g, _x, y) => mul(g, y),
   samples,
 });
