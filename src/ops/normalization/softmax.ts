@@ -16,7 +16,7 @@ import { boundedExp } from '../elementwise/bounded-exp.js';
 import { log } from '../elementwise/logarithm.js';
 import { where } from '../elementwise/selection.js';
 import { isEmptySize, normalizeAxis } from '../declare/infer.js';
-import { greatestNumber } from '../reduction/greatest-number.js';
+import { greatestNumber } from '../reduction/lowered.js';
 import { sum } from '../reduction/sum.js';
 import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
 

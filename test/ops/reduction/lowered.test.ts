@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Value } from '../../../src/ir/program.js';
-import { greatestNumber } from '../../../src/ops/reduction/greatest-number.js';
+import { greatestNumber } from '../../../src/ops/reduction/lowered.js';
 import { numbersOf } from '../../support/arrays.js';
 import { evaluate } from '../../support/evaluate.js';
 import { operand } from '../../support/programs.js';
