@@ -1,12 +1,7 @@
 import type { OperatorFunction } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
-import {
-  binaryExponential,
-  boundedExponential,
-  exponential,
-  exponentialMinusOne,
-} from './expressions/exponential.js';
+import { binaryExponential, exponential, exponentialMinusOne } from './expressions/exponential.js';
 import { realFunction } from './point.js';
 import { anywhere } from './samples.js';
 
@@ -14,17 +9,6 @@ import { anywhere } from './samples.js';
 export const exp: OperatorFunction<Unary> = realFunction({
   name: 'exp',
   value: exponential,
-  gradient: (g, _x, y) => mul(g, y),
-  samples: anywhere,
-});
-
-/**
- * @internal `e ** x` of floats that are at most 40, or NaN: fewer operations. Operators are lowered to it, so it is in
- * no registry.
- */
-export const boundedExp: OperatorFunction<Unary> = realFunction({
-  name: 'boundedExp',
-  value: boundedExponential,
   gradient: (g, _x, y) => mul(g, y),
   samples: anywhere,
 });

@@ -12,11 +12,11 @@ import {
 } from '../declare/declare.js';
 import { div, mul, sub } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
-import { boundedExp } from '../elementwise/exponential.js';
+import { boundedExp } from '../elementwise/bounded-exp.js';
 import { log } from '../elementwise/logarithm.js';
 import { where } from '../elementwise/selection.js';
 import { isEmptySize, normalizeAxis } from '../declare/infer.js';
-import { greatestNumber } from '../reduction/extremum.js';
+import { greatestNumber } from '../reduction/lowered.js';
 import { sum } from '../reduction/sum.js';
 import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
 

@@ -12,7 +12,7 @@ import { fullLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { stopGradient } from '../structure/identity.js';
 import type { Reduction } from '../signatures.js';
-import { greatestNumber } from './extremum.js';
+import { greatestNumber } from './lowered.js';
 import { reduction, undefinedWhenEmptySamples } from './reduce.js';
 import { restoreAxes, sum } from './sum.js';
 

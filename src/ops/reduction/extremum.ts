@@ -21,7 +21,7 @@ import { normalizeAxes, normalizeAxis, reducedShape } from '../declare/infer.js'
 import { callOf, example, type Law, numericDTypes } from '../declare/law.js';
 import { reshape } from '../movement/reshape.js';
 import type { Reduction, ReductionOptions } from '../signatures.js';
-import { better, greaterNumber, worst } from './best.js';
+import { better, worst } from './best.js';
 import { overOnes } from './laws.js';
 import { checkNotEmpty, reduction, type ReductionAttributes } from './reduce.js';
 import { broadcastTo, restoreAxes, sum, unreduce } from './sum.js';
@@ -112,27 +112,6 @@ export const max: OperatorFunction<Reduction> = extremum('max', 'max');
 
 /** The minimum over axes, all by default; NaN if there is one. Ties share the gradient. */
 export const min: OperatorFunction<Reduction> = extremum('min', 'min');
-
-/**
- * @internal The greatest number over axes, all by default; NaN is none, and -Infinity the greatest of none. A maximum
- * that need not propagate NaN is one instruction. Operators are lowered to it, so it is in no registry.
- */
-export const greatestNumber: OperatorFunction<Reduction> = reduction({
-  name: 'greatestNumber',
-  operands: 'float',
-  gradient: 'none',
-  lowering: {
-    initial: ({ inputDType }) => [worst('max', inputDType)],
-    step: ([greatest], element) => [greaterNumber(greatest, element)],
-    combine: ([a], [b]) => [greaterNumber(a, b)],
-    finish: ([greatest]) => [greatest],
-  },
-  onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { axes, keepdims } }) => {
-    const isNaN = onnx.node('IsNaN', [x], {}, 'bool');
-    const numbers = onnx.node('Where', [isNaN, onnx.scalar(x.dtype, -Infinity), x]);
-    return onnx.reduce('ReduceMax', numbers, normalizeAxes('max', axes, shape.length), keepdims);
-  },
-});
 
 /** `f(x, axis?, { keepdims })` over one axis; without it (or with null) over the flattened `x`. */
 export type ArgReduction = <T extends Tensor = DefaultTensor>(

@@ -1,7 +1,7 @@
 import type { Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { cast, sum } from '../../ops/index.js';
-import { countTrue } from '../../ops/reduction/count.js';
+import { countTrue } from '../../ops/reduction/lowered.js';
 import { isExtents } from '../rewrite/measure.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ShapeError } from '../../../src/base/errors.js';
-import { logSoftmax, softmax } from '../../../src/ops/index.js';
+import { logSoftmax, logsumexp, softmax } from '../../../src/ops/index.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
 import { evaluate } from '../../support/evaluate.js';
@@ -65,10 +65,36 @@ test('entries of -Infinity get nothing, and rows of nothing else have no distrib
   assert.deepEqual(numbersOf(logarithms), [0, none, none, none, none, 0]);
 });
 
-test('NaN spreads over its row only', () => {
-  const x = operand('float64', [2, 2], [NaN, 1, 0, 0]);
-  const [probabilities] = evaluate([x], (value) => softmax(value));
-  assert.deepEqual(numbersOf(probabilities), [NaN, NaN, 0.5, 0.5]);
+test('NaN spreads over its row only, whatever is beside it, and so does Infinity', () => {
+  // The maximum that is subtracted need not be NaN: the sum of powers is.
+  const beside = [1, 0, -0, -Infinity, Infinity, NaN, 1e30];
+  for (const dtype of ['float32', 'float64'] as const) {
+    for (const width of [2, 5, 16, 35]) {
+      const bad = beside.flatMap((other) => [[NaN, other], [other, NaN]]).concat([[Infinity, 1], [-Infinity, Infinity]]); // prettier-ignore
+      const rows = bad.flatMap((pair) => [
+        Array.from({ length: width }, (_, k) => pair[k] ?? pair[k % 2]),
+        Array.from({ length: width }, (_, k) => pair[Number(k === width - 1)]),
+        Array.from({ length: width }, () => 0),
+      ]);
+      const x = operand(dtype, [rows.length, width], rows.flat());
+      const [probabilities, logarithms, sums] = evaluate([x], (value) => [
+        softmax(value),
+        logSoftmax(value),
+        logsumexp(value, -1),
+      ]).map(numbersOf);
+      rows.forEach((row, i) => {
+        const isGood = i % 3 === 2;
+        const here = (list: readonly number[]) => list.slice(i * width, (i + 1) * width);
+        assert.ok(here(probabilities).every((p) => (isGood ? p === Math.fround(1 / width) || p === 1 / width : Number.isNaN(p))), `${row}`); // prettier-ignore
+        assert.ok(
+          here(logarithms).every((p) => Number.isNaN(p) !== isGood),
+          `${row}`,
+        );
+        if (row.some(Number.isNaN)) assert.ok(Number.isNaN(sums[i]), `${row}`);
+        else if (!isGood) assert.equal(sums[i], Infinity);
+      });
+    }
+  }
 });
 
 test('integers become float32, and half precision is computed in float32', () => {
