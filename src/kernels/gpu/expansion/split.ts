@@ -68,6 +68,8 @@ function splitFold(
     const axes = lowering.axes(attributes, all.length);
     const results = countOf(shape);
     if (results === null || results === 0 || axes.length === 0) return null;
+    // Devices without int64 count in int32.
+    if (given.type.dtype === 'bool' && dtype !== 'bool') return null;
     const wide: Fold = (x, over) => fold(widened(x), over);
     const total = (results <= fewGroups ? foldAxes(given, axes, wide) : null) ?? foldParts(given, axes, dtype, wide, uneven);
     if (total === null) return null;

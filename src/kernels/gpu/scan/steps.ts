@@ -5,15 +5,23 @@ import type { DType } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import type { Tensor, TensorType } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import {
   type Declaration,
   type Input,
   operator,
   type OperatorFunction,
 } from '../../../ops/declare/declare.js';
-import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
-import type { ScanContext } from '../../../ops/declare/scan.js';
-import { declaredScan } from '../../../ops/reduction/scans/scan.js';
+import { type Access, computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import type { Scan, ScanContext } from '../../../ops/declare/scan.js';
+import { overAll } from '../../../ops/loops.js';
+import {
+  declareAll,
+  declaredScan,
+  scanLocals,
+  scanLoops,
+  scanPosition,
+} from '../../../ops/reduction/scans/scan.js';
 import { scanOfBlocks } from './scan.js';
 
 /*
@@ -68,7 +76,10 @@ export function scanSteps(declaration: Declaration, operands: number): ScanSteps
       kernel: (context) => {
         const given = contextOf(context as KernelContext<StepAttributes>);
         const blocks = { block: context.attributes.blockLength, totals: null };
-        return scanOfBlocks(scanOf(given), given.result.shape, blocks, context.outputs);
+        const scan = scanOf(given);
+        return context.target.isGrid === true
+          ? scanOfBlocks(scan, given.result.shape, blocks, context.outputs)
+          : totalsInOrder(context, scan, given.result.shape[scan.axis]);
       },
     },
   });
@@ -81,11 +92,44 @@ export function scanSteps(declaration: Declaration, operands: number): ScanSteps
       kernel: (context) => {
         const given = contextOf(context as KernelContext<StepAttributes>);
         const blocks = { block: context.attributes.blockLength, totals: context.inputs.slice(operands) };
-        return scanOfBlocks(scanOf(given), given.result.shape, blocks, context.outputs);
+        return context.target.isGrid === true
+          ? scanOfBlocks(scanOf(given), given.result.shape, blocks, context.outputs)
+          : scanLoops({ ...context, inputs: given.inputs }, scanOf(given));
       },
     },
   });
   return { totals, results };
+} // prettier-ignore
+
+/** The states of all blocks by loops, for a processor that computes what the device lacks a dtype for. */
+function totalsInOrder(
+  context: KernelContext<StepAttributes>,
+  scan: Scan,
+  length: Expr,
+): Stmt {
+  const { axis, associative } = scan;
+  const { blockLength } = context.attributes;
+  return overAll(
+    context.outputs[0].shape,
+    (index) => {
+      const [state, element] = ['state', 'element'].map((name) => scanLocals(name, associative.initial));
+      const begin = e.mul(index[axis], blockLength);
+      const joined = scanLocals('joined', associative.initial);
+      return e.block(
+        ...declareAll(state, associative.initial),
+        e.forLoop('k', begin, e.min(e.add(begin, blockLength), length), (k) =>
+          e.block(
+            ...declareAll(element, associative.element(index.with(axis, scanPosition(scan, length, k)))),
+            ...declareAll(joined, associative.combine(state, element)),
+            ...state.map((part, j) => e.assign(part, joined[j])),
+          ),
+        ),
+        ...context.outputs.map((sink, k) => sink.store(index, e.cast(computeScalar(sink.dtype), state[k]))),
+      );
+    },
+    'serial',
+    context,
+  );
 } // prettier-ignore
 
 /** A call of which only the types are known. */

@@ -32,7 +32,7 @@ export function declaredScan(
 }
 
 /** The definition of a scan: for each index along the other axes, element after element. */
-function scanLoops(context: KernelContext<unknown>, scan: Scan): Stmt {
+export function scanLoops(context: KernelContext<unknown>, scan: Scan): Stmt {
   const { shape } = context.outputs[0];
   const extent = shape[scan.axis];
   const others = shape.filter((_, axis) => axis !== scan.axis);

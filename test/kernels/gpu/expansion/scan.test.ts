@@ -3,8 +3,15 @@ import { test } from 'node:test';
 import { type Dim, symbol } from '../../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
-import { cummax, cumprod, cumsum, recurrence } from '../../../../src/ops/index.js';
+import { gpuTarget } from '../../../../src/kernels/gpu/index.js';
+import { cummax, cummaxPosition, cumprod, cumsum, recurrence } from '../../../../src/ops/index.js';
+import { DeviceExecutable } from '../../../../src/runtime/device/executable.js';
+import { DeviceQueue } from '../../../../src/runtime/device/queue.js';
+import { Storage } from '../../../../src/runtime/memory/storage.js';
+import { numbersOf } from '../../../support/arrays.js';
+import { FakeBackend } from '../../../support/fake-device.js';
 import { gpuKernelsOf } from '../../../support/gpu-programs.js';
+import { operand } from '../../../support/programs.js';
 
 /* Dispatches of scans. */
 
@@ -36,4 +43,22 @@ test('others are one dispatch: workgroups for rows, or invocations', () => {
   assert.deepEqual(dispatches((x) => cummax(x, 0), 500, 64), [true]);
   assert.deepEqual(dispatches((x) => cumsum(x, 0), 60), [false]);
   assert.deepEqual(dispatches((x) => cumsum(x, 0), 500, 2 ** 17), [false]);
+}); // prettier-ignore
+
+test('of a dtype that a device lacks both steps are computed elsewhere', async () => {
+  const queue = new DeviceQueue(new FakeBackend('narrow', { target: gpuTarget }));
+  const elements = Array.from({ length: 20_000 }, (_, k) => (k % 5) - 1);
+  const x = operand('int32', [elements.length], elements);
+  for (const [of, expected] of [
+    [(x: Value) => cumsum(x, 0, { reverse: true }), (k: number) => elements.slice(k).reduce((a, b) => a + b)],
+    [(x: Value) => cummaxPosition(x, 0), (k: number) => (k < 4 ? k : k - ((k + 1) % 5))],
+  ] as const) {
+    const program = new Program();
+    program.setOutputs([{ name: 'y', value: of(program.variable('x', { dtype: 'int32', shape: x.shape })) }]);
+    const executable = new DeviceExecutable(program, queue, 'islands');
+    const [{ storage, shape }] = executable.run([{ storage: x.storage.onBackend(queue), shape: x.shape }]);
+    const found = numbersOf({ storage: new Storage(storage.dtype, await storage.read()), shape });
+    for (const k of [0, 3, 4, 9000, 9001, 19_999]) assert.equal(found[k], expected(k), String(k));
+    executable.release();
+  }
 }); // prettier-ignore
