@@ -232,7 +232,9 @@ export class Heads {
       e.declare(end, e.mul(e.div(e.add(seen, lanes - 1), lanes), lanes)),
       e.ifThen(e.gt(end, keys), fill(keys, end, -Infinity)),
       e.declare(greatest, e.constant(scalar, -Infinity, lanes)),
-      overRow(start, end, lanes, (at) => e.assign(greatest, greaterNumber(greatest, e.load(scores, at)))),
+      overRow(start, end, lanes, (at) =>
+        e.assign(greatest, greaterNumber(greatest, e.load(scores, at))),
+      ),
       e.declare(offset, e.select(e.eq(most, -Infinity), 0, most)),
       ...sum.begin,
       sum.over(start, end, (at, add) => {
