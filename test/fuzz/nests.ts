@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
 import { dealt, settings } from '../support/settings.js';
@@ -267,7 +268,9 @@ export function fuzzNests(count: number, { device, skip = false }: NestOptions =
     test(
       `the nest of the seed ${seed} has the gradients of plain loops${device === undefined ? '' : ` on ${device}`}`,
       { skip },
-      () => {
+      async () => {
+        // Memory is given back, and reports are written, when code has returned to the event loop.
+        await setImmediate();
         // GPUs have no float64.
         const dtype = device === undefined ? 'float64' : 'float32';
         const nest = nestOf(seed, device === undefined);
