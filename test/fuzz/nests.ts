@@ -286,6 +286,8 @@ export function fuzzNests(count: number, { device, skip = false }: NestOptions =
         assertAlike(captured(moved), expected, dtype, `captured, order ${order}`);
         // A graph that has been given sizes before.
         assertAlike(captured(moved), expected, dtype, `captured again, order ${order}`);
+        // Running counts of rows are int64, which devices lack outside of captured code.
+        if (device !== undefined && order === 2) return;
         assertAlike(slopes(recorded, library, order)(moved), expected, dtype, `recorded, order ${order}`); // prettier-ignore
       },
     );
