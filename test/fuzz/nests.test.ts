@@ -3,12 +3,12 @@ import { fuzzedDevice, fuzzOn } from './fuzzed-device.js';
 import { fuzzNests } from './nests.js';
 
 /*
- * Random nests of loops and branches: 60 of them, and 3,000 at night; on a device that interprets the loop IR, which is
- * slow, 12 and 300.
+ * Random nests of loops and branches: 30 of them, and 3,000 at night; on a device that interprets the loop IR, which is
+ * slow, 8 and 300.
  */
 
-fuzzNests(settings.programs ?? (settings.isLong ? 3000 : 60));
+fuzzNests(settings.programs ?? (settings.isLong ? 3000 : 30));
 
 const device = fuzzedDevice();
 fuzzOn(device);
-fuzzNests(settings.programs ?? (settings.isLong ? 300 : 12), { device: device.name });
+fuzzNests(settings.programs ?? (settings.isLong ? 300 : 8), { device: device.name });
