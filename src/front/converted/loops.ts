@@ -1,5 +1,5 @@
 import { graphDirective } from '../../base/directive.js';
-import { TraceError } from '../../base/errors.js';
+import { KaonError, TraceError } from '../../base/errors.js';
 import { checkRows, rowsOf } from '../arrays/iterate-rows.js';
 import { foreach } from '../control/index.js';
 import { mode } from '../core/mode.js';
@@ -36,7 +36,7 @@ import { placeOf } from './values/host.js';
 import { held } from './values/optionals.js';
 import { logging } from './values/path.js';
 import { Retrace, type TraceFacts } from './values/trace-facts.js';
-import type { Variables } from './values/variables.js';
+import { restore, saveVariables, type Variables } from './values/variables.js';
 
 /** The parts of a `while`, `do` or `for` loop. */
 interface LoopParts {
@@ -338,9 +338,11 @@ function capturedRows(
   body: (value: unknown, next: Next) => Completion,
   variables: readonly Variables[],
 ): Completion {
-  return retracing(site, variables, (facts) => {
+  const [count] = rows.type.shape;
+  const saved = variables.map(saveVariables);
+  const trace = (facts: TraceFacts): Completion => {
     const known = knownLoop(facts, undefined, true);
-    const traced = new CapturedLoop(variables, facts, known, undefined, rows.type.shape[0], site);
+    const traced = new CapturedLoop(variables, facts, known, undefined, count, site);
     const mayLeave = known.codes.size > 0 && [...known.codes].some((code) => code !== normal);
     const [stacked, states] = foreach(
       (row: NDArray, before: NDArray[]) => {
@@ -373,5 +375,14 @@ function capturedRows(
       [...traced.initial],
     ) as unknown as [NDArray[], NDArray[]];
     return withoutBreak(traced.leave(states, stacked), number);
-  });
+  };
+  try {
+    return retracing(site, variables, trace);
+  } catch (error) {
+    // Eager code does not run the body then, which may fail for arrays that have no elements.
+    const isForeign = !(error instanceof KaonError) || error instanceof TraceError;
+    if (count !== 0 || isForeign) throw error;
+    variables.forEach((each, i) => restore(each, saved[i]));
+    return undefined;
+  }
 }

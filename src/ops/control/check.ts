@@ -17,7 +17,7 @@ export type ThrownValue = (
 
 let thrownValue: ThrownValue = () => null;
 
-/** What a failed check has thrown last. */
+/** Value that a failed check has thrown last. */
 let lastThrown: ReturnType<ThrownValue> = null;
 
 /** True for what a failed check has just thrown in place of an error: the value of a user's `throw`. */

@@ -58,3 +58,12 @@ for (const [name, text] of Object.entries(programs)) {
     }
   });
 }
+
+test('a loop over no rows does not fail where its body could not run', () => {
+  const f = fn('let best = a, n = 0; for (const r of rows) { best = kn.maximum(best, rows.max().add(r.sum())); a = rows.sum(1).take(n); n++; } return best.add(a).add(n);'); // prettier-ignore
+  const captured = kn.hybridize(f);
+  for (const count of [0, 3, 0, 1]) {
+    const rows = table.slice([0, count]);
+    assert.equal(captured(kn.array(3), rows).item(), f(kn.array(3), rows).item(), String(count));
+  }
+});

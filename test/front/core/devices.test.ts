@@ -118,7 +118,15 @@ test('gradients flow through captured loops whose lengths the data decides', asy
     const here = gradients(numbers(2, 3), numbers(2, 3, 4), order);
     const there = gradients(numbers(2, 3).to('fake'), numbers(2, 3, 4).to('fake'), order);
     for (const [k, expected] of here.entries()) {
-      assert.deepEqual(await there[k].data(), await expected.data(), `order ${order}`);
+      const found = await there[k].data();
+      // Backward recomputes there what it has saved here, in another order of roundings.
+      [...expected.dataSync()].map(Number).forEach((value, i) => {
+        const error = Math.abs(Number(found[i]) - value);
+        assert.ok(
+          error <= 1e-6 * Math.abs(value),
+          `order ${order}: ${found}, not ${value} at ${i}`,
+        );
+      });
     }
   }
 });
