@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { bytesOf } from '../../../../src/base/dtype.js';
 import type { Value } from '../../../../src/ir/program.js';
 import { onCpu } from '../../../../src/kernels/cpu/index.js';
