@@ -182,6 +182,16 @@ describe('kernels for a family of sizes', () => {
       assert.ok(params.every(({ kind }) => kind === 'buffer'));
   });
 
+  it('are shared by products whose rows have two axes, of the same sizes', () => {
+    const program = programOf(
+      { x: f32(2, 40, 64), y: f32(2, 40, 64), v: f32(96, 64), w: f32(128, 64) },
+      ({ x, y, v, w }) => ({ p: matmul(x, swapaxes(v, 0, 1)), q: matmul(y, swapaxes(w, 0, 1)) }),
+    );
+    const all = lowerSteps(program, fuse(program), onCpu(wasmTarget), [], undivided, 'step');
+    assert.equal(all.kernels.length, 1);
+    verifyKernel(all.kernels[0]);
+  });
+
   it('are not shared where they would divide by a size', () => {
     const program = programOf(
       { x: f32(2, 3, 32), y: f32(4, 5, 32), v: f32(32, 64), w: f32(32, 64) },
