@@ -68,7 +68,10 @@ export function recordChoices(param: Var, kernel: ChoosingKernel): void {
 export function chooseBy<T extends Choice>(sizes: readonly Expr[], choose: Choose<T>): T {
   const kernel = sizes.map(kernelOf).find((found) => found !== undefined);
   if (kernel === undefined) return choose(...sizes.map(valueOf));
-  const dims = sizes.map((size) => kernel.dim(size) ?? null);
+  // What is known of a size does not depend on those beside it.
+  const dims = sizes.map((size) =>
+    kernelOf(size) === undefined ? valueOf(size) : (kernel.dim(size) ?? null),
+  );
   return kernel.choices.choose(dims, choose);
 }
 

@@ -36,6 +36,16 @@ describe('chooseBy', () => {
       chooseBy(sizes, (...numbers) => numbers.join()),
       '2,6,',
     );
+    const product = e.mul(e.i32(2), e.i32(3));
+    assert.equal(
+      chooseBy([product], (number) => number),
+      null,
+    );
+    assert.equal(
+      chooseBy([product, extents.extent(n)], (number) => number),
+      null,
+      'as alone',
+    );
   });
 });
 

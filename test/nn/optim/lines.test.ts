@@ -33,7 +33,7 @@ test('operators of the backward pass carry the line of the call that they are th
   // The slope of tanh is made of its result; the seed belongs to the pass itself.
   const ofNonlinear = new Set(lines.get(nonlinear));
   assert.ok(ofNonlinear.has('tanh') && ofNonlinear.size > 2);
-  assert.ok(lines.get(pass)!.includes('onesLike'));
+  assert.ok(lines.get(pass)!.includes('fullLike'));
 });
 
 /** A step for three weights, whose backward pass is on one line and whose update is on the next. */

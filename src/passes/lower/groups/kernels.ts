@@ -14,7 +14,7 @@ import {
   packedOperand,
 } from '../nests/steady.js';
 import { type FamilyKernel, KernelFamily } from './family.js';
-import { generalize } from './generalize.js';
+import { generalizedGroup } from './generalized-group.js';
 import { lowerGroup } from './group.js';
 
 /** Period for which kernels may keep something: a step, a run of the program, or many in the same memory. */
@@ -90,7 +90,7 @@ export class Kernels {
     const division = this.#division;
     const number = this.#all.size;
     const shared = family?.kernelFor(signature, (dims, choices) => {
-      const general = generalize(program, group, signature, places, dims);
+      const general = generalizedGroup(program, group, signature, places, dims);
       return lowerGroup(general.program, general.group, general.placement, number, target, division, steady, choices); // prettier-ignore
     });
     if (shared !== undefined && shared !== null) return shared;

@@ -104,6 +104,6 @@ function isSize(dim: Dim): dim is number {
 }
 
 /** A type with other dimensions, taken from `next`, in the place of the sizes that stand apart in a signature. */
-export function withSizes({ dtype, shape }: TensorType, next: () => Dim): TensorType {
+export function withDimensions({ dtype, shape }: TensorType, next: () => Dim): TensorType {
   return { dtype, shape: shape.map((dim) => (isSize(dim) ? next() : dim)) };
 }

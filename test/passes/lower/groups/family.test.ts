@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { bytesOf } from '../../../../src/base/dtype.js';
 import type { Value } from '../../../../src/ir/program.js';
 import { onCpu } from '../../../../src/kernels/cpu/index.js';
@@ -180,6 +180,16 @@ describe('kernels for a family of sizes', () => {
     ]))
       // prettier-ignore
       assert.ok(params.every(({ kind }) => kind === 'buffer'));
+  });
+
+  it('are shared by products whose rows have two axes, of the same sizes', () => {
+    const program = programOf(
+      { x: f32(2, 40, 64), y: f32(2, 40, 64), v: f32(96, 64), w: f32(128, 64) },
+      ({ x, y, v, w }) => ({ p: matmul(x, swapaxes(v, 0, 1)), q: matmul(y, swapaxes(w, 0, 1)) }),
+    );
+    const all = lowerSteps(program, fuse(program), onCpu(wasmTarget), [], undivided, 'step');
+    assert.equal(all.kernels.length, 1);
+    verifyKernel(all.kernels[0]);
   });
 
   it('are not shared where they would divide by a size', () => {

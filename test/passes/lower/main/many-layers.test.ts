@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import * as kn from '../../../src/index.js';
-import type { CallNode, Program } from '../../../src/ir/program.js';
-import { onCpu } from '../../../src/kernels/cpu/index.js';
-import { wasmTarget } from '../../../src/loop/language/target.js';
-import { undivided } from '../../../src/ops/nests/cost.js';
-import { fuse } from '../../../src/passes/fuse/fuse.js';
-import { lowerProgram, lowerSteps } from '../../../src/passes/lower/main/plan.js';
-import { runPipeline } from '../../../src/passes/pipeline.js';
-import { schedule } from '../../../src/passes/plan/schedule.js';
+import * as kn from '../../../../src/index.js';
+import type { CallNode, Program } from '../../../../src/ir/program.js';
+import { onCpu } from '../../../../src/kernels/cpu/index.js';
+import { wasmTarget } from '../../../../src/loop/language/target.js';
+import { undivided } from '../../../../src/ops/nests/cost.js';
+import { fuse } from '../../../../src/passes/fuse/fuse.js';
+import { lowerProgram, lowerSteps } from '../../../../src/passes/lower/main/plan.js';
+import { runPipeline } from '../../../../src/passes/pipeline.js';
+import { schedule } from '../../../../src/passes/plan/schedule.js';
 
 /** Training step of a network whose layers have four sizes and three activations. */
 function trainingStep(count: number): Program {

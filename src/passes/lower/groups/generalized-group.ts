@@ -5,7 +5,7 @@ import type { TensorType } from '../../../ir/types.js';
 import type { Group } from '../../groups/group.js';
 import { isView } from '../../rewrite/views.js';
 import type { ValueLocations } from '../nests/scope.js';
-import { type KernelSignature, withSizes } from '../nests/signature.js';
+import { type KernelSignature, withDimensions } from '../nests/signature.js';
 
 /** A group in a program of its own. */
 export interface GeneralizedGroup {
@@ -15,7 +15,7 @@ export interface GeneralizedGroup {
 }
 
 /** A group with other dimensions: `dims` stand in the place of the sizes of its signature. */
-export function generalize(
+export function generalizedGroup(
   original: Program,
   group: Group,
   { values }: KernelSignature,
@@ -28,7 +28,7 @@ export function generalize(
   for (const value of values)
     types.set(
       value,
-      withSizes(value.type, () => dims[at++]),
+      withDimensions(value.type, () => dims[at++]),
     );
   const moved = new Map<Value, Value>();
   const origins = new Map<Value, Value>();
