@@ -60,11 +60,11 @@ export class DimExpr {
    */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === 'string') return this.key;
-    throw new TraceError('a dimension that was asked to stay symbolic is needed as a number', {
+    throw new TraceError('a size that stays symbolic is needed as a number', {
       op: 'hybridize',
       actual: this.key,
       advice:
-        'calculate with operators, kn.mul(n, 2) or shapeOf(x), or leave the name out of dynamic',
+        'calculate with operators, kn.mul(n, 2) or shapeOf(x); a name can be left out of dynamic',
     });
   }
 
