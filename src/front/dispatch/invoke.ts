@@ -63,12 +63,10 @@ export class Callable {
         : operands.map((operand) => isFloat(operand.dtype) && isTracked(operand));
     if (!wrt.includes(true) || !this.#flows.includes(true)) return call(this.program, ...operands);
     const areSizesLate = operands.some(
-      ({ storage: { backend } }) => backend?.answersAtOnce === false,
+      ({ elements }) => elements?.backend?.answersAtOnce === false,
     );
-    return call(this.#jointFor(wrt, areSizesLate), ...operands).slice(
-      0,
-      this.program.outputs.length,
-    );
+    const joint = this.#jointFor(wrt, areSizesLate);
+    return call(joint, ...operands).slice(0, this.program.outputs.length);
   }
 
   #jointFor(wrt: readonly boolean[], areSizesLate: boolean): JointProgram {
