@@ -66,7 +66,8 @@ export function generalizedGroup(
     group: {
       anchors: nodes(group.anchors),
       members: nodes(group.members),
-      reads: group.reads.map(move),
+      // Those that only decide sizes are not among the operands.
+      reads: group.reads.flatMap((value) => moved.get(value) ?? []),
       writes: group.writes.map(move),
       beside: group.beside.map(move),
       kept: group.kept.map(move),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { bytesOf } from '../../../../src/base/dtype.js';
+import type { NodeId } from '../../../../src/graph/graph.js';
 import type { Value } from '../../../../src/ir/program.js';
 import { onCpu } from '../../../../src/kernels/cpu/index.js';
 import { memoryOf } from '../../../../src/loop/interpret/frame.js';
@@ -14,10 +15,11 @@ import {
   wasmTarget,
 } from '../../../../src/loop/language/target.js';
 import { verifyKernel } from '../../../../src/loop/language/verify.js';
-import { add, matmul, maximum, swapaxes } from '../../../../src/ops/index.js';
+import { add, booleanMask, matmul, maximum, swapaxes } from '../../../../src/ops/index.js';
 import { type Division, undivided } from '../../../../src/ops/nests/cost.js';
 import { fuse } from '../../../../src/passes/fuse/fuse.js';
 import { lowerSteps, type LoweredSteps } from '../../../../src/passes/lower/main/plan.js';
+import { decompose } from '../../../../src/passes/simplify/decompose.js';
 import type { KernelStep } from '../../../../src/passes/lower/main/steps.js';
 import { programOf } from '../../../support/programs.js';
 
@@ -190,6 +192,28 @@ describe('kernels for a family of sizes', () => {
     const all = lowerSteps(program, fuse(program), onCpu(wasmTarget), [], undivided, 'step');
     assert.equal(all.kernels.length, 1);
     verifyKernel(all.kernels[0]);
+  });
+
+  it('are shared by products of rows whose number the data decides', () => {
+    const written = programOf(
+      { x: f32(40, 64), mask: { dtype: 'bool', shape: [40] }, v: f32(64, 96), w: f32(64, 128) },
+      ({ x, mask, v, w }) => {
+        const rows = booleanMask(x, mask);
+        return { p: matmul(rows, v), q: matmul(rows, w) };
+      },
+    );
+    const program = decompose(written);
+    const steps = lowerSteps(program, fuse(program), onCpu(wasmTarget), [], undivided, 'step');
+    const isProduct = (id: NodeId): boolean => {
+      const node = program.node(id);
+      return node.kind === 'call' && node.op === matmul.declaration;
+    };
+    const products = steps.steps.flatMap((step) =>
+      step.kind === 'kernel' && step.origin!.group.anchors.some(isProduct) ? [step] : [],
+    );
+    assert.equal(products.length, 2);
+    assert.equal(new Set(products.map(({ kernel }) => kernel.kernel)).size, 1);
+    verifyKernel(products[0].kernel.kernel);
   });
 
   it('are not shared where they would divide by a size', () => {
