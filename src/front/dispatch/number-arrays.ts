@@ -37,8 +37,8 @@ export function byDTypes<R>(operator: () => R): R {
 }
 
 /**
- * The kinds of operands that stand for numbers: among themselves and beside arrays of numbers they are as weak as other numbers, unless
- * those are too narrow to hold them for sure. Undefined where no operand is weak.
+ * The kinds of operands that stand for numbers: among themselves and beside arrays of numbers they are as weak as
+ * other numbers, unless those are too narrow to hold them for sure. Undefined where no operand is weak.
  */
 export function numberKinds(
   operands: readonly unknown[],

@@ -47,7 +47,7 @@ test('what an operator becomes is told on its line, in regions too', () => {
   );
   assert.match(text, /softmax.*deep\.ts:1:1 \[groups? \d/);
   assert.match(text, /}\]: float32\[4, 8\]  \/\/ model\.ts:1:1 \[no group\]/);
-  assert.match(text, /^\/\/ group \d: .*exp/m);
+  assert.match(text, /^\/\/ group \d: .*boundedExp/m);
 });
 
 test('the text reads back to the program itself, sources included', () => {
