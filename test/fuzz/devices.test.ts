@@ -8,7 +8,7 @@ import { fuzzedDevice, fuzzOn } from './fuzzed-device.js';
  * Random programs on a device that interprets the loop IR. It is slow, so a day has a few of them, and a night 300.
  */
 
-const count = settings.programs ?? (settings.isLong ? 300 : 24);
+const count = settings.programs ?? (settings.isLong ? 300 : 16);
 const device = fuzzedDevice();
 fuzzOn(device);
 fuzzDevice(count);

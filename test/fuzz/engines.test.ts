@@ -9,7 +9,7 @@ import { divisions } from './engines.js';
  * a few of them, and a night 300.
  */
 
-const count = settings.programs ?? (settings.isLong ? 300 : 24);
+const count = settings.programs ?? (settings.isLong ? 300 : 16);
 const first = settings.seed ?? 1;
 
 for (const seed of dealt(Array.from({ length: count }, (_, i) => first + i))) {

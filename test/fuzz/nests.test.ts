@@ -7,8 +7,8 @@ import { fuzzNests } from './nests.js';
  * slow, 8 and 300.
  */
 
-fuzzNests(settings.programs ?? (settings.isLong ? 3000 : 30));
+fuzzNests(settings.programs ?? (settings.isLong ? 3000 : 20));
 
 const device = fuzzedDevice();
 fuzzOn(device);
-fuzzNests(settings.programs ?? (settings.isLong ? 300 : 8), { device: device.name });
+fuzzNests(settings.programs ?? (settings.isLong ? 300 : 6), { device: device.name });
