@@ -89,12 +89,13 @@ test('each string of a graph with every attack appended: it computes the same, a
   }
 });
 
-for (const ending of endings) {
+for (const [k, ending] of endings.entries()) {
   test(`all strings of a graph end in ${JSON.stringify(ending)}`, async () => {
     const graph = loaded(changed(endingIn(ending), (text) => text + ending));
     assert.ok(graph !== null);
     await assertHarmless(graph, known);
-    assertHarmlessC(graph, known);
+    // By day the other half is compiled with the strings of a model.
+    if (settings.isLong || k % 2 === 0) assertHarmlessC(graph, known);
   });
 }
 

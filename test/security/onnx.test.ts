@@ -4,6 +4,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { ModelProtoSchema } from '../../src/formats/onnx/proto/onnx_pb.js';
 import * as kn from '../../src/index.js';
 import { fromOnnx, toOnnx } from '../../src/onnx.js';
+import { settings } from '../support/settings.js';
 import { assertHarmless, assertHarmlessC, endings, everything, type Known } from './attacks.js';
 
 /** A model with names of inputs, outputs, weights, sizes and sub-graphs, and with descriptions. */
@@ -92,13 +93,14 @@ test('each string of a model with every attack appended: it computes the same, a
   assert.ok(harmless > free.length / 2, `${harmless} of ${free.length}`);
 });
 
-for (const ending of endings) {
+for (const [k, ending] of endings.entries()) {
   test(`all strings of a model end in ${JSON.stringify(ending)}`, async () => {
     const graph = loaded(
       changed((text) => (free.includes(text) ? text + encodable(ending) : text)),
     );
     assert.ok(graph !== null);
     await assertHarmless(graph, known);
-    assertHarmlessC(graph, known);
+    // By day the other half is compiled with the strings of a graph.
+    if (settings.isLong || k % 2 === 1) assertHarmlessC(graph, known);
   });
 }
