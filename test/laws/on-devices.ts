@@ -37,6 +37,15 @@ async function here(result: Operand): Promise<Operand> {
   return { storage: new Storage(storage.dtype, elements), shape: result.shape };
 }
 
+/** With 0 in the place of subnormal numbers of float32, for which GPUs may take them (decision 74). */
+function withoutSubnormals({ storage, shape }: Operand): Operand {
+  if (storage.dtype !== 'float32') return { storage, shape };
+  const elements = Float32Array.from(storage.host as Float32Array, (x) =>
+    x !== 0 && Math.abs(x) < 2 ** -126 ? (x < 0 ? -0 : 0) : x,
+  );
+  return { storage: new Storage('float32', elements), shape };
+}
+
 /** True if the call of a sample refuses elements of its operands. */
 function isRefused(program: Program, operands: readonly Operand[]): boolean {
   return [...program.graph.nodes()].some((id) => {
@@ -135,8 +144,11 @@ function testCases(
           }
           const results = executable.run(given);
           for (const [k, result] of results.entries()) {
-            const found = differenceOf(await here(result), expected[k], margins[k]);
-            assert.equal(found, null, `sizes ${JSON.stringify([...sizes])}`);
+            const found = await here(result);
+            const differenceIn = (map: (each: Operand) => Operand): string | null =>
+              differenceOf(map(found), map(expected[k]), margins[k]);
+            const difference = differenceIn((each) => each) && differenceIn(withoutSubnormals);
+            assert.equal(difference, null, `sizes ${JSON.stringify([...sizes])}`);
           }
           await queue.synchronize();
           executable.release();
