@@ -29,7 +29,7 @@ const partialsOfColumns: typeof partialsOfRows = [
 ];
 
 /** Invocations that certainly fill a GPU: with so many results each is folded by one, unless reads would be far apart. */
-const manyResults = 2 ** 16;
+export const manyResults: number = 2 ** 16;
 
 /** Vectors of neighboring results of a workgroup. */
 const usualVectors = 16;
@@ -39,6 +39,17 @@ const mostSteps = 8;
 
 /** Invocations of a workgroup that folds short rows. */
 const usualInvocations = 64;
+
+/** Invocations for a result of so many elements: a row of neighbors, or one of neighboring results. 1 for few elements. */
+export function partialsFor(length: number, isRow: boolean): number {
+  const table = isRow ? partialsOfRows : partialsOfColumns;
+  return table.find(([least]) => length >= least)?.[1] ?? 1;
+}
+
+/** Invocations of a workgroup of which so many have one result. */
+export function invocationsFor(partials: number, isRow: boolean): number {
+  return isRow ? Math.max(partials, usualInvocations) : workgroupLimits.invocations;
+}
 
 /**
  * The division for a fold whose state has so many bytes; null where each result is best folded by one invocation.
@@ -51,9 +62,8 @@ export function groupShape(
   const [length, results] = [lengthOf(folded), lengthOf(kept)];
   if (stateBytes === 0) return null;
   if (!isRow && results >= manyResults) return null;
-  const table = isRow ? partialsOfRows : partialsOfColumns;
-  const wanted = table.find(([least]) => length >= least)?.[1] ?? 1;
-  let invocations = isRow ? Math.max(wanted, usualInvocations) : workgroupLimits.invocations;
+  const wanted = partialsFor(length, isRow);
+  let invocations = invocationsFor(wanted, isRow);
   while (invocations * stateBytes > workgroupLimits.bytes) invocations /= 2;
   const partials = Math.min(wanted, invocations);
   if (partials < 4) return null;

@@ -1,5 +1,4 @@
-import { workgroupLimits } from '../../../loop/language/verify-workgroups.js';
-import type { GroupShape } from '../folds/group-shape.js';
+import { type GroupShape, invocationsFor, manyResults, partialsFor } from '../folds/group-shape.js';
 
 /** Sizes of a scan; infinite where they are not known. */
 export interface ScanSizes {
@@ -13,37 +12,17 @@ export interface ScanSizes {
 /** Neighboring elements of a row that an invocation takes at once. */
 export const scanLanes = 4;
 
-/** Elements of a row from which on so many invocations scan it. */
-const partialsOfRows: readonly (readonly [length: number, partials: number])[] = [
-  [1024, 256],
-  [256, 64],
-  [64, 16],
-];
-
-/** The same where neighboring elements are of neighboring rows. */
-const partialsOfColumns: typeof partialsOfRows = [
-  [1024, 16],
-  [64, 8],
-];
-
 /** Neighboring rows from which on reads of neighboring elements are worth more than invocations for each row. */
 const fewNeighbors = 16;
-
-/** Invocations that certainly fill a GPU: so many neighboring rows are one invocation's each. */
-const manyRows = 2 ** 16;
-
-/** Invocations of a workgroup that scans short rows. */
-const usualInvocations = 64;
 
 /** Division of a workgroup among rows; null where an invocation scans each. */
 export function scanShape({ length, neighbors, rows }: ScanSizes): GroupShape | null {
   const isRow = neighbors < fewNeighbors;
-  if (!isRow && Number.isFinite(rows) && rows >= manyRows) return null;
-  const table = isRow ? partialsOfRows : partialsOfColumns;
-  const partials = table.find(([least]) => length >= least)?.[1];
-  if (partials === undefined) return null;
-  const invocations = isRow ? Math.max(partials, usualInvocations) : workgroupLimits.invocations;
-  return { results: invocations / partials, partials, together: scanLanes, isRow };
+  if (!isRow && Number.isFinite(rows) && rows >= manyResults) return null;
+  const partials = partialsFor(length, isRow);
+  if (partials === 1) return null;
+  const results = invocationsFor(partials, isRow) / partials;
+  return { results, partials, together: scanLanes, isRow };
 }
 
 /** Workgroups that fill a GPU. */
