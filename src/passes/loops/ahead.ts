@@ -1,4 +1,5 @@
 import type { Program, Value } from '../../ir/program.js';
+import { reshaped } from '../../ops/movement/reshape.js';
 import { nodesBehind } from '../../ir/behind.js';
 import { rowBytes, dependences, isDear } from './dependence.js';
 import { build, editLoops, type LoopOperand, type Loop, mayStoreRows } from './loop.js';
@@ -65,12 +66,16 @@ export function valuesAtEntry(
   given: ReadonlyMap<Value, OutsideValue> = new Map(),
 ): BatchedRows {
   const known = new Map(given);
-  const add = ({ operand, stands }: LoopOperand, isBatched: boolean): void => {
-    for (const value of stands) known.set(value, { value: operand, isBatched });
+  const length = lead ?? 0;
+  const add = (stands: readonly Value[], value: Value, isBatched: boolean): void => {
+    for (const each of stands) known.set(each, { value, isBatched });
   };
-  for (const entry of data) add(entry, true);
-  for (const entry of captures) add(entry, false);
-  return new BatchedRows(body, into, dims, lead ?? 0, known);
+  // That there are as many rows of all data may be a requirement, which types do not show.
+  for (const { stands, operand } of data) {
+    add(stands, reshaped(operand, [length, ...operand.type.shape.slice(1)]), true);
+  }
+  for (const { stands, operand } of captures) add(stands, operand, false);
+  return new BatchedRows(body, into, dims, length, known);
 }
 
 /** The values that are cheaper to read than to recompute in every iteration. */

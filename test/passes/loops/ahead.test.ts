@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hoistRowWork } from '../../../src/passes/loops/ahead.js';
 import { agree, inputsOf } from './support.js';
@@ -104,6 +105,26 @@ test('a map needs no loop', () => {
   );
   const program = parse(map);
   for (const n of [0, 1, 3]) agree(program, hoistRowWork(program), inputsOf(program, { n }));
+});
+
+test('data have as many rows as each other, also where only a requirement says so', () => {
+  const program = parse(`program {
+    input x: float32[n, 4]
+    input y: float32[m, 4]
+    input w: float32[4, 2]
+    %0 = foreach(x, y, w) {data: 2, states: 0, reverse: false, counted: false, save: "auto"} [@0 {
+      input x: float32[4]
+      input y: float32[4]
+      input w: float32[4, 2]
+      %0 = mul(x, y): float32[4]
+      %1 = matmul(%0, w): float32[2]
+      output r = %1
+    }]: float32[n, 2]
+    output r = %0
+  }`);
+  const after = hoistRowWork(program);
+  assert.ok(after.requirements.length > 0);
+  for (const n of [0, 1, 3]) agree(program, after, inputsOf(program, { n, m: n }), 1e-5);
 });
 
 test('element by element work on data alone stays, and so does a count of rows', () => {
