@@ -8,7 +8,7 @@ import { type ImportedOperand, integers, TensorOperand, truthOperand } from '../
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { ImportedRegion } from '../region.js';
 import { joinedStates } from './joined-states.js';
-import { foreachRow, keepsType, type LoopResults } from './loops.js';
+import { foreachRowIfFits, keepsType, type LoopResults } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type ImportRules } from './rule.js';
 import { withAddedRows } from './sequences.js';
@@ -132,7 +132,6 @@ function countedLoop(
   if (reverse && joined > 0) return null;
   const elements = states.map(({ element }) => element);
   const yielded: TensorOperand[] = [];
-  let fits = true;
   const given = states.map((state) => state.valueIn(node.region));
   // Iterations count up, and stack results in that order, whichever row they read.
   const inOrder = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
@@ -140,7 +139,7 @@ function countedLoop(
     region: ImportedRegion,
     rows: readonly Value[],
     before: readonly Value[],
-  ): LoopResults => {
+  ): LoopResults | null => {
     const made = node.subgraph(
       body,
       [
@@ -155,21 +154,21 @@ function countedLoop(
     const [again, ...others] = made;
     const after = others.slice(0, states.length);
     const outputs = others.slice(states.length);
-    fits =
+    const fits =
       again.kind === 'tensor' &&
       again.data !== null &&
       Boolean(again.data.data[0]) &&
       after.every((each, k) => keepsType(states[k], each, isOpen)) &&
       outputs.every(({ kind }) => kind === 'tensor') &&
       !isBetterUnrolled(loop, outputs);
-    if (!fits) return { rows: [], states: before };
+    if (!fits) return null;
     yielded.push(...(outputs as readonly TensorOperand[]));
     return {
       rows: yielded.map((each) => each.valueIn(region)),
       states: after.map((each) => (each as TensorOperand).valueIn(region)),
     };
   };
-  const found = foreachRow(
+  const found = foreachRowIfFits(
     node,
     {
       data: [inOrder(numbers), ...data],
@@ -179,7 +178,7 @@ function countedLoop(
     },
     ({ rows, states: before }, _, region) => build(region, rows, before),
   );
-  if (!fits) return null;
+  if (found === null) return null;
   return [
     ...found.states.map((value, k) => TensorOperand.of(value, elements[k])),
     ...found.rows.map((value, k) => TensorOperand.of(inOrder(value), yielded[k].element)),

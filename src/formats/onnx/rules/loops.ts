@@ -29,16 +29,26 @@ export type LoopBody = (
 
 /** A loop over rows: returns the stacked results and the final states. */
 export function foreachRow(
-  { region: outside }: Pick<ImportedNode, 'region'>,
-  { data, states, reverse = false, joined = 0 }: LoopOperands,
+  node: Pick<ImportedNode, 'region'>,
+  operands: LoopOperands,
   body: LoopBody,
 ): LoopResults {
+  return foreachRowIfFits(node, operands, body)!;
+}
+
+/** `foreachRow` of a body that may find that it is none of such a loop: then it returns null, and so does this. */
+export function foreachRowIfFits(
+  { region: outside }: Pick<ImportedNode, 'region'>,
+  { data, states, reverse = false, joined = 0 }: LoopOperands,
+  body: (...given: Parameters<LoopBody>) => LoopResults | null,
+): LoopResults | null {
   const region = new ImportedRegion(outside);
   const slices = data.map(({ type: { dtype, shape } }) =>
     region.variable('row', { dtype, shape: shape.slice(1) }),
   );
   const before = states.map(({ type }) => region.variable('state', type));
   const made = body({ rows: slices, states: before }, (value) => region.use(value), region);
+  if (made === null) return null;
   region.program.setOutputs(
     [...made.rows, ...made.states].map((value, i) => ({ name: `y${i}`, value })),
   );
