@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, sameDim } from '../../base/dim/index.js';
+import type { Dim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { InferContext } from '../../ir/operator.js';
@@ -13,7 +13,7 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare/declare.js';
-import { reshape } from '../movement/reshape.js';
+import { reshaped } from '../movement/reshape.js';
 import {
   checkCount,
   checkPredicate,
@@ -158,9 +158,7 @@ function whileGradient<T extends Tensor>({
 
 /** Rows of a rerun of the same loop: their number equals that of the original, which their types do not show. */
 function asMany<T extends Tensor>(rows: T, as: T): T {
-  const [length] = as.type.shape;
-  const { shape } = rows.type;
-  return sameDim(shape[0], length) ? rows : reshape<T>(rows, [length, ...shape.slice(1)]);
+  return reshaped(rows, [as.type.shape[0], ...rows.type.shape.slice(1)]);
 }
 
 /** True when saved rows are padded to the iteration limit instead of having the number of iterations. */
