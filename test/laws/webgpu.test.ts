@@ -14,7 +14,7 @@ if (typeof gpu === 'string') {
   gpu.close();
   const backend = await setUpWebGpu();
   const queues = [new DeviceQueue(backend)];
-  testOnDevices(queues);
-  testWorkgroupsOnDevices(queues);
+  testOnDevices(queues, false, true);
+  testWorkgroupsOnDevices(queues, false, true);
   after(() => backend.close());
 }
