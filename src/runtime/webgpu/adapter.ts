@@ -7,6 +7,9 @@ import { errorOfFailure } from './failure.js';
 /** Name of the package that brings WebGPU to Node. It is optional, so bundlers must not see it. */
 const packageName: string = 'webgpu';
 
+/** Options of the package: timestamps as the GPU has them, not rounded to 65.536 us as for pages that are not trusted. */
+const packageOptions: readonly string[] = ['disable-dawn-features=timestamp_quantization'];
+
 /** Package that brings WebGPU to Node. */
 export interface WebGpuPackage {
   create(options: readonly string[]): GPU;
@@ -41,21 +44,27 @@ async function findGpu(): Promise<GPU> {
   } catch (cause) {
     throw noPackage(cause);
   }
-  const gpu = loaded.create([]);
+  const gpu = loaded.create(packageOptions);
   entries.add(gpu);
   return gpu;
 }
 
+/** What a thread of Node needs to have WebGPU. */
+export interface PackageStart {
+  readonly address: string;
+  readonly options: readonly string[];
+}
+
 /**
- * Address of the package that brings WebGPU to the threads of Node; null where engines have WebGPU.
+ * The package that brings WebGPU to the threads of Node; null where engines have WebGPU.
  * @throws DeviceError when it is not installed.
  */
-export function packageAddress(): string | null {
+export function packageStart(): PackageStart | null {
   const node = nodeModules();
   if (node === null || 'gpu' in (globalThis.navigator ?? {})) return null;
   try {
     const file = node.module.createRequire(import.meta.url).resolve(packageName);
-    return node.address.pathToFileURL(file).href;
+    return { address: node.address.pathToFileURL(file).href, options: packageOptions };
   } catch (cause) {
     throw noPackage(cause);
   }

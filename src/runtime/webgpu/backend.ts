@@ -11,7 +11,7 @@ import type { DeviceTimer } from '../profile/recorder.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, Dispatch, GpuCommands, GpuFailure, PipelineDescription } from './commands.js'; // prettier-ignore
 import { errorOfFailure } from './failure.js';
-import { DispatchTiming, leastRound } from './timing.js';
+import { DispatchTiming, roundTime } from './timing.js';
 import { type MeasuredBackend, Tuner, type TunerOptions } from './tuning/tuner.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 
@@ -222,7 +222,7 @@ export class WebGpuBackend implements MeasuredBackend {
     for (let round = 0; round < rounds; round++) {
       for (const dispatch of dispatches) commands.dispatch(dispatch);
     }
-    return leastRound(await commands.stopTiming(), dispatches.length);
+    return roundTime(await commands.stopTiming(), rounds);
   }
 
   #observed(observer: LaunchObserver, launch: () => void): void {

@@ -1,3 +1,4 @@
+import type { PackageStart } from './adapter.js';
 import type { BufferRange, PipelineDescription } from './commands.js';
 
 /**
@@ -67,8 +68,8 @@ export type GpuMessage =
       readonly memory: SharedArrayBuffer;
       readonly words: typeof sharedWords;
       readonly commandCodes: typeof commandCodes;
-      /** Address of the package that has WebGPU; null where the engine has it. */
-      readonly from: string | null;
+      /** The package that has WebGPU; null where the engine has it. */
+      readonly from: PackageStart | null;
       /** Held by the worker for as long as it lives; the watcher has the other end. */
       readonly life: MessagePort;
     }

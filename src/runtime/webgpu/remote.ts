@@ -1,6 +1,6 @@
 import { DeviceError } from '../../base/errors.js';
 import { functionText, spawn, type Spawned } from '../threads/spawn.js';
-import { openDevice, opened, packageAddress, propertiesOf } from './adapter.js';
+import { openDevice, opened, packageStart, propertiesOf } from './adapter.js';
 import type {
   BufferPosition,
   BufferRange,
@@ -83,7 +83,7 @@ export class GpuWorker implements GpuCommands {
    */
   static async open(): Promise<GpuWorker> {
     refuseWithoutWaiting();
-    const from = packageAddress();
+    const from = packageStart();
     const memory = new SharedArrayBuffer(sharedWords.words * 4);
     const { port1, port2 } = new MessageChannel();
     let fail: (error: Error) => void = () => {};

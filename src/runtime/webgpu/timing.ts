@@ -1,17 +1,13 @@
 /** Begin and end of dispatches, in milliseconds of any clock. */
 export type DispatchTimes = readonly (readonly [begin: number, end: number])[];
 
-/** Milliseconds of the fastest of rounds of so many dispatches each. */
-export function leastRound(times: DispatchTimes, perRound: number): number {
-  const rounds = Array.from({ length: times.length / perRound }, (_, k) =>
-    times.slice(k * perRound, (k + 1) * perRound),
-  );
-  const [first, last] = [times[0], times.at(-1)!];
-  // Submits that were waited for begin when they were handed over: together they take as long as the last one.
-  const areWaited = times.some(([begin], k) => k > 0 && begin < times[k - 1][1]);
-  if (areWaited) return (last[1] - first[0]) / rounds.length;
-  return Math.min(...rounds.map((round) => round.reduce((sum, [begin, end]) => sum + end - begin, 0)));
-} // prettier-ignore
+/**
+ * Milliseconds of one of so many rounds of dispatches, from the first beginning to the last end: clocks of pages advance
+ * by more than a kernel takes, and submits that are waited for begin when they are handed over.
+ */
+export function roundTime(times: DispatchTimes, rounds: number): number {
+  return (times.at(-1)![1] - times[0][0]) / rounds;
+}
 
 /**
  * Measures the dispatches of a GPU: each in a pass of its own that writes when it has begun and ended. Where the GPU

@@ -69,8 +69,9 @@ export function serveGpu({ Encoder, Timing, openDevice, propertiesOf, load }: Wo
   };
 
   const open = async (): Promise<void> => {
-    if (start.from === null) host.gpu = host.navigator?.gpu;
-    else host.gpu = ((await load(start.from)) as WebGpuPackage).create([]);
+    const { from } = start;
+    if (from === null) host.gpu = host.navigator?.gpu;
+    else host.gpu = ((await load(from.address)) as WebGpuPackage).create(from.options);
     const device = host.gpu === undefined ? null : await openDevice(host.gpu);
     if (device === null) return port.postMessage({ properties: null });
     const errorOf = (failure: GpuFailure): Error => Object.assign(new Error(failure.problem), failure); // prettier-ignore

@@ -16,7 +16,7 @@ export interface MeasuredBackend extends Backend {
   readonly dispatches: number;
   /** True if it takes all kernels that `launch` launches; none of them runs. */
   accepts(launch: () => void): Promise<boolean>;
-  /** Milliseconds of the kernels that `launch` launches, the least of so many rounds. */
+  /** Milliseconds of the kernels that `launch` launches, on average over so many rounds. */
   measure(launch: () => void, rounds: number): Promise<number>;
 }
 
