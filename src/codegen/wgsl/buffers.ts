@@ -46,7 +46,7 @@ export class BufferTexts {
   /** Adds a parameter whose first element a variable tells. */
   bind(
     buffer: Buffer,
-    place: Exclude<ShaderParameter, { readonly kind: 'number' }>,
+    place: Extract<ShaderParameter, { readonly kind: 'elements' | 'private' }>,
     first: string,
   ): void {
     const memory = new BoundMemory(place.storage, place.binding, this.#layout, this.#helpers);

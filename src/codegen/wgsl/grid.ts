@@ -8,6 +8,7 @@ import type {
   Var,
   Workgroups,
 } from '../../loop/language/nodes.js';
+import { promotePrivate } from '../../loop/optimize/promote.js';
 import { scalarize } from '../../loop/optimize/scalarize.js';
 import { share } from '../../loop/optimize/share.js';
 import { simplifyKernel } from '../../loop/optimize/simplify.js';
@@ -72,7 +73,7 @@ export function gridKernel(kernel: Kernel): GridKernel {
   const body = visit(inShaderTypes(kernel).body);
   const own = grouped(workgroups);
   const whole = { ...kernel, params: [...kernel.params, invocation, ...own], body };
-  const optimized = [unroll, simplifyKernel, share].reduce<Kernel>((given, pass) => pass(given), whole); // prettier-ignore
+  const optimized = [unroll, simplifyKernel, promotePrivate, share].reduce<Kernel>((given, pass) => pass(given), whole); // prettier-ignore
   return { kernel: withBody({ ...optimized, params: kernel.params }, optimized.body), invocation, ranges, workgroups }; // prettier-ignore
 }
 

@@ -109,6 +109,7 @@ class KernelPrinter {
     }
     this.#kernel.params.forEach((param, k) => {
       const place = parameters[k];
+      if (place.kind === 'locals') return;
       const word = uniformText(place.word);
       if (param.kind === 'var') {
         const texts = {

@@ -40,11 +40,12 @@ export function shaderLayout(
       return { kind: 'number', scalar, word };
     }
     const { storage } = param;
+    const { isRead, isStored, hasVectors, hasScalarStores } = accesses.useOf(param);
+    if (param.isPrivate && !isRead && !isStored) return { kind: 'locals' };
     const binding = param.isPrivate ? shared : memories[buffers++];
     if (binding === undefined) {
       throw new InternalError(`kernel ${kernel.name} has more buffers than its pattern`);
     }
-    const { isStored, hasVectors, hasScalarStores } = accesses.useOf(param);
     const isWord = storageBytes(storage) === 4;
     if (isStored) written.add(binding);
     if (hasVectors && isWord) vectors.add(binding);

@@ -51,7 +51,9 @@ export type ShaderParameter =
       readonly binding: number;
       readonly word: number;
       readonly membersWord: number;
-    }; // prettier-ignore
+    }
+  /** Memory of each member that has become locals. */
+  | { readonly kind: 'locals' }; // prettier-ignore
 
 /** A binding of a shader: group 0, in order; the uniform block is binding 0 and buffers follow. */
 export interface ShaderBinding {

@@ -37,7 +37,7 @@ export const gpuNests: NestSchedule = {
       invocations: shape?.partials ?? 1,
       together: shape?.together ?? 1,
       over(frame, row) {
-        if (shape !== null) return foldInWorkgroups(frame, shape, row);
+        if (shape !== null) return foldInWorkgroups(frame, shape, row, true);
         const last = frame.inner[frame.inner.length - 1];
         const body = (keptAt: readonly Expr[]): Stmt =>
           row({

@@ -19,6 +19,9 @@ const bytesOfKind: Readonly<Record<ElementKind, number>> = {
   f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2,
 }; // prettier-ignore
 
+/** The memory that each member has for itself. */
+type PrivateMemory = Extract<LaunchArgument, { readonly privateBytes: number }>;
+
 /** A launch in numbers, once the memory of its private buffers is known. */
 export interface EncodedLaunch {
   readonly groups: number;
@@ -63,8 +66,9 @@ export function encodeLaunch(
   const { parameters, workgroupSize } = shader;
   const numbers = args.map((arg) => (typeof arg === 'number' ? arg : undefined));
   /** Bytes of private memory for each member. */
-  const privateBytes = args.reduce<number>(
-    (sum, arg) => (typeof arg === 'object' && 'privateBytes' in arg ? sum + arg.privateBytes : sum),
+  const privateBytes = parameters.reduce(
+    (sum, { kind }, k) =>
+      kind === 'private' ? sum + (args[k] as PrivateMemory).privateBytes : sum,
     0,
   );
   const most = Math.min(
@@ -84,13 +88,14 @@ export function encodeLaunch(
       storeNumber(uniforms, floats, parameter, arg as number); // by the kinds of parameters
       return;
     }
+    if (parameter.kind === 'locals') return;
     const size = bytesOfKind[parameter.storage];
     if (parameter.kind === 'elements') {
       const { buffer, offset } = arg as { buffer: GpuBuffer; offset: number };
       bindings[parameter.binding] = buffer;
       uniforms[parameter.word] = (buffer.base + offset) / size;
     } else {
-      const { privateBytes: bytes } = arg as { privateBytes: number };
+      const { privateBytes: bytes } = arg as PrivateMemory;
       const begin = bindings[parameter.binding] as number;
       const members = groups * workgroupSize;
       uniforms[parameter.word] = begin / size;

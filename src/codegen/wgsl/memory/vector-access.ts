@@ -6,6 +6,7 @@ import { gridLanes } from '../../../loop/language/team.js';
 
 /** Use that a kernel makes of a buffer. */
 export interface BufferUse {
+  isRead: boolean;
   isStored: boolean;
   /** True where four neighbors are read or stored at once. */
   hasVectors: boolean;
@@ -39,9 +40,10 @@ export class VectorAccesses {
       }
       if (stmt.kind === 'declare' && hasNumber(stmt.value)) numbers.add(stmt.variable);
       visitExprs(ownExprs(stmt), (expr) => {
-        if (expr.kind === 'load' && this.isWhole(expr.buffer, expr.index)) {
-          this.useOf(expr.buffer).hasVectors = true;
-        }
+        if (expr.kind !== 'load') return;
+        const use = this.useOf(expr.buffer);
+        use.isRead = true;
+        if (this.isWhole(expr.buffer, expr.index)) use.hasVectors = true;
       });
       const isInside = isAlone || (stmt.kind === 'for' && hasNumber(stmt.begin) && isOne(stmt.end));
       for (const inner of ownStmts(stmt)) visit(inner, isInside);
@@ -52,7 +54,7 @@ export class VectorAccesses {
   useOf(buffer: Buffer): BufferUse {
     let use = this.#uses.get(buffer);
     if (use === undefined) {
-      use = { isStored: false, hasVectors: false, hasScalarStores: false };
+      use = { isRead: false, isStored: false, hasVectors: false, hasScalarStores: false };
       this.#uses.set(buffer, use);
     }
     return use;

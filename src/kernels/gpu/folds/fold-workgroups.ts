@@ -29,14 +29,19 @@ export interface GroupWork extends RowWork {
   readonly isFirst: Expr;
 }
 
+/** The most turns of a row whose elements may stay in registers from one pass to the next. */
+const mostTurns = 16;
+
 /**
  * Workgroups that fold: the invocations of a result take its elements in turn, so that neighbors read neighbors, and
- * join their states pairwise in memory of the group. The order depends on the shape of the group alone.
+ * join their states pairwise in memory of the group. The order depends on the shape of the group alone. With `keeps`
+ * elements wait for the next pass, so that turns are told apart where they are few.
  */
 export function foldInWorkgroups(
   frame: FoldLoops,
   shape: GroupShape,
   body: (work: GroupWork) => Stmt,
+  keeps: boolean = false,
 ): Stmt {
   const extents = frame.outer.map(({ extent }) => extent);
   const { width = 1 } = shape;
@@ -48,7 +53,7 @@ export function foldInWorkgroups(
   return e.workgroups(groups, size, memory, (group, invocation) => {
     const place = placeIn(shape, invocation);
     const result = e.variable('result', 'i32');
-    const work = new Work(frame, shape, place, { result, results, extents }, memory);
+    const work = new Work(frame, shape, place, { result, results, extents }, memory, keeps);
     const first = e.mul(group, shape.results);
     return e.block(
       e.declare(result, shape.results === 1 ? first : e.add(first, place.result)),
@@ -68,6 +73,7 @@ class Work implements GroupWork {
   /** A pass of which only the places in `frame` count. */
   readonly #frame: FoldLoops;
   readonly #count: Expr;
+  readonly #keeps: boolean;
   #folds = 0;
 
   constructor(
@@ -76,8 +82,10 @@ class Work implements GroupWork {
     place: GroupPlace,
     { result, results, extents }: { readonly result: Expr; readonly results: Expr; readonly extents: readonly Expr[] }, // prettier-ignore
     memory: WorkgroupMemory[],
+    keeps: boolean,
   ) {
     this.#frame = frame;
+    this.#keeps = keeps;
     this.#shape = shape;
     this.#place = place;
     this.#memory = memory;
@@ -146,25 +154,39 @@ class Work implements GroupWork {
       foldedAt: (at: Expr): readonly Expr[] => indexAt(at, extents),
     };
     const one = (at: Expr): Stmt => step({ ...stage, part }, this.keptAt, [at], state);
+    const turn = partials * together;
+    const turns = this.#count.kind === 'const' ? Math.ceil(Number(this.#count.value) / turn) : Infinity; // prettier-ignore
+    const mode = this.#keeps && turns <= mostTurns ? 'unroll' : 'serial';
     const each = (first: Expr): Stmt => {
       if (together === 1) return one(first);
       if (lanes === together) return one(e.ramp(first, 1, lanes));
-      return e.forLoop('lane', 0, together, (lane) => one(e.add(first, lane)));
+      return e.forLoop('lane', 0, together, (lane) => one(e.add(first, lane)), { mode });
     };
-    const turn = partials * together;
-    const range = { begin: e.mul(partial, together), end: this.#count, step: turn };
-    const most = this.#count.kind === 'const' ? Math.ceil(Number(this.#count.value) / turn) * (together / lanes) : Infinity; // prettier-ignore
-    if (sums.length === 0 || most <= steps) {
+    const first = e.mul(partial, together);
+    const most = turns * (together / lanes);
+    const isShort = sums.length === 0 || most <= steps;
+    const range = { begin: first, end: this.#count, step: turn };
+    if (isShort && mode === 'serial') {
       return e.forLoop('i', range.begin, range.end, each, { step: turn });
     }
-    const additions = Math.ceil(most / steps);
-    const blocks = { within: [], around: null, additions };
-    const totals = declareTotals('part', stage, sums, width, blocks);
+    const inBlock = isShort ? turns : Math.max(Math.floor((steps * lanes) / together), 1);
+    const blocks = { within: [], around: null, additions: Math.ceil(most / steps) };
+    const totals = isShort ? null : declareTotals('part', stage, sums, width, blocks);
+    const add = (): Stmt => totals?.add(state) ?? e.block();
     return e.block(
-      ...totals.declarations,
-      loopInBlocks('i', range, { steps: Math.max(Math.floor((steps * lanes) / together), 1), isLast: false }, each, () => totals.add(state)), // prettier-ignore
-      totals.complete(state),
+      ...(totals?.declarations ?? []),
+      mode === 'serial'
+        ? loopInBlocks('i', range, { steps: inBlock, isLast: false }, each, add)
+        : e.block(...turnsInBlocks(turns, inBlock, (k) => this.#within(k, turn, first, each), add)),
+      totals?.complete(state) ?? e.block(),
     );
+  }
+
+  /** The elements of this invocation in a turn: the last one may not be for all invocations. */
+  #within(k: Expr, turn: number, first: Expr, each: (at: Expr) => Stmt): Stmt {
+    const at = e.add(e.mul(k, turn), first);
+    const isWhole = Number((this.#count as Const).value) % turn === 0;
+    return isWhole ? each(at) : e.ifThen(e.lt(at, this.#count), each(at));
   }
 
   /**
@@ -218,4 +240,18 @@ class Work implements GroupWork {
       return buffer;
     });
   }
+}
+
+/** Turns that are told apart, in blocks with something behind each but the last. */
+function turnsInBlocks(
+  turns: number,
+  inBlock: number,
+  each: (turn: Expr) => Stmt,
+  behind: () => Stmt,
+): readonly Stmt[] {
+  return Array.from({ length: Math.ceil(turns / inBlock) }, (_, block) => {
+    const [begin, end] = [block * inBlock, Math.min((block + 1) * inBlock, turns)];
+    const loop = e.forLoop('turn', begin, end, each, { mode: 'unroll' });
+    return end === turns ? loop : e.block(loop, behind());
+  });
 }

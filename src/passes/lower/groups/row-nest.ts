@@ -227,8 +227,11 @@ class Rows {
         strides,
       );
       if (invocations === 1) return inAll;
-      const turns = e.mul(e.shr(inAll, Math.log2(turn)), together);
-      return together === 1 ? turns : e.add(turns, e.and(inAll, together - 1));
+      const { lanes } = inAll.type;
+      const first = lanes === 1 ? inAll : e.extract(inAll, 0);
+      const turns = e.mul(e.div(first, turn), together);
+      if (lanes > 1) return e.ramp(turns, 1, lanes); // vectors are what an invocation looks at together
+      return together === 1 ? turns : e.add(turns, e.rem(first, together));
     };
     return {
       dtype,

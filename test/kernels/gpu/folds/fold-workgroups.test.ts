@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { shaderOf } from '../../../../src/codegen/wgsl/index.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import type { Kernel, Stmt } from '../../../../src/loop/language/nodes.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
@@ -203,4 +204,18 @@ test('columns are read by vectors of neighbors where their number is a multiple 
     const [y] = await new ProgramsOnGrid(seed).run(program(24), [x]);
     assert.deepEqual(numbersOf(y), expected.map((total) => 2 * total)); // prettier-ignore
   }
+});
+
+test('elements of rows wait for the next pass in registers, those of long rows in memory', () => {
+  const memoryOf = (columns: number): readonly string[] =>
+    gpuKernelsOf(programOf([8, columns], (x) => softmax(x, 1))).flatMap((kernel) => {
+      const memories = kernel.params.filter(({ kind }) => kind === 'buffer').map((_, k) => k);
+      const features = { maxWorkgroupInvocations: 256, maxWorkgroupsPerDimension: 65535, maxStorageBuffers: 8 }; // prettier-ignore
+      const { parameters } = shaderOf(kernel, { memories, isAligned: true }, features);
+      return parameters.map(({ kind }) => kind).filter((kind) => kind === 'private' || kind === 'locals'); // prettier-ignore
+    });
+  for (const columns of [64, 300, 511, 768, 1000, 1023, 1024, 8192, 16_384]) {
+    assert.deepEqual(memoryOf(columns), ['locals'], `${columns}`);
+  }
+  assert.deepEqual(memoryOf(20_000), ['private']);
 });
