@@ -3,7 +3,7 @@ import type { Buffer, Expr, Kernel, Stmt, Var } from '../language/nodes.js';
 import { exprMapper, mapStmt, ownExprs, visitExprs, visitStmts, withBody } from '../language/visit.js'; // prettier-ignore
 
 /** The most elements of an invocation that become locals: more may not fit into registers. */
-const mostElements = 64;
+const mostElements = 32;
 
 /** Accesses to a private buffer: single elements, or vectors of so many that lie at multiples of that. */
 interface Accesses {

@@ -13,7 +13,7 @@ export type ShaderPrinter = (
 ) => Shader;
 
 /** The most bytes of private memory of one dispatch: fewer workgroups share the work beyond. */
-const mostPrivateBytes = 2 ** 24;
+const mostPrivateBytes = 2 ** 25;
 
 const bytesOfKind: Readonly<Record<ElementKind, number>> = {
   f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2,

@@ -59,7 +59,7 @@ describe('promotePrivate', () => {
     ['vectors and elements meet', 'own[ramp(0, 1, 4)] = o[ramp(0, 1, 4)]\no[0] = own[1]'],
     ['a vector lies across two', 'own[ramp(2, 1, 4)] = o[ramp(0, 1, 4)]\no[ramp(0, 1, 4)] = own[ramp(2, 1, 4)]'],
     ['elements have distances', 'own[ramp(0, 2, 4)] = o[ramp(0, 1, 4)]\no[ramp(0, 1, 4)] = own[ramp(0, 2, 4)]'],
-    ['there are too many', Array.from({ length: 65 }, (_, k) => `own[${k}] = o[${k}]`).join('\n')],
+    ['there are too many', Array.from({ length: 33 }, (_, k) => `own[${k}] = o[${k}]`).join('\n')],
   ] as const) {
     it(`leaves memory where ${why}`, () => {
       assertStays(`kernel k(o: f32[], own: private f32[], n: i32) {\n${body}\n}`);

@@ -32,6 +32,9 @@ export interface GroupWork extends RowWork {
 /** The most turns of a row whose elements may stay in registers from one pass to the next. */
 const mostTurns = 16;
 
+/** The most elements of an invocation in all turns that are told apart. */
+const mostKept = 32;
+
 /**
  * Workgroups that fold: the invocations of a result take its elements in turn, so that neighbors read neighbors, and
  * join their states pairwise in memory of the group. The order depends on the shape of the group alone. With `keeps`
@@ -156,7 +159,8 @@ class Work implements GroupWork {
     const one = (at: Expr): Stmt => step({ ...stage, part }, this.keptAt, [at], state);
     const turn = partials * together;
     const turns = this.#count.kind === 'const' ? Math.ceil(Number(this.#count.value) / turn) : Infinity; // prettier-ignore
-    const mode = this.#keeps && turns <= mostTurns ? 'unroll' : 'serial';
+    const mode =
+      this.#keeps && turns <= mostTurns && turns * together <= mostKept ? 'unroll' : 'serial';
     const each = (first: Expr): Stmt => {
       if (together === 1) return one(first);
       if (lanes === together) return one(e.ramp(first, 1, lanes));

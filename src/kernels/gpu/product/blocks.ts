@@ -1,14 +1,70 @@
 import * as e from '../../../loop/language/build.js';
 import { addWithError } from '../../../loop/language/compensation.js';
-import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { isLong } from '../../contraction/long-sums.js';
+import { isWithin } from '../../contraction/sizes.js';
+import type { Contraction } from '../../contraction/spec.js';
 
-/** Terms of one block of a long sum (decision 46). */
-const blockTerms = 48;
+/** Where sums of blocks are added up. */
+export interface BlockTotals {
+  /** Terms of one block. */
+  readonly terms: number;
+  /** Statements that make all totals 0. */
+  readonly declarations: readonly Stmt[];
+  /** Adds one of the sums to its total. */
+  add(sum: number): Stmt;
+  /** The complete total of a sum. */
+  of(sum: number): Expr;
+}
+
+/** Totals in registers, for few sums: as on the CPU, blocks are short, and additions carry what they round away (decision 46). */
+export function totalsInLocals(sums: readonly Var[]): BlockTotals {
+  const locals = (name: string): readonly Var[] =>
+    sums.map(({ type }, at) => e.variable(`${name}${at}`, type.scalar, type.lanes));
+  const [totals, errors] = [locals('total'), locals('error')];
+  return {
+    terms: 48,
+    declarations: [...totals, ...errors].map((local) =>
+      e.declare(local, e.constant(local.type.scalar, 0, local.type.lanes)),
+    ),
+    add: (at) => addWithError(totals[at], errors[at], sums[at]),
+    of: (at) => e.add(totals[at], errors[at]),
+  };
+}
+
+/** Sums of an invocation, in vectors, whose totals leave registers for what is summed. */
+export const fewSums = 4;
+
+/** The most terms of sums whose totals are in memory. */
+const mostTerms = 2 ** 16;
+
+/** True where so many sums of an invocation may have totals: more than few have them in memory. */
+export function canHaveTotals(
+  sums: number,
+  { k, scalar }: Pick<Contraction, 'k' | 'scalar'>,
+): boolean {
+  return sums <= fewSums || !isLong({ k, scalar }) || isWithin(k, mostTerms);
+}
+
+/**
+ * Totals in private memory, for as many sums as fill the registers. Blocks are so long that memory is seldom touched,
+ * and so few that nothing is carried: code of carries for each of the sums would take drivers long to compile.
+ */
+export function totalsInMemory(sums: readonly Var[], memory: Buffer): BlockTotals {
+  const { scalar, lanes } = sums[0].type;
+  const place = (at: number): Expr => e.ramp(e.i32(at * lanes), 1, lanes);
+  const of = (at: number): Expr => e.load(memory, place(at));
+  return {
+    terms: 256,
+    declarations: sums.map((_, at) => e.store(memory, place(at), e.constant(scalar, 0, lanes))),
+    add: (at) => e.store(memory, place(at), e.add(of(at), sums[at])),
+    of,
+  };
+}
 
 /**
  * Sums in variables of what `steps` adds to them for ranges below `end`; `depth` divides where they begin. Sums of many
- * floats, `terms` over all invocations, are made in blocks, whose sums carry what they round away.
+ * floats, `terms` over all invocations, are made in blocks, which are added to totals.
  */
 export function sumInBlocks(
   sums: readonly Var[],
@@ -16,21 +72,16 @@ export function sumInBlocks(
   terms: Expr,
   depth: number,
   steps: (begin: Expr, end: Expr) => Stmt,
+  totalsFor: (sums: readonly Var[]) => BlockTotals = totalsInLocals,
 ): Stmt {
   const { scalar, lanes } = sums[0].type;
   if (!isLong({ k: terms, scalar })) return steps(e.i32(0), end);
-  const block = Math.ceil(blockTerms / depth) * depth;
-  const locals = (name: string): readonly Var[] =>
-    sums.map((sum, at) => e.variable(`${name}${at}`, sum.type.scalar, lanes));
+  const totals = totalsFor(sums);
+  const block = Math.ceil(totals.terms / depth) * depth;
   const none = e.constant(scalar, 0, lanes);
-  const [totals, errors] = [locals('total'), locals('error')];
-  const carry = sums.flatMap((sum, at) => [
-    addWithError(totals[at], errors[at], sum),
-    e.assign(sum, none),
-  ]);
+  const carry = sums.flatMap((sum, at) => [totals.add(at), e.assign(sum, none)]);
   return e.block(
-    ...totals.map((total) => e.declare(total, none)),
-    ...errors.map((error) => e.declare(error, none)),
+    ...totals.declarations,
     e.forLoop(
       'block',
       0,
@@ -38,6 +89,6 @@ export function sumInBlocks(
       (begin) => e.block(steps(begin, e.min(e.add(begin, block), end)), ...carry),
       { step: block },
     ),
-    ...sums.map((sum, at) => e.assign(sum, e.add(totals[at], errors[at]))),
+    ...sums.map((sum, at) => e.assign(sum, totals.of(at))),
   );
 }

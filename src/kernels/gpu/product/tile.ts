@@ -1,5 +1,5 @@
+import { canHaveTotals } from './blocks.js';
 import { known } from '../../contraction/sizes.js';
-import { isLong } from '../../contraction/long-sums.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 
@@ -63,7 +63,7 @@ const largest = tileOf(8, 2, 16);
 
 /**
  * The tile for a size class. More results for each invocation are more products for each read of the workgroup's
- * memory, and fewer reads of the operands; sums that carry what they round away take three times as many registers.
+ * memory, and fewer reads of the operands.
  */
 export function tileFor(spec: Contraction): ProductTile {
   const [rows, columns, products] = [spec.m, spec.n, spec.batch].map(known);
@@ -72,7 +72,8 @@ export function tileFor(spec: Contraction): ProductTile {
       ? NaN
       : products * Math.ceil(rows / highOf(tile)) * Math.ceil(columns / wideOf(tile));
   const fills = [rows, columns].every((extent) => extent !== null && extent % 128 === 0);
-  if (fills && !isLong(spec) && groupsOf(largest) >= manyGroups) return largest;
+  const isPossible = canHaveTotals(largest.rows * largest.vectors, spec);
+  if (fills && isPossible && groupsOf(largest) >= manyGroups) return largest;
   const across = columns === null || columns > 32 ? 16 : columns > 16 ? 8 : 4;
   const down = usualInvocations / across;
   // A side of which nothing is known, such as a batch, may be short; the narrowest tiles are high enough.
@@ -108,9 +109,6 @@ const alternatives: readonly ProductTile[] = [
   tileOf(2, 1, 4, 16),
 ];
 
-/** Sums of an invocation, in vectors, beyond which those that carry what they round away leave the registers. */
-const mostLongSums = 4;
-
 /** The tiles for a contraction by their names, the usual one first. */
 export function tilesFor(spec: Contraction): ReadonlyMap<string, ProductTile> {
   const usual = tileFor(spec);
@@ -120,8 +118,7 @@ export function tilesFor(spec: Contraction): ReadonlyMap<string, ProductTile> {
 
 function isUseful(tile: ProductTile, spec: Contraction): boolean {
   if (panelElements(tile) > mostElements) return false;
-  // Blocks of long sums have 48 terms (decision 46).
-  if (isLong(spec) && (tile.rows * tile.vectors > mostLongSums || 48 % tile.depth !== 0)) return false; // prettier-ignore
+  if (!canHaveTotals(tile.rows * tile.vectors, spec)) return false;
   const isMostlyEmpty = (extent: number | null, side: number): boolean => extent !== null && side > 16 && side >= 2 * extent; // prettier-ignore
   return !isMostlyEmpty(known(spec.m), highOf(tile)) && !isMostlyEmpty(known(spec.n), wideOf(tile));
 }

@@ -6,7 +6,13 @@ import { isContiguous } from '../../contraction/reach.js';
 import { divides, known, product } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
-import { sumInBlocks } from './blocks.js';
+import {
+  type BlockTotals,
+  fewSums,
+  sumInBlocks,
+  totalsInLocals,
+  totalsInMemory,
+} from './blocks.js';
 import { Panels } from './panels.js';
 import { highOf, invocationsOf, mostElements, type ProductTile, wideOf } from './tile.js';
 
@@ -46,6 +52,11 @@ export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
     const [b, ti, tj] = unravel(group, [batch, down, beside]);
     const [x, y] = [e.and(own, across - 1), e.shr(own, Math.log2(across))];
     const sums = Array.from({ length: count }, (_, at) => e.variable(`sum${at}`, scalar, lanes));
+    const totalsFor = (of: readonly Var[]): BlockTotals => {
+      if (count <= fewSums) return totalsInLocals(of);
+      const length = e.i32(count * lanes);
+      return totalsInMemory(of, spec.context.scratch('totals', scalarDTypes[scalar], length));
+    };
     const rowAt = (row: Expr | number): Expr => e.add(y, e.mul(e.add(row, e.i32(0)), below));
     const steps = (begin: Expr, end: Expr): Stmt =>
       e.forLoop(
@@ -126,7 +137,7 @@ export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
       e.declare(i0, e.mul(ti, high)),
       e.declare(j0, e.mul(tj, wide)),
       ...sums.map((sum) => e.declare(sum, e.constant(scalar, 0, lanes))),
-      sumInBlocks(sums, k, k, depth, steps),
+      sumInBlocks(sums, k, k, depth, steps, totalsFor),
       ...(isSingle ? [storeAt(e.i32(0), e.i32(0), null, sums[0])] : rounds),
     );
   });

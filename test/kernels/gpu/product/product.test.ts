@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { symbol } from '../../../../src/base/dim/index.js';
+import type { Contraction } from '../../../../src/kernels/contraction/spec.js';
 import { Program, type Value } from '../../../../src/ir/program.js';
 import { gpuTarget } from '../../../../src/kernels/gpu/index.js';
+import { canHaveTotals } from '../../../../src/kernels/gpu/product/blocks.js';
+import type { ProductTile } from '../../../../src/kernels/gpu/product/tile.js';
 import { tiledProduct } from '../../../../src/kernels/gpu/product/tiled.js';
 import * as e from '../../../../src/loop/language/build.js';
-import type { Kernel } from '../../../../src/loop/language/nodes.js';
+import type { Buffer, Const, Expr, Kernel } from '../../../../src/loop/language/nodes.js';
 import { verifyKernel } from '../../../../src/loop/language/verify.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
 import { visitExprs, visitStmts } from '../../../../src/loop/language/visit.js';
@@ -172,12 +175,25 @@ describe('products by workgroups', () => {
     assert.equal(loads, 8);
   });
 
-  it('are right for the largest tiles', () => {
-    const [m, k, n] = [256, 32, 128];
+  /** What the kernel of a tile computes, and the elements that each invocation has for itself. */
+  function byTile(
+    tile: ProductTile,
+    [m, k, n]: readonly [m: number, k: number, n: number],
+    left: readonly number[],
+    right: readonly number[],
+  ): readonly [found: readonly number[], own: number] {
     const [x, y, out] = ['x', 'y', 'out'].map((name) => e.buffer(name, 'f32'));
+    const own = e.buffer('own', 'f32', { isPrivate: true });
+    let elements = 0;
+    const scratch = (_: string, dtype: string, length: Expr): Buffer => {
+      assert.equal(dtype, 'float32');
+      assert.equal(elements, 0, 'one of them');
+      elements = Number((length as Const).value);
+      return own;
+    };
     const product = tiledProduct(
       {
-        context: { scratch: () => assert.fail(), target: gpuTarget, isDivided: true },
+        context: { scratch, target: gpuTarget, isDivided: true },
         scalar: 'f32',
         batch: e.i32(1),
         m: e.i32(m),
@@ -187,13 +203,45 @@ describe('products by workgroups', () => {
         b: (_, at, j) => e.load(y, e.add(e.mul(at, n), j)),
         store: (_, i, j, value) => e.store(out, e.add(e.mul(i, n), j), value),
       },
-      { rows: 8, vectors: 2, across: 16, below: 16, depth: 16 },
+      tile,
     );
-    const kernel = e.kernel('product', [x, y, out], product);
+    const kernel = e.kernel('product', [x, y, out, own], product);
     verifyKernel(kernel);
-    const [left, right] = [whole([m, k]), whole([k, n])].map(numbersOf);
     const given = [Float32Array.from(left), Float32Array.from(right), new Float32Array(m * n)];
-    const [, , found] = interpreted(kernel, given);
-    assert.deepEqual([...found], productOf(left, right, m, n, k));
+    const [, , found] = interpreted(kernel, [...given, { privateBytes: 4 * elements }]);
+    return [[...(found as Float32Array)], elements];
+  }
+
+  it('are right for the largest tiles', () => {
+    const [m, k, n] = [256, 32, 128];
+    const [left, right] = [whole([m, k]), whole([k, n])].map(numbersOf);
+    const largest = { rows: 8, vectors: 2, across: 16, below: 16, depth: 16 };
+    const [found, own] = byTile(largest, [m, k, n], left, right);
+    assert.deepEqual(found, productOf(left, right, m, n, k));
+    assert.equal(own, 0);
+  });
+
+  it('have totals of blocks in memory where registers are full', () => {
+    const [m, k, n] = [35, 2100, 17];
+    const tile = { rows: 8, vectors: 1, across: 4, below: 4, depth: 16 };
+    const [left, right] = [whole([m, k]), whole([k, n])].map(numbersOf);
+    const [found, own] = byTile(tile, [m, k, n], left, right);
+    assert.deepEqual(found, productOf(left, right, m, n, k));
+    assert.equal(own, 8 * 4);
+    // Equal terms, the worst that is ordinary: on average each addition is off by a quarter of a rounding.
+    const tenth = Math.fround(0.1);
+    const [same] = byTile(tile, [m, k, n], Array<number>(m * k).fill(tenth), Array<number>(k * n).fill(1)); // prettier-ignore
+    for (const sum of same) {
+      assert.ok(Math.abs(sum / (tenth * k) - 1) < (256 / 4 + k / 256 / 4 + 2) * 2 ** -24, `${sum}`);
+    }
+  });
+
+  it('have totals in memory only for a number of terms that is known', () => {
+    const specOf = (k: Expr): Pick<Contraction, 'k' | 'scalar'> => ({ k, scalar: 'f32' });
+    for (const [k, sums, isPossible] of [
+      [e.i32(1024), 16, true], [e.i32(65_536), 16, true], [e.i32(65_537), 16, false], [e.variable('k', 'i32'), 16, false], [e.variable('k', 'i32'), 4, true],
+    ] as const) {
+      assert.equal(canHaveTotals(sums, specOf(k)), isPossible);
+    } // prettier-ignore
   });
 });
