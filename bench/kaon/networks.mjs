@@ -40,7 +40,13 @@ function transformer(inputs, { sizes }) {
   for (const [i, layer] of net.layers.entries()) {
     const of = (name) => inputs[`${i}.${name}`];
     const { query, key, value, output } = layer.attention;
-    for (const [dense, letter] of [[query, 'q'], [key, 'k'], [value, 'v'], [output, 'o']]) { // prettier-ignore
+    for (const [dense, letter] of [
+      [query, 'q'],
+      [key, 'k'],
+      [value, 'v'],
+      [output, 'o'],
+    ]) {
+      // prettier-ignore
       assignDense(dense, of(`w${letter}`), of(`b${letter}`));
     }
     assignDense(layer.inner, of('w1'), of('b1'));
