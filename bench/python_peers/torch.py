@@ -9,6 +9,8 @@ def load(threads):
     import torch.nn.functional as F
     from torch import nn
 
+    from python_peers import torch_networks as networks
+
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
 
@@ -99,20 +101,9 @@ def load(threads):
 
         return prepare
 
-    def perceptron(inputs):
-        layers = []
-        for i in range(3):
-            w, b = inputs["w%d" % i], inputs["b%d" % i]
-            layer = nn.Linear(*w.shape)
-            with torch.no_grad():
-                layer.weight.copy_(torch.from_numpy(w.T.copy()))
-                layer.bias.copy_(torch.from_numpy(b))
-            layers += [layer, nn.ReLU()]
-        return nn.Sequential(*layers[:-1]).to(device)
-
     def mlp_forward(compiler):
-        def prepare(inputs, _):
-            net = compiler(perceptron(inputs))
+        def prepare(inputs, case):
+            net = compiler(networks.perceptron(inputs, case).to(device))
             x = tensor(inputs["x"])
 
             def run():
@@ -123,31 +114,34 @@ def load(threads):
 
         return prepare
 
-    def mlp_step(compiler):
-        def trainer(inputs, case):
-            net = perceptron(inputs)
-            x, labels = tensor(inputs["x"]), tensor(inputs["labels"]).long()
-            optimizer = torch.optim.SGD(net.parameters(), lr=case["rate"])
-            loss_of = compiler(lambda x, t: F.cross_entropy(net(x), t))
-            update = compiler(optimizer.step)
+    def steps(network):
+        def make(compiler):
+            def trainer(inputs, case):
+                net = network(inputs, case).to(device)
+                x, labels = tensor(inputs["x"]), tensor(inputs["labels"]).long().flatten()
+                optimizer = torch.optim.SGD(net.parameters(), lr=case["rate"])
+                loss_of = compiler(lambda x, t: F.cross_entropy(net(x).flatten(0, -2), t))
+                update = compiler(optimizer.step)
 
-            def step():
-                optimizer.zero_grad(set_to_none=True)
-                loss = loss_of(x, labels)
-                loss.backward()
-                update()
-                return loss.item()
+                def step():
+                    optimizer.zero_grad(set_to_none=True)
+                    loss = loss_of(x, labels)
+                    loss.backward()
+                    update()
+                    return loss.item()
 
-            return step
+                return step
 
-        def prepare(inputs, case):
-            def result():
-                step = trainer(inputs, case)
-                return [step() for _ in range(case["checked"])]
+            def prepare(inputs, case):
+                def result():
+                    step = trainer(inputs, case)
+                    return [step() for _ in range(case["checked"])]
 
-            return trainer(inputs, case), result
+                return trainer(inputs, case), result
 
-        return prepare
+            return prepare
+
+        return both(make)
 
     def lstm_module(inputs):
         w, u, b = inputs["w"], inputs["u"], inputs["b"]
@@ -220,7 +214,9 @@ def load(threads):
         "convolution": operator(lambda x, w: F.conv2d(x, w, padding=1)),
         "residualBlock": both(residual_block),
         "mlpForward": both(mlp_forward),
-        "mlpStep": both(mlp_step),
+        "mlpStep": steps(networks.perceptron),
+        "transformerStep": steps(networks.transformer),
+        "convolutionalStep": steps(networks.convolutional),
         "lstmForward": {"module": lstm_forward},
         "lstmBackward": {"module": lstm_backward},
     }
