@@ -28,8 +28,8 @@ if (options.device === 'software-gpu') {
 }
 process.env.KAON_BENCH_CLOCK = options.clock; // every process that is started measures by it
 /** Rows about tiers, threads or the host are of the CPU. */
-const isOfCpu = ({ kind, tiers, threads }) =>
-  kind === undefined || (tiers ?? threads) !== undefined;
+const isOfCpu = ({ kind, tiers, threads, needsGpu, needsCpu }) =>
+  needsCpu || (!needsGpu && (kind === undefined || (tiers ?? threads) !== undefined));
 const asked = rows.filter((row) => {
   if (!wanted(options.only, row.title)) return false;
   if (options.isGpu) return !isOfCpu(row);

@@ -40,6 +40,7 @@ export const rows = [
     kind: 'softmaxHalf',
     unit: 'ms',
     bytes: 2 * 2 * rowCount * width,
+    targets: [{ who: 'kaon webgpu', share: 0.7 }],
     build() {
       const x = input([rowCount, width], 1, 3);
       return { inputs: { x }, tolerance, reference: softmax(x.data, width) };

@@ -36,6 +36,8 @@ const trainStep = {
     { who: 'kaon wasm whole step', than: 'TF.js', times: 5 },
     { who: 'kaon wasm whole step', than: 'jax-js', times: 2 },
     { who: 'kaon native whole step', than: 'PyTorch compiled', times: 1.5 },
+    { who: 'kaon webgpu', than: 'TF.js', times: 3 },
+    { who: 'kaon webgpu', than: 'jax-js', times: 3 },
   ],
   build() {
     const labels = Int32Array.from({ length: batch }, (_, i) => (i * 7) % 10);
