@@ -32,7 +32,7 @@ const pythons = [
   here('.venv-mxnet/bin/python'),
 ].filter((path) => path && existsSync(path));
 
-function pythonContestant(name, module, threads) {
+function pythonContestant(name, module, threads, technology = 'native') {
   const count = String(threads);
   const commands = [...pythons, 'python3'].map((python) => [python, here('peers.py'), module]);
   const environment = {
@@ -42,13 +42,14 @@ function pythonContestant(name, module, threads) {
     KAON_BENCH_THREADS: count,
     PYTHONUNBUFFERED: '1',
   };
-  return { name, technology: 'native', commands, environment, fresh: false };
+  return { name, technology, commands, environment, fresh: false };
 }
 
-/** Those that compute on a GPU in this run, by the same driver. */
+/** Those that compute on a GPU in this run: by WebGPU as Kaon does, and PyTorch by CUDA, to show what is possible. */
 const gpuPeers = [
   nodeContestant('TF.js', 'webgpu', 'tfjs/main.mjs'),
   nodeContestant('jax-js', 'webgpu', 'jaxjs/main.mjs'),
+  pythonContestant('PyTorch', 'torch', 1, 'cuda'),
 ];
 
 /** Everybody but Kaon. */

@@ -28,8 +28,8 @@ if (options.device === 'software-gpu') {
 }
 process.env.KAON_BENCH_CLOCK = options.clock; // every process that is started measures by it
 /** Rows about tiers, threads or the host are of the CPU. */
-const isOfCpu = ({ kind, tiers, threads }) =>
-  kind === undefined || (tiers ?? threads) !== undefined;
+const isOfCpu = ({ kind, tiers, threads, needsGpu, needsCpu }) =>
+  needsCpu || (!needsGpu && (kind === undefined || (tiers ?? threads) !== undefined));
 const asked = rows.filter((row) => {
   if (!wanted(options.only, row.title)) return false;
   if (options.isGpu) return !isOfCpu(row);
@@ -49,9 +49,9 @@ function adapterName() {
 
 async function measureAll() {
   const folder = mkdtempSync(join(tmpdir(), 'kaon-bench-'));
-  const team = new Team();
+  const team = new Team(options.answerMilliseconds);
   const most = Math.max(...asked.flatMap(({ threads = [] }) => threads), 1);
-  const limits = await Limits.start(folder, options.threads, most);
+  const limits = await Limits.start(folder, options, most);
   const report = {
     date: new Date().toISOString().slice(0, 10),
     processor: cpus()[0].model,
@@ -63,7 +63,7 @@ async function measureAll() {
     clock: options.clock,
     ...(options.isGpu && { adapter: adapterName() }),
     versions: team.versions,
-    missing: team.missing,
+    missing: Object.assign(team.missing, limits.missing),
     rows: [],
   };
   // Whoever prints everything at the end can watch it on the other stream.
@@ -81,10 +81,9 @@ async function measureAll() {
     limits.close();
     rmSync(folder, { recursive: true });
   }
-  // A peer may miss its result; Kaon may not.
-  if (report.rows.some(({ refused }) => refused.some(({ name }) => name.startsWith('kaon')))) {
-    process.exitCode = 1;
-  }
+  // A peer may miss its result; Kaon and a row may not.
+  const isFatal = ({ name }) => name.startsWith('kaon') || name === 'row';
+  if (report.rows.some(({ refused }) => refused.some(isFatal))) process.exitCode = 1;
   return report;
 }
 

@@ -78,8 +78,11 @@ export function parseOptions(words) {
     tiers: isGpu ? ['webgpu'] : values.tier === undefined ? ['wasm', 'native'] : [values.tier],
     rounds: wholeNumber('rounds', values.rounds ?? (quick ? '3' : '7')),
     roundMilliseconds: quick ? 20 : 120,
-    warmupMilliseconds: quick ? 50 : 400,
+    warmupMilliseconds: quick ? 50 : isGpu ? 300 : 400,
     limitMilliseconds: quick ? 10 : 40,
+    // A driver that hangs must not take the machine's time from all other rows.
+    answerMilliseconds: isGpu ? 45_000 : 240_000,
+    rowMilliseconds: isGpu ? 60_000 : Infinity,
   };
 }
 

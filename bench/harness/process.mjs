@@ -2,9 +2,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** So long may one answer take, compilers included. */
-const patience = 240_000;
-
 export class ContestantProcess {
   #child;
   #waiting = [];
@@ -14,16 +11,13 @@ export class ContestantProcess {
   constructor(command, parameters, environment) {
     const env = { ...process.env, ...environment };
     this.#child = spawn(command, parameters, { env, stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#child.stderr.on('data', (text) => {
-      this.#lastWords = (this.#lastWords + text).slice(-2000);
-    });
+    this.#child.stderr.on('data', (text) => this.#listen(text));
     this.#child.stdin.on('error', () => {}); // the end of the process says it better
     this.#child.on('error', (error) => this.#fail(error.message));
     this.#child.on('exit', (code, signal) => this.#fail(`ended with ${signal ?? code}`));
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
-      // Drivers print what they refuse.
       if (line.startsWith('{')) this.#waiting.shift()?.resolve(JSON.parse(line));
-      else this.#fail(line);
+      else this.#listen(`${line}\n`); // drivers print what they refuse
     });
   }
 
@@ -31,19 +25,26 @@ export class ContestantProcess {
     return this.#end !== null;
   }
 
+  #listen(text) {
+    this.#lastWords = (this.#lastWords + text).slice(-2000);
+  }
+
   #fail(reason) {
     this.#end ??= new Error([reason, this.#lastWords.trim()].filter(Boolean).join(': '));
     for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
   }
 
-  /** The answer. Throws what the contestant answers as an error, and when it ends or is silent for long. */
-  async request(message) {
+  /**
+   * The answer, for which there are so many milliseconds, compilers included. Throws what the contestant answers
+   * as an error, and when it ends or is silent for longer, which ends it.
+   */
+  async request(message, patience = 240_000) {
     if (this.#end !== null) throw this.#end;
     const answer = new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
     this.#child.stdin.write(`${JSON.stringify(message)}\n`);
     const silence = setTimeout(() => {
-      this.#fail(`no answer for ${patience / 1000} s`);
-      this.#child.kill();
+      this.#fail(`no answer to "${message.do}" for ${Math.round(patience / 1000)} s`);
+      this.#child.kill('SIGKILL'); // who waits for a driver may not hear anything gentler
     }, patience);
     try {
       const reply = await answer;

@@ -59,34 +59,39 @@ function sharesOf(row, figures, limits, technologies) {
  * Measures a row:
  *
  * - `title`, `section`, `unit` (with `per`), `targets`;
- * - either `kind` with the fields of the case and `build()` giving `{ inputs, reference, tolerance }`, or
- *   `entries(context)` giving entries of its own (see measure.mjs);
+ * - either `kind` with the fields of the case and `build()` giving `inputs` and what measure.mjs checks results by
+ *   (`reference`, or `errorOf` where it would take minutes, and `tolerance`), or `entries(context)` giving entries of
+ *   its own;
  * - `operations` and `bytes` of a run, where the machine limits it; `threads` for rows about threads;
  *   `kaonOnly` where peers have nothing like it; `tiers` where not all make sense; `rounds` where fewer are
  *   enough.
+ *
+ * A row that cannot be measured is reported as refused.
  */
 export async function runRow(row, { options, team, limits, folder }) {
+  const { build, entries: ownEntries, targets = [], ...work } = row;
   const own = ownContestants(row, options);
   const all = [...own, ...otherContestants(row, options)];
   const scratch = mkdtempSync(join(folder, 'row-'));
   const refused = [];
   try {
-    const { build, entries: ownEntries, targets = [], ...work } = row;
-    const built = build === undefined ? {} : build();
-    const { reference, tolerance } = built;
-    const sent = { ...work, inputs: asFiles(built.inputs ?? {}, scratch) };
+    const starting = row.kind === undefined ? [] : team.start(all);
+    const { inputs = {}, ...check } = build?.() ?? {}; // while they start
+    await starting;
+    const deadline = performance.now() + options.rowMilliseconds;
+    team.waitUntil(deadline);
+    const sent = { ...work, inputs: asFiles(inputs, scratch) };
     const entries = ownEntries === undefined ? [] : ownEntries({ options, contestants: all });
     if (row.kind !== undefined) {
-      for (const contestant of all) {
-        entries.push(...(await team.entries(contestant, sent, join(scratch, 'result'), refused)));
-      }
+      const made = all.map((contestant) => team.entries(contestant, sent, scratch, refused));
+      entries.push(...(await Promise.all(made)).flat());
     }
     const technologies = new Map(entries.map(({ name, technology }) => [name, technology]));
     const limited = (row.operations ?? row.bytes) !== undefined;
     const measuredOn = new Set(row.technologies ?? technologies.values());
     const meters = limited ? await limits.metersFor(row, measuredOn) : [];
     const rounds = Math.min(options.rounds, row.rounds ?? Infinity);
-    const measured = await measureEntries(entries, meters, { reference, tolerance }, { ...options, rounds }); // prettier-ignore
+    const measured = await measureEntries(entries, meters, check, { ...options, rounds, deadline });
     for (const meter of meters) await meter.release();
     for (const { release } of entries) await release?.();
     const shares = limited ? sharesOf(row, measured.figures, measured.limits, technologies) : {};
@@ -94,6 +99,9 @@ export async function runRow(row, { options, team, limits, folder }) {
     const names = [...own.map(({ name }) => name), ...technologies.keys()];
     const asked = targets.filter(({ who }) => names.some((name) => who.startsWith(name)));
     return { ...report, targets: asked.map((target) => judge(target, report)) };
+  } catch (error) {
+    const reason = error.stack ?? String(error);
+    return { ...work, figures: {}, limits: {}, shares: {}, refused: [{ name: 'row', reason }], targets: [] }; // prettier-ignore
   } finally {
     team.endRow(all);
     rmSync(scratch, { recursive: true });

@@ -58,7 +58,7 @@ export function serve(load) {
     async result({ id, file }) {
       const { result } = prepared.get(id);
       if (result === undefined) return { written: false };
-      const numbers = Float64Array.from(await result());
+      const numbers = new Float64Array(await result());
       writeFileSync(file, new Uint8Array(numbers.buffer));
       return { written: true };
     },

@@ -1,18 +1,42 @@
 // The processes of the contestants: started when a row first needs them, asked once what they offer.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { ContestantProcess } from './process.mjs';
 
-/** A file of float64, as contestants leave their results. */
+/** A file of float64, as contestants leave their results; it is read once. */
 function readResult(file) {
   const bytes = readFileSync(file);
+  rmSync(file);
   return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
 }
 
 export class Team {
   #running = new Map();
+  #patience;
+  #deadline = Infinity;
   /** What each contestant said of its versions, and why others are missing, by name. */
   versions = {};
   missing = {};
+
+  /** So many milliseconds are there for an answer, unless the row ends before. */
+  constructor(patience) {
+    this.#patience = patience;
+  }
+
+  /** Starts those that do not run, all at the same time. */
+  async start(contestants) {
+    await Promise.all(contestants.map((contestant) => this.#get(contestant)));
+  }
+
+  /** From here on nobody is waited for beyond a time of `performance.now()`. */
+  waitUntil(deadline) {
+    this.#deadline = deadline;
+  }
+
+  #ask(process, message) {
+    const left = Math.max(1, this.#deadline - performance.now());
+    return process.request(message, Math.min(this.#patience, left));
+  }
 
   /** The running process of a contestant with what it offers, or null where it is not available. */
   async #start(contestant) {
@@ -38,17 +62,17 @@ export class Team {
   async #get(contestant) {
     if (this.missing[contestant.name] !== undefined) return null;
     const running = this.#running.get(contestant.name);
-    if (running !== undefined) return running;
+    if (running !== undefined && !running.process.ended) return running;
     const started = await this.#start(contestant);
     if (started !== null) this.#running.set(contestant.name, started);
     return started;
   }
 
   /**
-   * What a contestant enters for a case: an entry (see measure.mjs) for each form that it offers. `file` is
-   * where results may be written. Forms that cannot be prepared are pushed to `refused`.
+   * What a contestant enters for a case: an entry (see measure.mjs) for each form that it offers. Results are
+   * written to a folder. Forms that cannot be prepared are pushed to `refused`.
    */
-  async entries(contestant, work, file, refused) {
+  async entries(contestant, work, folder, refused) {
     const running = await this.#get(contestant);
     if (running === null) return [];
     const entries = [];
@@ -56,28 +80,26 @@ export class Team {
       const name = form === '' ? contestant.name : `${contestant.name} ${form}`;
       const { technology } = contestant;
       try {
-        const { id } = await running.process.request({ do: 'prepare', case: work, form });
+        const { id } = await this.#ask(running.process, { do: 'prepare', case: work, form });
+        const file = join(folder, `${name} ${id}`.replaceAll(/[^\w.]/g, '-'));
         entries.push({ name, technology, ...this.#actions(running.process, id, file) });
       } catch (error) {
         refused.push({ name, reason: error.message });
       }
     }
-    if (running.process.ended) this.#running.delete(contestant.name); // the next row starts another
     return entries;
   }
 
   #actions(process, id, file) {
     return {
       result: async () => {
-        const { written } = await process.request({ do: 'result', id, file });
+        const { written } = await this.#ask(process, { do: 'result', id, file });
         return written ? readResult(file) : null;
       },
-      note: async () => (await process.request({ do: 'note', id })).note,
-      round: async (milliseconds) => {
-        const answer = await process.request({ do: 'round', id, milliseconds });
-        return answer.milliseconds;
-      },
-      release: () => process.request({ do: 'release', id }).catch(() => {}),
+      note: async () => (await process.request({ do: 'note', id }, this.#patience)).note,
+      round: async (milliseconds) =>
+        (await this.#ask(process, { do: 'round', id, milliseconds })).milliseconds,
+      release: () => process.request({ do: 'release', id }, this.#patience).catch(() => {}),
     };
   }
 

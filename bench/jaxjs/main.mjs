@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { serve } from '../harness/serve.mjs';
 import { loadJax } from './load.mjs';
+import { trainingKinds } from './training.mjs';
 
 serve(async () => {
   const jax = await loadJax();
@@ -60,39 +61,6 @@ function kindsOf(jax) {
     };
   };
 
-  function trainer(inputs, rate) {
-    let parameters = layers(inputs);
-    const [x, target] = [array(inputs.x), array(inputs.hot)];
-    const [batch] = inputs.x.shape;
-    const loss = (list, u, t) =>
-      nn
-        .logSoftmax(perceptron(list, u), -1)
-        .mul(t)
-        .sum()
-        .mul(-1 / batch);
-    const update = jax.jit((list, u, t) => {
-      const refs = list.map((p) => p.ref);
-      const [value, grads] = jax.valueAndGrad(loss)(refs, u, t);
-      return [value, list.map((p, i) => p.sub(grads[i].mul(rate)))];
-    });
-    return async () => {
-      const [value, next] = update(parameters, x.ref, target.ref);
-      parameters = next;
-      await jax.blockUntilReady(next.map((p) => p.ref));
-      return (await value.data())[0];
-    };
-  }
-
-  const mlpStep = (inputs, { rate, checked }) => ({
-    run: trainer(inputs, rate),
-    result: async () => {
-      const step = trainer(inputs, rate);
-      const losses = [];
-      for (let i = 0; i < checked; i++) losses.push(await step());
-      return losses;
-    },
-  });
-
   const attention = (q, k, v) => {
     const scores = np.matmul(q.mul(1 / Math.sqrt(64)), np.swapaxes(k, 1, 2));
     return np.matmul(nn.softmax(scores, -1), v);
@@ -118,6 +86,6 @@ function kindsOf(jax) {
     attention: { '': compiled(attention) },
     convolution: { '': compiled((x, w) => lax.conv(x, w, [1, 1], 'SAME')) },
     mlpForward: { '': mlpForward },
-    mlpStep: { '': mlpStep },
+    ...trainingKinds(jax),
   };
 }

@@ -5,7 +5,16 @@ import { serve } from '../harness/serve.mjs';
 serve(async () => {
   const { requireTier, telling } = await import('./tier.mjs');
   requireTier();
-  const names = ['operators', 'mlp', 'lstm', 'convolution', 'loops', 'examples', 'plain'];
+  const names = [
+    'operators',
+    'mlp',
+    'lstm',
+    'convolution',
+    'networks',
+    'loops',
+    'examples',
+    'plain',
+  ];
   const modules = await Promise.all(names.map((name) => import(`./${name}.mjs`)));
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url)));
   const kinds = modules.flatMap((module) => Object.entries(module.kinds));

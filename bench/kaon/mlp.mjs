@@ -1,5 +1,6 @@
 import { kn } from '../kaon.mjs';
-import { array, computed, hybridize, hybridizeBlock } from './tier.mjs';
+import { array, computed, hybridizeBlock } from './tier.mjs';
+import { allStepForms } from './training.mjs';
 
 class Mlp extends kn.nn.HybridBlock {
   constructor(weights) {
@@ -26,35 +27,8 @@ function network(inputs) {
   return net;
 }
 
-/** A training step: as it is written, with the network captured, or captured whole. */
-function trainer(form, inputs, rate) {
-  const net = network(inputs);
-  if (form === 'captured') hybridizeBlock(net);
-  const optimizer = new kn.optim.SGD(net.parameters(), { learningRate: rate });
-  const written = (u, t) => {
-    const loss = kn.autograd.record(() => kn.nn.loss.softmaxCrossEntropy(net.call(u), t));
-    loss.backward();
-    optimizer.step();
-    return loss;
-  };
-  const step = form === 'whole' ? hybridize(written) : written;
-  const [x, labels] = [array(inputs.x), array(inputs.labels)];
-  return () => step(x, labels).item();
-}
-
-const stepAs =
-  (form) =>
-  (inputs, { rate, checked }) => ({
-    run: trainer(form, inputs, rate),
-    result: () => Array.from({ length: checked }, trainer(form, inputs, rate)),
-  });
-
 export const kinds = {
-  mlpStep: {
-    'whole step': stepAs('whole'),
-    captured: stepAs('captured'),
-    eager: stepAs('eager'),
-  },
+  mlpStep: allStepForms(network),
   mlpForward: {
     captured: (inputs) => {
       const [net, x] = [hybridizeBlock(network(inputs)), array(inputs.x)];

@@ -3,7 +3,7 @@ import { ContestantProcess } from '../harness/process.mjs';
 import { fileURLToPath } from 'node:url';
 import { compileLimits, nativeRate } from './native.mjs';
 
-const worker = fileURLToPath(new URL('wasm.mjs', import.meta.url));
+const script = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /** What bounds a contestant that has so many threads: as many processes at the same time. */
 export const withThreads = (technology, count) =>
@@ -12,50 +12,81 @@ export const withThreads = (technology, count) =>
 /** Operations in a run of the peak: a fraction of a millisecond. */
 const peakOperations = 2e7;
 
+const gpuCopies = ['groups of 64', 'groups of 256', 'groups of 256, 4 each'];
+
 /**
- * A meter measures one limit: `{ technology: 'wasm' | 'native', quantity: 'compute' | 'copy', form, round }`,
- * where `round(milliseconds)` gives GFLOP/s or GB/s.
+ * A meter measures one limit: `{ name, technology: 'wasm' | 'native' | 'webgpu', quantity: 'compute' | 'copy', form,
+ * round, release }`, where `round(milliseconds)` gives GFLOP/s or GB/s.
  */
 export class Limits {
   #workers = [];
-  #native;
+  #gpu = null;
+  #native = null;
   #threads;
+  #relaxed = false;
   /** What compiled the native side. */
   compiler = 'none found';
-  /** Whether the engine has fused multiply-add in WebAssembly. */
-  relaxed = false;
+  /** Why there are no limits of the GPU, where there are none. */
+  missing = {};
 
-  /** `folder` may be written to; `threads` is for rows that say nothing, `most` what any row says. */
-  static async start(folder, threads, most) {
+  /**
+   * Of the processor, or, for `isGpu`, of the GPU. `folder` may be written to; `threads` is for rows that say nothing,
+   * `most` what any row says.
+   */
+  static async start(folder, { threads, isGpu }, most) {
     const limits = new Limits();
     limits.#threads = threads;
-    limits.#native = compileLimits(folder);
-    limits.compiler = limits.#native?.version ?? limits.compiler;
-    for (let i = 0; i < Math.max(threads, most); i++) {
-      limits.#workers.push(new ContestantProcess(process.execPath, [worker]));
-    }
-    const hellos = await Promise.all(limits.#workers.map((one) => one.request({ do: 'hello' })));
-    limits.relaxed = hellos[0].versions.relaxed;
+    await (isGpu ? limits.#startGpu() : limits.#startProcessor(folder, Math.max(threads, most)));
     return limits;
   }
 
+  async #startGpu() {
+    const worker = new ContestantProcess(process.execPath, [script('webgpu.mjs')]);
+    try {
+      const { missing } = await worker.request({ do: 'hello' });
+      if (missing !== undefined) throw new Error(missing);
+      this.#gpu = worker;
+    } catch (error) {
+      this.missing['limits of the GPU'] = error.message;
+      worker.close();
+    }
+  }
+
+  async #startProcessor(folder, count) {
+    this.#native = compileLimits(folder);
+    this.compiler = this.#native?.version ?? this.compiler;
+    for (let i = 0; i < count; i++) {
+      this.#workers.push(new ContestantProcess(process.execPath, [script('wasm.mjs')]));
+    }
+    const hellos = await Promise.all(this.#workers.map((one) => one.request({ do: 'hello' })));
+    this.#relaxed = hellos[0].versions.relaxed;
+  }
+
   /**
-   * What bounds so many operations and bytes, for `wasm`, `native`, or one of them `withThreads`; nothing for
-   * `webgpu`, since the limits of a GPU are not measured.
+   * What bounds so many operations and bytes, for `wasm`, `native`, or one of them `withThreads`, and for `webgpu`;
+   * nothing for other technologies.
    */
   async metersFor(work, technologies) {
     const meters = [];
     for (const label of technologies) {
-      if (label === 'webgpu') continue;
       const [technology, count] = label.split(', ');
       const threads = count === undefined ? this.#threads : Number.parseInt(count);
-      const found =
-        technology === 'wasm'
-          ? await this.#wasmMeters(work, threads)
-          : this.#nativeMeters(work, threads);
-      meters.push(...found.map((meter) => ({ ...meter, technology: label })));
+      for (const meter of await this.#metersOn(technology, work, threads)) {
+        const name = `limit of ${label}, ${meter.quantity}, ${meter.form}`;
+        meters.push({ ...meter, name, technology: label });
+      }
     }
     return meters;
+  }
+
+  #metersOn(technology, work, threads) {
+    if (technology === 'native') return this.#nativeMeters(work, threads);
+    if (technology === 'wasm') {
+      const compute = this.#relaxed ? ['simd', 'relaxed'] : ['simd'];
+      return workerMeters(this.#workers.slice(0, threads), work, compute, ['engine', 'simd']);
+    }
+    if (technology !== 'webgpu' || this.#gpu === null) return [];
+    return workerMeters([this.#gpu], work, ['vectors', 'scalars'], gpuCopies);
   }
 
   #nativeMeters({ operations, bytes }, threads) {
@@ -72,35 +103,33 @@ export class Limits {
     ];
   }
 
-  #wasmMeters({ operations, bytes }, threads) {
-    const compute = this.relaxed ? ['simd', 'relaxed'] : ['simd'];
-    const kinds = [
-      ...(operations ? compute.map((form) => ['compute', form]) : []),
-      ...(bytes ? ['engine', 'simd'].map((form) => ['copy', form]) : []),
-    ];
-    return Promise.all(
-      kinds.map(([quantity, form]) => this.#wasmMeter(quantity, form, bytes, threads)),
-    );
-  }
-
-  async #wasmMeter(quantity, form, bytes, threads) {
-    const amount = quantity === 'compute' ? peakOperations : bytes;
-    const work = { kind: quantity, operations: peakOperations, bytes };
-    const workers = this.#workers.slice(0, threads);
-    const everywhere = (message) => Promise.all(workers.map((one, i) => one.request(message(i))));
-    const ids = (await everywhere(() => ({ do: 'prepare', case: work, form }))).map(({ id }) => id);
-    return {
-      quantity,
-      form,
-      round: async (milliseconds) => {
-        const rounds = await everywhere((i) => ({ do: 'round', id: ids[i], milliseconds }));
-        return rounds.reduce((sum, round) => sum + amount / round.milliseconds / 1e6, 0);
-      },
-      release: () => everywhere((i) => ({ do: 'release', id: ids[i] })),
-    };
-  }
-
   close() {
     for (const one of this.#workers) one.close();
+    this.#gpu?.close();
   }
+}
+
+/** Meters of forms that all workers offer, each on all of them at the same time. */
+function workerMeters(workers, { operations, bytes }, compute, copy) {
+  const kinds = [
+    ...(operations ? compute.map((form) => ['compute', form]) : []),
+    ...(bytes ? copy.map((form) => ['copy', form]) : []),
+  ];
+  return Promise.all(kinds.map(([quantity, form]) => workerMeter(workers, quantity, form, bytes)));
+}
+
+async function workerMeter(workers, quantity, form, bytes) {
+  const amount = quantity === 'compute' ? peakOperations : bytes;
+  const work = { kind: quantity, operations: peakOperations, bytes };
+  const everywhere = (message) => Promise.all(workers.map((one, i) => one.request(message(i))));
+  const ids = (await everywhere(() => ({ do: 'prepare', case: work, form }))).map(({ id }) => id);
+  return {
+    quantity,
+    form,
+    round: async (milliseconds) => {
+      const rounds = await everywhere((i) => ({ do: 'round', id: ids[i], milliseconds }));
+      return rounds.reduce((sum, round) => sum + amount / round.milliseconds / 1e6, 0);
+    },
+    release: () => everywhere((i) => ({ do: 'release', id: ids[i] })),
+  };
 }

@@ -15,11 +15,14 @@ export function limitsText({ limits }) {
     .join(', ');
 }
 
+/** Where Kaon computes, each with comparisons of its own. */
+export const tiers = ['wasm', 'native', 'auto', 'webgpu'];
+
 /** How many times as fast as this contestant Kaon's fastest form is, by tier; nothing for Kaon's own. */
 export function comparisons({ figures }, name) {
   if (name.startsWith('kaon')) return [];
   const found = [];
-  for (const tier of ['wasm', 'native', 'auto']) {
+  for (const tier of tiers) {
     const own = fastest(figures, `kaon ${tier}`);
     if (own === null) continue;
     found.push({ tier: `kaon ${tier}`, times: digits(figures[name].best / own[1].best) });

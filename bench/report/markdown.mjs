@@ -1,5 +1,5 @@
 // All rows as the page docs/performance.md.
-import { comparisons, limitsText } from './cells.mjs';
+import { comparisons, limitsText, tiers as places } from './cells.mjs';
 import { footer, machine } from './footer.mjs';
 import { digits, inUnit } from '../harness/units.mjs';
 
@@ -37,9 +37,11 @@ function contestantLines(row, tiers) {
 }
 
 function section(name, rows) {
-  const tiers = ['kaon wasm', 'kaon native', 'kaon auto'].filter((tier) =>
-    rows.some(({ figures }) => Object.keys(figures).some((who) => who.startsWith(tier))),
-  );
+  const tiers = places
+    .map((place) => `kaon ${place}`)
+    .filter((tier) =>
+      rows.some(({ figures }) => Object.keys(figures).some((who) => who.startsWith(tier))),
+    );
   const head = [
     'work',
     'who',
@@ -59,11 +61,25 @@ function section(name, rows) {
   ].join('\n\n');
 }
 
+const method =
+  'Contestants take turns in short rounds of one run, each in a process of its own, after their results were compared with a float64 reference. Best and median of the rounds; both are times, or rates where the unit is one. Columns such as "kaon wasm is" say how many times as fast as that contestant the fastest form of Kaon is on the tier, by the best rounds.';
+const onProcessor =
+  '"Of the limit" is the share of what the machine reaches in the same rounds, for contestants in WebAssembly what WebAssembly reaches: multiply-add on registers where computing takes longer, else copying as many bytes as the work must read and write. Operands are the same in every round, so that products of 5 to 512 rows find the panels of their right operand that they have kept (decision 43). Two threads are held against two processes at the same time.';
+const onGpu =
+  'Kaon, TensorFlow.js and jax-js compute by the same WebGPU, that of the package `webgpu` (Dawn); PyTorch by CUDA, with products of float32 in float32, shows what the GPU can do. A run ends when the GPU has computed it, so that the time of a short one is mostly that of a launch and a wait. "Of the limit" is the share of what WebGPU reaches in the same rounds: multiply-add of float32 on registers where computing takes longer, else copying as many bytes as the work must read and write, both without launch and wait.';
+
+/** How the figures came about. */
+function introduction({ adapter }) {
+  return adapter === undefined
+    ? `Printed by \`npm run bench -- --markdown\`. ${method} ${onProcessor}`
+    : `Printed by \`npm run bench -- --device webgpu --markdown\`. ${method} ${onGpu}`;
+}
+
 export function asMarkdown(report) {
   const sections = [...new Set(report.rows.map((row) => row.section))];
   return `${[
-    '# Measured',
-    'Printed by `npm run bench -- --markdown`. Contestants take turns in short rounds of one run, each in a process of its own, after their results were compared with a float64 reference. Best and median of the rounds; both are times, or rates where the unit is one. Columns such as "kaon wasm is" say how many times as fast as that contestant the fastest form of Kaon is on the tier, by the best rounds. "Of the limit" is the share of what the machine reaches in the same rounds, for contestants in WebAssembly what WebAssembly reaches: multiply-add on registers where computing takes longer, else copying as many bytes as the work must read and write. Operands are the same in every round, so that products of 5 to 512 rows find the panels of their right operand that they have kept (decision 43). Two threads are held against two processes at the same time.',
+    report.adapter === undefined ? '# Measured' : '# Measured on GPUs',
+    introduction(report),
     machine(report),
     '## Targets',
     targetTable(report.rows),

@@ -1,7 +1,25 @@
 import { input } from '../harness/data.mjs';
 import { multiply } from '../reference/multiply.mjs';
+import { productError } from '../reference/projection.mjs';
 
 const section = 'Contractions';
+
+/** Where plain loops would take longer than everything else. */
+const isLarge = (n) => n >= 1024;
+
+/** A case of a square product and what its result is checked by. */
+export function squareProduct(n) {
+  const [a, b] = [input([n, n], 1), input([n, n], 2)];
+  const check = isLarge(n)
+    ? { errorOf: productError(a.data, b.data, n, n, n) }
+    : { reference: multiply(a.data, b.data, n, n, n) };
+  return { inputs: { a, b }, ...check };
+}
+
+const gpuTargets = [
+  { who: 'kaon webgpu', than: 'jax-js', times: 3 },
+  { who: 'kaon webgpu', than: 'TF.js', times: 1.5 },
+];
 
 function square(n) {
   const small = n <= 64;
@@ -20,11 +38,9 @@ function square(n) {
       : [
           { who: 'kaon wasm', share: 0.85 },
           { who: 'kaon native', than: 'OpenBLAS', times: 0.9 },
+          ...(isLarge(n) ? gpuTargets : []),
         ],
-    build() {
-      const [a, b] = [input([n, n], 1), input([n, n], 2)];
-      return { inputs: { a, b }, reference: multiply(a.data, b.data, n, n, n) };
-    },
+    build: () => squareProduct(n),
   };
 }
 
@@ -62,4 +78,10 @@ const skinny = {
   },
 };
 
-export const rows = [...[16, 32, 64, 256, 512, 1024].map(square), skinny, long(64, 32768, 64)];
+export const rows = [
+  ...[16, 32, 64, 256, 512, 1024].map(square),
+  // Whole rounds of a processor.
+  ...[2048, 4096].map((n) => ({ ...square(n), needsGpu: true })),
+  skinny,
+  long(64, 32768, 64),
+];

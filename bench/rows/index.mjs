@@ -4,6 +4,7 @@ const modules = [
   'eager',
   'contraction',
   'mlp',
+  'training',
   'lstm',
   'convolution',
   'memory',

@@ -1,11 +1,21 @@
-/** Far beyond any cache, and within the nearest. */
-const sizes = { memory: 128 * 1024 * 1024, cache: 1024 * 1024 };
-
-export const rows = Object.entries(sizes).map(([where, bytes]) => ({
+/** A row of what the machine or the GPU reaches in copying so many bytes, and in computing. */
+const row = (title, bytes, rest) => ({
   section: 'Limits',
-  title: `limits of the machine, copying in ${where}`,
+  title,
   unit: 'ms',
   operations: 1,
   bytes,
-  technologies: ['wasm', 'native'],
-}));
+  ...rest,
+});
+
+const megabyte = 1024 * 1024;
+const processor = { technologies: ['wasm', 'native'] };
+const gpu = { technologies: ['webgpu'], needsGpu: true };
+
+// Far beyond any cache, and within the nearest, or that of the GPU.
+export const rows = [
+  row('limits of the machine, copying in memory', 128 * megabyte, processor),
+  row('limits of the machine, copying in cache', megabyte, processor),
+  row('limits of the GPU, copying in memory', 256 * megabyte, gpu),
+  row('limits of the GPU, copying in cache', 16 * megabyte, gpu),
+];

@@ -3,20 +3,14 @@ import { coldRun } from '../cold/run.mjs';
 import { input } from '../harness/data.mjs';
 
 const section = 'Loops';
-const iterations = 1_000_000;
 
 /** A recurrence of two scalars, so that nothing but the loop takes time. */
-const whileRow = {
+const whileRow = (iterations, rest) => ({
   section,
-  title: 'whileLoop, scalar body, one iteration',
   kind: 'whileLoop',
-  unit: 'ns',
   per: iterations,
   iterations,
-  targets: [
-    { who: 'kaon wasm', most: 50 },
-    { who: 'kaon native', most: 20 },
-  ],
+  ...rest,
   build() {
     let expected = 0;
     for (let n = 0; n < iterations; n++) {
@@ -24,7 +18,25 @@ const whileRow = {
     }
     return { reference: Float64Array.of(expected) };
   },
-};
+});
+
+const whileRows = [
+  whileRow(1_000_000, {
+    title: 'whileLoop, scalar body, one iteration',
+    unit: 'ns',
+    needsCpu: true,
+    targets: [
+      { who: 'kaon wasm', most: 50 },
+      { who: 'kaon native', most: 20 },
+    ],
+  }),
+  // An iteration is a launch and a wait there.
+  whileRow(1000, {
+    title: 'whileLoop on a GPU, scalar body, one iteration',
+    unit: 'us',
+    needsGpu: true,
+  }),
+];
 
 const [steps, width] = [1000, 64];
 
@@ -109,4 +121,4 @@ const maskedRow = {
   },
 };
 
-export const rows = [whileRow, runRow, compileRow, memoryRow, maskedRow];
+export const rows = [...whileRows, runRow, compileRow, memoryRow, maskedRow];

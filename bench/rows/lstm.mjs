@@ -6,6 +6,8 @@ const title = `LSTM T=${steps} B=${batch} I=${width} H=${size}`;
 const section = 'Networks';
 const products = 2 * steps * batch * 4 * size * (width + size);
 
+const gpuTarget = { who: 'kaon webgpu', than: 'TF.js', times: 10 };
+
 /** Gates in the order input, forget, cell, output; weights (inputs, 4 * size) and (size, 4 * size). */
 const arrays = () => ({
   x: input([steps, batch, width], 1),
@@ -24,6 +26,7 @@ export const rows = [
     kind: 'lstmForward',
     unit: 'ms',
     operations: products,
+    targets: [gpuTarget],
     build() {
       const inputs = arrays();
       return { inputs, reference: exactRun(inputs).outputs };
@@ -38,6 +41,7 @@ export const rows = [
     targets: [
       { who: 'kaon wasm foreach', than: 'TF.js', times: 10 },
       { who: 'kaon native foreach', than: 'PyTorch', times: 3 },
+      gpuTarget,
     ],
     build() {
       const inputs = arrays();

@@ -33,6 +33,7 @@ export const rows = [
     kind: 'softmax',
     unit: 'ms',
     bytes: floats(2 * rowCount * width),
+    targets: [{ who: 'kaon webgpu', share: 0.7 }],
     build() {
       const x = input([rowCount, width], 1, 3);
       return { inputs: { x }, reference: softmax(x.data, width) };
@@ -44,6 +45,7 @@ export const rows = [
     kind: 'layerNorm',
     unit: 'ms',
     bytes: floats(2 * rowCount * width),
+    targets: [{ who: 'kaon webgpu', share: 0.7 }],
     build() {
       const [x, gamma, beta] = [
         input([rowCount, width], 1, 3),

@@ -1,5 +1,6 @@
 import { input } from '../harness/data.mjs';
-import { batch, forward, rate, sizes, step } from '../reference/mlp.mjs';
+import { batch, forward, mlpLoss, rate, sizes } from '../reference/mlp.mjs';
+import { losses } from '../reference/networks.mjs';
 
 const section = 'Networks';
 /** Losses of this many steps are compared before timing. */
@@ -16,8 +17,8 @@ function parameters() {
   };
 }
 
-const exact = (inputs, letter) =>
-  [0, 1, 2].map((layer) => Float64Array.from(inputs[`${letter}${layer}`].data));
+const dataOf = (inputs) =>
+  Object.fromEntries(Object.entries(inputs).map(([name, { data }]) => [name, data]));
 
 /** Operations of the products, forward: the rest is little. */
 const products = (count) =>
@@ -36,21 +37,23 @@ const trainStep = {
     { who: 'kaon wasm whole step', than: 'TF.js', times: 5 },
     { who: 'kaon wasm whole step', than: 'jax-js', times: 2 },
     { who: 'kaon native whole step', than: 'PyTorch compiled', times: 1.5 },
+    { who: 'kaon webgpu', than: 'TF.js', times: 3 },
+    { who: 'kaon webgpu', than: 'jax-js', times: 3 },
   ],
   build() {
     const labels = Int32Array.from({ length: batch }, (_, i) => (i * 7) % 10);
     const hot = Float32Array.from({ length: batch * 10 }, (_, i) =>
       i % 10 === labels[Math.floor(i / 10)] ? 1 : 0,
     );
+    const [start, x] = [parameters(), input([batch, sizes[0]], 42)];
     const inputs = {
-      ...parameters(),
-      x: input([batch, sizes[0]], 42),
+      ...start,
+      x,
       labels: { shape: [batch], data: labels },
       hot: { shape: [batch, 10], data: hot },
     };
-    const [w, b] = [exact(inputs, 'w'), exact(inputs, 'b')];
-    const losses = Array.from({ length: checked }, () => step(w, b, inputs.x.data, labels));
-    return { inputs, reference: Float64Array.from(losses), tolerance: 1e-3 };
+    const lossOf = (state) => mlpLoss(state, x.data, labels);
+    return { inputs, reference: losses(lossOf, dataOf(start), rate, checked), tolerance: 2e-5 };
   },
 };
 
@@ -62,9 +65,8 @@ const forwardRow = (count) => ({
   operations: products(count),
   bytes: products(1) * 2, // the weights are read once
   build() {
-    const inputs = { ...parameters(), x: input([count, sizes[0]], 42) };
-    const reference = forward(exact(inputs, 'w'), exact(inputs, 'b'), inputs.x.data, count);
-    return { inputs, reference };
+    const [own, x] = [parameters(), input([count, sizes[0]], 42)];
+    return { inputs: { ...own, x }, reference: forward(dataOf(own), x.data) };
   },
 });
 

@@ -5,6 +5,7 @@ import { loadTensorFlow } from './load.mjs';
 import { lstmKinds } from './lstm.mjs';
 import { networkKinds } from './networks.mjs';
 import { operatorKinds } from './operators.mjs';
+import { trainingKinds } from './training.mjs';
 
 /** Contestants whose runs have ended when the GPU has computed. */
 function untilComputed(tf, kinds) {
@@ -35,6 +36,11 @@ serve(async () => {
   const tf = await loadTensorFlow(Number(process.env.KAON_BENCH_THREADS));
   return {
     versions: { 'TF.js': tf.version.tfjs },
-    kinds: untilComputed(tf, { ...operatorKinds(tf), ...networkKinds(tf), ...lstmKinds(tf) }),
+    kinds: untilComputed(tf, {
+      ...operatorKinds(tf),
+      ...networkKinds(tf),
+      ...trainingKinds(tf),
+      ...lstmKinds(tf),
+    }),
   };
 });

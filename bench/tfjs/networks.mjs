@@ -18,30 +18,6 @@ export function networkKinds(tf) {
     return computed(tf, () => perceptron(weights, biases, x));
   };
 
-  function trainer(inputs, rate) {
-    const variable = (input) => tf.variable(tensor(input));
-    const [weights, biases] = [layers(inputs, 'w', variable), layers(inputs, 'b', variable)];
-    const optimizer = tf.train.sgd(rate);
-    const [x, target] = [tensor(inputs.x), tensor(inputs.hot)];
-    const loss = () => tf.losses.softmaxCrossEntropy(target, perceptron(weights, biases, x));
-    return async () => {
-      const value = optimizer.minimize(loss, true);
-      const [number] = await value.data();
-      value.dispose();
-      return number;
-    };
-  }
-
-  const mlpStep = (inputs, { rate, checked }) => ({
-    run: trainer(inputs, rate),
-    result: async () => {
-      const step = trainer(inputs, rate);
-      const losses = [];
-      for (let i = 0; i < checked; i++) losses.push(await step());
-      return losses;
-    },
-  });
-
   /** Channels last, as TF.js keeps them. */
   const residualBlock = (inputs) => {
     const x = tf.tidy(() => tensor(inputs.x).transpose([0, 2, 3, 1]));
@@ -62,7 +38,6 @@ export function networkKinds(tf) {
 
   return {
     mlpForward: { '': mlpForward },
-    mlpStep: { '': mlpStep },
     residualBlock: { '': residualBlock },
   };
 }

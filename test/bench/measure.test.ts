@@ -10,6 +10,7 @@ interface Entry {
   warm?: boolean;
 }
 interface Meter {
+  name: string;
   technology: string;
   quantity: string;
   form: string;
@@ -24,7 +25,11 @@ interface Measure {
   measureEntries(
     entries: Entry[],
     meters: Meter[],
-    check: { reference?: Float64Array; tolerance?: number },
+    check: {
+      reference?: Float64Array;
+      errorOf?(result: Float64Array): number;
+      tolerance?: number;
+    },
     options: Record<string, number>,
   ): Promise<Measured>;
 }
@@ -94,6 +99,7 @@ describe('measuring a row', () => {
 
   it('takes the highest rate of any form as the limit', async () => {
     const meter = (form: string, rate: number): Meter => ({
+      name: form,
       technology: 'wasm',
       quantity: 'copy',
       form,
@@ -102,5 +108,47 @@ describe('measuring a row', () => {
     const meters = [meter('engine', 10), meter('simd', 12)];
     const { limits } = await measureEntries([], meters, {}, options);
     assert.equal(limits.wasm.copy.best, 12);
+  });
+
+  it('holds results against an error of the row, where it has one', async () => {
+    const order: string[] = [];
+    const errorOf = (result: Float64Array): number => Math.abs(result[0] - 1);
+    const entries = [entry('right', [1, 1, 1, 1], order), entry('wrong', [], order, Float64Array.of(Number.NaN))]; // prettier-ignore
+    const { figures, refused } = await measureEntries(entries, [], { errorOf }, options);
+    assert.deepEqual(Object.keys(figures), ['right']);
+    assert.equal(refused[0].name, 'wrong');
+  });
+
+  it('ends at the deadline with the rounds that there are', async () => {
+    const order: string[] = [];
+    const late = { ...options, deadline: performance.now() + 50 };
+    const slow: Entry = {
+      name: 'slow',
+      technology: 'webgpu',
+      round: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        return 7;
+      },
+    };
+    const entries = [slow, entry('none', [9, 1], order)];
+    const { figures, refused } = await measureEntries(entries, [], { reference }, late);
+    assert.deepEqual(figures.slow.rounds, [7]);
+    assert.deepEqual(refused, [{ name: 'none', reason: 'the time of the row was over' }]);
+  });
+
+  it('goes on without a limit that cannot be measured', async () => {
+    const broken: Meter = {
+      name: 'limit',
+      technology: 'webgpu',
+      quantity: 'copy',
+      form: 'vectors',
+      round: async () => {
+        throw new Error('lost');
+      },
+    };
+    const steady = entry('steady', [9, 1, 2, 3], []);
+    const { figures, limits, refused } = await measureEntries([steady], [broken], {}, options);
+    assert.deepEqual([Object.keys(figures), limits], [['steady'], {}]);
+    assert.deepEqual(refused, [{ name: 'limit', reason: 'lost' }]);
   });
 });

@@ -27,6 +27,10 @@ test('rows about tiers, threads and the host are of the CPU, and those in float1
     cpu.includes('threads: sgemm 1024') && !gpu.some((title) => title.startsWith('threads')),
   );
   assert.ok(cpu.includes('import') && !gpu.includes('import'));
+  assert.ok(gpu.includes('sgemm 4096') && !cpu.includes('sgemm 4096'));
+  for (const row of ['transformer', 'convolutional network']) {
+    assert.ok([cpu, gpu].every((titles) => titles.some((title) => title.startsWith(row))));
+  }
 });
 
 test('a row runs, with its limits, beside another build', () => {
