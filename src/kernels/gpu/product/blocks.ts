@@ -5,7 +5,7 @@ import { isLong } from '../../contraction/long-sums.js';
 import { isWithin } from '../../contraction/sizes.js';
 import type { Contraction } from '../../contraction/spec.js';
 
-/** Where sums of blocks are added up. */
+/** Totals to which the sums of blocks are added. */
 export interface BlockTotals {
   /** Terms of one block. */
   readonly terms: number;
