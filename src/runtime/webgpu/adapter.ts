@@ -49,7 +49,7 @@ async function findGpu(): Promise<GPU> {
   return gpu;
 }
 
-/** What a thread of Node needs to have WebGPU. */
+/** The package of WebGPU, for a thread of Node. */
 export interface PackageStart {
   readonly address: string;
   readonly options: readonly string[];
