@@ -59,3 +59,6 @@ export const kinds = {
   exampleForward: { hybridized: forward(true), eager: forward(false) },
   exampleStep: Object.fromEntries(forms.map((form) => [form, stepAs(form)])),
 };
+
+/** Elements are read as code goes. */
+export const reads = true;

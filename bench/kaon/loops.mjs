@@ -77,3 +77,6 @@ export const kinds = {
   },
   maskedPipeline: { hybridized: maskedPipeline(hybridize), eager: maskedPipeline((f) => f) },
 };
+
+/** Elements are read as code goes. */
+export const reads = true;

@@ -50,7 +50,7 @@ const backward = (lstm, wrap) => (inputs) => {
   const loss = (w, u, b, x, head) => lstm(x, w, u, b).mul(head).sum();
   const gradients = wrap(kn.grad(loss, [0, 1, 2]));
   const run = () => gradients(w, u, b, x, head);
-  return { run, result: () => joined(run().map((grad) => grad.dataSync())) };
+  return { run, result: async () => joined(await Promise.all(run().map((grad) => grad.data()))) };
 };
 
 const forms = (direction) => ({

@@ -17,11 +17,13 @@ serve(async () => {
   ];
   const modules = await Promise.all(names.map((name) => import(`./${name}.mjs`)));
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url)));
-  const kinds = modules.flatMap((module) => Object.entries(module.kinds));
-  const told = (forms) =>
-    Object.fromEntries(Object.entries(forms).map(([form, make]) => [form, telling(make)]));
+  const told = (forms, reads) =>
+    Object.fromEntries(Object.entries(forms).map(([form, make]) => [form, telling(make, reads)]));
+  const kinds = modules.flatMap(({ kinds: own, reads = false }) =>
+    Object.entries(own).map(([kind, forms]) => [kind, told(forms, reads)]),
+  );
   return {
     versions: { kaon: version },
-    kinds: Object.fromEntries(kinds.map(([kind, forms]) => [kind, told(forms)])),
+    kinds: Object.fromEntries(kinds),
   };
 });

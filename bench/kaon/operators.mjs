@@ -24,7 +24,7 @@ const half = (f) => (inputs) => {
     result: () =>
       run(...arrays)
         .cast('float32')
-        .dataSync(),
+        .data(),
   };
 };
 
@@ -37,9 +37,9 @@ function crossEntropy({ x, labels }) {
   const [rows] = x.shape;
   return {
     run: () => step(scores, target),
-    result: () => {
+    result: async () => {
       const [loss, grad] = step(scores, target);
-      return joined([loss.dataSync(), grad.dataSync().map((value) => value * rows)]);
+      return joined([await loss.data(), (await grad.data()).map((value) => value * rows)]);
     },
   };
 }

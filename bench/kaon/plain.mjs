@@ -114,3 +114,6 @@ export const kinds = {
   plainExample: { 'by hand': plainExample(false), plain: plainExample(true) },
   plainCapture: { 'by hand': plainCapture(false), plain: plainCapture(true) },
 };
+
+/** Elements are read as code goes. */
+export const reads = true;

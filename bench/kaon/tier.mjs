@@ -9,9 +9,10 @@ const threads = Number(process.env.KAON_THREADS ?? 1);
 /** Has the GPU finished what it was given. */
 let finish;
 
-// In a worker it holds the labels, too, which are int64.
-if (device === 'webgpu') {
-  await kn.initDevice(device, { worker: true });
+/** Opens the GPU where there is one to measure: in a worker for code that reads elements as it goes. */
+async function openDevice(reads) {
+  if (device !== 'webgpu') return;
+  await kn.initDevice(device, { worker: reads });
   kn.config.device = device;
   const { backendNamed } = await load('src/runtime/execution/backends.js');
   finish = () => backendNamed(device, 'benchmark').synchronize();
@@ -49,9 +50,13 @@ function notesOn(list) {
     : [...new Set(notes.map((words) => words.join(': ')))].join('; ');
 }
 
-/** A maker of contestants that also tell, with their result, what does not run on the tier. */
-export const telling = (make) => async (inputs, work) => {
+/**
+ * A maker of contestants that also tell, with their result, what does not run on the tier. `reads`: their code reads
+ * elements as it goes.
+ */
+export const telling = (make, reads) => async (inputs, work) => {
   const own = (captured = []);
+  await openDevice(reads);
   const contestant = await make(inputs, work);
   const { run, result } = contestant;
   return {
@@ -64,6 +69,7 @@ export const telling = (make) => async (inputs, work) => {
 
 /** @throws Error with the reason where this build has no such tier or no threads */
 export function requireTier() {
+  if (device !== 'cpu') return;
   if (threads > 1 && !('threads' in kn.config)) throw new Error('this build has no threads');
   const probe = hybridize((x) => x.mul(2).add(1));
   const [found] = probe(kn.array([1])).dataSync();
@@ -78,7 +84,7 @@ export const array = ({ data, shape }) =>
   kn.array(data, { shape, ...(data instanceof Int32Array ? { dtype: 'int32' } : {}) });
 
 /** Runs that leave their result unread: eager and compiled code have computed when they return. */
-export const computed = (compute) => ({ run: compute, result: () => compute().dataSync() });
+export const computed = (compute) => ({ run: compute, result: () => compute().data() });
 
 /** Numbers one after the other, of arrays or of lists. */
 export function joined(parts) {

@@ -1,6 +1,11 @@
 // Steps of training a network, in every form of running them.
+import { device } from '../harness/device.mjs';
 import { kn } from '../kaon.mjs';
 import { array, hybridize, hybridizeBlock } from './tier.mjs';
+
+/** The number in an array, by the shortest way to it. */
+const numberIn =
+  device === 'cpu' ? (array) => array.item() : async (array) => (await array.data())[0];
 
 /** A training step: as it is written, with the network captured, or captured whole. */
 function trainer(form, network, inputs, { rate, ...work }) {
@@ -15,12 +20,17 @@ function trainer(form, network, inputs, { rate, ...work }) {
   };
   const step = form === 'whole' ? hybridize(written) : written;
   const [x, labels] = [array(inputs.x), array(inputs.labels)];
-  return () => step(x, labels).item();
+  return () => numberIn(step(x, labels));
 }
 
 const stepAs = (form, network) => (inputs, work) => ({
   run: trainer(form, network, inputs, work),
-  result: () => Array.from({ length: work.checked }, trainer(form, network, inputs, work)),
+  async result() {
+    const step = trainer(form, network, inputs, work);
+    const losses = [];
+    for (let k = 0; k < work.checked; k++) losses.push(await step());
+    return losses;
+  },
 });
 
 /** Forms of training what `network(inputs, case)` makes, a block whose scores the labels are held against. */
