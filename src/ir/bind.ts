@@ -12,6 +12,7 @@ import {
   type DimExpr,
   floorDivDim,
   fold,
+  isStatic,
   mulDim,
   sameDim,
   subDim,
@@ -230,7 +231,7 @@ function solve(
   }
 }
 
-/** Binds or checks one extent; false when too many of its symbols are unknown. */
+/** Binds or checks one extent; false when it does not tell its symbols, or too many are unknown. */
 function settle(equation: Equation, bindings: Map<string, Dim>, op: string | undefined): boolean {
   const actual = equation.actual[equation.axis];
   const form = linearForm(equation.declared[equation.axis], bindings);
@@ -243,7 +244,11 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
   if (scale === 0) return false;
   const rest = subDim(actual, offset);
   const value = floorDivDim(rest, scale);
-  if (!sameDim(mulDim(value, scale), rest)) throw mismatch(equation, bindings, op);
+  if (!sameDim(mulDim(value, scale), rest)) {
+    // Sizes are not divided by other sizes: another extent may tell the symbol.
+    if (!isStatic(scale)) return false;
+    throw mismatch(equation, bindings, op);
+  }
   checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
   bindings.set(unknown.name, value);
   return true;

@@ -6,6 +6,7 @@ import {
   type Dim,
   evaluateDim,
   floorDivDim,
+  minDim,
   mulDim,
   subDim,
   symbol,
@@ -64,6 +65,14 @@ test('what does not fit is refused with the reason', () => {
 
 test('a zero factor determines nothing', () => {
   refuses(/cannot be determined/, [[m, mulDim(n, m)], [0, 0]]); // prettier-ignore
+});
+
+test('an extent that no size divides tells nothing: another one may', () => {
+  const rows = (count: Dim, length: Dim): Dim => addDim(subDim(mulDim(count, length), mulDim(minDim(1, count), length)), 1); // prettier-ignore
+  assert.deepEqual(bind([[k, rows(k, n), n], [m, rows(m, k), k]]), { k: 'm', n: 'k' }); // prettier-ignore
+  assert.deepEqual(bind([[k, rows(k, n), n], [3, rows(3, 4), 4]]), { k: '3', n: '4' }); // prettier-ignore
+  refuses(/axis 1/, [[k, rows(k, n), n], [3, 10, 4]]); // prettier-ignore
+  refuses(/cannot be determined/, [[k, rows(k, n)], [m, rows(m, k)]]); // prettier-ignore
 });
 
 test('bounds hold for numbers and for symbols', () => {
