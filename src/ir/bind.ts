@@ -254,6 +254,27 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
   return true;
 }
 
+/** Symbols of a shape as sizes of another one that stands for it, as far as the extents tell them. */
+export function symbolsTold(declared: Shape, actual: Shape): ReadonlyMap<string, Dim> {
+  const told = new Map<string, Dim>();
+  if (declared.every(isStatic)) return told;
+  // Extents that are a symbol first: they tell it whatever else there is.
+  const axes = [...declared.keys()].sort((a, b) => isSymbol(declared[b]) - isSymbol(declared[a]));
+  for (const axis of axes) {
+    if (isStatic(declared[axis])) continue;
+    const form = linearForm(declared[axis], told);
+    if (form === null || form.unknown === null || form.scale === 0) continue;
+    const rest = subDim(actual[axis], form.offset);
+    const value = floorDivDim(rest, form.scale);
+    if (sameDim(mulDim(value, form.scale), rest)) told.set(form.unknown.name, value);
+  }
+  return told;
+}
+
+function isSymbol(dim: Dim): number {
+  return Number(!isStatic(dim) && symbolsOf(dim).has(String(dim)));
+}
+
 function checkInBounds(
   where: string,
   { name, bounds }: { readonly name: string; readonly bounds: Bounds },
