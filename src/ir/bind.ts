@@ -12,6 +12,7 @@ import {
   type DimExpr,
   floorDivDim,
   fold,
+  isStatic,
   mulDim,
   sameDim,
   subDim,
@@ -230,7 +231,7 @@ function solve(
   }
 }
 
-/** Binds or checks one extent; false when too many of its symbols are unknown. */
+/** Binds or checks one extent; false when it does not tell its symbols, or too many are unknown. */
 function settle(equation: Equation, bindings: Map<string, Dim>, op: string | undefined): boolean {
   const actual = equation.actual[equation.axis];
   const form = linearForm(equation.declared[equation.axis], bindings);
@@ -243,10 +244,35 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
   if (scale === 0) return false;
   const rest = subDim(actual, offset);
   const value = floorDivDim(rest, scale);
-  if (!sameDim(mulDim(value, scale), rest)) throw mismatch(equation, bindings, op);
+  if (!sameDim(mulDim(value, scale), rest)) {
+    // Sizes are not divided by other sizes: another extent may tell the symbol.
+    if (!isStatic(scale)) return false;
+    throw mismatch(equation, bindings, op);
+  }
   checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
   bindings.set(unknown.name, value);
   return true;
+}
+
+/** Symbols of a shape as sizes of another one that stands for it, as far as the extents tell them. */
+export function symbolsTold(declared: Shape, actual: Shape): ReadonlyMap<string, Dim> {
+  const told = new Map<string, Dim>();
+  if (declared.every(isStatic)) return told;
+  // Extents that are a symbol first: they tell it whatever else there is.
+  const axes = [...declared.keys()].sort((a, b) => isSymbol(declared[b]) - isSymbol(declared[a]));
+  for (const axis of axes) {
+    if (isStatic(declared[axis])) continue;
+    const form = linearForm(declared[axis], told);
+    if (form === null || form.unknown === null || form.scale === 0) continue;
+    const rest = subDim(actual[axis], form.offset);
+    const value = floorDivDim(rest, form.scale);
+    if (sameDim(mulDim(value, form.scale), rest)) told.set(form.unknown.name, value);
+  }
+  return told;
+}
+
+function isSymbol(dim: Dim): number {
+  return Number(!isStatic(dim) && symbolsOf(dim).has(String(dim)));
 }
 
 function checkInBounds(

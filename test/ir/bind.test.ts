@@ -6,12 +6,13 @@ import {
   type Dim,
   evaluateDim,
   floorDivDim,
+  minDim,
   mulDim,
   subDim,
   symbol,
 } from '../../src/base/dim/index.js';
 import { DTypeError, GraphError, ShapeError } from '../../src/base/errors.js';
-import { bindShapes, bindTypes, determinedSymbols, substituteType } from '../../src/ir/bind.js';
+import { bindShapes, bindTypes, determinedSymbols, substituteType, symbolsTold } from '../../src/ir/bind.js'; // prettier-ignore
 import type { Shape } from '../../src/ir/types.js';
 
 const [n, m, k] = ['n', 'm', 'k'].map((name) => symbol(name));
@@ -64,6 +65,25 @@ test('what does not fit is refused with the reason', () => {
 
 test('a zero factor determines nothing', () => {
   refuses(/cannot be determined/, [[m, mulDim(n, m)], [0, 0]]); // prettier-ignore
+});
+
+test('an extent that no size divides tells nothing: another one may', () => {
+  const rows = (count: Dim, length: Dim): Dim => addDim(subDim(mulDim(count, length), mulDim(minDim(1, count), length)), 1); // prettier-ignore
+  assert.deepEqual(bind([[k, rows(k, n), n], [m, rows(m, k), k]]), { k: 'm', n: 'k' }); // prettier-ignore
+  assert.deepEqual(bind([[k, rows(k, n), n], [3, rows(3, 4), 4]]), { k: '3', n: '4' }); // prettier-ignore
+  refuses(/axis 1/, [[k, rows(k, n), n], [3, 10, 4]]); // prettier-ignore
+  refuses(/cannot be determined/, [[k, rows(k, n)], [m, rows(m, k)]]); // prettier-ignore
+});
+
+test('a shape tells the symbols of another one as far as it can', () => {
+  const told = (declared: Shape, actual: Shape): Record<string, string> =>
+    Object.fromEntries(
+      [...symbolsTold(declared, actual)].map(([name, dim]) => [name, String(dim)]),
+    );
+  assert.deepEqual(told([4, addDim(n, 1)], [4, addDim(m, 1)]), { n: 'm' }); // prettier-ignore
+  assert.deepEqual(told([addDim(n, m), m], [addDim(k, 3), k]), { m: 'k', n: '3' }); // prettier-ignore
+  assert.deepEqual(told([mulDim(2, n)], [addDim(m, 1)]), {});
+  assert.deepEqual(told([floorDivDim(n, 2), 3], [m, 3]), {}); // prettier-ignore
 });
 
 test('bounds hold for numbers and for symbols', () => {

@@ -105,9 +105,14 @@ export class CapturedSizes<A extends object> implements Enclosed<CapturedSizes<A
     return known ?? size;
   }
 
-  /** A symbol that no other capture uses either: arrays of several captures may meet in one graph. */
+  /**
+   * A symbol that no other capture uses either, since arrays of several captures may meet in one graph, and no axis of
+   * an input, which users name.
+   */
   fresh(hint: string, bounds?: Partial<Bounds>): Dim {
-    return symbol(`${hint.replace(/_\d+$/, '')}_${nextFresh++}`, bounds);
+    const stem = hint.replace(/_\d+$/, '');
+    while (this.tells(`${stem}_${nextFresh}`)) nextFresh++;
+    return symbol(`${stem}_${nextFresh++}`, bounds);
   }
 
   /** True for the name of a size of the data or of the inputs, of this capture or an enclosing one. */

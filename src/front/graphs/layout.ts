@@ -1,7 +1,8 @@
 import type { Dim, DimExpr } from '../../base/dim/index.js';
-import { isStatic, sameShape, substituteDim, symbolsOf } from '../../base/dim/index.js';
+import { isStatic, sameShape, substituteDim } from '../../base/dim/index.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
+import { symbolsTold } from '../../ir/bind.js';
 import { Program, type Value } from '../../ir/program.js';
 import { requireAt, type Requirement, requireOrKeep, speaksOnlyOf } from '../../ir/requirement.js';
 import { sameType, type TensorType } from '../../ir/types.js';
@@ -224,20 +225,16 @@ function withKnownSizes(
   return sameShape(shape, known) ? value : reshape(value, known);
 }
 
-/** Records the program's dimensions for a capture's symbols, from extents that are a single symbol. */
+/** Records the program's dimensions for a capture's symbols. */
 function noteSymbols(from: TensorType, to: TensorType, names: Map<string, Dim>): void {
-  from.shape.forEach((dim, axis) => {
-    if (typeof dim === 'number') return;
-    const key = String(dim);
-    if (!names.has(key) && [...symbolsOf(dim)].join() === key) names.set(key, to.shape[axis]);
-  });
+  for (const [name, dim] of symbolsTold(from.shape, to.shape)) {
+    if (!names.has(name)) names.set(name, dim);
+  }
 }
 
-/** Renames the program's symbol where both sides have a single symbol. */
+/** Renames a capture's symbols where the program has others. */
 function noteNames(from: TensorType, to: TensorType, renamed: Map<string, Dim>): void {
-  from.shape.forEach((dim, axis) => {
-    if (typeof dim !== 'number' && String(dim) !== String(to.shape[axis])) {
-      renamed.set(String(dim), to.shape[axis]);
-    }
-  });
+  for (const [name, dim] of symbolsTold(from.shape, to.shape)) {
+    if (String(dim) !== name) renamed.set(name, dim);
+  }
 }

@@ -64,8 +64,6 @@ export function traceRegion(
   const capture = new Capture('trace', mode.capture?.sizes.known, mode.capture, true);
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
-  const isFromOutside = (array: NDArray): boolean =>
-    !capture.placeholders.has(array) && array.origin?.capture !== capture;
   try {
     const result = withMode({ capture, session }, op, () => body(inputs));
     const { leaves, structure } = flattenTree(result, isArray, op);
@@ -113,10 +111,10 @@ export function traceRegion(
       newGradients: capture.gradients.assumptions,
     };
   } finally {
-    // Arrays that the body reads take part in the enclosing recording.
+    // Arrays from outside that the body reads take part in the enclosing recording.
     if (session !== null) {
       session.isOpen = false;
-      for (const array of capture.calls.touched) if (isFromOutside(array)) joinRecording(array);
+      for (const array of capture.calls.touched) if (!isStray(array)) joinRecording(array);
     }
   }
 }

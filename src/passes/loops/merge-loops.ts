@@ -123,7 +123,9 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
       if (one === undefined || node.kind !== 'call') return undefined;
       let results = made.get(one);
       if (results === undefined) {
-        const { op, attributes, regions, source } = one.call;
+        const { op, regions, source } = one.call;
+        // All of them pass the same sizes, which may have other names here by now.
+        const attributes = { ...one.call.attributes, sizes: node.attributes['sizes'] };
         results = into.append(op, operands, attributes, { regions, source });
         made.set(one, results);
       }

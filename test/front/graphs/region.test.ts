@@ -179,3 +179,52 @@ for (const [name, body] of Object.entries(bodies)) {
     }
   });
 }
+
+test('a step may differentiate inside of loops and branches that are nested', () => {
+  const dtype = 'float64';
+  const numbers = [0.1, 0.2, -0.3];
+  const w = kn.array(numbers, { dtype });
+  w.attachGrad();
+  const rows = kn.arange(2, { dtype });
+  const slope = (x: kn.NDArray): kn.NDArray => kn.grad((a: kn.NDArray) => a.sin().sum())(x);
+  const step = kn.hybridize((x: kn.NDArray) => {
+    const loss = kn.autograd.record(() => {
+      const [, outer] = kn.foreach(
+        (_: kn.NDArray, s: kn.NDArray) => {
+          const [, inner] = kn.foreach((row: kn.NDArray, t: kn.NDArray) => [row, t.add(slope(t))] as const, rows, s); // prettier-ignore
+          return [
+            [],
+            kn.cond(
+              x.greater(0),
+              () => inner.mul(slope(inner)),
+              () => inner,
+            ),
+          ] as const;
+        },
+        rows,
+        w,
+      );
+      return outer.sum();
+    });
+    loss.backward();
+    return loss;
+  });
+  const plain =
+    (isPositive: boolean) =>
+    (start: number): number => {
+      let value = start;
+      for (let i = 0; i < 2; i++) {
+        for (let k = 0; k < 2; k++) value += Math.cos(value);
+        if (isPositive) value *= Math.cos(value);
+      }
+      return value;
+    };
+  for (const x of [1, -1]) {
+    const f = plain(x > 0);
+    const loss = step(kn.array(x)).item();
+    assert.ok(Math.abs(Number(loss) - numbers.map(f).reduce((a, b) => a + b)) < 1e-12);
+    const h = 1e-6;
+    const expected = numbers.map((each) => (f(each + h) - f(each - h)) / (2 * h));
+    (w.grad!.tolist() as number[]).forEach((each, i) => assert.ok(Math.abs(each - expected[i]) < 1e-8)); // prettier-ignore
+  }
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as kn from '../../../src/index.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
 import { verify } from '../../../src/ir/verify.js';
@@ -287,4 +288,36 @@ test('a step that keeps less for its backward pass still goes forth once', () =>
     if (policy === 'auto') assert.equal(loops(compiled), 2);
     expectSame(run(kept, operands), run(program, operands), String(policy));
   }
+});
+
+test('loops that are passed sizes merge in third derivatives, whose sizes have other names by then', () => {
+  const dtype = 'float64';
+  const keep = kn.array([true, false, true, true]);
+  const limit = kn.array(2, { dtype: 'int32' });
+  const loss = (s: kn.NDArray, w: kn.NDArray): kn.NDArray => {
+    const [rows, [, , last]] = kn.whileLoop(
+      (i: kn.NDArray) => i.less(limit),
+      (i: kn.NDArray, a: kn.NDArray, b: kn.NDArray) => {
+        const next = [i.add(1), a.mul(a.sigmoid()).add(a), b.mul(a.sigmoid()).add(w)];
+        return [kn.booleanMask(b, keep), next] as [kn.NDArray, [kn.NDArray, kn.NDArray, kn.NDArray]]; // prettier-ignore
+      },
+      [kn.array(0, { dtype: 'int32' }), s, w],
+    );
+    return rows.sin().sum().add(last.square().sum());
+  };
+  const slope =
+    (f: typeof loss): typeof loss =>
+    (s, w) => {
+      const [bySize, byRow] = kn.grad(f, [0, 1])(s, w);
+      return bySize.add(byRow.sum());
+    };
+  const at = (move: number): [kn.NDArray, kn.NDArray] => [
+    kn.array(0.3 + move, { dtype }),
+    kn.array([0.1, 0.2, -0.3, 0.4].map((each) => each + move), { dtype }), // prettier-ignore
+  ];
+  const second = (move: number): number => Number(slope(slope(loss))(...at(move)).item());
+  const h = 1e-4;
+  const expected = (second(h) - second(-h)) / (2 * h);
+  const third = kn.hybridize(slope(slope(slope(loss))));
+  assert.ok(Math.abs(Number(third(...at(0)).item()) - expected) < 1e-5);
 });

@@ -1,4 +1,4 @@
-import { type Bounds, type Dim, symbol } from '../../../base/dim/index.js';
+import type { Bounds, Dim } from '../../../base/dim/index.js';
 import { bindProgram, symbolsOfTypes } from '../../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
@@ -28,10 +28,8 @@ export function blockOf(
 ): { readonly block: ScheduledBlock; readonly spanOf: (group: Group) => StepRange } {
   const spans = new Map<Group, StepRange>();
   let step = 0;
-  let renamed = 0;
-  // One `main` binds the sizes of all regions, so their names must be unique.
-  const rename = (name: string, bounds: Bounds): Dim =>
-    symbol(`${name.replace(/__\d+$/, '')}__${renamed++}`, bounds);
+  // One `main` binds the sizes of the program and of all regions, so their names must be unique.
+  const rename = (name: string, bounds: Bounds): Dim => program.freshDim(name, bounds);
   const enter = (inner: Program, order: readonly Group[]): ScheduledBlock => {
     const regions = new Map<Group, readonly ScheduledBlock[]>();
     for (const group of order) {
