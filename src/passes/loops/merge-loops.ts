@@ -1,11 +1,13 @@
 import { sameDim } from '../../base/dim/index.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
-import { sameType } from '../../ir/types.js';
+import { sameType, type TensorType } from '../../ir/types.js';
 import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
+import { withInferredTypes } from '../rewrite/decided-sizes.js';
 import { declarationOf, sizesPassedBy } from '../../ops/declare/facets.js';
 import { isLoop } from './loop.js';
 import { withOutputs } from '../rewrite/outputs.js';
@@ -123,10 +125,11 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
       if (one === undefined || node.kind !== 'call') return undefined;
       let results = made.get(one);
       if (results === undefined) {
-        const { op, regions, source } = one.call;
         // All of them pass the same sizes, which may have other names here by now.
         const attributes = { ...one.call.attributes, sizes: node.attributes['sizes'] };
-        results = into.append(op, operands, attributes, { regions, source });
+        const merged = { ...one.call, attributes, decides: [] };
+        const call = withInferredTypes(merged, operands, into, givenTypes(program, one, into));
+        results = into.appendTyped(call.op, operands, attributes, call.types, call);
         made.set(one, results);
       }
       const places = one.rows.get(id)!;
@@ -135,6 +138,27 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
     },
     { region, wanted: (call) => merged.size > 0 && isLoop(call) },
   );
+}
+
+/**
+ * Types of the results of a merged loop as one of the originals has them, where all of their sizes are known before:
+ * inputs bring sizes that the data of a loop decides, too, and these keep their names. Null for others.
+ */
+function givenTypes(
+  program: Program,
+  { rows }: Merged,
+  into: Program,
+): readonly (TensorType | null)[] {
+  const found: (TensorType | null)[] = [];
+  const count = 1 + Math.max(-1, ...[...rows.values()].flat());
+  for (const [id, places] of rows) {
+    program.results(id).forEach(({ type }, k) => {
+      const place = k < places.length ? places[k] : count + k - places.length;
+      const isGiven = [...symbolsOfTypes([type]).keys()].every((name) => into.knowsSize(name));
+      found[place] ??= isGiven ? type : null;
+    });
+  }
+  return found;
 }
 
 /** Mergeable loops of a program, each with its replacement. */

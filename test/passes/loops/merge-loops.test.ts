@@ -321,3 +321,42 @@ test('loops that are passed sizes merge in third derivatives, whose sizes have o
   const third = kn.hybridize(slope(slope(slope(loss))));
   assert.ok(Math.abs(Number(third(...at(0)).item()) - expected) < 1e-5);
 });
+
+test('loops whose rows have a size that an input brings keep its name in second derivatives', () => {
+  // Three loops deep, the gradients of rows come in with the size that the loop in which they are merged decides.
+  const x = kn.array([0.1, -0.2, 0.3, 0.4, -0.5, 0.6], { dtype: 'float64' }).reshape([2, 3]);
+  const mask = kn.array([true, false, true]);
+  const state = kn.array(0.3, { dtype: 'float64' });
+  const factor = 0.5;
+  /** The loss, by loops of the library or by hand. */
+  const loss = (rows: kn.NDArray, s: kn.NDArray, isByHand: boolean): kn.NDArray => {
+    const over = (step: (row: kn.NDArray, s: kn.NDArray) => readonly [kn.NDArray, kn.NDArray], s: kn.NDArray): readonly [kn.NDArray, kn.NDArray] => {
+      if (!isByHand) return kn.foreach(step, rows, s);
+      const made: kn.NDArray[] = [];
+      for (let k = 0; k < 2; k++) {
+        const [row, last] = step(rows.slice(k), s);
+        made.push(row);
+        s = last;
+      }
+      return [kn.stack(made), s];
+    }; // prettier-ignore
+    const [all] = over((_, outer) => {
+      const [kept] = over((row, middle) => {
+        const [sums, last] = over((r, inner) => [r.add(inner).tanh().sum(), inner], middle);
+        return [kn.booleanMask(row, mask).add(last.add(sums.sum())).square(), middle.mul(factor)];
+      }, outer);
+      return [kept, outer];
+    }, s);
+    return all.square().sum();
+  };
+  const second = (isByHand: boolean) => (rows: kn.NDArray, s: kn.NDArray): readonly kn.NDArray[] => {
+    const slopes = kn.grad((y: kn.NDArray, t: kn.NDArray) => loss(y, t, isByHand), [0, 1]);
+    return kn.grad((y: kn.NDArray, t: kn.NDArray) => slopes(y, t).map((g) => g.square().sum()).reduce((a, b) => a.add(b)), [0, 1])(rows, s);
+  }; // prettier-ignore
+  const found = kn.hybridize(second(false))(x, state);
+  second(true)(x, state).forEach((expected, k) => {
+    const [a, b] = [found[k], expected].map((each) => [...each.dataSync()] as number[]);
+    const scale = Math.max(...b.map(Math.abs));
+    b.forEach((value, i) => assert.ok(Math.abs(a[i] - value) <= 1e-12 * scale, `${k} ${i}`));
+  });
+});
