@@ -1,5 +1,5 @@
 import { mode } from '../../core/mode.js';
-import { containerOf } from './containers.js';
+import { containerOf, isRebuiltList } from './containers.js';
 import { undecidable } from './host.js';
 import { membersOf } from './moments.js';
 import {
@@ -11,6 +11,7 @@ import {
   type MemberKey,
   outermost,
   type PathObjects,
+  type Refusal,
   type TracedPath,
   undecided,
 } from './path.js';
@@ -88,13 +89,13 @@ export class Tracking {
       isHeld: (object) => held.has(object),
       isCarried: (object, key) =>
         held.has(object) || this.#keys.get(object)?.has(idOf(key)) === true,
-      track: (object, key, site, isFromBefore) => {
+      track: (object, key, site, isFromBefore, refusal = memberRefusal) => {
         if (own.has(object)) return false;
         // What an earlier trace has met was there before the path.
         const met = isFromBefore ? trace - 1 : (this.#met.get(object) ?? trace);
         this.#met.set(object, met);
         if (met < trace) {
-          if (key === null) throw undecidable('a change of an object', site, stateAdvice);
+          if (key === null) throw undecidable(refusal.construct, site, refusal.advice);
           if (ArrayBuffer.isView(object))
             throw undecidable('a change of a typed array', site, stateAdvice);
           if (this.#addMember(object, key)) {
@@ -208,6 +209,8 @@ function isAccessor(object: object, key: PropertyKey): boolean {
 const stateAdvice =
   'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards';
 
+const memberRefusal: Refusal = { construct: 'a change of an object', advice: stateAdvice };
+
 /** Objects that stand for variables which functions inside of their own write. */
 const environments = new WeakSet<object>();
 
@@ -240,14 +243,35 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   const object = containerOf(given) ?? given;
   // The code of a setter sees to what it changes.
   if (typeof key !== 'object' && isAccessor(object, key)) return given;
+  trackOnPaths(object, key, site, makerOf(given));
+  return given;
+}
+
+/** An object that a method of the language is about to change, in a way that has no members to restore. */
+export function changingWhole(object: object, site: string, refusal: Refusal): void {
+  if (mode.capture === null) return;
+  logChange(object, null);
+  if (!isDecided()) return;
+  if (isRebuiltList(object)) throw undecidable(refusal.construct, site, refusal.advice);
+  trackOnPaths(object, null, site, makerOf(object), refusal);
+}
+
+/** Tells the paths around of a change, up to the one that has made the object. */
+function trackOnPaths(
+  object: object,
+  key: MemberKey | null,
+  site: string,
+  maker: TracedPath | undefined,
+  refusal: Refusal = memberRefusal,
+): void {
   const root = outermost(mode.capture);
-  const maker = makerOf(given);
   const isFromBefore = maker !== undefined && isAround(maker);
   for (let path = currentPath(); path.objects !== null && path.root === root; path = path.around!) {
-    if (path.objects.isHeld(object)) continue;
-    if (maker === path || !path.objects.track(object, key, site, isFromBefore)) break;
+    if (maker === path) break;
+    if (path.objects.isHeld(object)) {
+      if (key === null) throw undecidable(refusal.construct, site, refusal.advice);
+    } else if (!path.objects.track(object, key, site, isFromBefore, refusal)) break;
   }
-  return given;
 }
 
 /** Logs that a member of an object is about to change. The code of a setter may change anything. */
