@@ -50,8 +50,19 @@ export function changingHost(value: unknown, site: string): void {
   if (ArrayBuffer.isView(value)) changingWhole(value.buffer, site, refusal);
 }
 
-/** A value that a loop goes over: an iterator is at another place afterwards. */
+/** Iterators that have a name, so that others can see at which place they are. */
+const named = new WeakSet<object>();
+
+/** A value that a loop goes over, of which there is a name: an iterator is at another place afterwards. */
 export function iterated<T>(value: T, site: string): T {
-  if (typeof value === 'object' && value !== null && isIterator(value)) changingWhole(value, site, placeRefusal); // prettier-ignore
+  if (typeof value !== 'object' || value === null || !isIterator(value)) return value;
+  changingWhole(value, site, placeRefusal);
+  named.add(value);
   return value;
+}
+
+/** True for the iterator of a list, map, set or text that only the loop knows, such as `list.entries()`. */
+export function isOfCollection(value: unknown): boolean {
+  const isOne = /^\[object (?:Array|Map|Set|String) Iterator\]$/.test(Object.prototype.toString.call(value)); // prettier-ignore
+  return isOne && !named.has(value as object);
 }

@@ -262,14 +262,15 @@ function trackOnPaths(
   key: MemberKey | null,
   site: string,
   maker: TracedPath | undefined,
-  refusal: Refusal = memberRefusal,
+  refusal?: Refusal,
 ): void {
   const root = outermost(mode.capture);
   const isFromBefore = maker !== undefined && isAround(maker);
   for (let path = currentPath(); path.objects !== null && path.root === root; path = path.around!) {
     if (maker === path) break;
     if (path.objects.isHeld(object)) {
-      if (key === null) throw undecidable(refusal.construct, site, refusal.advice);
+      // Members of what variables hold go through the construct.
+      if (refusal !== undefined) throw undecidable(refusal.construct, site, refusal.advice);
     } else if (!path.objects.track(object, key, site, isFromBefore, refusal)) break;
   }
 }

@@ -42,6 +42,8 @@ for (const [what, [code, construct]] of Object.entries(refused)) {
 }
 
 const served: Readonly<Record<string, string>> = {
+  'lists that methods give, whose entries are exchanged': 'let l = [1, 2].map((n) => a.mul(n)), i = 0; for (const r of rows) { if (r.sum().less(4)) [l[i], l[i + 1]] = [l[i + 1], l[i].add(r.sum())]; else l = l.map((x) => x.mul(0.5)); } return kn.stack(l);',
+  'entries of a list up to one that an array chooses': 'let at = -1; for (const [i, limit] of [4, 8, 1].entries()) { if (a.greater(limit)) { at = i; break; } a = a.add(1); } return a.mul(at);',
   'a list that is filled': 'if (a.greater(5)) { const l = new Array(3).fill(2); l.pop(); a = a.add(l.length * l[0]); } return a;',
   'lists that methods give': "const l = [3, 1, 2]; for (const r of rows) if (r.sum().greater(3)) { const m = l.slice().sort(); m.push(m.shift()); a = a.add(m[0] * m.length + 'b a'.split(' ').reverse().length); } return a;",
   'rows that a method gives': 'const l = [1, 2]; while (a.greater(1)) { const m = l.map((n) => a.mul(n)); m.push(a); m.reverse(); a = kn.stack(m).sum().mul(0.1); } return a;',
