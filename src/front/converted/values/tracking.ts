@@ -15,6 +15,7 @@ import {
   type TracedPath,
   undecided,
 } from './path.js';
+import { changingShared } from './shared-objects.js';
 import type { TraceFacts } from './trace-facts.js';
 import type { Saved, Variables } from './variables.js';
 
@@ -235,7 +236,10 @@ export function writing(
 export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   if (mode.capture === null) return given;
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
-  if (isObject) logMember(containerOf(given) ?? given, key);
+  if (isObject) {
+    logMember(containerOf(given) ?? given, key);
+    changingShared(containerOf(given) ?? given, key, site);
+  }
   if (!isDecided()) return given;
   // Written by code in host form, whose object is not told.
   if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
@@ -251,6 +255,7 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
 export function changingWhole(object: object, site: string, refusal: Refusal): void {
   if (mode.capture === null) return;
   logChange(object, null);
+  changingShared(object, null, site);
   if (!isDecided()) return;
   if (isRebuiltList(object)) throw undecidable(refusal.construct, site, refusal.advice);
   trackOnPaths(object, null, site, makerOf(object), refusal);
