@@ -137,7 +137,7 @@ function attempt(
   let returnLayouts: readonly PackedLayout[] | null = facts.lateReturn;
   const codes = new Set<number>();
   const line = site.split(':')[0];
-  /** What the paths give: the values of variables, and what they return. */
+  /** Values that the paths give: what they return, and those of variables. */
   const given: (readonly unknown[])[] = [];
   const results = cond(
     test,

@@ -3,7 +3,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { patternNames } from '../syntax/scopes.js';
 import { type CodeSpan, isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedMembers } from './captured-members.js';
-import { memberName } from './changing-methods.js';
+import { memberName } from '../syntax/changing-methods.js';
 import type { FileContext, Use } from './form.js';
 import { type FunctionFacts, isIntegerLiteral } from '../flow/function-facts.js';
 import { environmentOf, presentEnvironment } from './environments.js';

@@ -1,6 +1,6 @@
 import type * as t from '@babel/types';
 import { contains, unwrapped, visitNodes } from '../syntax/walk.js';
-import { changedArgument, isChangingMethod, memberName } from './changing-methods.js';
+import { changedArgument, isChangingMethod, memberName } from '../syntax/changing-methods.js';
 import { Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';

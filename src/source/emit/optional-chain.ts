@@ -1,6 +1,6 @@
 import type * as t from '@babel/types';
 import { contains, unwrapped } from '../syntax/walk.js';
-import { isChangingMethod, memberName } from './changing-methods.js';
+import { isChangingMethod, memberName } from '../syntax/changing-methods.js';
 import type { Form } from './form.js';
 import { added, type Piece } from './output.js';
 

@@ -8,7 +8,7 @@ import { NDArray } from '../../core/ndarray.js';
 import { collectRows, noteList } from '../values/containers.js';
 import { changingHost } from '../values/host-changes.js';
 import { undecidable } from '../values/host.js';
-import { changedElsewhere } from '../values/shared-objects.js';
+import { refuseChanged } from '../values/shared-objects.js';
 import { asNumber, hostOnly, isNumberArray } from '../values/numbers.js';
 import { held } from '../values/optionals.js';
 import {
@@ -117,11 +117,10 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
     holdsNumbers: true,
     site: null,
     isLengthUsed: false,
-    changedAt: null,
   };
   const proxy: unknown[] = new Proxy(entries, {
     get: (target, key, receiver) => {
-      if (list.changedAt !== null && typeof key === 'string') throw changedElsewhere(list.name, list.changedAt); // prettier-ignore
+      if (typeof key === 'string') refuseChanged(target, list.name);
       if (key === 'push') return pushTo(list, proxy);
       if (isMutator(key)) logChange(list, null);
       if (isMutator(key) && isForeign(list)) {

@@ -44,8 +44,6 @@ export interface RowList {
   site: string | null;
   /** True if the value of the call of `push` that is about to run is used. */
   isLengthUsed: boolean;
-  /** The place of a change by another name; null for none. */
-  changedAt: string | null;
 }
 
 /** By their proxies. */

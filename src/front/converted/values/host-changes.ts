@@ -1,25 +1,25 @@
-import type { Refusal } from './path.js';
+import type { ChangeRefusal } from './path.js';
 import { changingWhole } from './tracking.js';
 
 /* Objects of the language that have state of their own: what changes it on a path that an array decides is refused. */
 
-const collectionRefusal: Refusal = {
+const collectionRefusal: ChangeRefusal = {
   construct: 'a change of a list, map or set',
   advice:
     'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards. Where a test chooses between lists, push in each branch. A list that a captured branch or loop assigns keeps its length: write into an array of fixed size instead',
 };
 
-const placeRefusal: Refusal = {
+const placeRefusal: ChangeRefusal = {
   construct: 'a step of an iterator that began before',
   advice: 'make a list of it first, const values = [...iterator], or count steps in a variable and index an array', // prettier-ignore
 };
 
-const searchRefusal: Refusal = {
+const searchRefusal: ChangeRefusal = {
   construct: 'a search that moves lastIndex of a regular expression',
   advice: 'search before the test, or without the flags g and y',
 };
 
-const dateRefusal: Refusal = {
+const dateRefusal: ChangeRefusal = {
   construct: 'a change of a date',
   advice: 'keep the time as a number in a variable, and make the date of it afterwards',
 };
@@ -32,8 +32,8 @@ function isIterator(object: object): boolean {
   return Object.prototype.isPrototypeOf.call(iterators, object);
 }
 
-/** Refusal of a change of what a method of the language changes; null for other objects. */
-function refusalFor(object: object): Refusal | null {
+/** ChangeRefusal of a change of what a method of the language changes; null for other objects. */
+function refusalFor(object: object): ChangeRefusal | null {
   if (ArrayBuffer.isView(object) || collections.some((kind) => object instanceof kind)) return collectionRefusal; // prettier-ignore
   if (isIterator(object)) return placeRefusal;
   if (object instanceof RegExp) return object.global || object.sticky ? searchRefusal : null;

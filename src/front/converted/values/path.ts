@@ -65,8 +65,8 @@ export interface SyntacticMember {
 
 export type MemberKey = PropertyKey | SyntacticMember;
 
-/** What an error says of a change that cannot become a graph. */
-export interface Refusal {
+/** Text of an error about a change that cannot become a graph. */
+export interface ChangeRefusal {
   readonly construct: string;
   readonly advice: string;
 }
@@ -81,7 +81,7 @@ export interface PathObjects {
    * Sees to a member of another one: false for an object that was made on the path. `isFromBefore`: it is known to have
    * been there before. A change of the whole object (`key`: null) is refused if it was.
    */
-  readonly track: (object: object, key: MemberKey | null, site: string, isFromBefore: boolean, refusal?: Refusal) => boolean; // prettier-ignore
+  readonly track: (object: object, key: MemberKey | null, site: string, isFromBefore: boolean, refusal?: ChangeRefusal) => boolean; // prettier-ignore
   /**
    * Ends the path. `isReached`: its end is reached.
    * @throws Retrace where it has changed members that were not known.

@@ -11,7 +11,7 @@ import {
   type MemberKey,
   outermost,
   type PathObjects,
-  type Refusal,
+  type ChangeRefusal,
   type TracedPath,
   undecided,
 } from './path.js';
@@ -210,7 +210,7 @@ function isAccessor(object: object, key: PropertyKey): boolean {
 const stateAdvice =
   'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards';
 
-const memberRefusal: Refusal = { construct: 'a change of an object', advice: stateAdvice };
+const memberRefusal: ChangeRefusal = { construct: 'a change of an object', advice: stateAdvice };
 
 /** Objects that stand for variables which functions inside of their own write. */
 const environments = new WeakSet<object>();
@@ -252,7 +252,7 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
 }
 
 /** An object that a method of the language is about to change, in a way that has no members to restore. */
-export function changingWhole(object: object, site: string, refusal: Refusal): void {
+export function changingWhole(object: object, site: string, refusal: ChangeRefusal): void {
   if (mode.capture === null) return;
   logChange(object, null);
   changingShared(object, null, site);
@@ -267,7 +267,7 @@ function trackOnPaths(
   key: MemberKey | null,
   site: string,
   maker: TracedPath | undefined,
-  refusal?: Refusal,
+  refusal?: ChangeRefusal,
 ): void {
   const root = outermost(mode.capture);
   const isFromBefore = maker !== undefined && isAround(maker);

@@ -1,5 +1,5 @@
 import type * as t from '@babel/types';
-import { unwrapped } from '../syntax/walk.js';
+import { unwrapped } from './walk.js';
 
 /* Calls of the language that change an object: what the runtime has to be told of where an array may decide. */
 
