@@ -11,6 +11,7 @@ import { flattenTree } from '../base/attributes/tree.js';
 import { pause } from '../front/autograd/index.js';
 import type { Explanation } from '../front/caches/explain.js';
 import { NDArray } from '../front/core/ndarray.js';
+import { placedBeside } from '../front/devices/placing.js';
 import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
 import { setOriginal } from '../front/options/originals.js';
 import { refuseUnconverted } from '../front/hybrid/unconverted.js';
@@ -41,7 +42,7 @@ export abstract class Block implements Capturable {
     let unresolve: (() => void) | null = null;
     try {
       unresolve = this.resolve(args);
-      return this.forward(...args) as ReturnType<this['forward']>;
+      return runForward(this, args);
     } catch (error) {
       unresolve?.();
       throw cameOutOf(this, error);
@@ -290,7 +291,7 @@ export abstract class HybridBlock extends Block {
     try {
       unresolve = this.resolve(args);
       return this.#captured === undefined
-        ? (this.forward(...args) as ReturnType<this['forward']>)
+        ? runForward(this, args)
         : (this.#captured(...args) as ReturnType<this['forward']>);
     } catch (error) {
       if (unresolve !== null) {
@@ -333,6 +334,15 @@ export abstract class HybridBlock extends Block {
       ...this.captureOptions(),
     });
   }
+}
+
+/** Runs the definition of a block. Arrays that it makes live where its inputs are, as in captured code. */
+function runForward<B extends Block>(
+  block: B,
+  args: Parameters<B['forward']>,
+): ReturnType<B['forward']> {
+  const inputs = (args as readonly unknown[]).flat();
+  return placedBeside(inputs, () => block.forward(...args)) as ReturnType<B['forward']>;
 }
 
 /** Adds the block to an error of a call: `items.1.d (Dense)`, relative to the outermost block. */

@@ -161,3 +161,64 @@ test('a static graph runs where it is moved, and comes back', async () => {
   close((graph.run({ [input]: x })[output].tolist() as number[][]).flat(), expected.flat());
   assert.throws(() => graph.to('nowhere'), kn.ArgumentError);
 });
+
+/** Code that makes arrays of its own beside those of a device, while new arrays live on the CPU. */
+const makers: Readonly<Record<string, (x: kn.NDArray, to: <B extends kn.nn.Block>(net: B) => B) => kn.NDArray>> = {
+  dropout: (x, to) => kn.autograd.trainMode(() => to(new kn.nn.Dropout(0.5)).call(x)),
+  'the states of a recurrent layer': (x, to) => to(new kn.nn.LSTM(2, { inputs: 4, bidirectional: true })).call(x)[0],
+  'states to begin with': (x, to) => {
+    const layer = to(new kn.nn.GRU(2, { inputs: 4 }));
+    return layer.call(x, { states: layer.beginState(2) })[0];
+  },
+  'the states of a cell': (x, to) => {
+    const cell = to(new kn.nn.LSTMCell(2, { inputs: 4 }));
+    return cell.call(x.slice(':', 0), cell.beginState(2))[0];
+  },
+  'a block of the user': (x, to) => {
+    class Positions extends kn.nn.Block {
+      override forward(given: kn.NDArray): kn.NDArray {
+        return given.add(kn.arange(4)).mul(kn.random.uniform([3, 4]));
+      }
+    }
+    return to(new Positions()).call(x);
+  },
+  'a loss of sequences': (x) => kn.nn.loss.ctc(x, kn.array([[1], [2]], { dtype: 'int32' }).to(x.device), { inputLengths: [3, 2] }),
+  'a loop of no iterations': (x) => {
+    const [rows, sum] = kn.foreach((row, s: kn.NDArray) => [row.mul(2), s.add(row)], x.slice([0, 0]), x.slice(0));
+    return kn.concat([rows, sum.expandDims(0), x]);
+  },
+  'the place of an array in captured code': (x) => kn.hybridize((y: kn.NDArray) => y.add(kn.ones([4]).to(y.device)))(x),
+}; // prettier-ignore
+
+for (const [what, run] of Object.entries(makers)) {
+  test(`${what}: on the device of what it is made for`, async () => {
+    const result = (device: string): kn.NDArray => {
+      kn.random.seed(5);
+      const x = kn.random.normal([2, 3, 4]).to(device);
+      return run(x, (net) => {
+        net.initialize();
+        if (device !== 'cpu') net.to(device);
+        return net;
+      });
+    };
+    const there = result('fake');
+    assert.equal(there.device, 'fake');
+    const [actual, expected] = [await there.data(), await result('cpu').data()];
+    assert.equal(actual.length, expected.length);
+    close([...actual].map(Number), [...expected].map(Number));
+    assert.equal(kn.ones([1]).device, 'cpu');
+  });
+}
+
+test('a padded loop whose test the host reads is padded on the device', async () => {
+  const atOnce = new FakeBackend('at once', { answersAtOnce: true });
+  registerDevice(atOnce);
+  const [rows] = kn.whileLoop(
+    (x) => x.less(20),
+    (x) => [x, x.mul(3)],
+    kn.array(2).to('at once'),
+    { maxIterations: 5, padded: true },
+  );
+  assert.equal(rows.device, 'at once');
+  assert.deepEqual([...(await rows.data())], [2, 6, 18, 0, 0]);
+});

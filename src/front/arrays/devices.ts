@@ -33,12 +33,20 @@ export interface InitDeviceOptions {
 const optionRules: OptionRules<InitDeviceOptions> = {
   memoryBudget: nonNegative,
   worker: oneOfValues(true, false),
-  adapter: valueRule('an adapter', (value): value is unknown => value !== undefined),
+  adapter: valueRule('a GPUAdapter, as navigator.gpu.requestAdapter() gives it', isAdapter),
   tuning: eitherRule(
     oneOfValues('off', 'background'),
     valueRule('a record of deviceTuning()', isDeviceTuning),
   ),
 };
+
+function isAdapter(value: unknown): value is unknown {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    ['requestDevice', 'limits', 'features'].every((name) => name in value)
+  );
+}
 
 /**
  * Sets up a device, so that arrays can live on it: `x.to(name)`, `config.device = name`. Once it is set up it stays
@@ -49,12 +57,10 @@ const optionRules: OptionRules<InitDeviceOptions> = {
 export async function initDevice(name: string, options: InitDeviceOptions = {}): Promise<void> {
   checkOptions<InitDeviceOptions>('initDevice', options, optionRules);
   // Loaded here and nowhere else, so that programs without it can be bundled without it.
-  if (name === 'webgpu') {
-    provideDevice(name, async (given) => {
-      const { setUpWebGpu } = await import('../../runtime/webgpu/setup.js');
-      return setUpWebGpu(given);
-    });
-  }
+  provideDevice('webgpu', async (given) => {
+    const { setUpWebGpu } = await import('../../runtime/webgpu/setup.js');
+    return setUpWebGpu(given);
+  });
   await setUpDevice(name, options);
 }
 

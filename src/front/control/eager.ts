@@ -4,6 +4,7 @@ import { unflattenTree } from '../../base/attributes/tree.js';
 import { zeros } from '../arrays/creation.js';
 import type { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
+import { placedBeside } from '../devices/placing.js';
 import { joinRecording } from '../dispatch/dispatch.js';
 import { aliasOf, linkTo } from '../dispatch/values.js';
 import { checkOutput } from './checks.js';
@@ -42,7 +43,10 @@ export class StackedOutputs {
       const filled = stack.finish();
       if (rows === count) return filled;
       const { dtype, shape } = stack.first;
-      return concat([filled, zeros([rows - count, ...shape], { dtype })]);
+      return concat([
+        filled,
+        placedBeside([filled], () => zeros([rows - count, ...shape], { dtype })),
+      ]);
     });
     return unflattenTree(this.#first.structure, stacked);
   }

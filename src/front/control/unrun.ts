@@ -5,6 +5,7 @@ import { linkedBy } from '../transforms/custom.js';
 import { zeros } from '../arrays/creation.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
+import { placedBeside } from '../devices/placing.js';
 import { traceRegion } from '../graphs/region.js';
 import { namesOf, type Nested } from './nesting.js';
 import type { Returned } from './checks.js';
@@ -38,16 +39,16 @@ export function unrun(
     return [returned.outputs.leaves, returned.states];
   });
   const names = namesOf(outputs!);
-  const stacked = names.map((name, k) => {
-    const { dtype, shape } = region.types[k];
-    if (!shape.every(isStatic)) throw refusalError(undecidedSizes(op, name, region.types[k]));
-    return zeros([rows, ...shape], { dtype });
-  });
-  if (mode.session === null) return { outputs: outputs!, stacked, states };
   const captured = region.parts.reads.flatMap((read) =>
     read.kind === 'array' && typeof read.of !== 'number' ? [read.of] : [],
   );
   const used = [...data, ...captured];
+  const stacked = names.map((name, k) => {
+    const { dtype, shape } = region.types[k];
+    if (!shape.every(isStatic)) throw refusalError(undecidedSizes(op, name, region.types[k]));
+    return placedBeside([...used, ...states], () => zeros([rows, ...shape], { dtype }));
+  });
+  if (mode.session === null) return { outputs: outputs!, stacked, states };
   const linked = linkedBy(
     ({ grads }) => [...grads.slice(0, states.length), ...used.map(() => null)],
     () => [...states, ...stacked],

@@ -14,6 +14,7 @@ import {
 } from './completion.js';
 import { retracing } from './findings.js';
 import { returnedName } from './values/absence.js';
+import { noteChoice } from './values/shared-objects.js';
 import { isNumberArray } from './values/numbers.js';
 import { assume, factsFrom, knowing, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { decided, isDecided, type PushedRows } from './values/path.js';
@@ -123,6 +124,7 @@ function attempt(
     const objects = tracking.onPath(String((path === paths[0]) !== isSwapped), saved);
     const { result, traced } = decided<Completion>(path, () => ({ kind: 'dead' }), objects);
     const entries = variables.flatMap(entriesOf);
+    given.push([returnedBy(result)?.value, ...entries.map(({ value }) => value)]);
     checkEntries(entries, traced);
     return knowing(traced, () => give(result, entries, traced.pushed));
   };
@@ -135,6 +137,8 @@ function attempt(
   let returnLayouts: readonly PackedLayout[] | null = facts.lateReturn;
   const codes = new Set<number>();
   const line = site.split(':')[0];
+  /** Values that the paths give: what they return, and those of variables. */
+  const given: (readonly unknown[])[] = [];
   const results = cond(
     test,
     () =>
@@ -198,6 +202,7 @@ function attempt(
     (returnLayouts as readonly PackedLayout[] | null)?.flatMap(({ types }) => types).length ?? 0;
   const returned = returnLayouts === null ? null : { value: unpack(returnLayouts, leaves.slice(0, count))[0] }; // prettier-ignore
   const values = unpack(layouts, leaves.slice(count));
+  for (const [i, value] of [returned?.value, ...values].entries()) noteChoice(value, given.map((each) => each[i])); // prettier-ignore
   let at = 0;
   variables.forEach((each, i) => {
     const next = at + each.merged.length;

@@ -37,6 +37,7 @@ export {
   syntaxMember,
   update,
 } from './member-writes.js';
+export { iterated } from './values/host-changes.js';
 export { changing, environment, target, writing } from './values/tracking.js';
 export { collection, entry, fromEnd, made } from './lists/list-proxy.js';
 export { spread } from './list-methods.js';

@@ -32,6 +32,7 @@ import {
   seekExit,
 } from './leading-exits.js';
 import { rowsOfList } from './lists/list-proxy.js';
+import { isOfCollection } from './values/host-changes.js';
 import { placeOf } from './values/host.js';
 import { held } from './values/optionals.js';
 import { logging } from './values/path.js';
@@ -316,7 +317,8 @@ function isFinite(values: unknown): boolean {
     ArrayBuffer.isView(values) ||
     typeof values === 'string' ||
     values instanceof Map ||
-    values instanceof Set
+    values instanceof Set ||
+    isOfCollection(values)
   );
 }
 

@@ -3,6 +3,7 @@ import { readElement, widened } from '../../base/element.js';
 import { ArgumentError, DTypeError, InternalError } from '../../base/errors.js';
 import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
+import { mode } from './mode.js';
 import { backendNamed } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import type { GradReq } from '../capture/gradient-use.js';
@@ -148,6 +149,8 @@ export class NDArray<D extends DType = DType> extends Tensor {
    */
   to(device: string): NDArray {
     const backend = backendNamed(device, 'to');
+    // Captured code has arrays where its inputs are, which is for each run to say.
+    if (backend === null && this.elements === null && mode.capture !== null) return this;
     const storage = installed().visible(this);
     if (storage.backend === backend) return this;
     const onCpu = storage.backend === null ? storage : new Storage(this.dtype, storage.copy());

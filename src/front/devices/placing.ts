@@ -1,5 +1,5 @@
 import type { BufferBackend } from '../../runtime/memory/backend.js';
-import { backendNamed, newArrays } from '../../runtime/execution/backends.js';
+import { backendNamed, detours, newArrays } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
@@ -9,6 +9,26 @@ export function onDefaultDevice<A extends NDArray>(array: A): A {
   const { backend } = newArrays;
   if (backend !== null && mode.capture === null) moveElements(array, backend);
   return array;
+}
+
+/**
+ * Runs code whose new arrays and draws live where some values do, rather than where new arrays live: on the device that
+ * has one of the arrays among them, else on the CPU. Captured ones live where their program runs.
+ */
+export function placedBeside<R>(values: readonly unknown[], make: () => R): R {
+  if (!detours.devices || mode.capture !== null) return make();
+  const { backend } = newArrays;
+  const storages = values.flatMap((value) =>
+    value instanceof NDArray ? (value.elements ?? []) : [],
+  );
+  if (storages.length > 0) {
+    newArrays.backend = storages.find((storage) => storage.backend !== null)?.backend ?? null;
+  }
+  try {
+    return make();
+  } finally {
+    newArrays.backend = backend;
+  }
 }
 
 /** Moves a new array to the device of another one, as integers that it can hold. */

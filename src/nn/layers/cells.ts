@@ -1,6 +1,7 @@
 import { zeros as zeroArray } from '../../front/arrays/creation.js';
 import { checkOptions, type OptionRules } from '../../base/attributes/options.js';
 import type { NDArray } from '../../front/core/ndarray.js';
+import { placedBeside } from '../../front/devices/placing.js';
 import { sigmoid, split, tanh, turnedProduct } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { xavier } from '../initializer.js';
@@ -68,9 +69,17 @@ export abstract class Cell extends HybridBlock {
     return [next[0], next];
   }
 
-  /** The states before the first step: zeros. */
+  /** The states before the first step: zeros, on the device of the parameters. */
   beginState(batch: number): NDArray[] {
-    return Array.from({ length: this.stateCount }, () => zeroArray([batch, this.size]));
+    return this.besideParameters(() =>
+      Array.from({ length: this.stateCount }, () => zeroArray([batch, this.size])),
+    );
+  }
+
+  /** @internal Runs code whose new arrays live on the device of the parameters. */
+  besideParameters<R>(make: () => R): R {
+    const { stateWeight } = this;
+    return placedBeside(stateWeight.isInitialized ? [stateWeight.value] : [], make);
   }
 
   override inferShape(x: NDArray): void {

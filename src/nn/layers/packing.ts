@@ -144,8 +144,9 @@ export function checkedLengths(
       actual: typeToString(type),
     });
   }
-  if (elements === null) return lengths;
-  for (const [example, length] of [...elements.host].map(Number).entries()) {
+  const known =
+    given instanceof NDArray ? (elements?.isKnown === true ? elements.host : []) : given;
+  for (const [example, length] of [...known].map(Number).entries()) {
     if (length >= 0 && (!isStatic(most) || length <= most)) continue;
     throw new ArgumentError(`the ${what} of example ${example} is impossible`, {
       op,

@@ -9,6 +9,7 @@ import {
   valueRule,
 } from '../../base/attributes/options.js';
 import { isTraining } from '../../front/autograd/index.js';
+import { placedBeside } from '../../front/devices/placing.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
@@ -103,9 +104,9 @@ export abstract class RecurrentLayer extends HybridBlock {
     this.between = new Dropout(dropout);
   }
 
-  /** States of zeros, for `call(x, { states })`. */
+  /** States of zeros on the device of the parameters, for `call(x, { states })`. */
   beginState(batch: number): NDArray[] {
-    return this.#zeros(batch);
+    return this.cells[0].besideParameters(() => this.#zeros(batch));
   }
 
   override call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
@@ -190,7 +191,7 @@ export abstract class RecurrentLayer extends HybridBlock {
 
   #checkedLengths(lengths: Lengths, x: NDArray): NDArray {
     const { time, batch } = this.#axesOf(x);
-    return checkedLengths(this.constructor.name, lengths, time, batch);
+    return placedBeside([x], () => checkedLengths(this.constructor.name, lengths, time, batch));
   }
 
   #checkedStates(states: readonly NDArray[], batch: Dim): readonly NDArray[] {

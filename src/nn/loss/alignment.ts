@@ -3,6 +3,7 @@ import { type Dim, isStatic, sameDim } from '../../base/dim/index.js';
 import { isFloat, kindOf } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { NDArray } from '../../front/core/ndarray.js';
+import { placedBeside } from '../../front/devices/placing.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
 import { cast } from '../../ops/index.js';
@@ -39,8 +40,11 @@ export function checkedAlignment(
   checkBlank(blank, classes);
   checkLabels(labels, logits, isTimeFirst ? 1 : 0);
   const [, most] = extentsOf(labels);
-  const lengths = (given: Lengths | undefined, end: Dim, words: LengthWords): NDArray | null =>
-    given === undefined ? null : cast(checkedLengths(op, given, end, batch, words), 'int32');
+  const lengths = (given: Lengths | undefined, end: Dim, words: LengthWords): NDArray | null => {
+    if (given === undefined) return null;
+    const checked = placedBeside([logits], () => checkedLengths(op, given, end, batch, words));
+    return cast(checked, 'int32');
+  };
   const steps = lengths(inputLengths, time, { what: 'input length', unit: 'steps' });
   const count = lengths(labelLengths, most, { what: 'label length', unit: 'labels' });
   checkClasses(labels, count, blank, classes);
@@ -106,8 +110,10 @@ function checkClasses(
   classes: Dim,
 ): void {
   const [, most] = type.shape;
-  if (elements === null || count?.elements === null || !isStatic(most)) return;
-  const counts = count?.elements.host;
+  const areKnown =
+    elements?.isKnown === true && (count === null || count.elements?.isKnown === true);
+  if (!areKnown || !isStatic(most)) return;
+  const counts = count?.elements?.host;
   for (const [at, label] of [...elements.host].map(Number).entries()) {
     const [example, place] = [Math.floor(at / most), at % most];
     if (counts !== undefined && place >= Number(counts[example])) continue;

@@ -3,6 +3,7 @@ import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attr
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import type { FloatDType } from '../../front/core/result-dtypes.js';
+import { placedBeside } from '../../front/devices/placing.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import {
   add, broadcastTo, cast, equal, expandDims, fill, gather, greaterEqual, iota, less, logaddexp, logicalAnd,
@@ -114,7 +115,9 @@ function likelihoodsOf({ blanks, marks, classes, isStep }: Lattice): NDArray {
   const emissions = pad(marks, [[0, 0], [0, 0], [1, 0]], { value: -Infinity }); // prettier-ignore
   const own = pad(classes, beforeEach, { value: -1 });
   const isRepeated = equal(own, shift(own, -1));
-  const impossible = fill<NDArray>(extentsOf(classes), -Infinity, blanks.dtype);
+  const impossible = placedBeside([blanks], () =>
+    fill<NDArray>(extentsOf(classes), -Infinity, blanks.dtype),
+  );
   // Before the first step, the empty prefix has probability 1.
   const begin = [0, -Infinity].map((value) => pad(impossible, beforeEach, { value }));
   const rows = [blanks, emissions, ...(isStep === null ? [] : [isStep])];
@@ -137,7 +140,8 @@ const beforeEach = [[0, 0], [1, 0]]; // prettier-ignore
 
 /** Mask of the positions within each length: (batch, extent). */
 function isWithin(lengths: NDArray, extent: Dim): NDArray {
-  return less(iota<NDArray>(extent, { dtype: 'int32' }), expandDims(lengths, 1));
+  const positions = placedBeside([lengths], () => iota<NDArray>(extent, { dtype: 'int32' }));
+  return less(positions, expandDims(lengths, 1));
 }
 
 /** Labels as indices of classes, with blanks in place of padding. */

@@ -1,4 +1,6 @@
-import { backendNamed, isInUse, useDevice } from '../execution/backends.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { ArgumentError } from '../../base/errors.js';
+import { isInUse, useDevice } from '../execution/backends.js';
 import { expectResults } from '../memory/elsewhere.js';
 import type { Backend } from './backend.js';
 import { DeviceExecutable } from './executable.js';
@@ -44,8 +46,11 @@ export async function setUpDevice(name: string, options: object): Promise<void> 
   if (name === 'cpu' || isInUse(name)) return;
   const setup = setups.get(name);
   if (setup === undefined) {
-    backendNamed(name, 'initDevice');
-    return;
+    throw new ArgumentError('there is no such device', {
+      op: 'initDevice',
+      expected: ['cpu', ...setups.keys()].join(', '),
+      actual: describe(name),
+    });
   }
   let ready = pending.get(name);
   if (ready === undefined) {

@@ -184,10 +184,10 @@ export function runElsewhere(
   into: readonly (Storage | null)[] | undefined,
   sizes?: readonly number[],
 ): readonly Operand[] | null {
-  const common = commonBackend(inputs, into);
+  const common = commonBackend(program, inputs, into);
   const home = homes.get(program);
   if (home !== undefined && common !== null && common !== home)
-    throw onDifferentDevices(common, home);
+    throw onDifferentDevices(common, home, nameOf(program));
   const backend = common ?? home ?? backendOfNew(program, inputs, into);
   return backend === null ? null : executableOn(program, backend).run(inputs, into, sizes);
 }
@@ -224,7 +224,14 @@ function executableOn(program: Program, backend: BufferBackend): Executable {
   return executable;
 }
 
+/** The operator of a program that is one call of the user's. */
+function nameOf(program: Program): string | undefined {
+  const [call, ...others] = [...program.calls()];
+  return others.length === 0 ? call?.[1].op.name : undefined;
+}
+
 function commonBackend(
+  program: Program,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] = [],
 ): BufferBackend | null {
@@ -236,12 +243,12 @@ function commonBackend(
     const isElsewhere = storage.backend !== null;
     const isData = shape.length === 0 || isConstant === true || following.has(storage);
     if (isElsewhere || (!isData && backend.limits.dtypes.has(storage.dtype))) {
-      throw onDifferentDevices(storage.backend, backend);
+      throw onDifferentDevices(storage.backend, backend, nameOf(program));
     }
   }
   for (const target of into) {
     if (target !== null && target.backend !== backend)
-      throw onDifferentDevices(target.backend, backend);
+      throw onDifferentDevices(target.backend, backend, nameOf(program));
   }
   return backend;
 }
@@ -250,9 +257,10 @@ function commonBackend(
 export function onDifferentDevices(
   one: BufferBackend | null,
   other: BufferBackend | null,
+  op: string = 'run',
 ): DeviceError {
   return new DeviceError('operands are on different devices', {
-    op: 'run',
+    op,
     expected: 'one device; only numbers and arrays of rank 0 may be on the CPU beside it',
     actual: [one, other].map((backend) => backend?.name ?? 'cpu').join(' and '),
     advice: 'x.to(device) copies an array to a device, await x.cpu() copies it back',

@@ -147,7 +147,8 @@ export function notYetKnown({ name }: BufferBackend): DeviceError {
     op: 'shape',
     expected: 'an array whose size follows from those of others, or that has been read',
     actual: `a size that the data decides, on the device ${name}, which answers later`,
-    advice: 'wait for it: await x.data(), or compute on a copy: const y = await x.cpu()',
+    advice:
+      'wait for it: await x.data(), compute on a copy: const y = await x.cpu(), or capture the code (hybridize), which needs no size',
   });
 }
 

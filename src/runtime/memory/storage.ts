@@ -390,7 +390,8 @@ function readAtOnce({ backend, buffer }: BufferPlace): HostArray {
       op: 'read',
       expected: 'an array on the CPU',
       actual: `an array on the device ${backend.name}`,
-      advice: 'read a copy: const y = await x.cpu(), or await x.data()',
+      advice:
+        'read a copy: const y = await x.cpu(), or await x.data(). Code that is captured (hybridize) has the device decide tests and loops; with initDevice(name, { worker: true }) elements can be read at once',
     },
   );
 }

@@ -49,7 +49,7 @@ async function findGpu(): Promise<GPU> {
   return gpu;
 }
 
-/** The package of WebGPU, for a thread of Node. */
+/** Address and options by which a thread of Node loads WebGPU. */
 export interface PackageStart {
   readonly address: string;
   readonly options: readonly string[];

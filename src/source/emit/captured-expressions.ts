@@ -3,6 +3,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { patternNames } from '../syntax/scopes.js';
 import { type CodeSpan, isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { CapturedMembers } from './captured-members.js';
+import { memberName } from '../syntax/changing-methods.js';
 import type { FileContext, Use } from './form.js';
 import { type FunctionFacts, isIntegerLiteral } from '../flow/function-facts.js';
 import { environmentOf, presentEnvironment } from './environments.js';
@@ -134,7 +135,7 @@ export abstract class CapturedExpressions extends CapturedMembers {
         );
       case 'CallExpression':
         this.noteCallee(node.callee);
-        return this.changingCall(node) ?? this.hostCall(node) ?? this.mutatingCall(node, use) ?? this.copy(node, (child) => (child === node.callee ? this.callee(child) : this.expression(child))); // prettier-ignore
+        return this.#pushToEither(node, use) ?? this.changingCall(node) ?? this.hostCall(node) ?? this.mutatingCall(node, use) ?? this.copy(node, (child) => (child === node.callee ? this.callee(child) : this.expression(child))); // prettier-ignore
       case 'OptionalCallExpression':
         this.noteCallee(node.callee);
         return this.#chain(node, use) ?? this.#nativeChain(node);
@@ -215,6 +216,19 @@ export abstract class CapturedExpressions extends CapturedMembers {
     return this.call('branch', node, this.site(node), this.argument(test, 'test'), ...arms, this.#changedBy(node, parts)); // prettier-ignore
   }
 
+  /** `(test ? a : b).push(row)`: each path pushes to its list, as `if` would have it. */
+  #pushToEither(node: t.CallExpression, use: Use): readonly Piece[] | null {
+    const { callee } = node;
+    if (use !== 'none' || memberName(callee) !== 'push') return null;
+    const lists = unwrapped((callee as t.MemberExpression).object);
+    if (lists.type !== 'ConditionalExpression') return null;
+    const arm = (list: t.Node): readonly Piece[] => {
+      const rows = node.arguments.flatMap((each) => [...this.argument(each), added(', ')]);
+      return [added('() => { '), ...this.receiver(node, list, this.argument(list), use), added('.push('), ...rows, added('); }')]; // prettier-ignore
+    };
+    return this.call('branch', node, this.site(lists), this.argument(lists.test, 'test'), arm(lists.consequent), arm(lists.alternate), this.#changedBy(node, [node])); // prettier-ignore
+  }
+
   #logical(node: t.LogicalExpression, use: Use): readonly Piece[] {
     const { operator, left, right } = node;
     if (operator === '??') {
@@ -260,7 +274,10 @@ export abstract class CapturedExpressions extends CapturedMembers {
     const found = linkOf(node);
     if (found === null || suspensionIn(node) !== null) return null;
     const value = this.newName();
-    const rest = afterLink(this, node, found.link, value, (index) => this.hostOnly(index));
+    const rest = afterLink(this, node, found.link, value, {
+      index: (index) => this.hostOnly(index),
+      receiver: (call, object, code) => this.receiver(call, object, code, call === node ? use : 'value'), // prettier-ignore
+    });
     const closure =
       use === 'none'
         ? [added(`(${value}) => { `), ...rest, added('; }')]

@@ -1,5 +1,6 @@
 import type * as t from '@babel/types';
 import { contains, unwrapped, visitNodes } from '../syntax/walk.js';
+import { changedArgument, isChangingMethod, memberName } from '../syntax/changing-methods.js';
 import { Form, type Use } from './form.js';
 import { isPlainKind } from './kinds.js';
 import { added, type Piece } from './output.js';
@@ -124,14 +125,10 @@ export abstract class CapturedMembers extends Form {
 
   /** A call of a function of the language that changes an object. */
   protected changingCall(node: t.CallExpression): readonly Piece[] | null {
-    const { callee } = node;
-    const [object] = node.arguments;
-    if (callee.type !== 'MemberExpression' || callee.computed || object === undefined) return null;
-    const { object: root, property } = callee;
-    if (root.type !== 'Identifier' || property.type !== 'Identifier') return null;
-    if (!changers.has(`${root.name}.${property.name}`)) return null;
-    if (this.file.scopes.references.get(root)?.binding.kind !== 'free') return null;
-    if (root.name === 'Object' && property.name === 'assign') {
+    const { references } = this.file.scopes;
+    const object = changedArgument(node, (root) => references.get(root)?.binding.kind === 'free');
+    if (object === null) return null;
+    if (memberName(node.callee) === 'assign') {
       return this.call('assignAll', node, this.site(node), ...node.arguments.map((each) => this.argument(each))); // prettier-ignore
     }
     return this.copy(node, (child) =>
@@ -278,27 +275,42 @@ export abstract class CapturedMembers extends Form {
     });
   }
 
-  /** A call of a method that changes lists, maps and sets on one that was there before. */
+  /** A call of a method that changes its receiver, of which the runtime is told. */
   protected mutatingCall(node: t.CallExpression, use: Use): readonly Piece[] | null {
     const { callee } = node;
-    if (callee.type !== 'MemberExpression' || callee.computed) return null;
-    if (callee.property.type !== 'Identifier' || !mutators.has(callee.property.name)) return null;
-    if (callee.object.type === 'Super') return null;
+    if (callee.type !== 'MemberExpression' || !isChangingMethod(memberName(callee))) return null;
     const { object } = callee;
-    const isUsed = callee.property.name === 'push' && use !== 'none' ? ['true'] : [];
-    const { name } = callee.property;
-    if (name === 'push' || name === 'unshift' || name === 'set' || name === 'add') {
-      for (const each of node.arguments) this.noteMade(each, `a list in ${this.nameOf(object)}`);
-    }
+    if (object.type === 'Super') return null;
     return this.copy(node, (child) =>
       child !== callee
         ? this.expression(child)
         : this.copy(callee, (part) =>
             contains(part, object) && contains(object, part)
-              ? this.call('collection', object, this.argument(object), this.site(node), ...isUsed)
+              ? this.receiver(node, object, this.argument(object), use)
               : this.expression(part),
           ),
     );
+  }
+
+  /** The value that a `for...of` goes over. A name may stand for an iterator, which the loop leaves at another place. */
+  protected iterated(node: t.Node): readonly Piece[] {
+    const isCall = !/^(?:Identifier|(?:Optional)?MemberExpression)$/.test(unwrapped(node).type);
+    return isCall ? this.argument(node) : this.call('iterated', node, this.argument(node), this.site(node)); // prettier-ignore
+  }
+
+  /** The receiver of a call of a method that may change it, by its code. */
+  protected receiver(
+    node: t.CallExpression | t.OptionalCallExpression,
+    object: t.Node,
+    code: readonly Piece[],
+    use: Use,
+  ): readonly Piece[] {
+    const name = memberName(node.callee)!;
+    if (name === 'push' || name === 'unshift' || name === 'set' || name === 'add') {
+      for (const each of node.arguments) this.noteMade(each, `a list in ${this.nameOf(object)}`);
+    }
+    const isUsed = name === 'push' && use !== 'none' ? ['true'] : [];
+    return this.call('collection', object, code, this.site(node), ...isUsed);
   }
 }
 
@@ -322,21 +334,6 @@ function isSamePlace(a: t.Node, b: t.Node): boolean {
   const isNamed = !x.computed && !y.computed && x.property.type === 'Identifier' && y.property.type === 'Identifier'; // prettier-ignore
   return isNamed && (x.property as t.Identifier).name === (y.property as t.Identifier).name && isSamePlace(x.object, y.object); // prettier-ignore
 }
-
-/** Functions that change their first argument. */
-const changers: ReadonlySet<string> = new Set([
-  'Object.assign',
-  'Object.defineProperty',
-  'Object.defineProperties',
-  'Reflect.set',
-  'Reflect.defineProperty',
-  'Reflect.deleteProperty',
-]);
-
-/** Methods that change what they are called on. */
-const mutators: ReadonlySet<string> = new Set(
-  'push pop shift unshift splice fill copyWithin set delete clear sort reverse add'.split(' '),
-);
 
 /** Functions of the language that take a number, besides those of `Math`. */
 const numberFunctions: ReadonlySet<string> = new Set([

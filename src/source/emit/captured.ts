@@ -268,7 +268,7 @@ export class CapturedForm extends NativeStatements {
         node,
         this.site(node),
         String(number),
-        this.argument(node.right),
+        this.iterated(node.right),
         [
           added(`(${value}, ${name}) => { ${isNew ? `${left.kind} ` : '('}`),
           ...bind,

@@ -92,7 +92,8 @@ export class HostForm extends Form {
     const inner = unwrapped(node);
     if (
       inner === node &&
-      (inner.type === 'LogicalExpression' || inner.type === 'ConditionalExpression')
+      (inner.type === 'ConditionalExpression' ||
+        (inner.type === 'LogicalExpression' && inner.operator !== '??'))
     ) {
       return this.expression(node, 'test');
     }
@@ -144,11 +145,7 @@ export class HostForm extends Form {
 
   #logical(node: t.LogicalExpression, use: Use): readonly Piece[] {
     const { left, right, operator } = node;
-    if (operator === '??') {
-      return this.copy(node, (child) =>
-        child === left ? this.expression(child) : this.#as(child, use),
-      );
-    }
+    if (operator === '??') return this.copy(node);
     if (use !== 'value' || this.#isPlainKind(left)) {
       const first = this.#isPlainKind(left) ? this.expression(left, use) : this.test(left);
       return this.copy(node, (child) => (child === left ? first : this.#as(child, use)));

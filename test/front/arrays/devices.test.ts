@@ -29,7 +29,8 @@ test('a device that is not there says what is missing', async () => {
       );
     }
   }
-  await assert.rejects(() => kn.initDevice('webgpu', { worker: true, adapter: {} }), kn.UnsupportedError); // prettier-ignore
+  const adapter = { requestDevice: () => null, limits: {}, features: new Set() };
+  await assert.rejects(() => kn.initDevice('webgpu', { worker: true, adapter }), kn.UnsupportedError); // prettier-ignore
   await assert.rejects(() => kn.initDevice('nowhere'), kn.ArgumentError);
   await assert.rejects(() => kn.initDevice('fake', { memoryBudget: -1 }), kn.ArgumentError);
   await kn.initDevice('cpu');
@@ -111,6 +112,16 @@ test('what is in use of a device is told', () => {
   assert.equal(there.device, 'fake');
   assert.equal(kn.deviceInfo().name, 'cpu');
   assert.throws(() => kn.deviceInfo('nowhere'), kn.ArgumentError);
+});
+
+test('a device that nobody provides, and an adapter that is none, are refused', async () => {
+  await assert.rejects(kn.initDevice('cuda'), { name: 'ArgumentError', expected: /^cpu, webgpu/ });
+  for (const adapter of [3, {}, { requestDevice: () => null }]) {
+    await assert.rejects(kn.initDevice('webgpu', { adapter }), {
+      name: 'ArgumentError',
+      expected: 'a GPUAdapter, as navigator.gpu.requestAdapter() gives it',
+    });
+  }
 });
 
 test('kernels are measured on devices that can measure them, by options that are right', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { convertedCode } from '../convert.js';
+import * as kn from '../../../src/index.js';
+import { converted, convertedCode } from '../convert.js';
 
 /* The host form: which tests are left alone. `!` before a test says that it must ask for a value. */
 
@@ -30,3 +31,24 @@ for (const [what, marked] of tables) {
     assert.deepEqual(asked, expected, lines[1]);
   });
 }
+
+test('values that may be absent decide as tests by their elements', () => {
+  Object.assign(globalThis, { kn });
+  const f = converted(`function main(a) {
+    'use graph';
+    const limits = { low: a.less(0) };
+    if (limits.low ?? limits.high) a = a.mul(-1);
+    if (!(limits.high ?? a.less(2))) a = a.add(1);
+    while ((limits.high ?? a.less(5)) && a.greater(-9)) a = a.add(3);
+    return (limits.low ?? limits.high) ? a.mul(2) : a;
+  }`) as unknown as (a: kn.NDArray) => kn.NDArray;
+  const captured = kn.hybridize(f);
+  for (const [given, expected] of [
+    [-3, 14],
+    [0.5, 6.5],
+    [4, 5],
+    [9, 10],
+  ]) {
+    for (const run of [f, captured]) assert.equal(run(kn.array(given)).item(), expected);
+  }
+});

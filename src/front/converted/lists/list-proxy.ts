@@ -6,7 +6,9 @@ import { installListJoin } from '../../../ops/movement/list-join.js';
 import { mode } from '../../core/mode.js';
 import { NDArray } from '../../core/ndarray.js';
 import { collectRows, noteList } from '../values/containers.js';
+import { changingHost } from '../values/host-changes.js';
 import { undecidable } from '../values/host.js';
+import { refuseChanged } from '../values/shared-objects.js';
 import { asNumber, hostOnly, isNumberArray } from '../values/numbers.js';
 import { held } from '../values/optionals.js';
 import {
@@ -14,11 +16,9 @@ import {
   isDecided,
   logChange,
   logPush,
-  makerOf,
   noteMaker,
   outermost,
   type TracedPath,
-  undecided,
 } from '../values/path.js';
 import {
   addRows,
@@ -51,26 +51,13 @@ export function made(value: object, name: string): object {
   return kept;
 }
 
-/** The receiver of a method that changes lists, maps and sets. `isUsed`: the result of the method is used. */
+/** The receiver of a method that may change it. `isUsed`: the result of the method is used. */
 export function collection(object: unknown, site: string, isUsed: boolean = false): unknown {
   const list = rowListOf(object);
   if (list !== undefined) {
     list.site = site;
     list.isLengthUsed = isUsed;
-    return object;
-  }
-  const isCollection =
-    Array.isArray(object) ||
-    object instanceof Map ||
-    object instanceof Set ||
-    ArrayBuffer.isView(object);
-  if (isCollection) logChange(object, null);
-  if (isCollection && makerOf(object) !== currentPath())
-    undecided(
-      'a change of a list, map or set',
-      site,
-      'declare the list by itself, const list = [], or in an object, const state = { list: [] }; push rows to it, and use kn.stack(list) afterwards. A list that a captured branch or loop assigns keeps its length: write into an array of fixed size instead',
-    );
+  } else changingHost(object, site);
   return object;
 }
 
@@ -133,6 +120,7 @@ function proxyOf(entries: unknown[], name: string, home: TracedPath): object {
   };
   const proxy: unknown[] = new Proxy(entries, {
     get: (target, key, receiver) => {
+      if (typeof key === 'string') refuseChanged(target, list.name);
       if (key === 'push') return pushTo(list, proxy);
       if (isMutator(key)) logChange(list, null);
       if (isMutator(key) && isForeign(list)) {

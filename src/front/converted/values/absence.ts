@@ -12,7 +12,7 @@ import type { TraceFacts } from './trace-facts.js';
 /* Values that are absent on a path and there on another one: both paths give a flag, and the first zeros. */
 
 /** Name of the value that a path returns, or that an arm of an expression gives. */
-export const returnedName = 'the returned value';
+export const returnedName = 'the resulting value';
 
 /**
  * True if undefined there is a value that may be absent. A variable or member that a path leaves undefined is refused:

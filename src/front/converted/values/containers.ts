@@ -76,6 +76,13 @@ export function standsFor(value: unknown): unknown {
   return typeof value === 'function' ? (objectsOf.get(value as () => object) ?? value) : value;
 }
 
+/** Lists that stand for those that the paths of a construct have given, and are none of these. */
+const rebuiltLists = new WeakSet<object>();
+
+export function isRebuiltList(value: object): boolean {
+  return rebuiltLists.has(value);
+}
+
 /** The value of a tree, with the objects that functions stand for. */
 export function rebuilt(
   what: string,
@@ -89,7 +96,10 @@ export function rebuilt(
       return optionalProxy({ name: place, present, value: withObjects(own, place) , empty }); // prettier-ignore
     }
     const entries = placesIn(value).map(([access, key]) => [key, withObjects((value as Record<string, unknown>)[key], `${place}${access}`)] as const); // prettier-ignore
-    return Array.isArray(value) ? entries.map(([, entry]) => entry) : Object.fromEntries(entries);
+    if (!Array.isArray(value)) return Object.fromEntries(entries) as object;
+    const list = entries.map(([, entry]) => entry);
+    rebuiltLists.add(list);
+    return list;
   };
   return withObjects(unflattenTree(structure, leaves), what);
 }

@@ -65,6 +65,12 @@ export interface SyntacticMember {
 
 export type MemberKey = PropertyKey | SyntacticMember;
 
+/** Text of an error about a change that cannot become a graph. */
+export interface ChangeRefusal {
+  readonly construct: string;
+  readonly advice: string;
+}
+
 /** Objects whose members a path changes. */
 export interface PathObjects {
   /** True for an object that variables of the construct hold. */
@@ -73,9 +79,9 @@ export interface PathObjects {
   readonly isCarried: (object: object, key: MemberKey) => boolean;
   /**
    * Sees to a member of another one: false for an object that was made on the path. `isFromBefore`: it is known to have
-   * been there before.
+   * been there before. A change of the whole object (`key`: null) is refused if it was.
    */
-  readonly track: (object: object, key: MemberKey | null, site: string, isFromBefore: boolean) => boolean; // prettier-ignore
+  readonly track: (object: object, key: MemberKey | null, site: string, isFromBefore: boolean, refusal?: ChangeRefusal) => boolean; // prettier-ignore
   /**
    * Ends the path. `isReached`: its end is reached.
    * @throws Retrace where it has changed members that were not known.

@@ -1,5 +1,5 @@
 import { mode } from '../../core/mode.js';
-import { containerOf } from './containers.js';
+import { containerOf, isRebuiltList } from './containers.js';
 import { undecidable } from './host.js';
 import { membersOf } from './moments.js';
 import {
@@ -11,9 +11,11 @@ import {
   type MemberKey,
   outermost,
   type PathObjects,
+  type ChangeRefusal,
   type TracedPath,
   undecided,
 } from './path.js';
+import { changingShared } from './shared-objects.js';
 import type { TraceFacts } from './trace-facts.js';
 import type { Saved, Variables } from './variables.js';
 
@@ -88,13 +90,13 @@ export class Tracking {
       isHeld: (object) => held.has(object),
       isCarried: (object, key) =>
         held.has(object) || this.#keys.get(object)?.has(idOf(key)) === true,
-      track: (object, key, site, isFromBefore) => {
+      track: (object, key, site, isFromBefore, refusal = memberRefusal) => {
         if (own.has(object)) return false;
         // What an earlier trace has met was there before the path.
         const met = isFromBefore ? trace - 1 : (this.#met.get(object) ?? trace);
         this.#met.set(object, met);
         if (met < trace) {
-          if (key === null) throw undecidable('a change of an object', site, stateAdvice);
+          if (key === null) throw undecidable(refusal.construct, site, refusal.advice);
           if (ArrayBuffer.isView(object))
             throw undecidable('a change of a typed array', site, stateAdvice);
           if (this.#addMember(object, key)) {
@@ -208,6 +210,8 @@ function isAccessor(object: object, key: PropertyKey): boolean {
 const stateAdvice =
   'keep the state in a variable, let state = { ... } or an array, and give it to the object afterwards';
 
+const memberRefusal: ChangeRefusal = { construct: 'a change of an object', advice: stateAdvice };
+
 /** Objects that stand for variables which functions inside of their own write. */
 const environments = new WeakSet<object>();
 
@@ -232,7 +236,10 @@ export function writing(
 export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   if (mode.capture === null) return given;
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
-  if (isObject) logMember(containerOf(given) ?? given, key);
+  if (isObject) {
+    logMember(containerOf(given) ?? given, key);
+    changingShared(containerOf(given) ?? given, key, site);
+  }
   if (!isDecided()) return given;
   // Written by code in host form, whose object is not told.
   if (!isObject && typeof key === 'object') undecided('a change of an object', site, stateAdvice);
@@ -240,14 +247,37 @@ export function changing<T>(given: T, key: MemberKey | null, site: string): T {
   const object = containerOf(given) ?? given;
   // The code of a setter sees to what it changes.
   if (typeof key !== 'object' && isAccessor(object, key)) return given;
+  trackOnPaths(object, key, site, makerOf(given));
+  return given;
+}
+
+/** An object that a method of the language is about to change, in a way that has no members to restore. */
+export function changingWhole(object: object, site: string, refusal: ChangeRefusal): void {
+  if (mode.capture === null) return;
+  logChange(object, null);
+  changingShared(object, null, site);
+  if (!isDecided()) return;
+  if (isRebuiltList(object)) throw undecidable(refusal.construct, site, refusal.advice);
+  trackOnPaths(object, null, site, makerOf(object), refusal);
+}
+
+/** Tells the paths around of a change, up to the one that has made the object. */
+function trackOnPaths(
+  object: object,
+  key: MemberKey | null,
+  site: string,
+  maker: TracedPath | undefined,
+  refusal?: ChangeRefusal,
+): void {
   const root = outermost(mode.capture);
-  const maker = makerOf(given);
   const isFromBefore = maker !== undefined && isAround(maker);
   for (let path = currentPath(); path.objects !== null && path.root === root; path = path.around!) {
-    if (path.objects.isHeld(object)) continue;
-    if (maker === path || !path.objects.track(object, key, site, isFromBefore)) break;
+    if (maker === path) break;
+    if (path.objects.isHeld(object)) {
+      // Members of what variables hold go through the construct.
+      if (refusal !== undefined) throw undecidable(refusal.construct, site, refusal.advice);
+    } else if (!path.objects.track(object, key, site, isFromBefore, refusal)) break;
   }
-  return given;
 }
 
 /** Logs that a member of an object is about to change. The code of a setter may change anything. */
