@@ -222,8 +222,8 @@ describe('products by workgroups', () => {
   });
 
   it('have totals of blocks in memory where registers are full', () => {
-    const [m, k, n] = [35, 2100, 17];
-    const tile = { rows: 8, vectors: 1, across: 4, below: 4, depth: 16 };
+    const [m, k, n] = [9, 1100, 7];
+    const tile = { rows: 8, vectors: 1, across: 2, below: 1, depth: 16 };
     const [left, right] = [whole([m, k]), whole([k, n])].map(numbersOf);
     const [found, own] = byTile(tile, [m, k, n], left, right);
     assert.deepEqual(found, productOf(left, right, m, n, k));
