@@ -24,7 +24,7 @@ export async function fuzzGpu(part: number): Promise<void> {
     return;
   }
   gpu.close();
-  const backend = await setUpWebGpu({ worker: true });
+  const backend = await setUpWebGpu({ worker: true, fillsMemory: true });
   fuzzOn(backend);
   fuzzDevice(count, { first });
   after(() => {

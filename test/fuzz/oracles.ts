@@ -115,10 +115,11 @@ function calls(
     const world = new World(program);
     const body = build(world, planted);
     for (const [k, variant] of program.variants.entries()) {
-      const before = world.states().map((state) => state.dataSync());
+      let before: readonly kn.ArrayData[] = [];
       const expected = new Reference(program, reference, variant);
       const outcome = outcomeOf(() => {
         const args = world.load(variant);
+        before = world.states().map((state) => state.dataSync());
         attach(world, args);
         return [...inMode(program, () => body(world, args, {})), ...world.states()];
       });

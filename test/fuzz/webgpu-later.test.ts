@@ -14,7 +14,7 @@ const gpu = await gpuForTests();
 if (typeof gpu === 'string') fuzzLater(count, { skip: gpu });
 else {
   gpu.close();
-  const backend = await setUpWebGpu({ worker: false });
+  const backend = await setUpWebGpu({ worker: false, fillsMemory: true });
   fuzzOn(backend);
   fuzzLater(count);
   after(() => backend.close());

@@ -14,7 +14,7 @@ const gpu = await gpuForTests();
 if (typeof gpu === 'string') fuzzNests(count, { device: 'webgpu', skip: gpu });
 else {
   gpu.close();
-  const backend = await setUpWebGpu({ worker: true });
+  const backend = await setUpWebGpu({ worker: true, fillsMemory: true });
   fuzzOn(backend);
   fuzzNests(count, { device: backend.name });
   after(() => backend.close());

@@ -12,7 +12,7 @@ if (typeof gpu === 'string') {
   testWorkgroupsOnDevices([], gpu);
 } else {
   gpu.close();
-  const backend = await setUpWebGpu();
+  const backend = await setUpWebGpu({ fillsMemory: true });
   const queues = [new DeviceQueue(backend)];
   testOnDevices(queues, false, true);
   testWorkgroupsOnDevices(queues, false, true);

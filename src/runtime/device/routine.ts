@@ -161,7 +161,10 @@ export class RoutineRun {
         return false;
       case 'check': {
         const { call, elements, types } = statement;
-        refuseInCapturedCode(call, yield* this.#at(elements.of).elements(), types, names);
+        // An array may have room for more elements than its data has decided.
+        const { array, from, length } = this.#operand(elements);
+        const all = yield* array.elements();
+        refuseInCapturedCode(call, all.subarray(from, from + length), types, names);
         return false;
       }
       case 'run': {

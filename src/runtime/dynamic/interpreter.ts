@@ -123,8 +123,9 @@ function stepOf(statement: HostStatement, compiled: Compiled): PreparedStep {
     }
     case 'check': {
       const { call, elements, types } = statement;
+      const read = operand(elements);
       return always((frame) =>
-        refuseInCapturedCode(call, storageAt(frame, elements.of).host, types, frame.names),
+        refuseInCapturedCode(call, read(frame).storage.host, types, frame.names),
       );
     }
     case 'run':

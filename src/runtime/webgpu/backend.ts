@@ -26,6 +26,8 @@ export interface WebGpuOptions {
   readonly memoryBudget?: number;
   /** Dtypes of arrays that it holds. Default: all but float64. */
   readonly dtypes?: readonly DType[];
+  /** With true, new memory is full of what no program computes: elements that nothing has stored show. Default false. */
+  readonly fillsMemory?: boolean;
   /** The most compiled shaders that the GPU keeps. Default 4096. */
   readonly mostPipelines?: number;
   /** Finds a GPU again after one was lost. */
@@ -34,6 +36,9 @@ export interface WebGpuOptions {
 
 /** Default limit of the pipelines that a GPU keeps: more than a program has kernels. */
 const usualPipelines = 4096;
+
+/** Makes indices that are outside of every array, large integers, and small floats. */
+const garbageByte = 0xbe;
 
 /** Observer of the launches of one measurement. */
 interface LaunchObserver {
@@ -132,7 +137,12 @@ export class WebGpuBackend implements MeasuredBackend {
   allocate(dtype: DType, length: number): DeviceBuffer {
     this.#refuseAbsent();
     if (!this.limits.dtypes.has(dtype)) throw new InternalError(`the device has no ${dtype}`);
-    return this.#pool.allocate(dtype, length);
+    const buffer = this.#pool.allocate(dtype, length);
+    if (this.#options.fillsMemory === true) {
+      const garbage = new Uint8Array(padded(buffer.bytes)).fill(garbageByte);
+      this.#commands.write(buffer.id, buffer.base, garbage);
+    }
+    return buffer;
   }
 
   free(buffer: DeviceBuffer): void {

@@ -20,6 +20,8 @@ export interface WebGpuSetup {
   readonly tuning?: 'off' | 'background' | DeviceTuning;
   /** Dtypes of arrays that the device holds, for tests. Default: see `WebGpuOptions`. */
   readonly dtypes?: readonly DType[];
+  /** For tests, see `WebGpuOptions`. */
+  readonly fillsMemory?: boolean;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface WebGpuSetup {
  * @throws DeviceError when there is none, which says what is missing.
  */
 export async function setUpWebGpu(options: WebGpuSetup = {}): Promise<WebGpuBackend> {
-  const { memoryBudget, worker, adapter, dtypes, tuning = 'off' } = options;
+  const { memoryBudget, worker, adapter, dtypes, fillsMemory, tuning = 'off' } = options;
   if (worker === true && adapter !== undefined) {
     throw new UnsupportedError('adapters cannot be given to workers', {
       op: 'initDevice',
@@ -44,6 +46,7 @@ export async function setUpWebGpu(options: WebGpuSetup = {}): Promise<WebGpuBack
     print: shaderOf,
     ...(memoryBudget !== undefined && { memoryBudget }),
     ...(dtypes !== undefined && { dtypes }),
+    ...(fillsMemory !== undefined && { fillsMemory }),
     reopen,
   });
   if (tuning !== 'off') backend.tune(await tunerFor(tuning));
