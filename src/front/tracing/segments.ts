@@ -1,3 +1,4 @@
+import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
 import type { TreeStructure } from '../../base/attributes/tree.js';
 import type { Capture } from '../core/capture.js';
@@ -169,6 +170,13 @@ function layOutStretch(
     for (const { operands, sizedBy } of collectOrigins(heads, (_, origin) => isInside(origin))) {
       for (const operand of operands) take(operand);
       for (const carrier of sizedBy) take(carrier);
+    }
+    // What is passed on tells its sizes, or comes with an array that does: an extent of `min(3, n)` tells no `n`.
+    const types = given.map(({ array }): TensorType => array.type);
+    const told = determinedSymbols(types);
+    for (const name of symbolsOfTypes(types).keys()) {
+      const carrier = told.has(name) ? undefined : capture.sizes.decided.get(name);
+      if (carrier !== undefined) take(carrier);
     }
   }
   const positions = new Map(given.map(({ array }, i) => [array, i]));

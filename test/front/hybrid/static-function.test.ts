@@ -445,3 +445,21 @@ test('an array that is only detached takes no part, also in the first call', () 
     }
   }
 });
+
+test('sizes that the data has decided are known behind side-effect code, where arrays tell the least of them', () => {
+  const seen: number[] = [];
+  const look = kn.staticCode((x: kn.NDArray) => void seen.push(Number(x.sum().item())));
+  const f = kn.staticGraph((mask: kn.NDArray, data: kn.NDArray) => {
+    const [rows] = kn.foreach((row) => [kn.booleanMask(data, mask).mul(row), []], kn.ones([3]), []);
+    // As many elements as rows or columns: min(3, n).
+    const least = kn.diagonal(rows as kn.NDArray);
+    look(least);
+    return least;
+  });
+  for (const chosen of [[1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 1, 1, 1, 1]]) {
+    const count = chosen.reduce((a, b) => a + b);
+    const result = f(kn.array(chosen.map(Boolean)), kn.ones([5]));
+    assert.deepEqual(result.tolist(), Array<number>(Math.min(3, count)).fill(1));
+    assert.equal(seen.pop(), Math.min(3, count));
+  } // prettier-ignore
+});
