@@ -20,6 +20,8 @@ export const sharedWords = {
   ended: 5,
   /** 1 when the watcher has found the worker dead. */
   dead: 6,
+  /** 1 when the process ends: what has not begun is not carried out. */
+  ending: 7,
   texts: { failed: 8, lost: 1032, ended: 2056 },
   mostCharacters: 1024,
   words: 3080,

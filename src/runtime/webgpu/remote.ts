@@ -34,6 +34,19 @@ const mostAnswer = 2 ** 24;
 /** Milliseconds between two looks at whether the worker is still there. */
 const patience = 1000;
 
+/** Milliseconds that the end of a process waits for a worker at most. */
+const patienceAtEnd = 10_000;
+
+/** The process of Node, as far as it tells of its end. */
+interface EndingProcess {
+  on(event: 'exit', listener: () => void): void;
+  off(event: 'exit', listener: () => void): void;
+}
+
+function endingProcess(): EndingProcess | undefined {
+  return (globalThis as { readonly process?: EndingProcess }).process;
+}
+
 /** Answer of a worker that has been started. */
 interface Opening {
   readonly properties?: GpuProperties | null;
@@ -124,7 +137,21 @@ export class GpuWorker implements GpuCommands {
     this.#watcher = watcher;
     this.properties = properties;
     this.#shared = shared;
+    endingProcess()?.on('exit', this.#atEnd);
   }
+
+  /** Waits until the worker has ended what it is at: Dawn aborts the process where it is stopped in the middle of a call. */
+  readonly #atEnd = (): void => {
+    const [shared, { ending, finished }] = [this.#shared, sharedWords];
+    Atomics.store(shared, ending, 1);
+    const until = performance.now() + patienceAtEnd;
+    for (;;) {
+      const now = Atomics.load(shared, finished);
+      const isGone = this.#gone !== null || this.#text('ended') !== null;
+      if (now >= this.#sent || isGone || performance.now() > until) return;
+      Atomics.wait(shared, finished, now, 50);
+    }
+  };
 
   get counts(): CommandCounts {
     return { ...this.#counts, submits: Atomics.load(this.#shared, sharedWords.submits) };
@@ -231,6 +258,7 @@ export class GpuWorker implements GpuCommands {
 
   /** Ends the threads. */
   #endThreads(): void {
+    endingProcess()?.off('exit', this.#atEnd);
     void this.#watcher.end();
     void this.#worker.end();
   }

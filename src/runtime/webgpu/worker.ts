@@ -105,6 +105,7 @@ export function serveGpu({ Encoder, Timing, openDevice, propertiesOf, load }: Wo
     const { commandCodes: op } = start;
     let used = 0;
     for (let k = 0; k < commands.length;) {
+      if (Atomics.load(words, start.words.ending) !== 0) break;
       const kind = commands[k++];
       if (kind === op.dispatch || kind === op.dispatchIndirect) {
         const [pipeline, groups, buffers, uniforms] = commands.subarray(k, k + 4);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
@@ -74,4 +75,21 @@ test(
 
 test('an adapter of this thread is refused', async () => {
   await assert.rejects(setUpWebGpu({ worker: true, adapter: {} }), kn.UnsupportedError);
+});
+
+test('a process ends well while its worker compiles kernels', { skip }, () => {
+  const library = new URL('../../../src/index.js', import.meta.url).href;
+  const code = `
+    import * as kn from '${library}';
+    await kn.initDevice('webgpu', { worker: true });
+    kn.config.device = 'webgpu';
+    // As many shaders as rows: nobody waits for them.
+    for (let n = 1; n <= 30; n++) kn.hybridize((x) => x.mul(n).softmax(0).sum())(kn.ones([n]));
+    console.log('the end');`;
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }); // prettier-ignore
+  assert.deepEqual(
+    { status, signal, stdout },
+    { status: 0, signal: null, stdout: 'the end\n' },
+    stderr,
+  );
 });
