@@ -40,10 +40,9 @@ export function promotePrivate(kernel: Kernel): Kernel {
     const local = localOf(inner.buffer, inner.index);
     return local === undefined ? inner : e.assign(local, inner.value);
   };
-  const declarations = [...locals.values()].flatMap(
-    (own) =>
-    [...own.values()].map((local) => e.declare(local, e.constant(local.type.scalar, 0, local.type.lanes))), // prettier-ignore
-  );
+  const declarations = [...locals.values()]
+    .flatMap((own) => [...own.values()])
+    .map((local) => e.declare(local, e.constant(local.type.scalar, 0, local.type.lanes)));
   return withBody(kernel, e.block(...declarations, visit(kernel.body)));
 }
 

@@ -32,7 +32,7 @@ function isIterator(object: object): boolean {
   return Object.prototype.isPrototypeOf.call(iterators, object);
 }
 
-/** ChangeRefusal of a change of what a method of the language changes; null for other objects. */
+/** Refusal of a change of what a method of the language changes; null for other objects. */
 function refusalFor(object: object): ChangeRefusal | null {
   if (ArrayBuffer.isView(object) || collections.some((kind) => object instanceof kind)) return collectionRefusal; // prettier-ignore
   if (isIterator(object)) return placeRefusal;

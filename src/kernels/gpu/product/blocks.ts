@@ -17,13 +17,16 @@ export interface BlockTotals {
   of(sum: number): Expr;
 }
 
+/** Terms of a block whose total is in registers. */
+const shortBlock = 48;
+
 /** Totals in registers, for few sums: as on the CPU, blocks are short, and additions carry what they round away (decision 46). */
 export function totalsInLocals(sums: readonly Var[]): BlockTotals {
   const locals = (name: string): readonly Var[] =>
     sums.map(({ type }, at) => e.variable(`${name}${at}`, type.scalar, type.lanes));
   const [totals, errors] = [locals('total'), locals('error')];
   return {
-    terms: 48,
+    terms: shortBlock,
     declarations: [...totals, ...errors].map((local) =>
       e.declare(local, e.constant(local.type.scalar, 0, local.type.lanes)),
     ),
@@ -38,12 +41,17 @@ export const fewSums = 4;
 /** The most terms of sums whose totals are in memory. */
 const mostTerms = 2 ** 16;
 
-/** True where so many sums of an invocation may have totals: more than few have them in memory. */
+/**
+ * True where so many sums of an invocation, made in steps of `depth` terms, may have totals: of few sums the blocks are
+ * whole steps, and more of them have totals in memory.
+ */
 export function canHaveTotals(
   sums: number,
+  depth: number,
   { k, scalar }: Pick<Contraction, 'k' | 'scalar'>,
 ): boolean {
-  return sums <= fewSums || !isLong({ k, scalar }) || isWithin(k, mostTerms);
+  if (!isLong({ k, scalar })) return true;
+  return sums <= fewSums ? shortBlock % depth === 0 : isWithin(k, mostTerms);
 }
 
 /**

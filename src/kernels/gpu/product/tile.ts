@@ -72,7 +72,7 @@ export function tileFor(spec: Contraction): ProductTile {
       ? NaN
       : products * Math.ceil(rows / highOf(tile)) * Math.ceil(columns / wideOf(tile));
   const fills = [rows, columns].every((extent) => extent !== null && extent % 128 === 0);
-  const isPossible = canHaveTotals(largest.rows * largest.vectors, spec);
+  const isPossible = canHaveTotals(largest.rows * largest.vectors, largest.depth, spec);
   if (fills && isPossible && groupsOf(largest) >= manyGroups) return largest;
   const across = columns === null || columns > 32 ? 16 : columns > 16 ? 8 : 4;
   const down = usualInvocations / across;
@@ -118,7 +118,7 @@ export function tilesFor(spec: Contraction): ReadonlyMap<string, ProductTile> {
 
 function isUseful(tile: ProductTile, spec: Contraction): boolean {
   if (panelElements(tile) > mostElements) return false;
-  if (!canHaveTotals(tile.rows * tile.vectors, spec)) return false;
+  if (!canHaveTotals(tile.rows * tile.vectors, tile.depth, spec)) return false;
   const isMostlyEmpty = (extent: number | null, side: number): boolean => extent !== null && side > 16 && side >= 2 * extent; // prettier-ignore
   return !isMostlyEmpty(known(spec.m), highOf(tile)) && !isMostlyEmpty(known(spec.n), wideOf(tile));
 }

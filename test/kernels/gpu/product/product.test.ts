@@ -236,12 +236,22 @@ describe('products by workgroups', () => {
     }
   });
 
+  it('have short blocks of whole steps only', () => {
+    const long = { k: e.i32(3000), scalar: 'f32' } as const;
+    assert.deepEqual(
+      [8, 16, 32].map((depth) => canHaveTotals(4, depth, long)),
+      [true, true, false],
+    );
+    assert.ok(canHaveTotals(4, 32, { ...long, k: e.i32(1024) }));
+    assert.ok(canHaveTotals(16, 32, long));
+  });
+
   it('have totals in memory only for a number of terms that is known', () => {
     const specOf = (k: Expr): Pick<Contraction, 'k' | 'scalar'> => ({ k, scalar: 'f32' });
     for (const [k, sums, isPossible] of [
       [e.i32(1024), 16, true], [e.i32(65_536), 16, true], [e.i32(65_537), 16, false], [e.variable('k', 'i32'), 16, false], [e.variable('k', 'i32'), 4, true],
     ] as const) {
-      assert.equal(canHaveTotals(sums, specOf(k)), isPossible);
+      assert.equal(canHaveTotals(sums, 16, specOf(k)), isPossible);
     } // prettier-ignore
   });
 });
