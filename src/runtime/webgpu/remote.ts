@@ -1,4 +1,5 @@
 import { DeviceError } from '../../base/errors.js';
+import { nodeModules } from '../../base/node.js';
 import { functionText, spawn, type Spawned } from '../threads/spawn.js';
 import { openDevice, opened, packageStart, propertiesOf } from './adapter.js';
 import type {
@@ -43,8 +44,9 @@ interface EndingProcess {
   off(event: 'exit', listener: () => void): void;
 }
 
+/** The process; undefined outside of Node, where bundlers may have something else by that name. */
 function endingProcess(): EndingProcess | undefined {
-  return (globalThis as { readonly process?: EndingProcess }).process;
+  return nodeModules() === null ? undefined : (globalThis as { readonly process?: EndingProcess }).process; // prettier-ignore
 }
 
 /** Answer of a worker that has been started. */
@@ -147,7 +149,7 @@ export class GpuWorker implements GpuCommands {
     const until = performance.now() + patienceAtEnd;
     for (;;) {
       const now = Atomics.load(shared, finished);
-      const isGone = this.#gone !== null || this.#text('ended') !== null;
+      const isGone = this.#gone !== null || this.#reasonOfLoss !== null;
       if (now >= this.#sent || isGone || performance.now() > until) return;
       Atomics.wait(shared, finished, now, 50);
     }
@@ -330,12 +332,16 @@ export class GpuWorker implements GpuCommands {
     }
   }
 
+  /** Why the GPU or its worker is gone; null where both are there. */
+  get #reasonOfLoss(): string | null {
+    const isDead = Atomics.load(this.#shared, sharedWords.dead) !== 0;
+    return this.#text('lost') ?? this.#text('ended') ?? (isDead ? 'its worker has died' : null);
+  }
+
   /** Tells, once, that the GPU or its worker is gone: another worker opens the next GPU. */
   #noticeLoss(): void {
     if (this.#gone !== null) return;
-    const isDead = Atomics.load(this.#shared, sharedWords.dead) !== 0;
-    const died = this.#text('ended') ?? (isDead ? 'its worker has died' : null);
-    const actual = this.#text('lost') ?? died;
+    const actual = this.#reasonOfLoss;
     if (actual === null) return;
     this.#gone = { problem: 'the device was lost', actual };
     this.#endThreads();
