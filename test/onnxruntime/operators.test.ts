@@ -20,8 +20,11 @@ import { runtimes } from './installed.js';
  * from the same sources, so by day that of browsers computes every third one.
  */
 
+/** A session for each sample: their threads, hundreds, are slow to come and go. */
+const session = { intraOpNumThreads: 1 };
+
 for (const { name, runtime } of runtimes) {
-  if (runtime !== null) registerOnnxruntime({ name, runtime, subgraphs: 'all' });
+  if (runtime !== null) registerOnnxruntime({ name, runtime, session, subgraphs: 'all' });
 }
 
 /**
