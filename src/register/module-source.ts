@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { mayHaveDirective } from '../base/directive.js';
 import { transform, type SourceType } from '../source/index.js';
 import { inputMapOf } from '../source/maps/input-map.js';
 
@@ -10,9 +11,6 @@ const sourceTypes: ReadonlyMap<string | null, SourceType> = new Map([
   ['commonjs-typescript', 'commonjs'],
   [null, 'unambiguous'],
 ]);
-
-/** The directive as a function has it. */
-const asked = /(["'])use graph\1/;
 
 /** True if Node may have to convert a file of a format. */
 export function isConvertible(url: string, format: string | null): boolean {
@@ -27,7 +25,7 @@ const home = new URL('../', import.meta.url).href;
  * it; null where nothing has the directive.
  */
 export function convertedSource(source: string, url: string, format: string | null): string | null {
-  if (!asked.test(source)) return null;
+  if (!mayHaveDirective(source)) return null;
   const filename = fileURLToPath(url);
   const sourceType = sourceTypes.get(format)!;
   const inputMap = inputMapOf(source, url);

@@ -1,5 +1,5 @@
 import type * as t from '@babel/types';
-import { graphDirective } from '../base/directive.js';
+import { graphDirective, mayHaveDirective } from '../base/directive.js';
 import { FormatError } from '../base/errors.js';
 import type { FileContext } from './emit/form.js';
 import { renderFunction } from './emit/functions.js';
@@ -39,7 +39,7 @@ export function openFile(
   code: string,
   { filename, sourceType, inputMap }: SourceOptions,
 ): OpenedFile | null {
-  if (!code.includes(graphDirective)) return null;
+  if (!mayHaveDirective(code)) return null;
   const parsed = parse(code, filename, sourceType);
   const { program } = parsed.file;
   const places = new Places(code, inputMap === undefined ? null : new InputMap(inputMap));
