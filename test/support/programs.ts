@@ -39,7 +39,8 @@ export function floats(shape: readonly number[], elements: readonly number[]): O
 }
 
 export function elementsOf({ storage }: Operand): Element[] {
-  return Array.from({ length: storage.length }, (_, i) =>
-    readElement(storage.dtype, storage.host, i),
-  );
+  const { dtype, host, length } = storage;
+  const elements: Element[] = [];
+  for (let i = 0; i < length; i++) elements.push(readElement(dtype, host, i));
+  return elements;
 }

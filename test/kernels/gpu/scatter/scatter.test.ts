@@ -38,9 +38,10 @@ test('gradients of rows that were taken go to their rows', async () => {
   const program = programOf([g, at], (of, indices) => takeAdjoint(of, indices, [rows, width], { axis: 0 })); // prettier-ignore
   const [y] = await new ProgramsOnGrid().run(program, [g, at]);
   const expected = Array<number>(rows * width).fill(0);
+  const [places, values] = [at, g].map(numbersOf);
   for (let k = 0; k < count; k++) {
-    const row = (numbersOf(at)[k] + rows) % rows;
-    for (let c = 0; c < width; c++) expected[row * width + c] += numbersOf(g)[k * width + c];
+    const row = (places[k] + rows) % rows;
+    for (let c = 0; c < width; c++) expected[row * width + c] += values[k * width + c];
   }
   assert.deepEqual(numbersOf(y), expected);
   // One invocation for each element of the result, and no other loop but that over the positions.
@@ -69,9 +70,10 @@ test('updates along an axis add up in order, or the last one stays', async () =>
       const program = programOf([x, at, updates], (a, b, c) => operator(a, b, c, axis));
       const [y] = await new ProgramsOnGrid().run(program, [x, at, updates]);
       const expected = numbersOf(x);
+      const places = numbersOf(at);
       numbersOf(updates).forEach((update, k) => {
         const index = [Math.floor(k / smaller[1]), k % smaller[1]];
-        index[axis] = (numbersOf(at)[k] + shape[axis]) % shape[axis];
+        index[axis] = (places[k] + shape[axis]) % shape[axis];
         const place = index[0] * shape[1] + index[1];
         expected[place] = name === 'add' ? expected[place] + update : update;
       });
@@ -100,9 +102,10 @@ test('many updates find their places by a sort of all positions', async () => {
       const [y] = await new ProgramsOnGrid(1).run(program, [x, at, updates]);
       const expected = numbersOf(x);
       const [behind, smallBehind] = [shape, smaller].map((extents) => sizeOf(extents.slice(axis + 1)));
+      const places = numbersOf(at);
       numbersOf(updates).forEach((update, k) => {
         const [before, inner] = [Math.floor(k / smallBehind / smaller[axis]), k % smallBehind];
-        const along = (numbersOf(at)[k] + shape[axis]) % shape[axis];
+        const along = (places[k] + shape[axis]) % shape[axis];
         const place = (before * shape[axis] + along) * behind + inner;
         expected[place] = name === 'add' ? expected[place] + update : update;
       });
@@ -139,9 +142,10 @@ test('gradients of many positions are added in order of the sorted positions', a
     const inner = axis === null ? 1 : sizeOf(shape.slice(axis + 1));
     const count = sizeOf(at.shape);
     const expected = Array<number>(sizeOf(shape)).fill(0);
+    const places = numbersOf(at);
     numbersOf(g).forEach((value, k) => {
       const [before, contribution, behind] = [Math.floor(k / inner / count), Math.floor(k / inner) % count, k % inner]; // prettier-ignore
-      const raw = numbersOf(at)[contribution];
+      const raw = places[contribution];
       const counted = mode === 'clip' ? Math.min(Math.max(raw, 0), size - 1) : (raw + 4 * size) % size; // prettier-ignore
       expected[(before * size + counted) * inner + behind] += value;
     });
@@ -173,9 +177,10 @@ test('gradients of positions of unknown number are sorted, but where they meet f
     const at = positions([count], size);
     const [before, behind] = [sizeOf(sizes.slice(0, axis)), sizeOf(sizes.slice(axis + 1))];
     const expected = Array<number>(before * size * behind).fill(0);
+    const places = numbersOf(at);
     numbersOf(given).forEach((value, k) => {
       const [outer, contribution, inner] = [Math.floor(k / behind / count), Math.floor(k / behind) % count, k % behind]; // prettier-ignore
-      const place = (numbersOf(at)[contribution] + size) % size;
+      const place = (places[contribution] + size) % size;
       expected[(outer * size + place) * behind + inner] += value;
     });
     const [y] = await new ProgramsOnGrid().run(program, [given, at]);
@@ -218,9 +223,10 @@ test('updates along an axis of arrays of unknown sizes are sorted by their place
         const [y] = await grid.run(program, given);
         const expected = numbersOf(given[0]);
         const [behind, smallBehind] = [whole, part].map((extents) => sizeOf(extents.slice(axis + 1)));
+        const places = numbersOf(given[1]);
         numbersOf(given[2]).forEach((update, k) => {
           const [before, inner] = [Math.floor(k / smallBehind / count), k % smallBehind];
-          const along = (numbersOf(given[1])[k] + size) % size;
+          const along = (places[k] + size) % size;
           const place = (before * size + along) * behind + inner;
           expected[place] = name === 'add' ? expected[place] + update : update;
         });

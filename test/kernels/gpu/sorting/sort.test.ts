@@ -107,11 +107,12 @@ test('runs are joined some at a time, and then all', async () => {
     const [joined, all] = await new ProgramsOnGrid(length).run(program, [x]);
     assert.deepEqual(numbersOf(all), expectedOrder(x, 1, false));
     const elements = numbersOf(x);
-    numbersOf(joined).forEach((at, k) => {
+    const places = numbersOf(joined);
+    places.forEach((at, k) => {
       const [row, place] = [Math.floor(k / length), k % length];
       // Within its run, and behind the one before it.
       assert.equal(Math.floor(at / 99), Math.floor(place / 99));
-      const before = numbersOf(joined)[k - 1];
+      const before = places[k - 1];
       if (place % 99 === 0) return;
       const [a, b] = [before, at].map((of) => elements[row * length + of]);
       assert.ok(a < b || (a === b && before < at) || Number.isNaN(b));
