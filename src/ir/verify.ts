@@ -7,7 +7,8 @@ import {
   symbolsOf,
   symbolTable,
 } from '../base/dim/index.js';
-import { GraphError, KaonError, named } from '../base/errors.js';
+import { GraphError, InternalError, KaonError, named } from '../base/errors.js';
+import { currentDebugging } from '../base/flags.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { symbolsOfShape, symbolsOfTypes, undeterminedSymbols } from './bind.js';
@@ -59,6 +60,28 @@ export function verify(program: Program, seen: Seen = new Set()): void {
     verifyAll(program, seen, () => requireNow);
   } catch (error) {
     throw named(error, 'verify');
+  }
+}
+
+/** Verified programs, regions included; only when verification is enabled. */
+const sound: WeakSet<Program> = new WeakSet();
+
+/** A program, verified if `KAON_DEBUG` asks for it. */
+export function verified(maker: string, program: Program): Program {
+  verifyMade(maker, () => verify(program, sound));
+  return program;
+}
+
+/** Checks what `maker` has made, if `KAON_DEBUG` asks for it: a fault in it is a bug. */
+export function verifyMade(maker: string, check: () => void): void {
+  if (!currentDebugging().flags.verify) return;
+  try {
+    check();
+  } catch (cause) {
+    throw new InternalError(`a pass has made an unsound program: ${maker}`, {
+      op: 'verify',
+      cause,
+    });
   }
 }
 
