@@ -1,7 +1,7 @@
 import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
-import { type Dim, symbolsOf } from '../../base/dim/index.js';
+import { type Dim, type DimExpr, symbol, symbolTable } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import { determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { substituteType, symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
 import type { Operator } from '../../ir/operator.js';
 import { type CallDetails, Program, type Value } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
@@ -41,6 +41,8 @@ export class ImportedRegion {
   readonly #constants: Map<ConstantData, Value> = new Map();
   /** Names here for sizes of the surroundings whose own names calls here had given to others before. */
   readonly #renamed: Map<string, Dim> = new Map();
+  /** The sizes of the surroundings for names of `#renamed`. */
+  readonly #outer: Map<string, DimExpr> = new Map();
 
   constructor(parent: ImportedRegion | null) {
     this.parent = parent;
@@ -50,6 +52,11 @@ export class ImportedRegion {
     let value = this.#constants.get(data);
     if (value === undefined) this.#constants.set(data, (value = this.program.constant(data)));
     return value;
+  }
+
+  /** Sizes of the surroundings that it is passed, in the order of its size parameters. */
+  get sizes(): readonly DimExpr[] {
+    return this.program.sizes.map((size) => this.#outer.get(size.key) ?? size);
   }
 
   /** A value of this region, or a captured outer value, as a value of this region. */
@@ -63,24 +70,36 @@ export class ImportedRegion {
     if (inner === undefined) {
       for (const [name, bounds] of symbolsOfTypes([outer.type])) {
         const isTaken = this.program.decidedSizes.has(name) && !this.#renamed.has(name);
-        if (isTaken) this.#renamed.set(name, this.program.freshDim(name, bounds));
+        if (!isTaken) continue;
+        const renamed = this.program.freshDim(name, bounds);
+        this.#renamed.set(name, renamed);
+        this.#outer.set(renamed.key, symbol(name, bounds));
       }
-      const type = substituteType(outer.type, this.#renamed);
-      inner = this.program.variable(this.program.freshName('outer'), type);
+      inner = this.variable('outer', substituteType(outer.type, this.#renamed));
       this.captures.set(outer, inner);
     }
     return inner;
   }
 
-  /** True when a size is determined in every run of this region. */
+  /** True when a size of the surroundings is one here by the same name. It is passed where no input brings it. */
   knows(dim: Dim): boolean {
-    const symbols = symbolsOf(dim);
-    if (symbols.size === 0) return true;
-    const own = determinedSymbols(this.program.inputs.map(({ type }) => type));
-    return [...symbols].every((name) => own.has(name));
+    return [...symbolTable(dim)].every(([name, bounds]) => {
+      if (this.#renamed.has(name) || this.program.decidedSizes.has(name)) return false;
+      if (this.parent !== null) this.take(symbol(name, bounds));
+      return this.program.knowsSize(name);
+    });
   }
 
+  /** Has the region be passed a size, unless it knows it. */
+  take(size: DimExpr): void {
+    if (!this.program.knowsSize(size.key)) this.program.takeSize(size);
+  }
+
+  /** An input. Sizes in its type that no input tells are passed. */
   variable(name: string, type: TensorType): Value {
+    const types = [...this.program.inputs.map((input) => input.type), type];
+    if (this.parent !== null)
+      undeterminedSymbols(types, new Map()).forEach((size) => this.take(size));
     return this.program.variable(this.program.freshName(name), type);
   }
 }

@@ -74,16 +74,19 @@ function verifySizes(
     decided.add(name);
   }
   const own = new Set([...known.keys(), ...program.decidedSizes.keys()]);
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    const spoken = node.kind === 'call' ? symbolsOfCall(node) : symbolsOfTypes(program.results(id).map(({ type }) => type)); // prettier-ignore
-    for (const name of spoken.keys()) {
-      if (!own.has(name)) throw new GraphError(`dimension ${name} is not known in a block`);
+  for (const block of [...regions.values()].flat()) {
+    for (const name of symbolsOfProgram(block.program)) {
+      if (own.has(name) || block.program.decidedSizes.has(name)) continue;
+      throw new GraphError(`dimension ${name} is not known in a block`);
     }
+    verifySizes(block, own, decided);
   }
-  for (const blocks of regions.values()) {
-    for (const block of blocks) verifySizes(block, own, decided);
-  }
+}
+
+function symbolsOfProgram(program: Program): ReadonlySet<string> {
+  const names = new Set(givenSizes(program).keys());
+  for (const [, call] of program.calls()) for (const name of symbolsOfCall(call)) names.add(name);
+  return names;
 }
 
 /** The loop or branch of a group; null for an ordinary one. */
