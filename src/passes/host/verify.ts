@@ -1,10 +1,9 @@
 import { type Dim, elementCount, sameDim, substituteDim, symbolsOf } from '../../base/dim/index.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
-import { GraphError } from '../../base/errors.js';
+import { GraphError, KaonError } from '../../base/errors.js';
 import { bindProgram, givenSizes } from '../../ir/bind.js';
-import type { Program } from '../../ir/program.js';
+import { type Program, typeToString } from '../../ir/program.js';
 import { dimsOfWords, type MessageTemplate, type Refusal } from '../../ir/requirement.js';
-import { typeToString } from '../../ir/program.js';
 import type { Handle, HostResult, HostRoutine, HostStatement, HostStatementOf, NameBound, StackedArray, Stretch } from './statements.js'; // prettier-ignore
 import { statementLines } from './text.js';
 
@@ -28,6 +27,9 @@ export function verifyRoutine(routine: HostRoutine): void {
   for (const output of outputs) start.read(output);
 }
 
+/** Statements without others inside. */
+type SimpleStatement = Exclude<HostStatement, HostStatementOf<'repeat' | 'choose'>>;
+
 /** Names that have a value, and arrays that are there, at one place of a routine. */
 class Path {
   readonly #names: Set<string>;
@@ -43,13 +45,9 @@ class Path {
 
   walk(body: readonly HostStatement[]): void {
     for (const statement of body) {
-      try {
-        this.#statement(statement);
-      } catch (error) {
-        if (!(error instanceof Error)) throw error;
-        const [line] = statementLines([statement]);
-        throw new GraphError(`${error.message}, in: ${line}`, { cause: error });
-      }
+      if (statement.kind === 'repeat') this.#repeat(statement);
+      else if (statement.kind === 'choose') this.#choose(statement);
+      else this.#simple(statement);
     }
   }
 
@@ -59,7 +57,18 @@ class Path {
     this.#speak(...shape, offset);
   }
 
-  #statement(statement: HostStatement): void {
+  #simple(statement: SimpleStatement): void {
+    try {
+      this.#check(statement);
+    } catch (error) {
+      if (!(error instanceof KaonError)) throw error;
+      const { problem, expected, actual } = error;
+      const [line] = statementLines([statement]);
+      throw new GraphError(`${problem}, in: ${line}`, { expected, actual, cause: error });
+    }
+  }
+
+  #check(statement: SimpleStatement): void {
     switch (statement.kind) {
       case 'set':
         this.#speak(statement.value);
@@ -78,11 +87,6 @@ class Path {
         return this.#speakIn(statement.refusal);
       case 'leave':
         return this.#speak(statement.when.dim);
-      case 'repeat':
-        return this.#repeat(statement.body);
-      case 'choose':
-        this.#speak(statement.when.dim);
-        return this.#choose(statement);
       case 'allocate':
         this.#speak(statement.rows, ...statement.stacks.flatMap(({ row }) => row));
         return statement.stacks.forEach(({ of }) => this.#make(of));
@@ -98,7 +102,7 @@ class Path {
       case 'clear':
         return this.read(statement.at);
       case 'check':
-        return this.#check(statement);
+        return this.#checkElements(statement);
       case 'run':
         return this.#run(statement);
       case 'call':
@@ -112,34 +116,33 @@ class Path {
   }
 
   /** The body may run once or more often; what it makes is not known to be there behind it. */
-  #repeat(body: readonly HostStatement[]): void {
+  #repeat({ body }: HostStatementOf<'repeat'>): void {
     const inside = this.#fork();
     inside.walk(body);
     for (const handle of this.#arrays) inside.#needArray(handle);
   }
 
-  #choose({ consequent, alternate }: HostStatementOf<'choose'>): void {
+  #choose({ when, consequent, alternate }: HostStatementOf<'choose'>): void {
+    this.#speak(when.dim);
     const [first, second] = [consequent, alternate].map((body) => {
       const path = this.#fork();
       path.walk(body);
       return path;
     });
     for (const name of first.#names) if (second.#names.has(name)) this.#names.add(name);
-    for (const handle of this.#arrays) if (!first.#arrays.has(handle)) this.#arrays.delete(handle);
+    this.#arrays.clear();
     for (const handle of first.#arrays) if (second.#arrays.has(handle)) this.#arrays.add(handle);
-    for (const handle of this.#arrays) if (!second.#arrays.has(handle)) this.#arrays.delete(handle);
   }
 
   #copy(to: Stretch, from: Stretch): void {
     this.read(from);
     this.read(to);
-    const isLike =
-      to.of.dtype === from.of.dtype && sameDim(elementCount(to.shape), elementCount(from.shape));
     // Checks before it have compared sizes that an iteration decided.
-    if (!isLike && to.shape.length !== from.shape.length) fail('a copy has another type');
+    const isLike = to.of.dtype === from.of.dtype && to.shape.length === from.shape.length;
+    if (!isLike) fail('a copy has another type');
   }
 
-  #check({ call, types, elements }: HostStatementOf<'check'>): void {
+  #checkElements({ call, types, elements }: HostStatementOf<'check'>): void {
     this.read(elements);
     this.#speak(...types.flatMap(({ shape }) => shape));
     for (const name of symbolsOfAttributes(call.op.attributes, call.attributes).keys()) {
@@ -170,12 +173,10 @@ class Path {
     if (result.kind === 'into') {
       this.read(result.to);
       needDType(value, result.to.of);
-      const isLike =
-        shape.every(isTold) &&
-        sameDim(
-          elementCount(shape.map((dim) => substituteDim(dim, dims))),
-          elementCount(result.to.shape),
-        );
+      // Sizes that data decides are compared when the callee knows them.
+      if (!shape.every(isTold)) return;
+      const count = elementCount(shape.map((dim) => substituteDim(dim, dims)));
+      const isLike = sameDim(count, elementCount(result.to.shape));
       if (!isLike) fail(`result ${k}, ${typeToString(value.type)}, is written over another type`);
       return;
     }
