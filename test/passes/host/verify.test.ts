@@ -8,7 +8,7 @@ import { add, booleanMask, cond, foreach, greater, less, mul, sum, whileLoop } f
 import { partition } from '../../../src/passes/host/partition.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
 import { routineOf } from '../../../src/passes/host/routine.js';
-import { Handle, type HostRoutine, type HostStatement, type Stretch } from '../../../src/passes/host/statements.js'; // prettier-ignore
+import type { Handle, HostRoutine, HostStatement, Stretch } from '../../../src/passes/host/statements.js'; // prettier-ignore
 import { statementLines } from '../../../src/passes/host/text.js';
 import { verifyRoutine } from '../../../src/passes/host/verify.js';
 import { forEachStatement } from '../../../src/passes/host/walk.js';

@@ -21,7 +21,7 @@ function captureFor(
       if (operand.entry !== null) visit(operand.entry);
     } else if (operand.made !== null) {
       for (const region of regions) region.use(node.region.use(operand.made));
-      for (const region of regions) operand.known?.forEach((dim) => region.knows(dim));
+      for (const region of regions) operand.sizes.forEach((dim) => region.take(dim));
     }
   };
   for (const name of names) {
@@ -94,7 +94,13 @@ function branch(node: ImportedNode): readonly ImportedOperand[] {
   checkCaptures(node, regions);
   const [first, second] = regions;
   const captures = [...first.captures.keys()];
-  const made = ops.cond<Value>(predicate, first.program, second.program, captures, first.sizes);
+  const made = ops.cond<Value>(
+    predicate,
+    first.program,
+    second.program,
+    captures,
+    first.program.sizes,
+  );
   let at = 0;
   return results[0].map((result) =>
     rebuilt(result, () => TensorOperand.of(made[at], flat[0][at++].element)),
@@ -103,9 +109,9 @@ function branch(node: ImportedNode): readonly ImportedOperand[] {
 
 /** Asserts that the regions of one operator capture the same values and sizes in the same order. */
 function checkCaptures(node: ImportedNode, regions: readonly ImportedRegion[]): void {
-  const [first, ...others] = regions.map(({ captures, sizes }) => [
+  const [first, ...others] = regions.map(({ captures, program }) => [
     ...captures.keys(),
-    ...sizes.map(({ key }) => key),
+    ...program.sizes.map(({ key }) => key),
   ]);
   const isSame = others.every((each) => each.length === first.length && each.every((value, k) => value === first[k])); // prettier-ignore
   if (!isSame) throw node.unsupported('its graphs compute with what lies outside of them');

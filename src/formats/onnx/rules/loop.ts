@@ -221,7 +221,7 @@ function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
   ];
   bodyRegion.program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
   const captures = [...bodyRegion.captures.keys()];
-  const { sizes } = bodyRegion;
+  const { sizes } = bodyRegion.program;
   const condition = new ImportedRegion(null);
   for (const size of sizes) condition.take(size);
   const seen = first.map(({ type }) => condition.variable('state', type));

@@ -52,9 +52,9 @@ export function foreachRowIfFits(
   if (made === null) return null;
   const after = made.states.map((value, k) => withTypeOf(before[k], value, 'foreach', k));
   region.program.setOutputs([...made.rows, ...after].map((value, i) => ({ name: `y${i}`, value })));
-  const { program, sizes } = region;
+  const { program } = region;
   const captures = [...region.captures.keys()];
-  const results = ops.foreach<Value>(program, { data, states, captures, reverse, joined, sizes });
+  const results = ops.foreach<Value>(program, { data, states, captures, reverse, joined, sizes: program.sizes }); // prettier-ignore
   const count = made.rows.length;
   return { rows: results.slice(0, count), states: results.slice(count) };
 }
