@@ -260,8 +260,12 @@ export function refusalFromJSON(json: JsonReader, dimOf: (json: JsonReader) => D
 
 /** The dimensions that occur in a requirement. */
 export function dimsOf({ condition, problem, expected, actual }: Requirement): readonly Dim[] {
-  const said = [problem, expected, actual].flatMap((parts) => parts.filter((_, i) => i % 2 === 1));
-  return [condition.dim, ...(said as Dim[])];
+  return [condition.dim, ...[problem, expected, actual].flatMap(dimsOfWords)];
+}
+
+/** The dimensions in a template. */
+export function dimsOfWords(parts: MessageTemplate): readonly Dim[] {
+  return parts.filter((_, i) => i % 2 === 1) as readonly Dim[];
 }
 
 /** True when all symbols of a requirement are among those of some names. */

@@ -1,8 +1,8 @@
 import { sameDim } from '../base/dim/index.js';
 import { attributesKey } from '../base/attributes/key.js';
 import type { NodeId } from '../graph/graph.js';
-import type { CallNode, Program } from './program.js';
-import { sameType } from './types.js';
+import type { CallNode, Program, Value } from './program.js';
+import { type ConstantData, sameType } from './types.js';
 import { conditionKey } from './requirement.js';
 import { bitsOf, sameBits } from './bits.js';
 
@@ -49,8 +49,7 @@ function sameNode(a: Program, b: Program, id: NodeId): boolean {
   const [one, other] = [a.node(id), b.node(id)];
   if (one.kind === 'variable') return other.kind === 'variable' && sameType(one.type, other.type);
   if (one.kind === 'constant') {
-    if (other.kind !== 'constant' || !sameType(one.data.type, other.data.type)) return false;
-    return one.data === other.data || sameBits(bitsOf(one.data.data), bitsOf(other.data.data));
+    return other.kind === 'constant' && sameConstant(one.data, other.data);
   }
   if (one.kind === 'check') {
     return (
@@ -65,13 +64,52 @@ function sameNode(a: Program, b: Program, id: NodeId): boolean {
   );
 }
 
+function sameConstant(a: ConstantData, b: ConstantData): boolean {
+  if (a === b) return true;
+  return sameType(a.type, b.type) && sameBits(bitsOf(a.data), bitsOf(b.data));
+}
+
 function sameCall(a: CallNode, b: CallNode): boolean {
   return (
-    a.op === b.op &&
     a.types.length === b.types.length &&
     a.types.every((type, k) => sameType(type, b.types[k])) &&
+    sameParts(a, b)
+  );
+}
+
+/** True for calls that do the same to equal operands. */
+export function sameParts(a: CallNode, b: CallNode): boolean {
+  return (
+    a.op === b.op &&
     a.regions.length === b.regions.length &&
     a.regions.every((region, k) => sameProgram(region, b.regions[k])) &&
     attributesKey(a.op, a.attributes) === attributesKey(b.op, b.attributes)
   );
+}
+
+/** True for values of one program that the same calls compute from the same inputs; sizes that they decide may differ. */
+export function sameValue(program: Program, a: Value, b: Value): boolean {
+  const pairs: (readonly [Value, Value])[] = [];
+  const seen = new Set<string>();
+  const note = (one: Value, other: Value): void => {
+    const key = `${one.node}.${one.port}=${other.node}.${other.port}`;
+    if (one === other || seen.has(key)) return;
+    seen.add(key);
+    pairs.push([one, other]);
+  };
+  note(a, b);
+  // The list grows while it is walked.
+  for (const [one, other] of pairs) {
+    if (one.port !== other.port) return false;
+    const [node, otherNode] = [program.node(one.node), program.node(other.node)];
+    if (node.kind === 'constant' && otherNode.kind === 'constant') {
+      if (!sameConstant(node.data, otherNode.data)) return false;
+    } else if (node.kind === 'call' && otherNode.kind === 'call') {
+      if (!sameParts(node, otherNode)) return false;
+      const [read, otherRead] = [program.operands(one.node), program.operands(other.node)];
+      if (read.length !== otherRead.length) return false;
+      read.forEach((value, k) => note(value, otherRead[k]));
+    } else return false;
+  }
+  return true;
 }

@@ -1,9 +1,17 @@
 import { allocate } from '../base/dtype.js';
-import { type Bounds, boundsOf, type Dim, symbolsOf, symbolTable } from '../base/dim/index.js';
-import { GraphError, KaonError, named } from '../base/errors.js';
+import {
+  type Bounds,
+  boundsOf,
+  type Dim,
+  isStatic,
+  symbolsOf,
+  symbolTable,
+} from '../base/dim/index.js';
+import { GraphError, InternalError, KaonError, named } from '../base/errors.js';
+import { currentDebugging } from '../base/flags.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { NodeId } from '../graph/graph.js';
-import { symbolsOfShape, symbolsOfTypes } from './bind.js';
+import { symbolsOfShape, symbolsOfTypes, undeterminedSymbols } from './bind.js';
 import {
   type CallNode,
   type DecidedSize,
@@ -20,6 +28,7 @@ import {
   requireNow,
   requireOrKeep,
 } from './requirement.js';
+import { sameParts, sameValue } from './same-program.js';
 import { nameOfSize } from './size-sources.js';
 import { sameType, type ConstantData, type TensorType } from './types.js';
 
@@ -36,7 +45,8 @@ import { sameType, type ConstantData, type TensorType } from './types.js';
  * 7. a symbol has one range throughout a program;
  * 8. a dimension that a type or an attribute of a call speaks of is a size parameter, comes from an earlier input or
  *    is decided by the call or an earlier one: programs are closed; a call passes each region as many sizes as it
- *    takes, within their bounds;
+ *    takes, within their bounds; size parameters and the extents of the inputs tell all dimensions of the inputs; calls
+ *    that decide one size do so alike;
  * 9. outputs are values of the program under distinct names;
  * 10. a requirement speaks of dimensions of the program.
  *
@@ -50,6 +60,28 @@ export function verify(program: Program, seen: Seen = new Set()): void {
     verifyAll(program, seen, () => requireNow);
   } catch (error) {
     throw named(error, 'verify');
+  }
+}
+
+/** Verified programs, regions included; only when verification is enabled. */
+const sound: WeakSet<Program> = new WeakSet();
+
+/** A program, verified if `KAON_DEBUG` asks for it. */
+export function verified(maker: string, program: Program): Program {
+  verifyMade(maker, () => verify(program, sound));
+  return program;
+}
+
+/** Checks what `maker` has made, if `KAON_DEBUG` asks for it: a fault in it is a bug. */
+export function verifyMade(maker: string, check: () => void): void {
+  if (!currentDebugging().flags.verify) return;
+  try {
+    check();
+  } catch (cause) {
+    throw new InternalError(`a pass has made an unsound program: ${maker}`, {
+      op: 'verify',
+      cause,
+    });
   }
 }
 
@@ -75,7 +107,9 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
   if (seen.has(program)) return;
   const ranges = new Map<string, Bounds>();
   const variables: Value[] = [];
+  const deciders: Deciders = new Map();
   for (const size of program.sizes) symbolTable(size, ranges);
+  checkInputs(program);
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     checkOperands(program, id);
@@ -86,6 +120,7 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     else {
       for (const region of node.regions) verifyAll(region, seen, requireFor);
       checkCall(program, id, node, ranges, requireFor);
+      checkShared(program, id, node, deciders);
     }
     for (const type of types) checkDims(id, type, ranges);
   }
@@ -104,6 +139,42 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     outputs.add(name);
   }
   seen.add(program);
+}
+
+/** For operators and sizes, the first call that decides the size, and its place among those that this decides. */
+type Deciders = Map<string, readonly [id: NodeId, place: number]>;
+
+function checkInputs({ inputs, sizes }: Program): void {
+  const types = inputs.map(({ type }) => type);
+  if (types.every(({ shape }) => shape.every(isStatic))) return;
+  const [open] = undeterminedSymbols([{ dtype: 'bool', shape: sizes }, ...types], new Map());
+  if (open !== undefined) fail(`no extent of an input tells dimension ${open.key}`);
+}
+
+/**
+ * Checks that calls of one operator that decide one size select alike. Loops may find a size again, as those of a
+ * backward pass do: it is compared when they have run.
+ */
+function checkShared(program: Program, id: NodeId, node: CallNode, deciders: Deciders): void {
+  const { sizedBy } = node.op;
+  if (sizedBy === undefined) return;
+  node.decides.forEach(({ size }, place) => {
+    const name = nameOfSize(size);
+    if (name === null || !program.decidedSizes.has(name)) return;
+    const key = `${name} ${node.op.name}`;
+    const first = deciders.get(key);
+    if (first === undefined) {
+      deciders.set(key, [id, place]);
+      return;
+    }
+    const [other, otherPlace] = first;
+    const [operands, others] = [program.operands(id), program.operands(other)];
+    const isAlike =
+      place === otherPlace &&
+      sameParts(node, program.node(other) as CallNode) &&
+      sizedBy.every((k) => sameValue(program, operands[k], others[k]));
+    if (!isAlike) fail(`nodes ${other} and ${id} decide dimension ${name}, and not alike`);
+  });
 }
 
 function checkRequirement(requirement: Requirement, ranges: ReadonlyMap<string, Bounds>): void {

@@ -9,10 +9,8 @@ import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
 import { mergeLoops } from './loops/merge-loops.js';
 import { simplify } from './simplify/simplify.js';
 import { pushTranspositions } from './rewrite/turn.js';
-import { InternalError } from '../base/errors.js';
-import { currentDebugging } from '../base/flags.js';
 import type { Program } from '../ir/program.js';
-import { verify } from '../ir/verify.js';
+import { verified } from '../ir/verify.js';
 
 const branches: Pass = {
   name: 'branches',
@@ -68,34 +66,23 @@ export interface PassReport {
   readonly unchanged: boolean;
 }
 
-/** Verified programs, regions included; only when verification is enabled. */
-const sound: WeakSet<Program> = new WeakSet();
-
-/** The program, verified if `KAON_DEBUG` asks for it. An invalid one is a bug of the pass. */
-function checked(pass: string, program: Program, before?: Program): Program {
-  if (program === before || !currentDebugging().flags.verify) return program;
-  try {
-    verify(program, sound);
-  } catch (cause) {
-    throw new InternalError(`a pass has made an unsound program: ${pass}`, { op: 'verify', cause });
-  }
-  return program;
-}
-
 /** Runs passes one after another; `observe` is called after each. */
 export function runPipeline(
   program: Program,
   steps: readonly Pass[] = passes,
   { observe, ...context }: PassContext & { readonly observe?: (report: PassReport) => void } = {},
 ): Program {
-  let current = checked('what the compiler was given', program);
+  let current = verified('what the compiler was given', program);
   /** Programs that a pass left unchanged, which it need not see again. */
   const settled = new Map<Pass['run'], Program>();
   for (const { name, run, concerns } of steps) {
     if (concerns?.(current) === false) continue;
     const before = current;
     const start = observe === undefined ? 0 : performance.now();
-    if (settled.get(run) !== before) current = checked(name, run(before, context), before);
+    if (settled.get(run) !== before) {
+      const after = run(before, context);
+      current = after === before ? before : verified(name, after);
+    }
     if (current === before) settled.set(run, before);
     observe?.({
       name,

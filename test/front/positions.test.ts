@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toModule } from '../../src/artifact/index.js';
 import * as kn from '../../src/index.js';
-import { presenceReport } from '../../src/passes/host/report.js';
-import { watching } from '../../src/passes/host/watch.js';
+import { presenceReport } from '../../src/passes/host/watch/report.js';
+import { watching } from '../../src/passes/host/watch/watch.js';
 import { refuses } from './support.js';
 
 type Body = (...args: kn.NDArray[]) => kn.NDArray;

@@ -160,3 +160,33 @@ test('values that are not the results that a node states are refused', () => {
     assert.throws(() => verify(program), /the values of node 2 are not the results it states/);
   }
 });
+
+test('extents of inputs and size parameters tell all dimensions of the inputs', () => {
+  const m = symbol('m');
+  refuses(/no extent of an input tells dimension m/, (program) => {
+    program.variable('x', f32(mulDim(n, m)));
+  });
+  const program = new Program();
+  program.takeSize(m);
+  program.variable('x', f32(mulDim(n, m)));
+  verify(program);
+});
+
+test('calls of one operator that decide one size select alike', () => {
+  const selects: Operator = { ...found, name: 'selects', sizedBy: [0] };
+  const decides = [{ size: symbol('count', { max: 9 }), most: null }];
+  const add = (program: Program, x: Value): void => {
+    const types = [f32(decides[0].size, x.type.shape[0]), f32(decides[0].size)];
+    program.appendTyped(selects, [x], {}, types, { decides });
+  };
+  const twice = new Program();
+  const x = twice.variable('x', f32(n));
+  add(twice, x);
+  add(twice, twice.append(same, [x])[0]);
+  assert.throws(() => verify(twice), /nodes 1 and 3 decide dimension count, and not alike/);
+  const alike = new Program();
+  const y = alike.variable('x', f32(n));
+  add(alike, alike.append(same, [y])[0]);
+  add(alike, alike.append(same, [y])[0]);
+  verify(alike);
+});

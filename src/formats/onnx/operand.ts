@@ -40,8 +40,6 @@ interface TensorParts {
   readonly make?: (() => Value) | undefined;
   /** True for an input of the program with a bound value, although its elements are known. */
   readonly isParameter?: boolean;
-  /** True when its elements are known in terms of sizes that a region does not have. */
-  readonly hasForeignSizes?: boolean;
 }
 
 export class TensorOperand {
@@ -101,10 +99,15 @@ export class TensorOperand {
     return (this.#known = elements.every(Number.isSafeInteger) ? elements : null);
   }
 
+  /** Its elements as far as they are known to be sizes. */
+  get sizes(): readonly Dim[] {
+    return this.#fromSizes() ?? [];
+  }
+
   /** Elements of a computed value that follow from the sizes of the inputs. */
   #fromSizes(): readonly Dim[] | null {
-    const { make, data, hasForeignSizes } = this.#parts;
-    if (make === undefined || data !== undefined || hasForeignSizes === true) return null;
+    const { make, data } = this.#parts;
+    if (make === undefined || data !== undefined) return null;
     const value = (this.#value ??= make());
     return knownElementsOf(value.program).all(value);
   }
@@ -129,13 +132,6 @@ export class TensorOperand {
   /** The operand under another element type with the same carrier dtype. */
   as(element: ElementType): TensorOperand {
     return new TensorOperand({ ...this.#parts, data: this.#data, element });
-  }
-
-  /** Drops known elements in terms of sizes that a region may not have. */
-  within(hasSymbols: (dim: Dim) => boolean): TensorOperand {
-    const known = this.#fromSizes();
-    if (known === null || known.every(hasSymbols)) return this;
-    return new TensorOperand({ ...this.#parts, make: () => this.made!, hasForeignSizes: true });
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
-import { type Dim, symbolsOf } from '../../base/dim/index.js';
+import { type Bounds, type Dim, type DimExpr, symbol, symbolTable } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import { determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { symbolsOfTypes, undeterminedSymbols } from '../../ir/bind.js';
 import type { Operator } from '../../ir/operator.js';
 import { type CallDetails, Program, type Value } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
@@ -17,6 +17,22 @@ import { importOp } from './place.js';
  * all sizes may meet when it runs, as those do in captured code that the data decides.
  */
 class AgreeingProgram extends Program {
+  readonly #names: Set<string>;
+
+  /** @param names Names of sizes in all regions of a model. */
+  constructor(names: Set<string>) {
+    super();
+    this.#names = names;
+  }
+
+  /** A name is that of one size throughout a model, so that regions may speak of sizes of the code around them. */
+  override freshDim(hint: string, bounds?: Partial<Bounds>): DimExpr {
+    let size = super.freshDim(hint, bounds);
+    while (this.#names.has(size.key)) size = super.freshDim(hint, bounds);
+    this.#names.add(size.key);
+    return size;
+  }
+
   override append(
     op: Operator,
     inputs: readonly Value[],
@@ -34,16 +50,17 @@ class AgreeingProgram extends Program {
 
 /** A program under construction: the whole graph's, or that of a loop body or branch. */
 export class ImportedRegion {
-  readonly program: Program = new AgreeingProgram();
+  readonly program: Program;
   readonly parent: ImportedRegion | null;
   /** Captured outer values and the inputs that stand for them, in order. */
   readonly captures: Map<Value, Value> = new Map();
   readonly #constants: Map<ConstantData, Value> = new Map();
-  /** Names here for sizes of the surroundings whose own names calls here had given to others before. */
-  readonly #renamed: Map<string, Dim> = new Map();
+  readonly #names: Set<string>;
 
   constructor(parent: ImportedRegion | null) {
     this.parent = parent;
+    this.#names = parent === null ? new Set() : parent.#names;
+    this.program = new AgreeingProgram(this.#names);
   }
 
   constant(data: ConstantData): Value {
@@ -61,26 +78,25 @@ export class ImportedRegion {
     const outer = this.parent.use(value);
     let inner = this.captures.get(outer);
     if (inner === undefined) {
-      for (const [name, bounds] of symbolsOfTypes([outer.type])) {
-        const isTaken = this.program.decidedSizes.has(name) && !this.#renamed.has(name);
-        if (isTaken) this.#renamed.set(name, this.program.freshDim(name, bounds));
-      }
-      const type = substituteType(outer.type, this.#renamed);
-      inner = this.program.variable(this.program.freshName('outer'), type);
+      inner = this.variable('outer', outer.type);
       this.captures.set(outer, inner);
     }
     return inner;
   }
 
-  /** True when a size is determined in every run of this region. */
-  knows(dim: Dim): boolean {
-    const symbols = symbolsOf(dim);
-    if (symbols.size === 0) return true;
-    const own = determinedSymbols(this.program.inputs.map(({ type }) => type));
-    return [...symbols].every((name) => own.has(name));
+  /** Has the region be passed the sizes that a dimension of the code around it speaks of, unless it knows them. */
+  take(dim: Dim): void {
+    for (const [name, bounds] of symbolTable(dim)) {
+      if (!this.program.knowsSize(name)) this.program.takeSize(symbol(name, bounds));
+    }
   }
 
+  /** An input. Sizes in its type that no input tells are passed. */
   variable(name: string, type: TensorType): Value {
+    const types = [...this.program.inputs.map((input) => input.type), type];
+    for (const name of symbolsOfTypes([type]).keys()) this.#names.add(name);
+    // The whole program is given nothing but its inputs.
+    if (this.parent !== null) undeterminedSymbols(types, new Map()).forEach((size) => this.take(size)); // prettier-ignore
     return this.program.variable(this.program.freshName(name), type);
   }
 }
@@ -105,12 +121,13 @@ export class NameScope {
     return this.#names.has(name) || this.#parent?.has(name) === true;
   }
 
-  /** The operand of a name, null for an omitted one; knowledge of sizes that this region lacks is dropped. */
+  /** The operand of a name, null for an omitted one. The region is passed sizes that its elements are known to be. */
   find(name: string): ImportedOperand | null | undefined {
     const own = this.#names.get(name);
     if (own !== undefined) return own;
     const outer = this.#parent?.find(name);
     if (outer === undefined || outer === null || this.#parent!.region === this.region) return outer;
-    return outer.kind === 'tensor' ? outer.within((dim) => this.region.knows(dim)) : outer;
+    if (outer.kind === 'tensor') outer.sizes.forEach((dim) => this.region.take(dim));
+    return outer;
   }
 }

@@ -8,8 +8,8 @@ import {
   firstReport,
   firstReported,
   presenceReport,
-} from '../../passes/host/report.js';
-import { watching, type Watching } from '../../passes/host/watch.js';
+} from '../../passes/host/watch/report.js';
+import { watching, type Watching } from '../../passes/host/watch/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
 import type { NDArray } from '../core/ndarray.js';

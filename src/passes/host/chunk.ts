@@ -1,6 +1,7 @@
 import { symbolsOfShape, undeterminedSymbols } from '../../ir/bind.js';
 import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import { verified } from '../../ir/verify.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
 import { sizesPassedBy } from '../../ops/declare/facets.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
@@ -40,6 +41,6 @@ export function chunkOf(
     sizes,
   });
   program.setOutputs(results.map((value, k) => ({ name: `y${k}`, value })));
-  if (partition(program) !== null) return null;
+  if (partition(verified('chunks', program)) !== null) return null;
   return { program, symbols: symbols.map(({ key }) => key) };
 }

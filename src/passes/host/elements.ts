@@ -8,7 +8,7 @@ import type { TensorType } from '../../ir/types.js';
 import { type RefusedElement, refuseElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { detailsOf } from './evaluate.js';
-import type { Watched } from './report.js';
+import type { Watched } from './watch/report.js';
 
 /**
  * Refuses elements of the operand that the check of a captured call looks at.

@@ -5,6 +5,7 @@ import { givenSizes, linearForm } from '../../ir/bind.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import { type Refusal, type MessageTemplate, words } from '../../ir/requirement.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
+import { verifyMade } from '../../ir/verify.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { DType } from '../../base/dtype.js';
 import { controlOf } from '../lower/main/control.js';
@@ -14,11 +15,14 @@ import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
 import { Handle, type HostStatement, type HostRoutine, type Stretch } from './statements.js';
+import { verifyRoutine } from './verify.js';
 import { whileLoop } from './while.js';
 
 /** The routine of a program: its stages in order. */
 export function routineOf(partition: Partition): HostRoutine {
-  return new RoutineBuilder(partition).build();
+  const routine = new RoutineBuilder(partition).build();
+  verifyMade('routine', () => verifyRoutine(routine));
+  return routine;
 }
 
 /** Writes a routine. Loops and branches are written into it by what knows them. */

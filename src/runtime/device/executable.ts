@@ -5,8 +5,8 @@ import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
 import { routineLines } from '../../passes/host/text.js';
-import { firstReport, earliestReport, firstReported } from '../../passes/host/report.js';
-import { watching, type Watching } from '../../passes/host/watch.js';
+import { firstReport, earliestReport, firstReported } from '../../passes/host/watch/report.js';
+import { watching, type Watching } from '../../passes/host/watch/watch.js';
 import { checksOf } from '../../passes/simplify/checks.js';
 import { arrayLength, checkDistinct, checkInto } from '../execution/binding.js';
 import {

@@ -30,7 +30,8 @@ const gathered = new Program();
 const taken = gathered.withSource('model.ts:3:7', () =>
   take(gathered.variable('x', vector), gathered.variable('at', { dtype: 'int32', shape: [3] })),
 );
-const call = gathered.node(taken.node) as CallNode;
+/** A call, for errors. */
+export const call: CallNode = gathered.node(taken.node) as CallNode;
 
 /** A statement of the host program, in others that it needs, and what comes of it wherever it runs. */
 export interface StatementCase {

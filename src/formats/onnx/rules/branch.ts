@@ -7,7 +7,7 @@ import type { GraphProto } from '../proto/onnx_pb.js';
 import { ImportedRegion } from '../region.js';
 import { anyElement, type ImportRules } from './rule.js';
 
-/** Captures every outer value that some of the graphs read, in the same order for all regions. */
+/** Captures every outer value that some of the graphs read, and sizes that these tell, in one order for all regions. */
 function captureFor(
   node: ImportedNode,
   graphs: readonly GraphProto[],
@@ -21,6 +21,7 @@ function captureFor(
       if (operand.entry !== null) visit(operand.entry);
     } else if (operand.made !== null) {
       for (const region of regions) region.use(node.region.use(operand.made));
+      for (const region of regions) operand.sizes.forEach((dim) => region.take(dim));
     }
   };
   for (const name of names) {
@@ -91,18 +92,27 @@ function branch(node: ImportedNode): readonly ImportedOperand[] {
     );
   });
   checkCaptures(node, regions);
-  const made = ops.cond<Value>(predicate, regions[0].program, regions[1].program, [
-    ...regions[0].captures.keys(),
-  ]);
+  const [first, second] = regions;
+  const captures = [...first.captures.keys()];
+  const made = ops.cond<Value>(
+    predicate,
+    first.program,
+    second.program,
+    captures,
+    first.program.sizes,
+  );
   let at = 0;
   return results[0].map((result) =>
     rebuilt(result, () => TensorOperand.of(made[at], flat[0][at++].element)),
   );
 }
 
-/** Asserts that the regions of one operator capture the same values in the same order. */
+/** Asserts that the regions of one operator capture the same values and sizes in the same order. */
 function checkCaptures(node: ImportedNode, regions: readonly ImportedRegion[]): void {
-  const [first, ...others] = regions.map(({ captures }) => [...captures.keys()]);
+  const [first, ...others] = regions.map(({ captures, program }) => [
+    ...captures.keys(),
+    ...program.sizes.map(({ key }) => key),
+  ]);
   const isSame = others.every((each) => each.length === first.length && each.every((value, k) => value === first[k])); // prettier-ignore
   if (!isSame) throw node.unsupported('its graphs compute with what lies outside of them');
 }

@@ -8,7 +8,7 @@ import { type ImportedOperand, integers, TensorOperand, truthOperand } from '../
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { ImportedRegion } from '../region.js';
 import { joinedStates } from './joined-states.js';
-import { foreachRowIfFits, keepsType, type LoopResults } from './loops.js';
+import { foreachRowIfFits, keepsType, type LoopResults, withTypeOf } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type ImportRules } from './rule.js';
 import { withAddedRows } from './sequences.js';
@@ -217,11 +217,13 @@ function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
     ...rows.map((each) => each.valueIn(bodyRegion)),
     ops.add(given[0], 1),
     ops.reshape(again.valueIn(bodyRegion), []),
-    ...after.map((each) => (each as TensorOperand).valueIn(bodyRegion)),
+    ...after.map((each, k) => withTypeOf(given[k + 2], (each as TensorOperand).valueIn(bodyRegion), 'whileLoop', k)), // prettier-ignore
   ];
   bodyRegion.program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
   const captures = [...bodyRegion.captures.keys()];
+  const { sizes } = bodyRegion.program;
   const condition = new ImportedRegion(null);
+  for (const size of sizes) condition.take(size);
   const seen = first.map(({ type }) => condition.variable('state', type));
   const outer = captures.map(({ type }) => condition.variable('outer', type));
   const isWithin = limit === null ? seen[1] : ops.logicalAnd(seen[1], ops.less(seen[0], outer[captures.indexOf(limit)])); // prettier-ignore
@@ -230,6 +232,7 @@ function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
     states: first,
     captures,
     joined,
+    sizes,
   });
   const last = all.slice(rows.length + 2, rows.length + 2 + states.length);
   return [

@@ -1,5 +1,6 @@
-import { type Dim, isStatic, sameDim } from '../../../base/dim/index.js';
+import { type Dim, isStatic, sameDim, sameShape } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
+import { changedShape } from '../../../ops/control/body.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import type { ImportedOperand, TensorOperand } from '../operand.js';
@@ -49,13 +50,20 @@ export function foreachRowIfFits(
   const before = states.map(({ type }) => region.variable('state', type));
   const made = body({ rows: slices, states: before }, (value) => region.use(value), region);
   if (made === null) return null;
-  region.program.setOutputs(
-    [...made.rows, ...made.states].map((value, i) => ({ name: `y${i}`, value })),
-  );
+  const after = made.states.map((value, k) => withTypeOf(before[k], value, 'foreach', k));
+  region.program.setOutputs([...made.rows, ...after].map((value, i) => ({ name: `y${i}`, value })));
+  const { program } = region;
   const captures = [...region.captures.keys()];
-  const results = ops.foreach<Value>(region.program, { data, states, captures, reverse, joined });
+  const results = ops.foreach<Value>(program, { data, states, captures, reverse, joined, sizes: program.sizes }); // prettier-ignore
   const count = made.rows.length;
   return { rows: results.slice(0, count), states: results.slice(count) };
+}
+
+/** A state behind an iteration with the sizes that it had before, which are required to be its own. */
+export function withTypeOf(before: Value, after: Value, op: string, state: number): Value {
+  const [{ shape }, own] = [before.type, after.type];
+  if (shape.length !== own.shape.length || sameShape(shape, own.shape)) return after;
+  return ops.withSizes<Value>(after, shape, changedShape(op, `state ${state}`, before.type, own));
 }
 
 /**

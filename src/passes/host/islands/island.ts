@@ -2,6 +2,7 @@ import { symbolsOfAttributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import { symbolsOfTypes, undeterminedSymbols } from '../../../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../../../ir/program.js';
+import { verified } from '../../../ir/verify.js';
 import { cast, concat, flatten } from '../../../ops/index.js';
 import { isExtents } from '../../rewrite/measure.js';
 
@@ -64,6 +65,6 @@ export function islandOf(
     if (sizes.length > 0) outputs.push({ name: 'sizes', value: concat(sizes, 0) });
     into.setOutputs(outputs);
   };
-  const program = Program.from(whole, fill, open);
+  const program = verified('partition', Program.from(whole, fill, open));
   return { program, reads, gives, members, revealed };
 }

@@ -1,7 +1,10 @@
 import type { Bounds, Dim } from '../../../base/dim/index.js';
-import { bindProgram, symbolsOfTypes } from '../../../ir/bind.js';
+import { GraphError } from '../../../base/errors.js';
+import { bindProgram, givenSizes, symbolsOfTypes } from '../../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
+import { symbolsOfCall } from '../../../ir/size-sources.js';
 import type { TensorType } from '../../../ir/types.js';
+import { verifyMade } from '../../../ir/verify.js';
 import type { Group } from '../../groups/group.js';
 import type { StepRange } from '../../groups/places.js';
 import { sizesPassedBy } from '../../../ops/declare/facets.js';
@@ -50,7 +53,40 @@ export function blockOf(
     }
     return { program: inner, groups: order, regions };
   };
-  return { block: enter(program, groups), spanOf: (group) => spans.get(group)! };
+  const block = enter(program, groups);
+  verifyMade('block', () => verifySizes(block, givenSizes(program), new Set()));
+  return { block, spanOf: (group) => spans.get(group)! };
+}
+
+/**
+ * Checks that blocks speak of sizes that the code around them knows, and that sizes which they decide are no others:
+ * `known` are those around a block, `decided` those of all blocks so far.
+ */
+function verifySizes(
+  { program, regions }: ScheduledBlock,
+  known: { has(name: string): boolean; keys(): Iterable<string> },
+  decided: Set<string>,
+): void {
+  for (const name of program.decidedSizes.keys()) {
+    if (known.has(name) || decided.has(name)) {
+      throw new GraphError(`two sizes of a program and its blocks have the name ${name}`);
+    }
+    decided.add(name);
+  }
+  const own = new Set([...known.keys(), ...program.decidedSizes.keys()]);
+  for (const block of [...regions.values()].flat()) {
+    for (const name of symbolsOfProgram(block.program)) {
+      if (own.has(name) || block.program.decidedSizes.has(name)) continue;
+      throw new GraphError(`dimension ${name} is not known in a block`);
+    }
+    verifySizes(block, own, decided);
+  }
+}
+
+function symbolsOfProgram(program: Program): ReadonlySet<string> {
+  const names = new Set(givenSizes(program).keys());
+  for (const [, call] of program.calls()) for (const name of symbolsOfCall(call)) names.add(name);
+  return names;
 }
 
 /** The loop or branch of a group; null for an ordinary one. */

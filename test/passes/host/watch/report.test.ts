@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { earliestReport, type Watched } from '../../../src/passes/host/report.js';
+import { earliestReport, type Watched } from '../../../../src/passes/host/watch/report.js';
 
 /** A call inside of loops, the innermost first. They are compared as objects, and nothing else is looked at. */
 const within = (...loops: readonly number[]): Watched => ({ loops }) as unknown as Watched;

@@ -1,9 +1,9 @@
-import { boundsOf, type Dim, isStatic } from '../../base/dim/index.js';
-import type { DType, HostArray } from '../../base/dtype.js';
-import type { CallNode, Value } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import type { AcceptedElements, RefusedElement } from '../../ops/declare/check.js';
-import * as ops from '../../ops/index.js';
+import { boundsOf, type Dim, isStatic } from '../../../base/dim/index.js';
+import type { DType, HostArray } from '../../../base/dtype.js';
+import type { CallNode, Value } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import type { AcceptedElements, RefusedElement } from '../../../ops/declare/check.js';
+import * as ops from '../../../ops/index.js';
 
 /* Reports of invalid elements: one of presence, and one of the first of them. */
 

@@ -1,15 +1,15 @@
-import { boundsOf, subDim } from '../../base/dim/index.js';
-import { allocate } from '../../base/dtype.js';
-import type { NodeId } from '../../graph/graph.js';
-import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
-import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { AcceptedElements } from '../../ops/declare/check.js';
-import { declarationOf, hasRootCall } from '../../ops/declare/facets.js';
-import * as ops from '../../ops/index.js';
-import { controlOf } from '../lower/main/control.js';
-import { instantiate } from '../rewrite/transform.js';
-import { mayCheck } from '../simplify/checks.js';
-import { viewed } from '../rewrite/views.js';
+import { boundsOf, subDim } from '../../../base/dim/index.js';
+import { allocate } from '../../../base/dtype.js';
+import type { NodeId } from '../../../graph/graph.js';
+import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
+import type { ConstantData, TensorType } from '../../../ir/types.js';
+import type { AcceptedElements } from '../../../ops/declare/check.js';
+import { declarationOf, hasRootCall } from '../../../ops/declare/facets.js';
+import * as ops from '../../../ops/index.js';
+import { controlOf } from '../../lower/main/control.js';
+import { instantiate } from '../../rewrite/transform.js';
+import { mayCheck } from '../../simplify/checks.js';
+import { viewed } from '../../rewrite/views.js';
 import type { Report, Watched } from './report.js';
 
 /*

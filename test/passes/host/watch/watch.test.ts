@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Program, Value } from '../../../src/ir/program.js';
-import { verify } from '../../../src/ir/verify.js';
+import type { Program, Value } from '../../../../src/ir/program.js';
+import { verify } from '../../../../src/ir/verify.js';
 import {
   add,
   argmax,
@@ -13,18 +13,18 @@ import {
   sum,
   take,
   whileLoop,
-} from '../../../src/ops/index.js';
+} from '../../../../src/ops/index.js';
 import {
   earliestReport,
   firstReport,
   firstReported,
   presenceReport,
-} from '../../../src/passes/host/report.js';
-import { watching } from '../../../src/passes/host/watch.js';
-import { compile } from '../../../src/runtime/compile/compile.js';
-import type { Operand } from '../../../src/runtime/execution/executable.js';
-import { numbersOf } from '../../support/arrays.js';
-import { floats, operand, programOf } from '../../support/programs.js';
+} from '../../../../src/passes/host/watch/report.js';
+import { watching } from '../../../../src/passes/host/watch/watch.js';
+import { compile } from '../../../../src/runtime/compile/compile.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
+import { numbersOf } from '../../../support/arrays.js';
+import { floats, operand, programOf } from '../../../support/programs.js';
 
 const table = { dtype: 'float32', shape: [5] } as const;
 const scalar = { dtype: 'int64', shape: [] } as const;
