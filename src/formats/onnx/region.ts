@@ -1,7 +1,12 @@
 import { type Attributes, checkAttributes } from '../../base/attributes/schema.js';
-import { type Dim, symbolsOf } from '../../base/dim/index.js';
+import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
-import { determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import {
+  determinedSymbols,
+  substituteType,
+  symbolsOfTypes,
+  undeterminedSymbols,
+} from '../../ir/bind.js';
 import type { Operator } from '../../ir/operator.js';
 import { type CallDetails, Program, type Value } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
@@ -41,6 +46,8 @@ export class ImportedRegion {
   readonly #constants: Map<ConstantData, Value> = new Map();
   /** Names here for sizes of the surroundings whose own names calls here had given to others before. */
   readonly #renamed: Map<string, Dim> = new Map();
+  /** The sizes of the surroundings by these names. */
+  readonly #original: Map<string, Dim> = new Map();
 
   constructor(parent: ImportedRegion | null) {
     this.parent = parent;
@@ -63,13 +70,22 @@ export class ImportedRegion {
     if (inner === undefined) {
       for (const [name, bounds] of symbolsOfTypes([outer.type])) {
         const isTaken = this.program.decidedSizes.has(name) && !this.#renamed.has(name);
-        if (isTaken) this.#renamed.set(name, this.program.freshDim(name, bounds));
+        if (isTaken) this.#rename(symbol(name, bounds), this.program.freshDim(name, bounds));
       }
-      const type = substituteType(outer.type, this.#renamed);
-      inner = this.program.variable(this.program.freshName('outer'), type);
+      inner = this.variable('outer', substituteType(outer.type, this.#renamed));
       this.captures.set(outer, inner);
     }
     return inner;
+  }
+
+  #rename(outer: DimExpr, inner: Dim): void {
+    this.#renamed.set(outer.key, inner);
+    this.#original.set(String(inner), outer);
+  }
+
+  /** Sizes of the surroundings that a call passes to the program, beside its operands. */
+  get sizes(): readonly Dim[] {
+    return this.program.sizes.map((size) => this.#original.get(size.key) ?? size);
   }
 
   /** True when a size is determined in every run of this region. */
@@ -77,10 +93,15 @@ export class ImportedRegion {
     const symbols = symbolsOf(dim);
     if (symbols.size === 0) return true;
     const own = determinedSymbols(this.program.inputs.map(({ type }) => type));
+    for (const { key } of this.program.sizes) own.add(key);
     return [...symbols].every((name) => own.has(name));
   }
 
+  /** Adds an input. Sizes that it speaks of but does not tell, as `max(0, n - 1)`, are passed to regions. */
   variable(name: string, type: TensorType): Value {
+    for (const size of this.parent === null ? [] : undeterminedSymbols([type], new Map())) {
+      if (!this.program.knowsSize(size.key)) this.program.takeSize(size);
+    }
     return this.program.variable(this.program.freshName(name), type);
   }
 }

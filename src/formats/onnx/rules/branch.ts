@@ -91,9 +91,8 @@ function branch(node: ImportedNode): readonly ImportedOperand[] {
     );
   });
   checkCaptures(node, regions);
-  const made = ops.cond<Value>(predicate, regions[0].program, regions[1].program, [
-    ...regions[0].captures.keys(),
-  ]);
+  const [{ program, captures, sizes }, other] = regions;
+  const made = ops.cond<Value>(predicate, program, other.program, [...captures.keys()], sizes);
   let at = 0;
   return results[0].map((result) =>
     rebuilt(result, () => TensorOperand.of(made[at], flat[0][at++].element)),

@@ -221,7 +221,7 @@ function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
   ];
   bodyRegion.program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
   const captures = [...bodyRegion.captures.keys()];
-  const condition = new ImportedRegion(null);
+  const condition = new ImportedRegion(node.region);
   const seen = first.map(({ type }) => condition.variable('state', type));
   const outer = captures.map(({ type }) => condition.variable('outer', type));
   const isWithin = limit === null ? seen[1] : ops.logicalAnd(seen[1], ops.less(seen[0], outer[captures.indexOf(limit)])); // prettier-ignore
@@ -230,6 +230,7 @@ function whileLoop(loop: WholeLoop): readonly ImportedOperand[] | null {
     states: first,
     captures,
     joined,
+    sizes: bodyRegion.sizes,
   });
   const last = all.slice(rows.length + 2, rows.length + 2 + states.length);
   return [

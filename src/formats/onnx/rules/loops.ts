@@ -53,7 +53,8 @@ export function foreachRowIfFits(
     [...made.rows, ...made.states].map((value, i) => ({ name: `y${i}`, value })),
   );
   const captures = [...region.captures.keys()];
-  const results = ops.foreach<Value>(region.program, { data, states, captures, reverse, joined });
+  const { program, sizes } = region;
+  const results = ops.foreach<Value>(program, { data, states, captures, reverse, joined, sizes });
   const count = made.rows.length;
   return { rows: results.slice(0, count), states: results.slice(count) };
 }
