@@ -218,6 +218,8 @@ class Maker {
       low: -1,
       high: 1,
     });
+    // The next iteration of a loop reads what this one assigns.
+    if (this.#scene.depth > 0) this.#scene.become(state.id, { ...state, taint: value.taint });
     const kept = this.#scene.call('mul', [{ ref: state.id }, 0.75])?.[0];
     const sum = kept && this.#scene.call('add', [{ ref: kept.id }, { ref: id }])?.[0];
     if (sum === undefined) return;

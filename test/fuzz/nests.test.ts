@@ -1,14 +1,13 @@
-import { settings } from '../support/settings.js';
 import { fuzzedDevice, fuzzOn } from './fuzzed-device.js';
-import { fuzzNests } from './nests.js';
+import { testKind } from './texts/kinds.js';
+import { nestsOn } from './texts/slopes.js';
 
 /*
- * Random nests of loops and branches: 30 of them, and 3,000 at night; on a device that interprets the loop IR, which is
- * slow, 8 and 300.
+ * Random nests of loops and branches, on this device and on one that interprets the loop IR, which is slow.
  */
 
-fuzzNests(settings.programs ?? (settings.isLong ? 3000 : 20));
+testKind('derivatives of nests are those of plain numbers', nestsOn(), 20, 3000);
 
 const device = fuzzedDevice();
 fuzzOn(device);
-fuzzNests(settings.programs ?? (settings.isLong ? 300 : 6), { device: device.name });
+testKind(`derivatives of nests on ${device.name} are those of plain numbers`, nestsOn(device.name), 6, 300); // prettier-ignore

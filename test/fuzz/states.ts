@@ -17,8 +17,9 @@ export function nextState(
 ): Known {
   const { choices } = scene.setting;
   const { pool, depth } = scene;
+  // What an exact body computes of its states before they change would be inexact behind a value from around it.
   const isAlike = (known: Known): boolean =>
-    known.dtype === inside.dtype && sameShapes(known, inside) && known.sized < depth;
+    known.dtype === inside.dtype && sameShapes(known, inside) && known.sized < depth && (known.taint === 0 || !scene.isExact); // prettier-ignore
   if (choices.chance(0.1)) return inside;
   if (choices.chance(0.12)) {
     const others = states.map((state) => state.inside).filter(isAlike);

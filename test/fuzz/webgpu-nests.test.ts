@@ -1,21 +1,21 @@
 import { after } from 'node:test';
 import { setUpWebGpu } from '../../src/runtime/webgpu/setup.js';
-import { settings } from '../support/settings.js';
 import { gpuForTests } from '../support/webgpu.js';
 import { fuzzOn } from './fuzzed-device.js';
-import { fuzzNests } from './nests.js';
+import { testKind } from './texts/kinds.js';
+import { nestsOn } from './texts/slopes.js';
 
 /*
- * Random nests of loops and branches on a GPU in a worker: 8 of them, and 300 at night.
+ * Random nests of loops and branches on a GPU in a worker.
  */
 
-const count = settings.programs ?? (settings.isLong ? 300 : 8);
+const name = 'derivatives of nests on a GPU are those of plain numbers';
 const gpu = await gpuForTests();
-if (typeof gpu === 'string') fuzzNests(count, { device: 'webgpu', skip: gpu });
+if (typeof gpu === 'string') testKind(name, nestsOn('webgpu'), 8, 300, gpu);
 else {
   gpu.close();
   const backend = await setUpWebGpu({ worker: true, fillsMemory: true });
   fuzzOn(backend);
-  fuzzNests(count, { device: backend.name });
+  testKind(name, nestsOn(backend.name), 8, 300);
   after(() => backend.close());
 }

@@ -57,18 +57,19 @@ export async function reportOf<P extends Written>(
   ].join('\n');
 }
 
-/** Tests that so many programs of a kind, or so many at night, do what they should. */
+/** Tests that so many programs of a kind, or so many at night, do what they should; `skip` says why they cannot. */
 export function testKind<P extends Written>(
   name: string,
   kind: Kind<P>,
   daily: number,
   nightly: number,
+  skip: string | false = false,
 ): void {
   // prettier-ignore
   const start = settings.seed ?? 1;
   const count = settings.programs ?? (settings.isLong ? nightly : daily);
   const seeds = dealt(Array.from({ length: count }, (_, i) => start + i));
-  test(`${seeds.length} random programs from the seed ${start} on: ${name}`, async () => {
+  test(`${seeds.length} random programs from the seed ${start} on: ${name}`, { skip }, async () => {
     let compared = 0;
     for (const seed of seeds) {
       // Memory is given back when code has returned to the event loop.

@@ -141,6 +141,8 @@ export const library: Readonly<Record<string, unknown>> = {
     const found = positionsIn(mask);
     return plain('int64', [found.length, 1], found);
   },
+  // The shape that is asked for is always `[-1]`.
+  reshape: ({ dtype, data }: Plain) => plain(dtype, [data.length], data),
   flatten: (x: Plain) => plain(x.dtype, [x.data.length], x.data),
   expandDims: (x: Plain, axis: number) => plain(x.dtype, [...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)], x.data), // prettier-ignore
   concat: (list: readonly Plain[]) => stacked(list.flatMap(rowsOf), { dtype: list[0].dtype, shape: list[0].shape.slice(1) }), // prettier-ignore

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { generator } from '../../support/samples.js';
 import { library } from './library.js';
+import { reportOf } from './kinds.js';
 import { shrinkLines } from './lines.js';
+import { writeNest } from './nests.js';
 import type { Plain } from './plain.js';
 import { functions, type Main, mainOf, plainMain } from './running.js';
 import { dataOf, slopes, slopesBy } from './slopes.js';
@@ -39,15 +41,20 @@ for (const name of ['tanh', 'cumsum', 'take', 'softmax']) {
   });
 }
 
-test('a slope that is wrong is noticed', async () => {
-  const tanh = (x: kn.NDArray): kn.NDArray => {
-    const y = kn.tanh(x);
-    return y.detach().add(y.sub(y.detach()).mul(0.5));
-  };
-  const kind = slopesBy({ ...functions, tanh });
-  let found: string | null = null;
-  for (let seed = 1; found === null && seed < 60; seed++) {
-    found = await kind.differenceOf(kind.make(generator(seed)), seed, () => {});
-  }
-  assert.match(found ?? '', /derivatives are/);
-});
+const writers = { statements: {}, nests: { write: writeNest } };
+
+for (const [name, options] of Object.entries(writers)) {
+  test(`a slope that is wrong is noticed in ${name}, and shown in a few lines`, async () => {
+    const tanh = (x: kn.NDArray): kn.NDArray => {
+      const y = kn.tanh(x);
+      return y.detach().add(y.sub(y.detach()).mul(0.5));
+    };
+    const kind = slopesBy({ ...options, given: { ...functions, tanh } });
+    let found: string | null = null;
+    for (let seed = 1; found === null && seed < 60; seed++) found = await reportOf(kind, seed);
+    assert.match(found ?? '', /derivatives are/);
+    const [, text] = /(function main.*\n\})\n/s.exec(found!)!;
+    assert.ok(text.includes('kn.tanh('), text);
+    assert.ok(text.split('\n').length <= 12, text);
+  });
+}

@@ -2,8 +2,8 @@
 const patience = 600;
 
 /**
- * The fewest lines of a program that still fail: statements are left out with what they hold, calls
- * give way to their operands, and names to those of parameters.
+ * The fewest lines of a program that still fail: statements are left out with what they hold, bodies run once in the
+ * place of their loops, calls give way to their operands, and names to those of parameters.
  *
  * @param fails Refuses texts that are no programs.
  */
@@ -27,12 +27,17 @@ export async function shrinkLines(
     for (let at = best.length - 2; at > 0; at--) {
       for (const end of endsOf(best, at)) if (await accept(best.toSpliced(at, end - at))) break;
     }
+    for (let at = best.length - 2; at > 0; at--) {
+      const lines = unwrapped(best, at);
+      if (lines !== null) await accept(lines);
+    }
     for (const [at, line] of best.entries()) {
       for (const simpler of simplerLines(line)) if (await accept(best.with(at, simpler))) break;
     }
     const names = [...new Set(best.join('\n').match(/\b[a-z]\d+\b/g) ?? [])];
     for (const name of names) {
-      for (const other of ['s', 'w', 'x']) {
+      const [, same] = new RegExp(`const ${name} = (\\w+);`).exec(best.join('\n')) ?? [];
+      for (const other of [...(same === undefined ? [] : [same]), 's', 'w', 'x']) {
         if (await accept(withoutDead(best.map((line) => replaceUses(line, name, other))))) break;
       }
     }
@@ -55,6 +60,20 @@ function withoutDead(lines: readonly string[]): string[] {
     const [, name] = /^\s*const (\w+) = .*;$/.exec(line) ?? [];
     return name === undefined || counts.get(name)! > 1;
   });
+}
+
+/** The lines with a body in the place of the call that is given it at a line; null where none is. */
+function unwrapped(lines: readonly string[], at: number): string[] | null {
+  const [, indent, made, params] =
+    /^(\s*)const (.*?) = kn\..*\((.*)\) => \{$/.exec(lines[at]) ?? [];
+  if (made === undefined) return null;
+  const back = lines.findIndex((line, k) => k > at && line.startsWith(`${indent}  return `));
+  const close = lines.findIndex((line, k) => k > at && /^\}.*;$/.test(line.slice(indent.length)) && line.startsWith(`${indent}}`)); // prettier-ignore
+  if (back < 0 || back > close) return null;
+  const names = params.match(/\w+/g) ?? [];
+  const fresh = names.map((name) => `${indent}const ${name} = ${name.startsWith('i') ? 'limit' : name.startsWith('r') ? 'w' : 's'};`); // prettier-ignore
+  const body = [...fresh, ...lines.slice(at + 1, back).map((line) => line.slice(2)), lines[back].slice(2).replace('return', `const ${made} =`)]; // prettier-ignore
+  return withoutDead([...lines.slice(0, at), ...body, ...lines.slice(close + 1)]);
 }
 
 /** Where a statement that begins at a line may end; also several statements. */

@@ -49,7 +49,11 @@ export function plainMain(text: string): Main<Plain> {
 }
 
 /** A plain array as one of the library. */
-export function arrayOf({ dtype, shape, data }: Plain): kn.NDArray {
+export function arrayOf({
+  dtype,
+  shape,
+  data,
+}: Omit<Plain, 'dtype'> & { readonly dtype: kn.DType }): kn.NDArray {
   return dtype === 'bool'
     ? kn.array(data.map((x) => x !== 0), { dtype }).reshape([...shape]) // prettier-ignore
     : kn.array(data as number[], { dtype: dtype as 'float64' }).reshape([...shape]);

@@ -210,3 +210,26 @@ test('loops in loops with branches, and their gradients', () => {
   };
   agrees(gradients(nested), rows(3, 1, 0), { dynamic });
 });
+
+test('branches and loops read arrays that do not tell how many rows there were', () => {
+  const parts: readonly ((x: kn.NDArray) => kn.NDArray)[] = [
+    (x) => kn.slice(x, [null, -1]),
+    (x) => kn.slice(x, [null, null, 2]),
+  ];
+  for (const part of parts) {
+    const model = agrees(
+      ({ x }) => {
+        const most = part(x);
+        const start = kn.array(0, { dtype: 'int32' });
+        const branch = kn.cond(x.sum().greater(0), () => most.mul(2), () => kn.cond(x.sum().less(-1), () => most, () => most.add(1))); // prettier-ignore
+        const [sums, last] = kn.foreach((row: kn.NDArray, s: kn.NDArray) => [most.mul(row).sum(), s.add(most)], x, most); // prettier-ignore
+        const [steps, [, state]] = kn.whileLoop((i: kn.NDArray) => i.less(2), (i: kn.NDArray, s: kn.NDArray) => [s.add(most), [i.add(1), s.mul(2)] as [kn.NDArray, kn.NDArray]], [start, most] as [kn.NDArray, kn.NDArray]); // prettier-ignore
+        return { branch, sums, last, steps, state };
+      },
+      rows(3, 0, 1, 6),
+      { dynamic },
+    );
+    const kinds = operators(model);
+    for (const kind of ['If', 'Loop']) assert.ok(kinds.includes(kind), kind);
+  }
+});
