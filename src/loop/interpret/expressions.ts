@@ -1,13 +1,6 @@
-import { DeviceError, InternalError } from '../../base/errors.js';
+import { InternalError } from '../../base/errors.js';
 import type { Buffer, Expr, Load, Var } from '../language/nodes.js';
-import {
-  binaryLane,
-  bitcastLane,
-  castLane,
-  type Lane,
-  unaryLane,
-  UndefinedDivision,
-} from '../language/scalar.js';
+import { binaryLane, bitcastLane, castLane, type Lane, unaryLane } from '../language/scalar.js';
 import { children, visitExprs } from '../language/visit.js';
 import { type Frame, outOfBounds, type LaneValue } from './frame.js';
 
@@ -68,7 +61,7 @@ export function compileExpr(root: Expr, slots: FrameSlots): Code<LaneValue> {
 }
 
 function splat(lane: Lane, lanes: number): Lane[] {
-  return Array.from({ length: lanes }, () => lane);
+  return Array<Lane>(lanes).fill(lane);
 }
 
 class Compiler {
@@ -97,7 +90,7 @@ class Compiler {
       case 'bitcast':
         return this.#lane(bitcastLane(expr.x.type.scalar, expr.type.scalar), expr.x);
       case 'binary': {
-        const f = this.#guarded(binaryLane(expr.op, expr.a.type.scalar));
+        const f = binaryLane(expr.op, expr.a.type.scalar);
         const [a, b] = [this.#scalar(expr.a), this.#scalar(expr.b)];
         return (frame) => f(a(frame), b(frame));
       }
@@ -105,7 +98,8 @@ class Compiler {
         const condition = this.#scalar(expr.condition);
         const [a, b] = [this.#scalar(expr.a), this.#scalar(expr.b)];
         return (frame) => {
-          const [left, right] = [a(frame), b(frame)];
+          const left = a(frame);
+          const right = b(frame);
           return condition(frame) === 0 ? right : left;
         };
       }
@@ -142,10 +136,11 @@ class Compiler {
       case 'bitcast':
         return this.#lanes(bitcastLane(expr.x.type.scalar, expr.type.scalar), expr.x);
       case 'binary': {
-        const f = this.#guarded(binaryLane(expr.op, expr.a.type.scalar));
+        const f = binaryLane(expr.op, expr.a.type.scalar);
         const [a, b] = [this.#vector(expr.a), this.#vector(expr.b)];
         return (frame) => {
-          const [left, right] = [a(frame), b(frame)];
+          const left = a(frame);
+          const right = b(frame);
           return left.map((x, lane) => f(x, right[lane]));
         };
       }
@@ -165,8 +160,11 @@ class Compiler {
       case 'ramp': {
         const [base, stride] = [this.#scalar(expr.base), this.#scalar(expr.stride)];
         return (frame) => {
-          const [start, step] = [base(frame) as number, stride(frame) as number];
-          return Array.from({ length: lanes }, (_, lane) => (start + Math.imul(step, lane)) | 0);
+          const start = base(frame) as number;
+          const step = stride(frame) as number;
+          const places: number[] = [];
+          for (let lane = 0; lane < lanes; lane++) places.push((start + Math.imul(step, lane)) | 0);
+          return places;
         };
       }
       case 'broadcast': {
@@ -194,18 +192,6 @@ class Compiler {
   #lanes(f: (x: Lane) => Lane, operand: Expr): VectorCode {
     const x = this.#vector(operand);
     return (frame) => x(frame).map(f);
-  }
-
-  #guarded(f: (a: Lane, b: Lane) => Lane): (a: Lane, b: Lane) => Lane {
-    const { kernel } = this.#slots;
-    return (a, b) => {
-      try {
-        return f(a, b);
-      } catch (cause) {
-        if (!(cause instanceof UndefinedDivision)) throw cause;
-        throw new DeviceError(`${cause.message} in kernel ${kernel}`, { op: 'interpret', cause });
-      }
-    };
   }
 
   #read({ buffer }: Load): (frame: Frame, index: number) => Lane {

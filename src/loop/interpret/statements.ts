@@ -1,6 +1,6 @@
-import { InternalError } from '../../base/errors.js';
+import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.js';
-import type { Lane } from '../language/scalar.js';
+import { type Lane, UndefinedDivision } from '../language/scalar.js';
 import { stretchOf } from '../language/team.js';
 import { type Code, compileExpr, type FrameSlots } from './expressions.js';
 import { compileWorkgroups } from './workgroups.js';
@@ -53,7 +53,15 @@ function compileFresh(kernel: Kernel): Runnable {
   return (memory, args, member = alone) => {
     const frame: Frame = { memory, views: [], values: [], bases: [], member, workgroup: null };
     receive.forEach((give, i) => give(frame, args[i]));
-    run(frame);
+    try {
+      run(frame);
+    } catch (cause) {
+      if (!(cause instanceof UndefinedDivision)) throw cause;
+      throw new DeviceError(`${cause.message} in kernel ${kernel.name}`, {
+        op: 'interpret',
+        cause,
+      });
+    }
   };
 }
 
