@@ -50,7 +50,9 @@ function randomFrom(seed: number): (below: number) => number {
 /** Whole numbers that keep what comes of them small. */
 function fresh(random: (below: number) => number): Float32Array {
   const [start, step] = [random(9), random(7)];
-  return Float32Array.from({ length }, (_, i) => ((start + step * i) % 11) - 5);
+  const elements = new Float32Array(length);
+  for (let i = 0; i < length; i++) elements[i] = ((start + step * i) % 11) - 5;
+  return elements;
 }
 
 const cases: readonly { readonly what: string; readonly options: ConstructorParameters<typeof Device>[0] }[] = [

@@ -31,11 +31,13 @@ function productOf(x: Operand, w: Operand): number[] {
   const [a, b] = [x.storage.host, w.storage.host] as Float32Array[];
   const [m, k] = x.shape;
   const [, n] = w.shape;
-  return Array.from({ length: m * n }, (_, at) => {
-    let sum = 0;
-    for (let i = 0; i < k; i++) sum += a[Math.floor(at / n) * k + i] * b[i * n + (at % n)];
-    return sum;
-  });
+  const sums = Array<number>(m * n).fill(0);
+  for (let row = 0; row < m; row++)
+    for (let i = 0; i < k; i++) {
+      const left = a[row * k + i];
+      for (let column = 0; column < n; column++) sums[row * n + column] += left * b[i * n + column];
+    }
+  return sums;
 }
 
 /** An executable on a device of its own, and how to see what it keeps. */

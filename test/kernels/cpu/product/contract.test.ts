@@ -23,19 +23,18 @@ import {
 } from '../../../../src/ops/declare/lowering.js';
 import { contractStreaming } from '../../../../src/kernels/cpu/gemm/streaming.js';
 import { crossed } from '../../../support/settings.js';
+import {
+  type Layout,
+  type Product,
+  productOf,
+  type ProductSizes,
+  wholeNumber,
+} from './definition.js';
 
 type Scalar = Contraction['scalar'];
-type Layout = 'rows' | 'columns';
 
-interface Problem {
-  readonly batch: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
+interface Problem extends ProductSizes {
   readonly scalar: Scalar;
-  /** In which order the matrices lie in memory. */
-  readonly a: Layout;
-  readonly b: Layout;
   /** Whether the kernel learns the extents only when it runs. */
   readonly symbolic: boolean;
   /** Whether operands are wrong where lanes begin elsewhere than at a multiple of their number. */
@@ -56,43 +55,20 @@ const arrays = {
 } as const;
 const storages = { float32: 'f32', float64: 'f64', int32: 'i32', int64: 'i64' } as const;
 
-const wholeNumber = (at: number, spread: number): number =>
-  ((at * 7919 + 3) % spread) - (spread >> 1);
-
 type Method = (spec: Contraction) => Stmt;
 
 /** Multiplies with the loops for either kind of WebAssembly. */
 function multiplies(problem: Problem, method: Method = contract): void {
-  const product = productOf(problem);
+  const product = productOfProblem(problem);
   for (const target of [wasmTarget, relaxedWasmTarget]) {
     multipliesFor(target, problem, method, product);
   }
 }
 
-/** Elements of the operands, and of their product by definition. */
-interface Product {
-  readonly x: Float64Array;
-  readonly y: Float64Array;
-  readonly sums: Float64Array;
-}
-
-function productOf({ batch, m, n, k, a, b, scalar, sample = wholeNumber }: Problem): Product {
-  const x = new Float64Array(batch * m * k);
-  const y = new Float64Array(batch * k * n);
-  const sums = new Float64Array(batch * m * n);
-  for (let at = 0; at < x.length; at++) x[at] = sample(at, 13);
-  for (let at = 0; at < y.length; at++) y[at] = sample(at, 17);
-  // The element of a row and a column of each operand.
-  const [xi, xk] = a === 'rows' ? [k, 1] : [1, m];
-  const [yk, yj] = b === 'rows' ? [n, 1] : [1, k];
-  for (let at = 0; at < sums.length; at++) {
-    const left = Math.floor(at / (m * n)) * m * k + (Math.floor(at / n) % m) * xi;
-    const right = Math.floor(at / (m * n)) * k * n + (at % n) * yj;
-    let sum = 0;
-    for (let kk = 0; kk < k; kk++) sum += x[left + kk * xk] * y[right + kk * yk];
-    sums[at] = scalar === 'f32' ? Math.fround(sum) : sum;
-  }
-  return { x, y, sums };
+function productOfProblem(problem: Problem): Product {
+  const product = productOf(problem, problem.sample ?? wholeNumber);
+  const { x, y, sums } = product;
+  return problem.scalar === 'f32' ? { x, y, sums: sums.map(Math.fround) } : product;
 }
 
 let last = new WebAssembly.Memory({ initial: 16 });
@@ -403,7 +379,7 @@ test('long sums that overflow are infinite, and what is not a number stays that'
     const common = { batch: 1, m: 1, n: 5, scalar: 'f32', a: 'rows', b: 'rows', sample } as const;
     const problem = { ...common, k: 3000, symbolic: false };
     for (const method of Object.values(methods))
-      multipliesFor(wasmTarget, problem, method, productOf(problem));
+      multipliesFor(wasmTarget, problem, method, productOfProblem(problem));
   };
   for (const place of [0, 700, 2999])
     for (const value of [Infinity, -Infinity, NaN]) gives((at) => (at === place ? value : 1));

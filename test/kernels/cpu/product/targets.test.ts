@@ -9,23 +9,14 @@ import { avx2Target, avx512Target, neonTarget, relaxedWasmTarget, type Target } 
 import { contract } from '../../../../src/kernels/cpu/product/contract.js';
 import type { Contraction } from '../../../../src/kernels/contraction/spec.js';
 import { compileAndRun, compilers } from '../../../codegen/c/compiler.js';
+import { type Layout, productOf, type ProductSizes, wholeNumber } from './definition.js';
 
 type Scalar = Contraction['scalar'];
-type Layout = 'rows' | 'columns';
 
-interface Problem {
+interface Problem extends ProductSizes {
   readonly target: Target;
   readonly scalar: Scalar;
-  readonly batch: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly a: Layout;
-  readonly b: Layout;
 }
-
-/** Small whole numbers, so that every order of summation gives the same sum. */
-const sample = (at: number, spread: number): number => ((at * 7919 + 3) % spread) - (spread >> 1);
 
 const arrays = { f32: Float32Array, f64: Float64Array, i32: Int32Array } as const;
 const storages = { float32: 'f32', float64: 'f64', int32: 'i32' } as const;
@@ -87,26 +78,22 @@ function startOf({ problem, addresses, bytes }: Lowered): ArrayBuffer {
   const memory = new ArrayBuffer(bytes);
   const view = (at: number, length: number) =>
     new arrays[scalar as keyof typeof arrays](memory, addresses[at], length);
-  view(0, batch * m * k).forEach((_, at, all) => (all[at] = sample(at, 13)));
-  view(1, batch * k * n).forEach((_, at, all) => (all[at] = sample(at, 17)));
+  view(0, batch * m * k).forEach((_, at, all) => (all[at] = wholeNumber(at, 13)));
+  view(1, batch * k * n).forEach((_, at, all) => (all[at] = wholeNumber(at, 17)));
   view(2, batch * m * n).forEach((_, at, all) => (all[at] = 1000));
   return memory;
 }
 
 function check({ problem, addresses }: Lowered, memory: ArrayBuffer): void {
-  const { scalar, batch, m, n, k } = problem;
-  const found = new arrays[scalar as keyof typeof arrays](memory, addresses[2], batch * m * n);
-  for (let at = 0; at < found.length; at++) {
-    const [b, i, j] = [Math.floor(at / (m * n)), Math.floor(at / n) % m, at % n];
-    let sum = 1000;
-    for (let kk = 0; kk < k; kk++) {
-      const left = problem.a === 'rows' ? i * k + kk : kk * m + i;
-      const right = problem.b === 'rows' ? kk * n + j : j * k + kk;
-      sum += sample(b * m * k + left, 13) * sample(b * k * n + right, 17);
-    }
-    const what = `${JSON.stringify({ ...problem, target: problem.target.name })}: ${i}, ${j}`;
-    assert.equal(found[at], sum, what);
-  }
+  const { sums } = productOf(problem, wholeNumber);
+  const { scalar, target } = problem;
+  const found = new arrays[scalar as keyof typeof arrays](memory, addresses[2], sums.length);
+  const what = JSON.stringify({ ...problem, target: target.name });
+  assert.deepEqual(
+    Array.from(found),
+    Array.from(sums, (sum) => 1000 + sum),
+    what,
+  );
 }
 
 const allTargets = [avx512Target, avx2Target, neonTarget, relaxedWasmTarget];

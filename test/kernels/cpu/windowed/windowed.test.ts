@@ -16,7 +16,7 @@ import { compile } from '../../../../src/runtime/compile/compile.js';
 import { Device } from '../../../../src/runtime/memory/device.js';
 import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import { Executor } from '../../../../src/runtime/execution/executor.js';
-import { indicesOf, numbersOf, positionOf, randomOperand } from '../../../support/arrays.js';
+import { indicesOf, numbersOf, randomOperand } from '../../../support/arrays.js';
 import { assertClose } from '../../../support/close.js';
 import { evaluate } from '../../../support/evaluate.js';
 import { generator } from '../../../support/samples.js';
@@ -65,13 +65,18 @@ function convolved(
   return indicesOf(y).map(([image, output, ...place]) => {
     const first = Math.floor(output / (w[0] / groups)) * w[1];
     let sum = 0;
-    for (const [channel, ...tap] of taps) {
-      const at = place.map(
-        (q, axis) => q * strides[axis] + tap[axis] * dilation[axis] - padding[axis][0],
-      );
-      if (at.some((q, axis) => q < 0 || q >= x[axis + 2])) continue;
-      const weight = ws[positionOf([output, channel, ...tap], w)];
-      sum = round(sum + round(xs[positionOf([image, first + channel, ...at], x)] * weight));
+    for (const tap of taps) {
+      // Positions of the element and of its weight, axis by axis.
+      let element = image * x[1] + first + tap[0];
+      let weight = output * w[1] + tap[0];
+      let isInside = true;
+      for (let axis = 0; axis < place.length; axis++) {
+        const at = place[axis] * strides[axis] + tap[axis + 1] * dilation[axis] - padding[axis][0];
+        isInside &&= at >= 0 && at < x[axis + 2];
+        element = element * x[axis + 2] + at;
+        weight = weight * w[axis + 2] + tap[axis + 1];
+      }
+      if (isInside) sum = round(sum + round(xs[element] * ws[weight]));
     }
     return sum;
   });
