@@ -97,6 +97,21 @@ export function bindTypes<D extends Dim>(
   return bindShapes(matches, op, known);
 }
 
+/** The symbols of types of results, beyond those that are known, bound to the sizes of results that stand for them. */
+export function bindResults<D extends Dim>(
+  declared: readonly { readonly shape: Shape }[],
+  actual: readonly { readonly shape: readonly D[] }[],
+  op: string | undefined,
+  known: ReadonlyMap<string, D>,
+): Map<string, D> {
+  const matches = declared.map(({ shape }, k) => ({
+    name: `result ${k}`,
+    declared: shape,
+    actual: actual[k].shape,
+  }));
+  return bindShapes<D>(matches, op, known);
+}
+
 /**
  * The symbols of a program bound to the sizes that it is passed, in the order of its size parameters, and to those of
  * its operands.
@@ -151,11 +166,6 @@ export function undeterminedSymbols(
   return [...new Map([...symbolsOfTypes(types), ...others])]
     .filter(([name]) => !determined.has(name))
     .map(([name, bounds]) => symbol(name, bounds));
-}
-
-/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
-export function carrierOf(symbols: readonly DimExpr[]): TensorType {
-  return { dtype: 'bool', shape: [0, ...symbols] };
 }
 
 /** A type with its symbols replaced; the same object when nothing changes. */
@@ -217,41 +227,58 @@ export interface LinearForm {
   readonly offset: Dim;
 }
 
-/** Solves as many equations as possible, in as many rounds as it takes; returns the open ones. */
+/**
+ * Visits extents in an order in which those before tell the sizes of all symbols but one, as many as there are; returns
+ * the others. `settle` is given the form of an extent and may add to `known`; it returns false for one that it cannot
+ * use yet.
+ */
+export function settleInOrder<E>(
+  extents: readonly E[],
+  dimOf: (extent: E) => Dim,
+  known: ReadonlyMap<string, Dim>,
+  settle: (extent: E, form: LinearForm) => boolean,
+): readonly E[] {
+  let open = extents;
+  for (;;) {
+    const unsettled = open.filter((extent) => {
+      const form = linearForm(dimOf(extent), known);
+      return form === null || !settle(extent, form);
+    });
+    if (unsettled.length === open.length) return unsettled;
+    open = unsettled;
+  }
+}
+
+/** Solves as many equations as possible; returns the open ones. */
 function solve(
   equations: readonly Equation[],
   bindings: Map<string, Dim>,
   op: string | undefined,
 ): readonly Equation[] {
-  let open = equations;
-  for (;;) {
-    const unsolved = open.filter((equation) => !settle(equation, bindings, op));
-    if (unsolved.length === open.length) return unsolved;
-    open = unsolved;
-  }
+  const dimOf = ({ declared, axis }: Equation): Dim => declared[axis];
+  return settleInOrder(equations, dimOf, bindings, (equation, form) => {
+    const actual = equation.actual[equation.axis];
+    const { unknown, scale, offset } = form;
+    if (unknown === null) {
+      if (!sameDim(offset, actual)) throw mismatch(equation, bindings, op);
+      return true;
+    }
+    const value = solved(form, actual);
+    // Sizes are not divided by other sizes: another extent may tell the symbol.
+    if (value === null && (scale === 0 || !isStatic(scale))) return false;
+    if (value === null) throw mismatch(equation, bindings, op);
+    checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
+    bindings.set(unknown.name, value);
+    return true;
+  });
 }
 
-/** Binds or checks one extent; false when it does not tell its symbols, or too many are unknown. */
-function settle(equation: Equation, bindings: Map<string, Dim>, op: string | undefined): boolean {
-  const actual = equation.actual[equation.axis];
-  const form = linearForm(equation.declared[equation.axis], bindings);
-  if (form === null) return false;
-  const { unknown, scale, offset } = form;
-  if (unknown === null) {
-    if (!sameDim(offset, actual)) throw mismatch(equation, bindings, op);
-    return true;
-  }
-  if (scale === 0) return false;
+/** Size of the unknown symbol of an extent; null where the extent does not tell it. */
+function solved({ scale, offset }: LinearForm, actual: Dim): Dim | null {
+  if (scale === 0) return null;
   const rest = subDim(actual, offset);
   const value = floorDivDim(rest, scale);
-  if (!sameDim(mulDim(value, scale), rest)) {
-    // Sizes are not divided by other sizes: another extent may tell the symbol.
-    if (!isStatic(scale)) return false;
-    throw mismatch(equation, bindings, op);
-  }
-  checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
-  bindings.set(unknown.name, value);
-  return true;
+  return sameDim(mulDim(value, scale), rest) ? value : null;
 }
 
 /** Symbols of a shape as sizes of another one that stands for it, as far as the extents tell them. */
@@ -260,14 +287,13 @@ export function symbolsTold(declared: Shape, actual: Shape): ReadonlyMap<string,
   if (declared.every(isStatic)) return told;
   // Extents that are a symbol first: they tell it whatever else there is.
   const axes = [...declared.keys()].sort((a, b) => isSymbol(declared[b]) - isSymbol(declared[a]));
-  for (const axis of axes) {
-    if (isStatic(declared[axis])) continue;
-    const form = linearForm(declared[axis], told);
-    if (form === null || form.unknown === null || form.scale === 0) continue;
-    const rest = subDim(actual[axis], form.offset);
-    const value = floorDivDim(rest, form.scale);
-    if (sameDim(mulDim(value, form.scale), rest)) told.set(form.unknown.name, value);
-  }
+  const dimOf = (axis: number): Dim => declared[axis];
+  settleInOrder(axes, dimOf, told, (axis, form) => {
+    if (form.unknown === null) return true;
+    const value = solved(form, actual[axis]);
+    if (value !== null) told.set(form.unknown.name, value);
+    return value !== null;
+  });
   return told;
 }
 
@@ -292,7 +318,7 @@ function checkInBounds(
 }
 
 /** A dimension as a linear form in its one unbound symbol; null when it has another form. */
-export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): LinearForm | null {
+function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): LinearForm | null {
   const known = (offset: Dim): LinearForm => ({ unknown: null, scale: 0, offset });
   return fold<LinearForm | null>(dim, {
     constant: known,
