@@ -57,7 +57,7 @@ export function bindShapes<D extends Dim>(
     }
     for (let axis = 0; axis < declared.length; axis++) {
       if (declared[axis] === actual[axis] && typeof declared[axis] === 'number') continue;
-      equations.push({ name, declared, actual, axis });
+      equations.push({ name, declared, actual, axis, dim: declared[axis] });
     }
   }
   const [unsolved] = solve(equations, bindings, op);
@@ -147,14 +147,16 @@ function passedSizes<D extends Dim>(
   );
 }
 
-/** The symbols whose sizes arrays of these types determine. */
+/** The symbols whose sizes arrays of these types determine, whatever they are: `n * m` tells no `n` if `m` is 0. */
 export function determinedSymbols(types: readonly TensorType[]): Set<string> {
-  const bindings = new Map<string, Dim>();
-  const equations = types.flatMap(({ shape }) =>
-    shape.map((_, axis) => ({ name: '', declared: shape, actual: shape, axis })),
-  );
-  solve(equations, bindings, undefined);
-  return new Set(bindings.keys());
+  const found = new Map<string, Dim>();
+  const extents = types.flatMap(({ shape }) => shape.map((dim) => ({ dim })));
+  settleInOrder(extents, found, (_, { unknown, scale }) => {
+    if (unknown === null || !isStatic(scale)) return unknown === null;
+    found.set(unknown.name, symbol(unknown.name, unknown.bounds));
+    return true;
+  });
+  return new Set(found.keys());
 }
 
 /** The symbols of types, and of others with their ranges, that arrays of these types do not determine. */
@@ -218,6 +220,7 @@ interface Equation {
   readonly declared: Shape;
   readonly actual: Shape;
   readonly axis: number;
+  readonly dim: Dim;
 }
 
 /** `scale * unknown + offset` in actual sizes; without an unknown, just `offset`. */
@@ -232,16 +235,15 @@ export interface LinearForm {
  * the others. `settle` is given the form of an extent and may add to `known`; it returns false for one that it cannot
  * use yet.
  */
-export function settleInOrder<E>(
+export function settleInOrder<E extends { readonly dim: Dim }>(
   extents: readonly E[],
-  dimOf: (extent: E) => Dim,
   known: ReadonlyMap<string, Dim>,
   settle: (extent: E, form: LinearForm) => boolean,
 ): readonly E[] {
   let open = extents;
   for (;;) {
     const unsettled = open.filter((extent) => {
-      const form = linearForm(dimOf(extent), known);
+      const form = linearForm(extent.dim, known);
       return form === null || !settle(extent, form);
     });
     if (unsettled.length === open.length) return unsettled;
@@ -255,14 +257,11 @@ function solve(
   bindings: Map<string, Dim>,
   op: string | undefined,
 ): readonly Equation[] {
-  const dimOf = ({ declared, axis }: Equation): Dim => declared[axis];
-  return settleInOrder(equations, dimOf, bindings, (equation, form) => {
+  return settleInOrder(equations, bindings, (equation, form) => {
     const actual = equation.actual[equation.axis];
     const { unknown, scale, offset } = form;
-    if (unknown === null) {
-      if (!sameDim(offset, actual)) throw mismatch(equation, bindings, op);
-      return true;
-    }
+    if (unknown === null && sameDim(offset, actual)) return true;
+    if (unknown === null) throw mismatch(equation, bindings, op);
     const value = solved(form, actual);
     // Sizes are not divided by other sizes: another extent may tell the symbol.
     if (value === null && (scale === 0 || !isStatic(scale))) return false;
@@ -286,11 +285,11 @@ export function symbolsTold(declared: Shape, actual: Shape): ReadonlyMap<string,
   const told = new Map<string, Dim>();
   if (declared.every(isStatic)) return told;
   // Extents that are a symbol first: they tell it whatever else there is.
-  const axes = [...declared.keys()].sort((a, b) => isSymbol(declared[b]) - isSymbol(declared[a]));
-  const dimOf = (axis: number): Dim => declared[axis];
-  settleInOrder(axes, dimOf, told, (axis, form) => {
+  const extents = declared.map((dim, axis) => ({ dim, size: actual[axis] }));
+  extents.sort((a, b) => isSymbol(b.dim) - isSymbol(a.dim));
+  settleInOrder(extents, told, ({ size }, form) => {
     if (form.unknown === null) return true;
-    const value = solved(form, actual[axis]);
+    const value = solved(form, size);
     if (value !== null) told.set(form.unknown.name, value);
     return value !== null;
   });

@@ -120,22 +120,17 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
   const extents = inputs.flatMap(({ name, shape }, input) =>
     shape.map((dim, axis) => ({ name, dim, axis, extent: `shapes[${input}][${axis}]` })),
   );
-  const open = settleInOrder(
-    extents,
-    ({ dim }) => dim,
-    known,
-    ({ name, axis, extent }, form) => {
-      const input = quoted(name);
-      if (form.unknown === null) {
-        lines.push(`expect(${input}, ${axis}, ${extent}, ${valueText(form.offset)});`);
-        return true;
-      }
-      const { name: unknown, bounds } = form.unknown;
-      lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${valueText(form.scale)}, ${valueText(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
-      known.set(unknown, symbol(unknown, bounds));
+  const open = settleInOrder(extents, known, ({ name, axis, extent }, form) => {
+    const input = quoted(name);
+    if (form.unknown === null) {
+      lines.push(`expect(${input}, ${axis}, ${extent}, ${valueText(form.offset)});`);
       return true;
-    },
-  );
+    }
+    const { name: unknown, bounds } = form.unknown;
+    lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${valueText(form.scale)}, ${valueText(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
+    known.set(unknown, symbol(unknown, bounds));
+    return true;
+  });
   const missing = [...symbols.keys()].filter((name) => !known.has(name));
   if (missing.length > 0) {
     throw new UnsupportedError(`the size of ${missing.join(', ')} cannot be determined`, {

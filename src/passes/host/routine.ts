@@ -252,8 +252,7 @@ export class RoutineBuilder {
         return typeof dim === 'number' || sameDim(dim, actual) ? [] : [{ k, axis, dim, actual }];
       }),
     );
-    const dimOf = ({ dim }: (typeof extents)[number]): Dim => dim;
-    const [open] = settleInOrder(extents, dimOf, this.#known, ({ k, axis, dim, actual }, form) => {
+    const [open] = settleInOrder(extents, this.#known, ({ k, axis, dim, actual }, form) => {
       const { unknown, scale, offset } = form;
       if (scale === 0 && unknown !== null) return false;
       if (unknown !== null) {
