@@ -19,7 +19,7 @@ export type Flag =
  */
 export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
   verify: {
-    doc: 'nothing is printed: programs are verified before and after every pass of the compiler',
+    doc: 'nothing is printed: programs are verified before and after every pass, and what is made of them',
     default: false,
     isPrinted: false,
   },

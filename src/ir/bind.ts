@@ -57,7 +57,7 @@ export function bindShapes<D extends Dim>(
     }
     for (let axis = 0; axis < declared.length; axis++) {
       if (declared[axis] === actual[axis] && typeof declared[axis] === 'number') continue;
-      equations.push({ name, declared, actual, axis });
+      equations.push({ name, declared, actual, axis, dim: declared[axis] });
     }
   }
   const [unsolved] = solve(equations, bindings, op);
@@ -97,6 +97,21 @@ export function bindTypes<D extends Dim>(
   return bindShapes(matches, op, known);
 }
 
+/** The symbols of types of results, beyond those that are known, bound to the sizes of results that stand for them. */
+export function bindResults<D extends Dim>(
+  declared: readonly { readonly shape: Shape }[],
+  actual: readonly { readonly shape: readonly D[] }[],
+  op: string | undefined,
+  known: ReadonlyMap<string, D>,
+): Map<string, D> {
+  const matches = declared.map(({ shape }, k) => ({
+    name: `result ${k}`,
+    declared: shape,
+    actual: actual[k].shape,
+  }));
+  return bindShapes<D>(matches, op, known);
+}
+
 /**
  * The symbols of a program bound to the sizes that it is passed, in the order of its size parameters, and to those of
  * its operands.
@@ -132,14 +147,16 @@ function passedSizes<D extends Dim>(
   );
 }
 
-/** The symbols whose sizes arrays of these types determine. */
+/** The symbols whose sizes arrays of these types determine, whatever they are: `n * m` tells no `n` if `m` is 0. */
 export function determinedSymbols(types: readonly TensorType[]): Set<string> {
-  const bindings = new Map<string, Dim>();
-  const equations = types.flatMap(({ shape }) =>
-    shape.map((_, axis) => ({ name: '', declared: shape, actual: shape, axis })),
-  );
-  solve(equations, bindings, undefined);
-  return new Set(bindings.keys());
+  const found = new Map<string, Dim>();
+  const extents = types.flatMap(({ shape }) => shape.map((dim) => ({ dim })));
+  settleInOrder(extents, found, (_, { unknown, scale }) => {
+    if (unknown === null || !isStatic(scale)) return unknown === null;
+    found.set(unknown.name, symbol(unknown.name, unknown.bounds));
+    return true;
+  });
+  return new Set(found.keys());
 }
 
 /** The symbols of types, and of others with their ranges, that arrays of these types do not determine. */
@@ -151,11 +168,6 @@ export function undeterminedSymbols(
   return [...new Map([...symbolsOfTypes(types), ...others])]
     .filter(([name]) => !determined.has(name))
     .map(([name, bounds]) => symbol(name, bounds));
-}
-
-/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
-export function carrierOf(symbols: readonly DimExpr[]): TensorType {
-  return { dtype: 'bool', shape: [0, ...symbols] };
 }
 
 /** A type with its symbols replaced; the same object when nothing changes. */
@@ -208,6 +220,7 @@ interface Equation {
   readonly declared: Shape;
   readonly actual: Shape;
   readonly axis: number;
+  readonly dim: Dim;
 }
 
 /** `scale * unknown + offset` in actual sizes; without an unknown, just `offset`. */
@@ -217,41 +230,54 @@ export interface LinearForm {
   readonly offset: Dim;
 }
 
-/** Solves as many equations as possible, in as many rounds as it takes; returns the open ones. */
+/**
+ * Visits extents in an order in which those before tell the sizes of all symbols but one, as many as there are; returns
+ * the others. `settle` is given the form of an extent and may add to `known`; it returns false for one that it cannot
+ * use yet.
+ */
+export function settleInOrder<E extends { readonly dim: Dim }>(
+  extents: readonly E[],
+  known: ReadonlyMap<string, Dim>,
+  settle: (extent: E, form: LinearForm) => boolean,
+): readonly E[] {
+  let open = extents;
+  for (;;) {
+    const unsettled = open.filter((extent) => {
+      const form = linearForm(extent.dim, known);
+      return form === null || !settle(extent, form);
+    });
+    if (unsettled.length === open.length) return unsettled;
+    open = unsettled;
+  }
+}
+
+/** Solves as many equations as possible; returns the open ones. */
 function solve(
   equations: readonly Equation[],
   bindings: Map<string, Dim>,
   op: string | undefined,
 ): readonly Equation[] {
-  let open = equations;
-  for (;;) {
-    const unsolved = open.filter((equation) => !settle(equation, bindings, op));
-    if (unsolved.length === open.length) return unsolved;
-    open = unsolved;
-  }
+  return settleInOrder(equations, bindings, (equation, form) => {
+    const actual = equation.actual[equation.axis];
+    const { unknown, scale, offset } = form;
+    if (unknown === null && sameDim(offset, actual)) return true;
+    if (unknown === null) throw mismatch(equation, bindings, op);
+    const value = solved(form, actual);
+    // Sizes are not divided by other sizes: another extent may tell the symbol.
+    if (value === null && (scale === 0 || !isStatic(scale))) return false;
+    if (value === null) throw mismatch(equation, bindings, op);
+    checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
+    bindings.set(unknown.name, value);
+    return true;
+  });
 }
 
-/** Binds or checks one extent; false when it does not tell its symbols, or too many are unknown. */
-function settle(equation: Equation, bindings: Map<string, Dim>, op: string | undefined): boolean {
-  const actual = equation.actual[equation.axis];
-  const form = linearForm(equation.declared[equation.axis], bindings);
-  if (form === null) return false;
-  const { unknown, scale, offset } = form;
-  if (unknown === null) {
-    if (!sameDim(offset, actual)) throw mismatch(equation, bindings, op);
-    return true;
-  }
-  if (scale === 0) return false;
+/** Size of the unknown symbol of an extent; null where the extent does not tell it. */
+function solved({ scale, offset }: LinearForm, actual: Dim): Dim | null {
+  if (scale === 0) return null;
   const rest = subDim(actual, offset);
   const value = floorDivDim(rest, scale);
-  if (!sameDim(mulDim(value, scale), rest)) {
-    // Sizes are not divided by other sizes: another extent may tell the symbol.
-    if (!isStatic(scale)) return false;
-    throw mismatch(equation, bindings, op);
-  }
-  checkInBounds(`input ${equation.name}, axis ${equation.axis}`, unknown, value, op);
-  bindings.set(unknown.name, value);
-  return true;
+  return sameDim(mulDim(value, scale), rest) ? value : null;
 }
 
 /** Symbols of a shape as sizes of another one that stands for it, as far as the extents tell them. */
@@ -259,15 +285,14 @@ export function symbolsTold(declared: Shape, actual: Shape): ReadonlyMap<string,
   const told = new Map<string, Dim>();
   if (declared.every(isStatic)) return told;
   // Extents that are a symbol first: they tell it whatever else there is.
-  const axes = [...declared.keys()].sort((a, b) => isSymbol(declared[b]) - isSymbol(declared[a]));
-  for (const axis of axes) {
-    if (isStatic(declared[axis])) continue;
-    const form = linearForm(declared[axis], told);
-    if (form === null || form.unknown === null || form.scale === 0) continue;
-    const rest = subDim(actual[axis], form.offset);
-    const value = floorDivDim(rest, form.scale);
-    if (sameDim(mulDim(value, form.scale), rest)) told.set(form.unknown.name, value);
-  }
+  const extents = declared.map((dim, axis) => ({ dim, size: actual[axis] }));
+  extents.sort((a, b) => isSymbol(b.dim) - isSymbol(a.dim));
+  settleInOrder(extents, told, ({ size }, form) => {
+    if (form.unknown === null) return true;
+    const value = solved(form, size);
+    if (value !== null) told.set(form.unknown.name, value);
+    return value !== null;
+  });
   return told;
 }
 
@@ -292,7 +317,7 @@ function checkInBounds(
 }
 
 /** A dimension as a linear form in its one unbound symbol; null when it has another form. */
-export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): LinearForm | null {
+function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): LinearForm | null {
   const known = (offset: Dim): LinearForm => ({ unknown: null, scale: 0, offset });
   return fold<LinearForm | null>(dim, {
     constant: known,

@@ -45,8 +45,9 @@ import { sameType, type ConstantData, type TensorType } from './types.js';
  * 7. a symbol has one range throughout a program;
  * 8. a dimension that a type or an attribute of a call speaks of is a size parameter, comes from an earlier input or
  *    is decided by the call or an earlier one: programs are closed; a call passes each region as many sizes as it
- *    takes, within their bounds; size parameters and the extents of the inputs tell all dimensions of the inputs; calls
- *    that decide one size do so alike;
+ *    takes, within their bounds;
+ *    size parameters and the extents of inputs tell all dimensions of the inputs, whatever they are; calls of one
+ *    operator that decide one size select alike;
  * 9. outputs are values of the program under distinct names;
  * 10. a requirement speaks of dimensions of the program.
  *
@@ -57,7 +58,7 @@ import { sameType, type ConstantData, type TensorType } from './types.js';
  */
 export function verify(program: Program, seen: Seen = new Set()): void {
   try {
-    verifyAll(program, seen, () => requireNow);
+    verifyAll(program, seen, () => requireNow, checkInputs);
   } catch (error) {
     throw named(error, 'verify');
   }
@@ -103,13 +104,18 @@ interface Seen {
 /** Receiver of the requirements of a call. */
 type RequireFor = (program: Program, call: CallNode) => Require;
 
-function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
+function verifyAll(
+  program: Program,
+  seen: Seen,
+  requireFor: RequireFor,
+  checkInputsOf: (program: Program) => void = () => {},
+): void {
   if (seen.has(program)) return;
   const ranges = new Map<string, Bounds>();
   const variables: Value[] = [];
   const deciders: Deciders = new Map();
   for (const size of program.sizes) symbolTable(size, ranges);
-  checkInputs(program);
+  checkInputsOf(program);
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     checkOperands(program, id);
@@ -118,7 +124,7 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     else if (node.kind === 'constant') checkConstant(id, node.data);
     else if (node.kind === 'check') checkRequirement(node.requirement, ranges);
     else {
-      for (const region of node.regions) verifyAll(region, seen, requireFor);
+      for (const region of node.regions) verifyAll(region, seen, requireFor, checkInputsOf);
       checkCall(program, id, node, ranges, requireFor);
       checkShared(program, id, node, deciders);
     }

@@ -166,9 +166,15 @@ test('extents of inputs and size parameters tell all dimensions of the inputs', 
   refuses(/no extent of an input tells dimension m/, (program) => {
     program.variable('x', f32(mulDim(n, m)));
   });
+  refuses(/no extent of an input tells dimension n/, (program) => {
+    program.takeSize(m);
+    program.variable('x', f32(mulDim(n, m)));
+  });
   const program = new Program();
+  program.takeSize(n);
   program.takeSize(m);
   program.variable('x', f32(mulDim(n, m)));
+  program.variable('y', f32(mulDim(symbol('k'), 2)));
   verify(program);
 });
 

@@ -3,7 +3,7 @@ import { type Dim, symbol } from '../../base/dim/index.js';
 import { commentedLiteral, commentText, jsonLiteral, quoted } from '../../base/escape.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { encodeModule } from '../../codegen/wasm/index.js';
-import { linearForm } from '../../ir/bind.js';
+import { settleInOrder } from '../../ir/bind.js';
 import { typeToString } from '../../ir/program.js';
 import type { Artifact, ArtifactPort } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
@@ -117,26 +117,20 @@ type Json = { readonly [key: string]: unknown };
 function binding(op: string, { inputs, symbols, requirements }: Artifact): readonly string[] {
   const known = new Map<string, Dim>();
   const lines: string[] = [];
-  let open = inputs.flatMap(({ name, shape }, input) =>
+  const extents = inputs.flatMap(({ name, shape }, input) =>
     shape.map((dim, axis) => ({ name, dim, axis, extent: `shapes[${input}][${axis}]` })),
   );
-  for (;;) {
-    const unsolved = open.filter(({ name, dim, axis, extent }) => {
-      const form = linearForm(dim, known);
-      if (form === null) return true;
-      const input = quoted(name);
-      if (form.unknown === null) {
-        lines.push(`expect(${input}, ${axis}, ${extent}, ${valueText(form.offset)});`);
-        return false;
-      }
-      const { name: unknown, bounds } = form.unknown;
-      lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${valueText(form.scale)}, ${valueText(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
-      known.set(unknown, symbol(unknown, bounds));
-      return false;
-    });
-    if (unsolved.length === open.length) break;
-    open = unsolved;
-  }
+  const open = settleInOrder(extents, known, ({ name, axis, extent }, form) => {
+    const input = quoted(name);
+    if (form.unknown === null) {
+      lines.push(`expect(${input}, ${axis}, ${extent}, ${valueText(form.offset)});`);
+      return true;
+    }
+    const { name: unknown, bounds } = form.unknown;
+    lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${valueText(form.scale)}, ${valueText(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
+    known.set(unknown, symbol(unknown, bounds));
+    return true;
+  });
   const missing = [...symbols.keys()].filter((name) => !known.has(name));
   if (missing.length > 0) {
     throw new UnsupportedError(`the size of ${missing.join(', ')} cannot be determined`, {

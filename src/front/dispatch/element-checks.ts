@@ -1,7 +1,11 @@
 import { type Dim, isStatic } from '../../base/dim/index.js';
+import { KaonError } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
-import { namedInputs, type Program } from '../../ir/program.js';
-import { type Checks, checksOf } from '../../passes/simplify/checks.js';
+import type { NodeId } from '../../graph/graph.js';
+import { namedInputs, Program } from '../../ir/program.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { Copies } from '../../passes/rewrite/copies.js';
+import { type Checks, checksOf, mayCheck } from '../../passes/simplify/checks.js';
 import { foreignInCapturedCode, refuseInCapturedCode } from '../../passes/host/elements.js';
 import {
   earliestReport,
@@ -66,12 +70,50 @@ export class ElementChecks {
   }
 
   /**
-   * Checks the reports of a run, its results from `first` on.
-   * @throws the same, for the call that the program comes to first. The element is found by another run.
+   * Results of the program, which `run` runs, without its reports.
+   * @throws as eager code does: what the run refuses, or a call whose elements it reports, whichever comes first. The
+   * element is found by another run.
    */
-  look(results: readonly Operand[], first: number, operands: readonly NDArray[]): void {
-    const told = results.slice(first);
-    if (!told.some(({ storage }) => storage.host[0] !== 0)) return;
+  look<R extends Operand>(run: () => readonly R[], operands: readonly NDArray[]): readonly R[] {
+    if (!this.isTold) return run();
+    const own = this.#given.outputs.length;
+    let results: readonly R[];
+    try {
+      results = run();
+    } catch (error) {
+      this.#lookBefore(operands);
+      throw error;
+    }
+    if (results.slice(own).some(({ storage }) => storage.host[0] !== 0)) this.#refuse(operands);
+    return results.slice(0, own);
+  }
+
+  /** Refuses an element that the program reports before it refuses anything else, if there is one. */
+  #lookBefore(operands: readonly NDArray[]): void {
+    const { program, early } = this.#checks!;
+    const calls = [...program.calls()].filter(
+      ([id, { op, regions }]) =>
+        (declarationOf(op).check !== undefined && !early.has(id)) || regions.some(mayCheck),
+    );
+    // Of the beginnings of the program that end with such a call, those that run are shorter than those that do not.
+    let [runs, fails] = [-1, calls.length];
+    while (fails - runs > 1) {
+      const middle = (runs + fails) >> 1;
+      const beginning = new ElementChecks(upTo(program, calls[middle][0]));
+      let reports: readonly Operand[];
+      try {
+        reports = compile(beginning.program).run(operands);
+      } catch (error) {
+        if (!(error instanceof KaonError)) throw error;
+        fails = middle;
+        continue;
+      }
+      beginning.look(() => reports, operands);
+      runs = middle;
+    }
+  }
+
+  #refuse(operands: readonly NDArray[]): never {
     const { watched } = this.#watching!;
     const { program, early } = this.#checks!;
     const asking = watching(program, firstReport, (id) => !early.has(id))!;
@@ -81,6 +123,19 @@ export class ElementChecks {
     const { refused, iterations } = firstReported(watched[k], reports[k]);
     throw foreignInCapturedCode(watched[k], refused, iterations);
   }
+}
+
+/** The beginning of a program, up to a call. It gives what may be refused when it runs: whatever decides sizes. */
+function upTo(program: Program, last: NodeId): Program {
+  const deciding = [...program.calls()].filter(([id, { decides }]) => id <= last && decides.length > 0); // prettier-ignore
+  const outputs = deciding.flatMap(([id]) => program.results(id));
+  return Program.from(program, (into) => {
+    const copies = new Copies(program, into, { nodes: new Set(), isApart: false });
+    for (const id of program.graph.nodes()) {
+      if (id <= last || program.node(id).kind === 'variable') copies.add(id, false);
+    }
+    into.setOutputs(outputs.map((value, k) => ({ name: `y${k}`, value: copies.early(value) })));
+  });
 }
 
 const noSizes: ReadonlyMap<string, Dim> = new Map();

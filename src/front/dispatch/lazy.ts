@@ -1,4 +1,4 @@
-import { bindShapes } from '../../ir/bind.js';
+import { bindResults } from '../../ir/bind.js';
 import { type Dim, isStatic, mulDim, substituteDim } from '../../base/dim/index.js';
 import { inContext, TraceError } from '../../base/errors.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
@@ -134,14 +134,10 @@ function refuseTraced(array: NDArray): void {
 
 /** Assigns results to the arrays of a lazy call, and records the sizes that became known. */
 function settle(origin: Origin, computed: readonly NDArray[]): void {
-  const matches = origin.results.flatMap((array, i) =>
-    array.type.shape.every(isStatic)
-      ? []
-      : [{ name: `result ${i}`, declared: array.type.shape, actual: computed[i].shape }],
-  );
-  if (matches.length > 0) {
+  const types = origin.results.map(({ type }) => type);
+  if (!types.every(({ shape }) => shape.every(isStatic))) {
     const { known } = origin.capture!.sizes;
-    for (const [name, size] of bindShapes(matches, origin.declaration.name, known)) {
+    for (const [name, size] of bindResults(types, computed, origin.declaration.name, known)) {
       known.set(name, size);
     }
   }

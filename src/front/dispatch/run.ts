@@ -35,11 +35,8 @@ export function runChecked(operation: Operation, operands: readonly NDArray[]): 
   program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
   const checks = new ElementChecks(program);
   checks.run(operands);
-  const results = compile(checks.program).run(operands);
-  if (checks.isTold) checks.look(results, values.length, operands);
-  return results
-    .slice(0, values.length)
-    .map((result) => new NDArray(resultType(undefined, result), result.storage));
+  const results = checks.look(() => compile(checks.program).run(operands), operands);
+  return results.map((result) => new NDArray(resultType(undefined, result), result.storage));
 }
 
 function run(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {

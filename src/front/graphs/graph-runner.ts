@@ -163,12 +163,11 @@ export class GraphRunner {
     const checks = mode.capture === null && !this.#areElsewhere(operands) ? this.#checks! : null;
     const isTold = checks?.isTold === true;
     if (isTold) this.#telling ??= this.#callableOf(checks.program);
-    const results = (isTold ? this.#telling! : this.#callable).call(
-      operands.map((operand) =>
-        written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
-      ),
+    const given = operands.map((operand) =>
+      written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
     );
-    if (isTold) checks.look(results, this.parts.program.outputs.length, operands);
+    const run = (): readonly NDArray[] => (isTold ? this.#telling! : this.#callable).call(given);
+    const results = checks?.look(run, operands) ?? run();
     for (const array of takesPart ?? []) joinRecording(array);
     writes.forEach((target, i) => {
       const value = plain(results[this.#returned + i]);
@@ -192,15 +191,13 @@ export class GraphRunner {
     });
     for (const operand of operands) operand.computed();
     if (writes.length === 0 && this.parts.marks === undefined) {
-      return this.#arrays(this.#looked(checks, this.#executable.run(operands), operands));
+      return this.#arrays(checks.look(() => this.#executable!.run(operands), operands));
     }
     const homes = writes.map((write) => (checks.isTold ? null : homeOf(write, holder)));
     const into = homes.some((home) => home !== null)
       ? [...Array<null>(this.#returned).fill(null), ...homes]
       : undefined;
-    const arrays = this.#arrays(
-      this.#looked(checks, this.#executable.run(operands, into), operands),
-    );
+    const arrays = this.#arrays(checks.look(() => this.#executable!.run(operands, into), operands));
     writes.forEach((write, i) => {
       if (write.kind !== 'array' && write.kind !== 'gradient') {
         if (this.#draws === null) continueFrom(arrays[this.#returned + i]);
@@ -235,18 +232,6 @@ export class GraphRunner {
     });
     this.#markGradients(holder);
     return arrays.slice(0, this.#returned);
-  }
-
-  /** The results of the program, after its reports were checked. */
-  #looked(
-    checks: ElementChecks,
-    results: readonly Operand[],
-    operands: readonly NDArray[],
-  ): readonly Operand[] {
-    if (!checks.isTold) return results;
-    const own = this.parts.program.outputs.length;
-    checks.look(results, own, operands);
-    return results.slice(0, own);
   }
 
   #checksOfKept(): ElementChecks {

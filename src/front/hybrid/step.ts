@@ -1,6 +1,6 @@
 import { substituteDim } from '../../base/dim/index.js';
 import { mapAttributeDims } from '../../base/attributes/schema.js';
-import { bindShapes, bindTypes } from '../../ir/bind.js';
+import { bindResults, bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program, type Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { perform } from '../dispatch/dispatch.js';
@@ -88,12 +88,9 @@ function* stepProgram(
     const outputs = withMode({ capture: null, session: null }, node.op.name, () =>
       perform(operation, inputs, runChecked),
     );
-    const declared = outputs.map(({ shape }, i) => ({
-      name: `result ${i}`,
-      declared: node.types[i].shape,
-      actual: shape,
-    }));
-    for (const [name, size] of bindShapes(declared, node.op.name, sizes)) sizes.set(name, size);
+    for (const [name, size] of bindResults(node.types, outputs, node.op.name, sizes)) {
+      sizes.set(name, size);
+    }
     results.forEach((value, i) => values.set(value, outputs[i]));
     yield { name: node.op.name, source: node.source, inputs, outputs };
   }

@@ -1,6 +1,6 @@
 import { isStatic } from '../../base/dim/index.js';
 import { inContext } from '../../base/errors.js';
-import { bindShapes } from '../../ir/bind.js';
+import { bindResults } from '../../ir/bind.js';
 import { isThrownByCheck } from '../../ops/control/check.js';
 import { stopGradient } from '../../ops/structure/identity.js';
 import type { Capture, Effects } from '../core/capture.js';
@@ -134,13 +134,11 @@ export class LiveValues {
   }
 
   #learnSizes(captured: readonly NDArray[], made: readonly NDArray[]): void {
-    const matches = captured.flatMap(({ type: { shape } }, i) =>
-      shape.every(isStatic)
-        ? []
-        : [{ name: `result ${i}`, declared: shape, actual: made[i].shape }],
-    );
-    if (matches.length === 0) return;
+    const types = captured.map(({ type }) => type);
+    if (types.every(({ shape }) => shape.every(isStatic))) return;
     const known = new Map([...this.#capture.sizes.known, ...this.#sizes]);
-    for (const [name, size] of bindShapes(matches, undefined, known)) this.#sizes.set(name, size);
+    for (const [name, size] of bindResults(types, made, undefined, known)) {
+      this.#sizes.set(name, size);
+    }
   }
 }

@@ -1,7 +1,7 @@
 /* Sizes that calls decide, in files and texts: read, and found for calls that do not state them. */
 import { checkAttributes } from '../../base/attributes/schema.js';
 import { type Dim, symbol } from '../../base/dim/index.js';
-import { bindShapes, symbolsOfTypes } from '../bind.js';
+import { bindResults, symbolsOfTypes } from '../bind.js';
 import type { CallNode, DecidedSize, Program, Value } from '../program.js';
 import { requireNow } from '../requirement.js';
 import { differentTypes, properCall } from '../verify.js';
@@ -42,13 +42,8 @@ export function findDecided(
     const known = new Map<string, Dim>();
     for (const [name, bounds] of symbolsOfTypes(inferred)) known.set(name, symbol(name, bounds));
     for (const { name } of asked) known.delete(name);
-    const matches = inferred.map(({ shape }, k) => ({
-      name: `result ${k}`,
-      declared: shape,
-      actual: types[k].shape,
-    }));
     try {
-      const found = bindShapes<Dim>(matches, op.name, known);
+      const found = bindResults<Dim>(inferred, types, op.name, known);
       // A size that no result has keeps its placeholder.
       return asked.map(({ name, size, most }) => ({ size: found.get(name) ?? size, most }));
     } catch (error) {

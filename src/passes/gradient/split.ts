@@ -1,11 +1,12 @@
 import { type Bounds, type DimExpr, sameDim, symbol } from '../../base/dim/index.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { carrierOf, determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { SizeSource } from '../../ops/declare/backward.js';
 import { fill } from '../../ops/movement/fill.js';
+import { carrierOf } from '../rewrite/carried-sizes.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { chooseSaved, type SavePolicy } from './keep.js';
 import { type SecondCopies, Copies } from '../rewrite/copies.js';

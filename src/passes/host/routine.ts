@@ -1,7 +1,7 @@
 import { addDim, boundsOf, type Dim, type DimExpr, floorDivDim, mulDim, sameDim, subDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import { givenSizes, linearForm } from '../../ir/bind.js';
+import { givenSizes, settleInOrder } from '../../ir/bind.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import { type Refusal, type MessageTemplate, words } from '../../ir/requirement.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
@@ -246,32 +246,35 @@ export class RoutineBuilder {
 
   /** Learns the sizes that the results of a loop or branch have. */
   #bindResults(call: CallNode, results: readonly Stretch[]): void {
-    call.types.forEach(({ shape }, k) => {
-      shape.forEach((dim, axis) => {
+    const extents = call.types.flatMap(({ shape }, k) =>
+      shape.flatMap((dim, axis) => {
         const actual = results[k].shape[axis];
-        if (typeof dim === 'number' || sameDim(dim, actual)) return;
-        const form = linearForm(dim, this.#known);
-        if (form === null) throw new InternalError(`nothing tells the size ${String(dim)}`);
-        const { unknown, scale, offset } = form;
-        if (unknown !== null) {
-          const { name, bounds } = unknown;
-          const value = floorDivDim(subDim(actual, offset), scale);
-          const most = bounds.max === Infinity ? null : bounds.max;
-          this.emit({ kind: 'set', name, value, bound: { most, call } });
-          this.#known.set(name, symbol(name, bounds));
-          if (scale === 1) return;
-        }
-        const scaled = unknown === null ? offset : mulDim(scale, symbol(unknown.name));
-        const found = unknown === null ? actual : subDim(actual, offset);
-        this.require(subDim(scaled, found), '=', {
-          op: call.op.name,
-          problem: [`result ${k} has another size on axis ${axis}`],
-          expected: words`${dim}`,
-          actual: words`${actual}`,
-          source: call.source,
-        });
+        return typeof dim === 'number' || sameDim(dim, actual) ? [] : [{ k, axis, dim, actual }];
+      }),
+    );
+    const [open] = settleInOrder(extents, this.#known, ({ k, axis, dim, actual }, form) => {
+      const { unknown, scale, offset } = form;
+      if (scale === 0 && unknown !== null) return false;
+      if (unknown !== null) {
+        const { name, bounds } = unknown;
+        const value = floorDivDim(subDim(actual, offset), scale);
+        const most = bounds.max === Infinity ? null : bounds.max;
+        this.emit({ kind: 'set', name, value, bound: { most, call } });
+        this.#known.set(name, symbol(name, bounds));
+        if (scale === 1) return true;
+      }
+      const scaled = unknown === null ? offset : mulDim(scale, symbol(unknown.name));
+      const found = unknown === null ? actual : subDim(actual, offset);
+      this.require(subDim(scaled, found), '=', {
+        op: call.op.name,
+        problem: [`result ${k} has another size on axis ${axis}`],
+        expected: words`${dim}`,
+        actual: words`${actual}`,
+        source: call.source,
       });
+      return true;
     });
+    if (open !== undefined) throw new InternalError(`nothing tells the size ${String(open.dim)}`);
   }
 
   #call(id: NodeId): CallNode {

@@ -1,6 +1,7 @@
 import { type Dim, elementCount, sameDim, substituteDim, symbolsOf } from '../../base/dim/index.js';
 import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import { GraphError, KaonError } from '../../base/errors.js';
+import { unreachable } from '../../base/unreachable.js';
 import { bindProgram, givenSizes } from '../../ir/bind.js';
 import { type Program, typeToString } from '../../ir/program.js';
 import { dimsOfWords, type MessageTemplate, type Refusal } from '../../ir/requirement.js';
@@ -112,6 +113,9 @@ class Path {
           this.#needArray(handle);
           this.#arrays.delete(handle);
         }
+        return;
+      default:
+        return unreachable(statement);
     }
   }
 

@@ -1,6 +1,12 @@
-import { carrierOf } from '../../ir/bind.js';
+import type { DimExpr } from '../../base/dim/index.js';
 import { namedInputs, Program } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
 import { instantiate } from './transform.js';
+
+/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
+export function carrierOf(symbols: readonly DimExpr[]): TensorType {
+  return { dtype: 'bool', shape: [0, ...symbols] };
+}
 
 /** A program for whoever passes arrays only: an input of the type `carrierOf`, the last, tells its size parameters. */
 export function withCarriedSizes(program: Program): Program {

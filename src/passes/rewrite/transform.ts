@@ -9,7 +9,7 @@ import {
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
-  bindShapes,
+  bindResults,
   givenSizes,
   substituteCall,
   substituteType,
@@ -338,12 +338,7 @@ function reconcile(
   if (fits && node.kind === 'call') {
     try {
       const inherited = inheritedSymbols(node);
-      const matches = types.map((type, i) => ({
-        name: `result ${i}`,
-        declared: type.shape,
-        actual: replaced[i].shape,
-      }));
-      for (const [name, dim] of bindShapes<Dim>(matches, node.op.name, inherited)) {
+      for (const [name, dim] of bindResults<Dim>(types, replaced, node.op.name, inherited)) {
         if (!inherited.has(name)) dims.set(name, dim);
       }
       return;

@@ -272,3 +272,51 @@ test('equal checks are one, and different messages are two', () => {
   assert.match(refused(() => f(kn.array(2.5))).problem, /: a$/);
   assert.equal(f(kn.array(1)).item(), 1);
 });
+
+/** Rows whose sizes do not agree where an element is twice as large as another one. */
+const disagreeing = (x: kn.NDArray): kn.NDArray =>
+  kn.foreach((row: kn.NDArray) => [x.booleanMask(x.greater(row)), []], x, [])[0].sum();
+
+for (const when of ['before', 'behind', 'within a loop before'] as const) {
+  test(`a check ${when} what has no size for all rows is refused in the order of eager code`, () => {
+    const check = (x: kn.NDArray): void => kn.check(x.exp().sum().less(100), 'the sum is too large'); // prettier-ignore
+    const code = (x: kn.NDArray): kn.NDArray => {
+      if (when === 'before') check(x);
+      if (when === 'within a loop before') {
+        kn.foreach(
+          (row: kn.NDArray) => {
+            check(row.mul(2));
+            return [row, []];
+          },
+          x,
+          [],
+        );
+      }
+      const y = disagreeing(x);
+      if (when === 'behind') check(x);
+      return y;
+    };
+    const captured = kn.hybridize(code);
+    for (const record of [false, true]) {
+      for (const values of [
+        [1, 1],
+        [1, 2],
+        [1, 30],
+        [30, 30],
+        [0, 1, 2, 30],
+      ]) {
+        const of = (f: (x: kn.NDArray) => kn.NDArray): unknown => {
+          const x = kn.array(values);
+          x.attachGrad();
+          try {
+            return (record ? kn.autograd.record(() => f(x)) : f(x)).item();
+          } catch (error) {
+            assert.ok(error instanceof kn.KaonError);
+            return error.name;
+          }
+        };
+        assert.deepEqual(of(captured), of(code), values.join());
+      }
+    }
+  });
+}
