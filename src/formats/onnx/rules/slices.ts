@@ -5,12 +5,13 @@ import {
   isStatic,
   maxDim,
   minDim,
+  mulDim,
   sameDim,
   subDim,
 } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import { type Refusal, words } from '../../../ir/requirement.js';
-import type { Shape } from '../../../ir/types.js';
+import { type Shape, Tensor } from '../../../ir/types.js';
 import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';
@@ -45,11 +46,9 @@ function sliced(x: Value, node: ImportedNode): Value {
     const axis = node.axis(each, rank);
     if (steps[k] === 0) throw node.refuse('a step is 0');
     const isForward = steps[k] > 0;
-    indices[axis] = [
-      limited(starts[k], !isForward),
-      limited(ends[k], isForward),
-      steps[k],
-    ] as SliceIndex;
+    const extent = x.type.shape[axis];
+    const [start, end] = [limited(starts[k], !isForward), limited(ends[k], isForward)].map((bound) => fromFront(bound, extent)); // prettier-ignore
+    indices[axis] = [isForward ? start : within(start, extent), end, steps[k]] as SliceIndex;
   });
   return ops.slice(x, ...indices);
 }
@@ -65,6 +64,20 @@ function limited(bound: Dim | Value, isLast: boolean): Dim | Value | null {
   if (typeof bound !== 'number') return bound;
   if (isLast ? bound >= beyond : bound <= -beyond) return null;
   return Math.min(Math.max(bound, -(2 ** 40)), 2 ** 40);
+}
+
+/** A bound whose sign only sizes tell, which negative ones count from the end; others are read by `slice`. */
+function fromFront(bound: Dim | Value | null, extent: Dim): Dim | Value | null {
+  if (bound === null || bound instanceof Tensor || isStatic(bound)) return bound;
+  const isNegative = minDim(1, maxDim(0, mulDim(bound, -1)));
+  return addDim(bound, mulDim(isNegative, extent));
+}
+
+/** The start of a range that goes back: one from before the array begins at the first element. */
+function within(start: Dim | Value | null, extent: Dim): Dim | Value | null {
+  if (start === null || start === -1) return null;
+  if (start instanceof Tensor) return start;
+  return maxDim(isStatic(start) && start < 0 ? addDim(start, extent) : start, 0);
 }
 
 function concatenated(node: ImportedNode): Results {
