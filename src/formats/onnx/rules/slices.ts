@@ -47,8 +47,9 @@ function sliced(x: Value, node: ImportedNode): Value {
     if (steps[k] === 0) throw node.refuse('a step is 0');
     const isForward = steps[k] > 0;
     const extent = x.type.shape[axis];
-    const [start, end] = [limited(starts[k], !isForward), limited(ends[k], isForward)].map((bound) => fromFront(bound, extent)); // prettier-ignore
-    indices[axis] = [isForward ? start : within(start, extent), end, steps[k]] as SliceIndex;
+    const start = within(limited(starts[k], !isForward), extent, !isForward, 0);
+    const end = within(limited(ends[k], isForward), extent, false, isForward ? 0 : -1);
+    indices[axis] = [start, end, steps[k]] as SliceIndex;
   });
   return ops.slice(x, ...indices);
 }
@@ -66,18 +67,23 @@ function limited(bound: Dim | Value, isLast: boolean): Dim | Value | null {
   return Math.min(Math.max(bound, -(2 ** 40)), 2 ** 40);
 }
 
-/** A bound whose sign only sizes tell, which negative ones count from the end; others are read by `slice`. */
-function fromFront(bound: Dim | Value | null, extent: Dim): Dim | Value | null {
-  if (bound === null || bound instanceof Tensor || isStatic(bound)) return bound;
+/**
+ * A bound that counts from the front and is `least` at least, where its sign only sizes tell or `isClamped` says that
+ * one from before the array is clamped; others as they are, which `slice` reads alike. Null stands for an end.
+ */
+function within(
+  bound: Dim | Value | null,
+  extent: Dim,
+  isClamped: boolean,
+  least: 0 | -1,
+): Dim | Value | null {
+  if (bound === null || bound instanceof Tensor) return bound;
+  // The last element, or none.
+  if (isClamped && bound === -1) return null;
+  if (isStatic(bound) && !(isClamped && bound < 0)) return bound;
   const isNegative = minDim(1, maxDim(0, mulDim(bound, -1)));
-  return addDim(bound, mulDim(isNegative, extent));
-}
-
-/** The start of a range that goes back: one from before the array begins at the first element. */
-function within(start: Dim | Value | null, extent: Dim): Dim | Value | null {
-  if (start === null || start === -1) return null;
-  if (start instanceof Tensor) return start;
-  return maxDim(isStatic(start) && start < 0 ? addDim(start, extent) : start, 0);
+  const first = maxDim(addDim(bound, mulDim(isNegative, extent)), least);
+  return first === -1 ? null : first;
 }
 
 function concatenated(node: ImportedNode): Results {
