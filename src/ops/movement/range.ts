@@ -57,6 +57,8 @@ export interface IndexRange {
   readonly start: Dim;
   readonly step: number;
   readonly length: Dim;
+  /** Start and stop by Python's rules: negative ones count from the end, and null is an end. Absent for whole axes. */
+  readonly written?: readonly [start: Dim | null, stop: Dim | null];
 }
 
 export interface Selection {
@@ -105,7 +107,8 @@ export function resolveIndices(
         ranges.push(resolveRange(extent, entry[0], entry[1], entry[2]));
       } else {
         const start = resolvePosition(op, extent, entry as Dim, ranges.length, require);
-        ranges.push({ start, step: 1, length: 1 });
+        const written = typeof entry === 'number' ? ([entry, entry === -1 ? null : entry + 1] as const) : undefined; // prettier-ignore
+        ranges.push({ start, step: 1, length: 1, ...(written && { written }) });
       }
     }
   }
@@ -125,7 +128,8 @@ export function resolveRange(
   const from = within(start, step > 0 ? least : most);
   const to = within(stop, step > 0 ? most : least);
   const span = step > 0 ? subDim(to, from) : subDim(from, to);
-  return { start: from, step, length: maxDim(0, ceilDivDim(span, Math.abs(step))) };
+  const length = maxDim(0, ceilDivDim(span, Math.abs(step)));
+  return { start: from, step, length, written: [start, stop] };
 }
 
 function resolvePosition(

@@ -1,6 +1,14 @@
 import { describe } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim, type Dim, maxDim, mulDim, sameDim, subDim } from '../../base/dim/index.js';
+import {
+  addDim,
+  type Dim,
+  isStatic,
+  maxDim,
+  mulDim,
+  sameDim,
+  subDim,
+} from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import { words } from '../../ir/requirement.js';
 import { type Shape, Tensor } from '../../ir/types.js';
@@ -231,6 +239,18 @@ export const sliceAdjoint: OperatorFunction<
   ],
 });
 
+/** Further than any axis is long. */
+const beyond = Number.MAX_SAFE_INTEGER;
+
+/** Bounds that mean in ONNX what a range means, however long its axis is; null where only computed ones do. */
+function sameBounds({ step, written }: IndexRange): readonly [start: number, end: number] | null {
+  if (written === undefined) return null;
+  const [start, stop] = written.map((bound, k) => bound ?? (step > 0 === (k > 0) ? beyond : step > 0 ? 0 : -beyond)); // prettier-ignore
+  // What begins before the array and goes back is empty, but there begins at the first element.
+  if (!isStatic(start) || !isStatic(stop) || (step < 0 && start < 0)) return null;
+  return [start, stop];
+}
+
 /** The ranges of a slice in ONNX; ends count from the back where they must not be clamped. */
 function partOf(
   onnx: OnnxWriter,
@@ -242,19 +262,21 @@ function partOf(
   const cut = ranges.flatMap(({ start, step, length }, axis) =>
     start === 0 && step === 1 && sameDim(length, shape[axis]) ? [] : [axis],
   );
-  const starts = cut.map((axis) => maxDim(ranges[axis].start, 0));
-  const ends = cut.map((axis, i) => {
-    const { step, length } = ranges[axis];
-    const end = addDim(starts[i], mulDim(length, step));
-    return step > 0 ? end : subDim(end, shape[axis]);
+  const bounds = cut.map((axis): readonly [start: Dim, end: Dim] => {
+    const { start, step, length } = ranges[axis];
+    const same = isStatic(shape[axis]) ? null : sameBounds(ranges[axis]);
+    if (same !== null) return same;
+    const first = maxDim(start, 0);
+    const end = addDim(first, mulDim(length, step));
+    return [first, step > 0 ? end : subDim(end, shape[axis])];
   });
   const part =
     cut.length === 0
       ? x
       : onnx.node('Slice', [
           x,
-          onnx.sizes(starts),
-          onnx.sizes(ends),
+          onnx.sizes(bounds.map(([start]) => start)),
+          onnx.sizes(bounds.map(([, end]) => end)),
           onnx.ints(cut),
           onnx.ints(cut.map((axis) => ranges[axis].step)),
         ]);

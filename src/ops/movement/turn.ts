@@ -16,6 +16,7 @@ import { normalizeAxes, normalizeAxis, shapeToString } from '../declare/infer.js
 import { callOf, example } from '../declare/law.js';
 import { ravel, wrappedIndex } from '../loops.js';
 import { type Axes, axisList } from '../signatures.js';
+import { slice } from './slice.js';
 import { swapaxes } from './transpose.js';
 
 /** `x` in reverse order along axes, all by default. */
@@ -42,6 +43,13 @@ export const flip: OperatorFunction<
           reversed.includes(axis) ? e.sub(extent(subDim(shape[axis], 1)), i) : i,
         ),
       );
+    },
+  },
+  onnx: {
+    composed: ({ inputs: [x], attributes: { axes } }) => {
+      const { shape } = x.type;
+      const reversed = normalizeAxes('flip', axes, shape.length);
+      return [slice(x, ...shape.map((_, axis) => reversed.includes(axis) ? [null, null, -1] as const : ':' as const))]; // prettier-ignore
     },
   },
   simplify: [

@@ -120,11 +120,11 @@ function alignedRows({ node, operands, isBatched, length }: RowCall): readonly V
 }
 
 /** The value with its expected sizes, which may be equal only by a requirement. */
-function fitted(value: Value, type: TensorType): Value {
+export function fitted(value: Value, type: TensorType): Value {
   if (sameType(value.type, type)) return value;
   const fits = value.type.dtype === type.dtype && value.type.shape.length === type.shape.length;
   if (!fits || sameShape(value.type.shape, type.shape)) {
-    throw new InternalError('a call on all rows has another type', {
+    throw new InternalError('a value has another type than the one in whose place it stands', {
       expected: typeToString(type),
       actual: typeToString(value.type),
     });

@@ -7,6 +7,7 @@ import { expandDims } from '../../ops/movement/reshape.js';
 import { slice } from '../../ops/movement/slice.js';
 import { givesOwnSizes } from '../rewrite/outputs.js';
 import { instantiate } from '../rewrite/transform.js';
+import { fitted } from './batching.js';
 import { editLoops, type Loop } from './loop.js';
 
 /** Limit of trip counts. */
@@ -48,7 +49,7 @@ function unrolled(loop: Loop, length: number): readonly Value[] {
       refusalWithin(requirement, [`iteration ${i}`], node),
     );
     made[t] = results.slice(0, rows.length);
-    carried = results.slice(rows.length);
+    carried = states.map(({ operand }, k) => fitted(results[rows.length + k], operand.type));
   }
   const { types } = node;
   return [
@@ -65,5 +66,6 @@ function unrolled(loop: Loop, length: number): readonly Value[] {
 
 function stacked(into: Program, rows: readonly Value[], { dtype, shape }: TensorType): Value {
   if (rows.length === 0) return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
-  return concat(rows.map((row) => expandDims(row, 0)));
+  const type = { dtype, shape: shape.slice(1) };
+  return concat(rows.map((row) => expandDims(fitted(row, type), 0)));
 }

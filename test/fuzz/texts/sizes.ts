@@ -198,8 +198,8 @@ async function differenceOf(
         if (wrong >= 0) return `${form}, ${count} rows, call ${call}: results are ${found.join()}, not ${expected.join()}`; // prettier-ignore
       }
     } catch (error) {
-      // docs/status.md: a softmax of nothing is refused in models of ONNX.
-      if (form === 'onnx' && String(error).includes('max: there is no element')) return null;
+      // docs/status.md: a softmax of nothing, and some loops without an iteration, are refused in models of ONNX.
+      if (form === 'onnx' && /max: there is no element|without an iteration/.test(String(error))) return null; // prettier-ignore
       return `${form}, ${count} rows, call ${call}: ${error instanceof Error ? error.stack : String(error)}`; // prettier-ignore
     }
   }

@@ -5,12 +5,13 @@ import {
   isStatic,
   maxDim,
   minDim,
+  mulDim,
   sameDim,
   subDim,
 } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import { type Refusal, words } from '../../../ir/requirement.js';
-import type { Shape } from '../../../ir/types.js';
+import { type Shape, Tensor } from '../../../ir/types.js';
 import { sizesFromElements } from '../../../ops/dynamic/extents.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';
@@ -45,11 +46,10 @@ function sliced(x: Value, node: ImportedNode): Value {
     const axis = node.axis(each, rank);
     if (steps[k] === 0) throw node.refuse('a step is 0');
     const isForward = steps[k] > 0;
-    indices[axis] = [
-      limited(starts[k], !isForward),
-      limited(ends[k], isForward),
-      steps[k],
-    ] as SliceIndex;
+    const extent = x.type.shape[axis];
+    const start = within(limited(starts[k], !isForward), extent, !isForward, 0);
+    const end = within(limited(ends[k], isForward), extent, false, isForward ? 0 : -1);
+    indices[axis] = [start, end, steps[k]] as SliceIndex;
   });
   return ops.slice(x, ...indices);
 }
@@ -65,6 +65,25 @@ function limited(bound: Dim | Value, isLast: boolean): Dim | Value | null {
   if (typeof bound !== 'number') return bound;
   if (isLast ? bound >= beyond : bound <= -beyond) return null;
   return Math.min(Math.max(bound, -(2 ** 40)), 2 ** 40);
+}
+
+/**
+ * A bound that counts from the front and is `least` at least, where its sign only sizes tell or `isClamped` says that
+ * one from before the array is clamped; others as they are, which `slice` reads alike. Null stands for an end.
+ */
+function within(
+  bound: Dim | Value | null,
+  extent: Dim,
+  isClamped: boolean,
+  least: 0 | -1,
+): Dim | Value | null {
+  if (bound === null || bound instanceof Tensor) return bound;
+  // The last element, or none.
+  if (isClamped && bound === -1) return null;
+  if (isStatic(bound) && !(isClamped && bound < 0)) return bound;
+  const isNegative = minDim(1, maxDim(0, mulDim(bound, -1)));
+  const first = maxDim(addDim(bound, mulDim(isNegative, extent)), least);
+  return first === -1 ? null : first;
 }
 
 function concatenated(node: ImportedNode): Results {

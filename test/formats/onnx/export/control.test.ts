@@ -233,3 +233,16 @@ test('branches and loops read arrays that do not tell how many rows there were',
     for (const kind of ['If', 'Loop']) assert.ok(kinds.includes(kind), kind);
   }
 });
+
+test('the gradient of a short loop in a branch, whose rows only a run knows to be of one size', () => {
+  const feeds = [3, 1, 5].map((n) => ({ w: kn.ones([4]), u: kn.arange(n), s: kn.ones([n, 4]) }));
+  const model = agrees(
+    ({ w, u, s }) => {
+      const loss = (each: kn.NDArray): kn.NDArray => kn.cond(s.sum().greater(5), () => kn.foreach((_: kn.NDArray, state: kn.NDArray) => [each, state], w, s)[0].sum(), () => s.mean()); // prettier-ignore
+      return { g: kn.grad(loss)(u) };
+    },
+    feeds,
+    { dynamic: { u: ['n'], s: ['n', null] } },
+  );
+  assert.ok(operators(model).includes('Scan'));
+});
