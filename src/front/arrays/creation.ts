@@ -16,7 +16,6 @@ import {
 import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
 import {
   broadcastTo,
-  cast,
   copy,
   eye as eyeOperator,
   fill,
@@ -25,11 +24,17 @@ import {
   stack,
 } from '../../ops/index.js';
 import { check } from '../../ops/control/check.js';
+import { dimLike } from '../../ops/movement/fill.js';
 import { checkShape } from '../../ops/declare/infer.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
 import { isNumberArray } from '../dispatch/number-arrays.js';
-import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
+import {
+  arangeBetween,
+  isSymbolic,
+  type RangeEnd,
+  shapeOfArgument,
+} from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { onDefaultDevice } from '../devices/placing.js';
@@ -82,15 +87,20 @@ export function array<
     if (shape !== undefined) return same.reshape(shape);
     return mode.capture === null ? copy(same) : identity(same);
   }
-  if (data instanceof DimExpr || (mode.capture !== null && holdsCapturedNumber(data))) {
+  if (isSymbolic(data) || (mode.capture !== null && holdsCapturedNumber(data))) {
     const made =
-      data instanceof DimExpr
-        ? ofNumber(cast<NDArray>(data, 'int64'), dtype ?? 'float32')
+      isSymbolic(data)
+        ? arrayOfSize(data, dtype ?? 'float32')
         : stack<NDArray>(data.map((each) => array(each as HostValue, dtype === undefined ? {} : { dtype }))); // prettier-ignore
     return shape === undefined ? made : made.reshape(shape);
   }
   const elements = data as HostValue; // sizes are symbols in captured code only
   return constantArray('array', elements, dtype ?? defaultDType(elements), shape);
+}
+
+/** A size as an array, also one that is a number. */
+export function arrayOfSize(size: Dim, dtype: DType): NDArray {
+  return ofNumber(dimLike(fill<NDArray>([], 0, 'int64'), size), dtype);
 }
 
 /** A number that captured code has as an array, as one of a dtype. A run refuses what the dtype cannot hold. */
@@ -109,7 +119,7 @@ function ofNumber(value: NDArray, dtype: DType): NDArray {
 /** True for a list with a number, at any depth, that captured code has as an array or a size. */
 function holdsCapturedNumber(data: unknown): data is readonly unknown[] {
   const isCaptured = (each: unknown): boolean =>
-    each instanceof DimExpr || isNumberArray(each) || holdsCapturedNumber(each);
+    isSymbolic(each) || isNumberArray(each) || holdsCapturedNumber(each);
   return Array.isArray(data) && data.some(isCaptured);
 }
 
@@ -184,7 +194,7 @@ export function full<V extends number | boolean | DimExpr, D extends DType = DTy
   const isBoolean = typeof value === 'boolean' || (isNumberArray(value) && value.dtype === 'bool');
   const dtype = options.dtype ?? (isBoolean ? 'bool' : 'float32');
   checkDType('full', dtype);
-  if (isNumberArray(value) || value instanceof DimExpr) {
+  if (isNumberArray(value) || isSymbolic(value)) {
     return broadcastTo(array(value, { dtype }), shapeOfArgument(shape));
   }
   hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold

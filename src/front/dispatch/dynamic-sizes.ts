@@ -89,6 +89,12 @@ export function sizeOf(x: NDArray, axis: number): Dim {
   return capture.sizes.handOut(size);
 }
 
+/** True for a size that stays symbolic, and for a number that stands for one in a run that is compared. */
+export function isSymbolic(value: unknown): value is Dim {
+  if (typeof value !== 'number') return value instanceof DimExpr;
+  return mode.capture?.sizes.pinned.has(value) === true;
+}
+
 /** Lets operators read sizes. Called once, when the front floor is loaded. */
 export function installDynamicSizes(): void {
   installSizes(read);

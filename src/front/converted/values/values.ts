@@ -32,7 +32,8 @@ import {
 } from './differences.js';
 import { wantOptional, withOptionals } from './absence.js';
 import { isRounded } from './arithmetic.js';
-import { asNumber, isInt32, isNumberArray } from './numbers.js';
+import { isSymbolic } from '../../dispatch/dynamic-sizes.js';
+import { asNumber, isInt32, isNumberArray, withoutSize } from './numbers.js';
 import { Retrace, type TraceFacts } from './trace-facts.js';
 
 /*
@@ -94,7 +95,8 @@ export function pack(entries: readonly Entry[], facts: TraceFacts): Packed {
 export const noNumbers: ReadonlySet<number> = new Set();
 
 /** A host number as an array, and a number that is one in the dtype that is facts. */
-function numberArray({ what, value, isInteger }: Entry, dtype: DType | undefined): unknown {
+function numberArray({ what, value: given, isInteger }: Entry, dtype: DType | undefined): unknown {
+  const value = withoutSize(given);
   const isBeyond = typeof value === 'number' && isInteger && Number.isInteger(value) && !isInt32(value) && !Object.is(value, -0); // prettier-ignore
   if (isBeyond || (isNumberArray(value) && isRounded(value))) throw beyondBits(what, value);
   if (typeof value === 'boolean') return asNumber(array(value, { dtype: dtype ?? 'bool' }));
@@ -168,6 +170,7 @@ function canBecome(number: DType, dtype: DType): boolean {
 
 /** The dtype of a number of the user's as an array; null for what is none. */
 function dtypeOfNumber(value: unknown): DType | null {
+  if (isSymbolic(value)) return 'int32';
   if (typeof value === 'number') return 'float32';
   if (typeof value === 'boolean') return 'bool';
   return isNumberArray(value) ? value.dtype : null;
