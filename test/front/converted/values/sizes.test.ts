@@ -64,3 +64,21 @@ test('an index of a host list equals a size: that size has a trace of its own', 
   const captured = kn.hybridize(f, { dynamic: [['n']] });
   for (const length of [6, 3, 4, 2, 7]) assert.equal(captured(kn.ones([length])).item(), 21 + 2 * length); // prettier-ignore
 });
+
+test('a loop whose body uses several arrays and a size is one program for all lengths', () => {
+  const scan = converted(`function main(x, w, limit) { 'use graph';
+    let a = x.slice(':', 0);
+    for (let t = 1; t < x.shape[1]; t++) a = kn.where(limit.greater(t).expandDims(1), a.matmul(w).add(x.slice(':', t)), a);
+    return a; }`) as unknown as (...args: kn.NDArray[]) => kn.NDArray; // prettier-ignore
+  const captured = kn.hybridize(scan, { dynamic: [['b', 't', null], null, ['b']] });
+  const w = kn.array([[1, 2], [0, -1]]); // prettier-ignore
+  for (const [b, t] of [
+    [3, 7],
+    [2, 5],
+    [3, 9],
+  ] as const) {
+    const given = [kn.arange(b * t * 2).reshape([b, t, 2]), w, kn.arange(b).add(t - 2)] as const;
+    assert.deepEqual(captured(...given).tolist(), scan(...given).tolist());
+  }
+  assert.equal(captured.explain().traces.length, 1);
+});
