@@ -28,6 +28,11 @@ const programs: readonly (readonly [name: string, text: string, from: number])[]
   ['rows of a loop down from a size', 'const rows = []; let a = x.sum().mul(0); for (let i = x.shape[0] - 1; i >= 0; i--) { a = a.mul(0.5).add(x.slice(i)); rows.push(a); } return kn.stack(rows).flip(0);', 3],
   ['a test of a size', 'const n = x.shape[0]; return x.sum().mul(n > 4 ? n + 1 : -n);', 6],
   ['a number that is an extent', 'const n = x.shape[0]; return kn.concat([x, kn.ones([2 * n - 3])]).mul(Math.max(n, 5));', 8],
+  ['a size in an object that a loop changes', 'const state = { n: x.shape[0], s: x.sum().mul(0) }; while (state.n > 0) { state.n -= 1; state.s = state.s.mul(0.5).add(x.slice(state.n)); } return state.s;', 3],
+  ['an integer or a size', 'const n = x.shape[0]; let k = 5; if (n < 5) k = n; const m = n > 4 ? 4 : n; return x.sum().mul(k).add(m % 3);', 6],
+  ['a loop in a loop', 'let s = x.sum().mul(0); for (let i = 0; i < x.shape[0]; i++) for (let j = 0; j <= i; j += 2) s = s.add(x.slice(i).mul(x.slice(j))); return s;', 3],
+  ['halves of a size', 'let n = x.shape[0]; let s = x.sum(); while (n > 1) { n = Math.floor(n / 2); s = s.add(x.slice(n)); } return s;', 3],
+  ['bits and remainders', 'const n = x.shape[0]; return x.sum().mul(-n).add(n | 0).add(n >> 1).add(n % 3).add(n / 2);', 4],
   ['typeof of a size', "return x.mul(typeof x.shape[0] === 'number' ? 2 : 3);", 2],
   ['a size as an element', 'const n = x.shape[0]; return x.sum().mul(kn.array([n, 2, n - 1])).add(kn.array(n));', 3],
 ]; // prettier-ignore
@@ -63,6 +68,14 @@ test('an index of a host list equals a size: that size has a trace of its own', 
   const f = fn('const list = [5, 6, 7, 8]; let s = x.sum(); for (let k = 1; k < 4; k++) s = s.add(list[k]); for (let i = 0; i < x.shape[0]; i++) s = s.add(x.slice(i)); return s;'); // prettier-ignore
   const captured = kn.hybridize(f, { dynamic: [['n']] });
   for (const length of [6, 3, 4, 2, 7]) assert.equal(captured(kn.ones([length])).item(), 21 + 2 * length); // prettier-ignore
+});
+
+test('an integer or a size, which one a size decides, is an integer: a bound of a slice', () => {
+  const f = fn('const n = x.shape[0]; let k = 5; if (n < 5) k = n; return x.slice([0, k]).mul(2);');
+  const captured = kn.hybridize(f, { dynamic: [['n']] });
+  for (const length of [9, 4, 5, 6, 1]) {
+    assert.deepEqual(outcome(captured, kn.arange(length)), outcome(f, kn.arange(length)));
+  }
 });
 
 test('a loop whose body uses several arrays and a size is one program for all lengths', () => {
