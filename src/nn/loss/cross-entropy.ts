@@ -92,7 +92,9 @@ function againstProbabilities(
   { labelSmoothing = 0, ignoreIndex, ...options }: CrossEntropyOptions,
 ): NDArray {
   const areLabels = targets.ndim === logProbabilities.ndim - 1;
-  const advice = areLabels ? "labels are integers: kn.array(labels, { dtype: 'int32' })" : undefined;
+  const advice = areLabels
+    ? "labels are integers: kn.array(labels, { dtype: 'int32' })"
+    : undefined;
   const fitting = fittingTargets(op, logProbabilities, targets, advice);
   if (ignoreIndex !== undefined) {
     throw new ArgumentError('ignoreIndex applies to labels', {

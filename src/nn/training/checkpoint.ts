@@ -22,7 +22,7 @@ import { fromFileTensors, parameterValues, readTensors, toFileTensors } from '..
 export interface Checkpoint {
   /** A network, or several by name, as of a GAN. */
   readonly net: Block | Readonly<Record<string, Block>>;
-  /** What trains it, or several by name. */
+  /** The optimizer that trains it, or several by name. */
   readonly optimizer?: Optimizer | Readonly<Record<string, Optimizer>>;
   readonly loader?: Pick<Loader<unknown>, 'state' | 'loadState'>;
 }
@@ -44,7 +44,7 @@ interface OptimizerMetadata {
   readonly steps: number;
 }
 
-/** What a checkpoint holds. */
+/** Contents of a checkpoint, taken apart. */
 interface Contents {
   /** Of several networks by `name.path`. */
   readonly parameters: ReadonlyMap<string, Parameter>;
@@ -198,7 +198,7 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
   });
 }
 
-/** What a checkpoint restores, and the state that it gets. */
+/** Receivers of a checkpoint, and the state that they get. */
 export interface Restored {
   /** State of the generator; undefined where it stays. */
   readonly random: random.GeneratorState | undefined;
