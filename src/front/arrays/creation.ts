@@ -257,7 +257,7 @@ export function arange(
       actual: describe(end),
     });
   }
-  if (typeof start !== 'number' || typeof stop !== 'number') {
+  if (typeof start !== 'number' || typeof stop !== 'number' || isSymbolic(start)) {
     if (step === 0 || !Number.isFinite(step)) throw noLength(start, stop, step);
     checkDType('arange', dtype);
     return arangeBetween(start, stop, step, dtype);

@@ -121,7 +121,7 @@ export function arangeBetween(
   if (isSize(start) && isSize(stop) && Number.isInteger(step)) {
     const span = step > 0 ? subDim(stop, start) : subDim(start, stop);
     const length = maxDim(0, ceilDivDim(span, Math.abs(step)));
-    if (isStatic(start)) return iota(length, { start, step, dtype });
+    if (isStatic(start) && !isSymbolic(start)) return iota(length, { start, step, dtype });
     const steps = iota(length, { step, dtype: 'int64' });
     return cast(add(steps, dimLike(steps, start)), dtype);
   }

@@ -33,6 +33,7 @@ const programs: readonly (readonly [name: string, text: string, from: number])[]
   ['a loop in a loop', 'let s = x.sum().mul(0); for (let i = 0; i < x.shape[0]; i++) for (let j = 0; j <= i; j += 2) s = s.add(x.slice(i).mul(x.slice(j))); return s;', 3],
   ['halves of a size', 'let n = x.shape[0]; let s = x.sum(); while (n > 1) { n = Math.floor(n / 2); s = s.add(x.slice(n)); } return s;', 3],
   ['bits and remainders', 'const n = x.shape[0]; return x.sum().mul(-n).add(n | 0).add(n >> 1).add(n % 3).add(n / 2);', 4],
+  ['a range down from a size', 'const n = x.shape[0]; return x.mul(kn.arange(n, 0, -1)).sum().add(kn.arange(n).sum()).add(kn.arange(2, n + 2, 2).sum());', 4],
   ['typeof of a size', "return x.mul(typeof x.shape[0] === 'number' ? 2 : 3);", 2],
   ['a size as an element', 'const n = x.shape[0]; return x.sum().mul(kn.array([n, 2, n - 1])).add(kn.array(n));', 3],
 ]; // prettier-ignore
