@@ -3,8 +3,10 @@ import { decodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import type { GeneratorState } from '../front/dispatch/generator.js';
 import type { NDArray } from '../front/core/ndarray.js';
 import { array } from '../front/arrays/creation.js';
-import { type Checkpoint, checkedCheckpoint, restoreAll } from '../nn/training/checkpoint.js';
-import type { Optimizer } from '../nn/optim/optimizer.js';
+import { checkArgument, instanceOf, valueRule } from '../base/attributes/options.js';
+import { Block } from '../nn/block.js';
+import { restoreAll } from '../nn/training/checkpoint.js';
+import { Optimizer } from '../nn/optim/optimizer.js';
 import type { OptimizerState } from '../nn/optim/state.js';
 import { fromFileTensor } from '../nn/persistence.js';
 import { JobFolder } from './folder.js';
@@ -13,7 +15,12 @@ import { type JobFile, jobFiles } from './job.js';
 const op = 'readCheckpoint';
 
 /** Receivers of what a job has trained. */
-export type JobCheckpoint = Pick<Checkpoint, 'net' | 'optimizer'>;
+export interface JobCheckpoint {
+  readonly net: Block;
+  readonly optimizer?: Optimizer;
+}
+
+const anyReceivers = valueRule('an object with net and, if it is wanted, optimizer', (value): value is JobCheckpoint => typeof value === 'object' && value !== null); // prettier-ignore
 
 /**
  * Loads what a job has trained into a network and its optimizer, and the state of the random generator. Either may be
@@ -25,7 +32,10 @@ export async function readCheckpoint(
   folder: string | URL,
   checkpoint: JobCheckpoint,
 ): Promise<void> {
-  const { net, optimizer } = checkedCheckpoint(op, checkpoint);
+  checkArgument(op, 'checkpoint', checkpoint, anyReceivers);
+  const { net, optimizer } = checkpoint;
+  checkArgument(op, 'net', net, instanceOf('a block', Block));
+  if (optimizer !== undefined) checkArgument(op, 'optimizer', optimizer, instanceOf('an optimizer', Optimizer)); // prettier-ignore
   const target = await JobFolder.at(op, folder);
   const job = await target.readJob();
   if (!target.exists(jobFiles.final)) {
@@ -38,21 +48,16 @@ export async function readCheckpoint(
   }
   const { tensors } = decodeSafetensors(await target.read(jobFiles.final));
   checkWhole(job, tensors);
-  const parameters = new Map(
-    [...net.parameters().keys()].flatMap((name) => {
+  const parameters = net.parameters();
+  const values = new Map(
+    [...parameters.keys()].flatMap((name) => {
       const tensor = tensors.get(name);
       return tensor === undefined ? [] : [[name, fromFileTensor(tensor)] as const];
     }),
   );
-  restoreAll(
-    op,
-    { net, ...(optimizer !== undefined && { optimizer }) },
-    {
-      random: randomState(tensors),
-      parameters,
-      optimizer: optimizer === undefined ? { arrays: new Map(), steps: 0 } : stateOf(optimizer, tensors), // prettier-ignore
-    },
-  );
+  const random = randomState(tensors);
+  const optimizers = optimizer === undefined ? [] : [[optimizer, stateOf(optimizer, tensors)] as const]; // prettier-ignore
+  restoreAll(op, { random, parameters, values, optimizers });
 }
 
 /** Checks that a file holds the state of a job: all of it, with its types. */

@@ -159,6 +159,38 @@ bothWays('`record` turns training mode on unless `{ trainMode: false }`; trainMo
   assert.deepEqual([autograd.isRecording(), autograd.isTraining()], [false, false]);
 }); // prettier-ignore
 
+bothWays('kn.grad: training mode as in `record`; inside of a recording the mode of the caller', (wrap) => {
+  const slope = kn.grad((x: kn.NDArray) => x.mul(autograd.isTraining() ? 2 : 1).sum());
+  const f = wrap((x: kn.NDArray) => slope(x));
+  const x = kn.array([1]);
+  for (let i = 0; i < 3; i++) {
+    assert.equal(f(x).item(), 2);
+    assert.equal(autograd.record(() => f(x)).item(), 2);
+    assert.equal(autograd.record(() => f(x), { trainMode: false }).item(), 1);
+    assert.equal(autograd.record(() => autograd.predictMode(() => f(x))).item(), 1);
+  }
+}); // prettier-ignore
+
+test('a recording ends when its code throws: arrays may be changed again, and other recordings go on', () => {
+  const [x, y] = [leaf([3]), leaf([5])];
+  const failing = (): unknown =>
+    autograd.record(() => {
+      x.mul(x).sum();
+      throw new RangeError('enough');
+    });
+  assert.throws(failing, RangeError);
+  x.assign(kn.array([4]));
+  const sum = autograd.record(() => {
+    const part = x.mul(y);
+    assert.throws(failing, RangeError);
+    return part.sum();
+  });
+  assert.throws(() => x.assign(kn.array([1])), kn.ArgumentError);
+  sum.backward();
+  assert.deepEqual([x.grad!.tolist(), y.grad!.tolist()], [[5], [4]]);
+  x.assign(kn.array([1]));
+});
+
 inEveryFormWithGradients('x.detach(): the same elements as a constant', {
   inputs: () => ({ x: kn.array([2, 3]) }),
   code: ({ x }) => x.mul(x.detach()).mul(x.mul(2).detach()),

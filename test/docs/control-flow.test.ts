@@ -18,6 +18,7 @@ const expected: readonly (readonly RegExp[])[] = [
   [/^\[ 3, 4 \] \[ 21, 3 \]$/m, /^1$/m],
   [/^\[ 10, 5 \]$/m, /^\[ 0 \]$/m],
   [/^\[ 5, 6 \]$/m],
+  [/1\.9375, 1\.875, 1\.75, 1\.5, 1/s, /\[ 9 \]$/m, /^1$/m],
 ];
 
 test('the examples of the page about plain control flow compile, convert as Node loads them, and run', () => {

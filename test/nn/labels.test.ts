@@ -180,3 +180,16 @@ test('targets of kl that are no probabilities show in the loss', () => {
     1e-6,
   );
 });
+
+test('labels that were given as floats are told from probabilities of another shape', () => {
+  const advice = (targets: kn.NDArray): string | undefined => {
+    try {
+      softmaxCrossEntropy(kn.array(rows), targets);
+    } catch (error) {
+      return error instanceof kn.ShapeError ? (error.advice ?? 'none') : undefined;
+    }
+    return undefined;
+  };
+  assert.match(advice(kn.array([2, 1, 0, 0]))!, /integers.*dtype: 'int32'/);
+  assert.equal(advice(kn.ones([4, 2])), 'none');
+});

@@ -24,11 +24,17 @@ import {
   stack,
 } from '../../ops/index.js';
 import { check } from '../../ops/control/check.js';
+import { dimLike } from '../../ops/movement/fill.js';
 import { checkShape } from '../../ops/declare/infer.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
 import { isNumberArray } from '../dispatch/number-arrays.js';
-import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
+import {
+  arangeBetween,
+  isSymbolic,
+  type RangeEnd,
+  shapeOfArgument,
+} from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
 import { onDefaultDevice } from '../devices/placing.js';
@@ -61,15 +67,15 @@ const creationRules: OptionRules<CreationOptions> = { dtype: dtypeOption };
 
 /**
  * An array of given elements: a number, nested lists, a typed array (rank 1 unless `shape` is given), or
- * another array, which is copied.
+ * another array, which is copied. Sizes of captured code are numbers here.
  *
  * @throws ShapeError for ragged lists or a `shape` that does not fit; DTypeError for elements that the
  * dtype cannot hold.
  */
-export function array<X extends HostValue | NDArray, D extends DType = DTypeOf<X>>(
-  data: X,
-  options: ArrayOptions<D> = {},
-): NDArray<D> {
+export function array<
+  X extends HostValue | NDArray | DimExpr | readonly Dim[],
+  D extends DType = DTypeOf<X>,
+>(data: X, options: ArrayOptions<D> = {}): NDArray<D> {
   checkOptions<ArrayOptions>('array', options, { dtype: dtypeOption, shape: shapeOption });
   const { dtype, shape } = options;
   if (dtype !== undefined) checkDType('array', dtype);
@@ -81,20 +87,27 @@ export function array<X extends HostValue | NDArray, D extends DType = DTypeOf<X
     if (shape !== undefined) return same.reshape(shape);
     return mode.capture === null ? copy(same) : identity(same);
   }
-  if (mode.capture !== null && holdsNumberArray(data)) {
-    const entries = data.map((each) =>
-      array(each as HostValue, dtype === undefined ? {} : { dtype }),
-    );
-    const joined = stack<NDArray>(entries);
-    return shape === undefined ? joined : joined.reshape(shape);
+  if (isSymbolic(data) || (mode.capture !== null && holdsCapturedNumber(data))) {
+    const made =
+      isSymbolic(data)
+        ? arrayOfSize(data, dtype ?? 'float32')
+        : stack<NDArray>(data.map((each) => array(each as HostValue, dtype === undefined ? {} : { dtype }))); // prettier-ignore
+    return shape === undefined ? made : made.reshape(shape);
   }
-  return constantArray('array', data, dtype ?? defaultDType(data), shape);
+  const elements = data as HostValue; // sizes are symbols in captured code only
+  return constantArray('array', elements, dtype ?? defaultDType(elements), shape);
+}
+
+/** A size as an array, also one that is a number. */
+export function arrayOfSize(size: Dim, dtype: DType): NDArray {
+  return ofNumber(dimLike(fill<NDArray>([], 0, 'int64'), size), dtype);
 }
 
 /** A number that captured code has as an array, as one of a dtype. A run refuses what the dtype cannot hold. */
 function ofNumber(value: NDArray, dtype: DType): NDArray {
   const same = value.astype(dtype);
-  const isWider = dtype === value.dtype || (dtype === 'int64' && value.dtype === 'int32');
+  // A size, which is int64 here, has 32 bits at most.
+  const isWider = dtype === value.dtype || (dtype === 'int64' && value.dtype === 'int32') || (dtype === 'int32' && value.dtype === 'int64'); // prettier-ignore
   if (isWider || isFloat(dtype) || dtype === 'bool' || value.dtype === 'bool') return same;
   const isSame = same.astype(value.dtype).equal(value);
   // float32 rounds the greatest integer up to what is beyond it.
@@ -103,9 +116,11 @@ function ofNumber(value: NDArray, dtype: DType): NDArray {
   return same;
 }
 
-/** True for a list with a number, at any depth, that captured code has as an array. */
-function holdsNumberArray(data: unknown): data is readonly unknown[] {
-  return Array.isArray(data) && data.some((each) => isNumberArray(each) || holdsNumberArray(each));
+/** True for a list with a number, at any depth, that captured code has as an array or a size. */
+function holdsCapturedNumber(data: unknown): data is readonly unknown[] {
+  const isCaptured = (each: unknown): boolean =>
+    isSymbolic(each) || isNumberArray(each) || holdsCapturedNumber(each);
+  return Array.isArray(data) && data.some(isCaptured);
 }
 
 function constantArray(
@@ -167,10 +182,10 @@ export function ones<D extends DType = 'float32'>(
 }
 
 /**
- * An array with `value` everywhere.
+ * An array with `value` everywhere: a number, a size of captured code or a boolean.
  * @throws DTypeError for a value that the dtype cannot hold.
  */
-export function full<V extends number | boolean, D extends DType = DTypeOf<V>>(
+export function full<V extends number | boolean | DimExpr, D extends DType = DTypeOf<V>>(
   shape: CreationShape,
   value: V,
   options: CreationOptions<D> = {},
@@ -179,7 +194,9 @@ export function full<V extends number | boolean, D extends DType = DTypeOf<V>>(
   const isBoolean = typeof value === 'boolean' || (isNumberArray(value) && value.dtype === 'bool');
   const dtype = options.dtype ?? (isBoolean ? 'bool' : 'float32');
   checkDType('full', dtype);
-  if (isNumberArray(value)) return broadcastTo(ofNumber(value, dtype), shapeOfArgument(shape));
+  if (isNumberArray(value) || isSymbolic(value)) {
+    return broadcastTo(array(value, { dtype }), shapeOfArgument(shape));
+  }
   hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold
   return filled('full', shape, Number(value), { dtype });
 }
@@ -240,7 +257,7 @@ export function arange(
       actual: describe(end),
     });
   }
-  if (typeof start !== 'number' || typeof stop !== 'number') {
+  if (typeof start !== 'number' || typeof stop !== 'number' || isSymbolic(start)) {
     if (step === 0 || !Number.isFinite(step)) throw noLength(start, stop, step);
     checkDType('arange', dtype);
     return arangeBetween(start, stop, step, dtype);

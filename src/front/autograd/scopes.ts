@@ -16,16 +16,20 @@ export interface PauseOptions {
 
 /**
  * Runs `fn` and records its operator calls for gradients. Inside another `record` it continues that
- * recording.
+ * recording. A recording ends when `fn` throws: the arrays that it has read may be changed again.
  */
 export function record<R>(fn: () => R, options: RecordOptions = {}): R {
   checkScope('autograd.record', fn, options);
-  const session = mode.session ?? new Session();
-  return withMode(
-    { session, training: options.trainMode ?? true, isPaused: false },
-    'autograd.record',
-    fn,
-  );
+  const outer = mode.session;
+  const changes = { session: outer ?? new Session(), training: options.trainMode ?? true, isPaused: false }; // prettier-ignore
+  return withMode(changes, 'autograd.record', () => {
+    try {
+      return fn();
+    } catch (error) {
+      if (outer === null && mode.session !== null) mode.session.isOpen = false;
+      throw error;
+    }
+  });
 }
 
 /** Runs `fn` without recording, even inside `record`: its results are constants for gradients. */

@@ -75,7 +75,7 @@ export class Specializer {
     trace: Trace,
     signature: CallSignature,
     types: SymbolicTypes,
-    how: Pick<TraceRequest, 'watch' | 'withSources'> = {},
+    how: Pick<TraceRequest, 'watch' | 'withSources' | 'pinned'> = {},
   ): TracedRun {
     const known = trace.segments.flatMap(({ code }) => (code === null ? [] : [code.known]));
     return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', how);
@@ -86,7 +86,7 @@ export class Specializer {
     signature: CallSignature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
-    how: Pick<TraceRequest, 'watch' | 'withSources' | 'onFailure'> = {},
+    how: Pick<TraceRequest, 'watch' | 'withSources' | 'pinned' | 'onFailure'> = {},
   ): TracedRun {
     const nameOf = (array: NDArray): string | undefined =>
       this.#options.nameOf?.(array) ?? nameOfArray(array);
@@ -150,12 +150,24 @@ export class Specializer {
     const key = doubtful.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
-      const types = exactTypes(signature.leaves);
-      const exact = this.rehearse(trace, signature, types, { withSources: false }).trace;
-      verdict = compareTraces(trace, exact, sizes) === null;
+      verdict = this.#agreesAt(trace, signature, sizes);
       verdicts.set(key, verdict);
     }
     return verdict;
+  }
+
+  /** True when the code calls the same operators for these very sizes. */
+  #agreesAt(trace: Trace, signature: CallSignature, sizes: ReadonlyMap<string, number>): boolean {
+    const handedOut = [...sizes].filter(([name]) => trace.sizesHandedOut.has(name));
+    const how = { withSources: false, pinned: handedOut.map(([, size]) => size) };
+    try {
+      const exact = this.rehearse(trace, signature, exactTypes(signature.leaves), how).trace;
+      return compareTraces(trace, exact, sizes) === null;
+    } catch (error) {
+      // Another number of the code may equal a size, and be needed as such: the trace for these sizes tells.
+      if (how.pinned.length === 0 || error instanceof InternalError) throw error;
+      return false;
+    }
   }
 
   /** A trace that may be discarded: it must not reach side-effect code, which must not run for it. */

@@ -27,6 +27,11 @@ export class CapturedSizes<A extends object> implements Enclosed<CapturedSizes<A
    * Shared with the enclosing capture.
    */
   readonly handedOut: Set<string>;
+  /**
+   * Numbers that stand for sizes which a trace has as symbols, in a run that is compared with that trace: converted
+   * code calculates with them as with symbols. Shared with the enclosing capture.
+   */
+  readonly pinned: Set<number>;
   /** Names of sizes that must stay symbols. */
   declared: ReadonlySet<string>;
   /** Data-dependent sizes by name, with an array whose shape reveals each. */
@@ -47,6 +52,7 @@ export class CapturedSizes<A extends object> implements Enclosed<CapturedSizes<A
     this.parent = parent;
     this.readAsNumbers = parent?.readAsNumbers ?? new Map();
     this.handedOut = parent?.handedOut ?? new Set();
+    this.pinned = parent?.pinned ?? new Set();
     this.declared = parent?.declared ?? noNames;
     this.numbering = new SharedSizes(describe);
     this.#canonical = parent === null ? new Map<string, Dim>() : parent.#canonical;

@@ -15,7 +15,7 @@ import {
 import { retracing } from './findings.js';
 import { returnedName } from './values/absence.js';
 import { noteChoice } from './values/shared-objects.js';
-import { isNumberArray } from './values/numbers.js';
+import { isNumberArray, withoutSize } from './values/numbers.js';
 import { assume, factsFrom, knowing, noteFacts, optionalOf, presence } from './values/optionals.js';
 import { decided, isDecided, type PushedRows } from './values/path.js';
 import { addPushed, checkEntries } from './lists/row-list.js';
@@ -45,7 +45,8 @@ export function isCapturedTest(value: unknown): value is NDArray {
 }
 
 /** A test of a value that may be absent: where it is, the test does not hold. Other values are as they are. */
-export function asDecision(value: unknown): unknown {
+export function asDecision(given: unknown): unknown {
+  const value = withoutSize(given);
   const optional = optionalOf(value);
   if (optional === undefined) return value;
   const present = presence(value);

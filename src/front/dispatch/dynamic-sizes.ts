@@ -89,6 +89,12 @@ export function sizeOf(x: NDArray, axis: number): Dim {
   return capture.sizes.handOut(size);
 }
 
+/** True for a size that stays symbolic, and for a number that stands for one in a run that is compared. */
+export function isSymbolic(value: unknown): value is Dim {
+  if (typeof value !== 'number') return value instanceof DimExpr;
+  return mode.capture?.sizes.pinned.has(value) === true;
+}
+
 /** Lets operators read sizes. Called once, when the front floor is loaded. */
 export function installDynamicSizes(): void {
   installSizes(read);
@@ -115,7 +121,7 @@ export function arangeBetween(
   if (isSize(start) && isSize(stop) && Number.isInteger(step)) {
     const span = step > 0 ? subDim(stop, start) : subDim(start, stop);
     const length = maxDim(0, ceilDivDim(span, Math.abs(step)));
-    if (isStatic(start)) return iota(length, { start, step, dtype });
+    if (isStatic(start) && !isSymbolic(start)) return iota(length, { start, step, dtype });
     const steps = iota(length, { step, dtype: 'int64' });
     return cast(add(steps, dimLike(steps, start)), dtype);
   }

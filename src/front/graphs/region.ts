@@ -38,6 +38,8 @@ export interface TracedRegion {
   readonly nesting: TreeStructure;
   /** The types of the result's arrays. */
   readonly types: readonly TensorType[];
+  /** The arrays that its calls use, in their order, outer ones among them. */
+  readonly used: ReadonlySet<NDArray>;
   /** Effects of the body on the gradients of outer arrays. */
   readonly marks: ReadonlyMap<NDArray, GradientMark>;
   /** Freshness of gradients before the body. */
@@ -88,7 +90,7 @@ export function traceRegion(
     );
     const kept = capture.calls.checked;
     const heads = [...outputs, ...writes].map(({ array }) => array);
-    const { sized, sizes } = fromOutside(capture, types, [
+    const { used, sized, sizes } = fromOutside(capture, types, [
       ...heads,
       ...kept.flatMap((each) => each.results),
     ]);
@@ -107,6 +109,7 @@ export function traceRegion(
       parts: { ...parts, reads: [...sized.map((array) => outsideArray(op, array)), ...reads] },
       nesting: structure,
       types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
+      used,
       marks: capture.gradients.marks,
       newGradients: capture.gradients.assumptions,
     };
@@ -120,27 +123,31 @@ export function traceRegion(
 }
 
 /**
- * The outer arrays with symbolic sizes that a body uses, and the sizes of the enclosing code that the body speaks of but
+ * The arrays that a body uses, in the order of its calls, the outer ones with symbolic sizes among them, and the sizes of the enclosing code that the body speaks of but
  * its operands do not determine: it is passed these.
  */
 function fromOutside(
   capture: Capture,
   types: readonly TensorType[],
   heads: readonly NDArray[],
-): { readonly sized: readonly NDArray[]; readonly sizes: readonly DimExpr[] } {
+): {
+  readonly used: ReadonlySet<NDArray>;
+  readonly sized: readonly NDArray[];
+  readonly sizes: readonly DimExpr[];
+} {
   const isInside = (origin: Origin | null): boolean => origin?.capture === capture;
   const origins = collectOrigins(heads, (_, origin) => isInside(origin));
   const isSized = (array: NDArray): boolean =>
     !capture.placeholders.has(array) &&
     !isInside(array.origin) &&
     !array.type.shape.every(isStatic);
-  const used = [...heads, ...origins.flatMap(({ operands }) => operands)];
-  const sized = [...new Set(used.filter(isSized))];
+  const used = new Set([...origins.flatMap(({ operands }) => operands), ...heads]);
+  const sized = [...used].filter(isSized);
   const spoken = symbolsOfTypes(origins.flatMap(({ results }) => results.map(({ type }) => type)));
   for (const { declaration, attributes } of origins)
     symbolsOfAttributes(declaration.attributes, attributes, spoken);
   const open = undeterminedSymbols([...types, ...sized.map(({ type }) => type)], spoken);
-  return { sized, sizes: open.filter(({ key }) => mode.capture?.sizes.tells(key) === true) };
+  return { used, sized, sizes: open.filter(({ key }) => mode.capture?.sizes.tells(key) === true) };
 }
 
 function outsideArray(op: string, of: NDArray): ExternalRef {
@@ -193,7 +200,12 @@ export function closeRegions(
   const readOf = (read: ExternalRef): NDArray =>
     read.kind === 'random' ? random! : arrayOf(op, read);
   const operands = new Set(carried.map(({ before }) => before));
-  for (const { parts } of regions) for (const read of parts.reads) operands.add(readOf(read));
+  for (const { parts, used } of regions) {
+    // In an order that does not depend on which sizes are symbols: traces for all sizes are compared with others.
+    const reads = new Set(parts.reads.map(readOf));
+    for (const array of used) if (reads.has(array)) operands.add(array);
+    for (const array of reads) operands.add(array);
+  }
   const shared = [...operands];
   const sizes = sizesOf(regions);
   const programs = regions.map(({ parts, types }, index) => {

@@ -56,6 +56,8 @@ export interface TraceRequest {
   readonly sideEffects?: SideEffects;
   /** False for a run that is only compared: finding the user's lines takes longer than the rest. */
   readonly withSources?: boolean | undefined;
+  /** Numbers that stand for symbols of the trace that the run is compared with. Default none. */
+  readonly pinned?: Iterable<number> | undefined;
   /** Watches which fields of objects the run reads. */
   readonly watch?: FieldWatch | undefined;
   /** Called when a run fails, with the sizes that it read as numbers and those it received as symbols. */
@@ -82,6 +84,7 @@ export interface TracedRun {
 export function traceFunction(fn: (...args: never[]) => unknown, request: TraceRequest): TracedRun {
   const capture = new Capture('trace', request.sizes);
   if (request.declared !== undefined) capture.sizes.declared = request.declared;
+  for (const size of request.pinned ?? []) capture.sizes.pinned.add(size);
   const fields = new FieldSnapshot();
   capture.fields = fields;
   try {

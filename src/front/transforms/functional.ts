@@ -9,7 +9,7 @@ import { linkTo } from '../dispatch/values.js';
 import type { FloatDType } from '../core/result-dtypes.js';
 import { gradSince } from '../autograd/grad.js';
 import { currentSerial } from '../core/history.js';
-import { isRecording, record } from '../autograd/scopes.js';
+import { isRecording, isTraining, record } from '../autograd/scopes.js';
 
 /** Arrays (or plain data, which is converted) in lists and plain objects. */
 export type ArrayTree =
@@ -32,7 +32,8 @@ export type Gradients<P extends readonly unknown[], A> = A extends number
 /**
  * The function that computes the gradient of `f` with respect to some of its arguments: the first one, or
  * those with the given indices. Like `backward`, it starts from ones where the result is not a scalar. It
- * nests: `grad(grad(f))` is the second derivative.
+ * nests: `grad(grad(f))` is the second derivative. `f` runs in training mode, as in `record`; inside of a
+ * recording, in the mode of the caller.
  *
  * @throws ArgumentError, from the returned function, when there is no argument of an index.
  */
@@ -68,7 +69,7 @@ export function valueAndGrad<
     // The pass is recorded where the caller records, so that it can be differentiated.
     const createGraph = isRecording();
     const since = currentSerial();
-    return record((): [NDArray, Gradients<P, A>] => {
+    const differentiate = (): [NDArray, Gradients<P, A>] => {
       const replaced: unknown[] = [...args];
       // A new array for each argument: an outer function may use the same array, and that use is a constant
       // here.
@@ -101,7 +102,8 @@ export function valueAndGrad<
         unflattenTree(structure, grads.slice(next, (next += fresh.length))),
       );
       return [value, (typeof argnums === 'number' ? trees[0] : trees) as Gradients<P, A>];
-    });
+    };
+    return record(differentiate, { trainMode: !createGraph || isTraining() });
   };
 }
 

@@ -16,8 +16,14 @@ export function checkArrays(op: string, arrays: Readonly<Record<string, unknown>
 /**
  * Targets with the shape of the predictions. Refuses others, as far as the sizes are known before the data decides
  * them, and values that are not arrays.
+ * @param advice What to do about others.
  */
-export function fittingTargets(op: string, predictions: NDArray, targets: NDArray): NDArray {
+export function fittingTargets(
+  op: string,
+  predictions: NDArray,
+  targets: NDArray,
+  advice?: string,
+): NDArray {
   checkArrays(op, { predictions, targets });
   const { shape } = predictions.type;
   const refusal = (wanted: Shape, actual: Shape): Refusal => ({
@@ -25,6 +31,7 @@ export function fittingTargets(op: string, predictions: NDArray, targets: NDArra
     problem: words`predictions and targets differ in shape`,
     expected: words`${wanted}`,
     actual: words`${actual}`,
+    ...(advice !== undefined && { advice }),
   });
   const fitting = ofShape(targets, shape, () => refusal(shape, targets.type.shape));
   if (fitting !== null) return fitting;

@@ -91,7 +91,11 @@ function againstProbabilities(
   weight: NDArray | null,
   { labelSmoothing = 0, ignoreIndex, ...options }: CrossEntropyOptions,
 ): NDArray {
-  const fitting = fittingTargets(op, logProbabilities, targets);
+  const areLabels = targets.ndim === logProbabilities.ndim - 1;
+  const advice = areLabels
+    ? "labels are integers: kn.array(labels, { dtype: 'int32' })"
+    : undefined;
+  const fitting = fittingTargets(op, logProbabilities, targets, advice);
   if (ignoreIndex !== undefined) {
     throw new ArgumentError('ignoreIndex applies to labels', {
       op,

@@ -44,7 +44,8 @@ export interface OptimizerOptions {
   readonly learningRate: LearningRate;
   /**
    * The fraction of each weight that is added to its gradient (in AdamW and Lion: subtracted from the
-   * weight). Default 0.
+   * weight). Default 0. Parameters with another decay or rate, such as biases without decay, get an optimizer of
+   * their own.
    */
   readonly weightDecay?: number;
 }

@@ -1,5 +1,6 @@
 import { FormatError, named } from '../../base/errors.js';
-import { bytesRule, checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
+import { bytesRule, checkArgument, valueRule } from '../../base/attributes/options.js';
+import type { ValueRule } from '../../base/attributes/attribute.js';
 import { JsonReader } from '../../base/attributes/reader.js';
 import {
   decodeSafetensors,
@@ -12,14 +13,17 @@ import { Block } from '../block.js';
 import { type Loader, type LoaderState, seedRule } from '../data/loader.js';
 import { readFile, replaceFile } from '../files.js';
 import { Optimizer } from '../optim/optimizer.js';
+import type { Parameter } from '../parameter.js';
 import type { OptimizerState } from '../optim/state.js';
 import { assignMapped } from '../parameter-map.js';
 import { fromFileTensors, parameterValues, readTensors, toFileTensors } from '../persistence.js';
 
 /** Contents of a checkpoint; the random state is always included. */
 export interface Checkpoint {
-  readonly net: Block;
-  readonly optimizer?: Optimizer;
+  /** A network, or several by name, as of a GAN. */
+  readonly net: Block | Readonly<Record<string, Block>>;
+  /** The optimizer that trains it, or several by name. */
+  readonly optimizer?: Optimizer | Readonly<Record<string, Optimizer>>;
   readonly loader?: Pick<Loader<unknown>, 'state' | 'loadState'>;
 }
 
@@ -29,9 +33,28 @@ const metadataKey = 'kaon.checkpoint';
 interface Metadata {
   readonly version: 1;
   readonly random: { readonly seed: string; readonly counter: string };
-  readonly optimizer?: { readonly kind: string; readonly steps: number };
+  readonly optimizer?: OptimizerMetadata;
+  /** Several optimizers by name. */
+  readonly optimizers?: Readonly<Record<string, OptimizerMetadata>>;
   readonly loader?: LoaderState;
 }
+
+interface OptimizerMetadata {
+  readonly kind: string;
+  readonly steps: number;
+}
+
+/** Contents of a checkpoint, taken apart. */
+interface Contents {
+  /** Of several networks by `name.path`. */
+  readonly parameters: ReadonlyMap<string, Parameter>;
+  /** By name; a single one by null. */
+  readonly optimizers: ReadonlyMap<string | null, Optimizer>;
+  readonly loader: Checkpoint['loader'];
+}
+
+/** The prefix of an optimizer's arrays. */
+const optimizerGroup = (name: string | null): string => name === null ? 'optimizer' : `optimizer/${name}`; // prettier-ignore
 
 const group = (
   prefix: string,
@@ -49,18 +72,32 @@ const ungroup = (
     ),
   );
 
-/** The validated checkpoint. */
-export function checkedCheckpoint(op: string, checkpoint: Checkpoint): Checkpoint {
+/** The contents of a checkpoint, which is validated. */
+function checkedContents(op: string, checkpoint: Checkpoint): Contents {
   checkArgument(op, 'checkpoint', checkpoint, anyCheckpoint);
   // Extra fields are accepted: users often keep everything about a run in one object.
-  const { net, optimizer, loader } = checkpoint;
-  checkArgument(op, 'net', net, instanceOf('a block', Block));
-  if (optimizer !== undefined) {
-    checkArgument(op, 'optimizer', optimizer, instanceOf('an optimizer', Optimizer));
-  }
+  const { net, optimizer = {}, loader } = checkpoint;
+  checkArgument(op, 'net', net, networks);
+  if (checkpoint.optimizer !== undefined) checkArgument(op, 'optimizer', optimizer, optimizers);
   if (loader !== undefined) checkArgument(op, 'loader', loader, loaderRule);
-  return checkpoint;
+  const parameters = net instanceof Block ? net.parameters() : new Map(Object.entries(net).flatMap(([name, each]) => [...each.parameters()].map(([path, parameter]) => [`${name}.${path}`, parameter] as const))); // prettier-ignore
+  const named: readonly (readonly [string | null, Optimizer])[] = optimizer instanceof Optimizer ? [[null, optimizer]] : Object.entries(optimizer); // prettier-ignore
+  return { parameters, optimizers: new Map(named), loader };
 }
+
+/** One object of a class, or a record of such. */
+const oneOrNamed = <T extends object>(
+  what: string,
+  isOne: (value: unknown) => value is T,
+): ValueRule<T | Readonly<Record<string, T>>> =>
+  valueRule(`${what}, or an object of such by name`, (value): value is T | Readonly<Record<string, T>> => {
+    if (isOne(value)) return true;
+    const entries = typeof value === 'object' && value !== null ? Object.values(value) : [];
+    return entries.length > 0 && entries.every(isOne);
+  }); // prettier-ignore
+
+const networks = oneOrNamed('a block', (value): value is Block => value instanceof Block);
+const optimizers = oneOrNamed('an optimizer', (value): value is Optimizer => value instanceof Optimizer); // prettier-ignore
 
 const anyCheckpoint = valueRule(
   'an object with net and, where there are any, optimizer and loader',
@@ -93,18 +130,23 @@ function contentsOf(
   readonly arrays: readonly (readonly [string, NDArray])[];
   readonly metadata: ReadonlyMap<string, string>;
 } {
-  const { net, optimizer, loader } = checkedCheckpoint(op, checkpoint);
-  const arrays = group('net', parameterValues(net.parameters()));
+  const { parameters, optimizers, loader } = checkedContents(op, checkpoint);
+  const arrays = group('net', parameterValues(parameters));
   const { seed, counter } = random.getState();
+  const kinds = new Map<string | null, OptimizerMetadata>();
+  for (const [name, optimizer] of optimizers) {
+    const { arrays: slots, steps } = optimizer.state();
+    kinds.set(name, { kind: optimizer.constructor.name, steps });
+    arrays.push(...group(optimizerGroup(name), slots));
+  }
+  const single = kinds.get(null);
   const metadata: Metadata = {
     version: 1,
     random: { seed: String(seed), counter: String(counter) },
-    ...(optimizer === undefined
-      ? {}
-      : { optimizer: { kind: optimizer.constructor.name, steps: optimizer.steps } }),
-    ...(loader === undefined ? {} : { loader: loader.state() }),
+    ...(single !== undefined && { optimizer: single }),
+    ...(single === undefined && kinds.size > 0 && { optimizers: Object.fromEntries(kinds) }),
+    ...(loader !== undefined && { loader: loader.state() }),
   };
-  if (optimizer !== undefined) arrays.push(...group('optimizer', optimizer.state().arrays));
   return { arrays, metadata: new Map([[metadataKey, JSON.stringify(metadata)]]) };
 }
 
@@ -115,7 +157,7 @@ export function decodeCheckpoint(bytes: Uint8Array, checkpoint: Checkpoint): voi
 
 /** @param op Public function, for messages. */
 function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
-  const { optimizer, loader } = checkedCheckpoint(op, checkpoint);
+  const { parameters, optimizers, loader } = checkedContents(op, checkpoint);
   checkArgument(op, 'bytes', bytes, bytesRule);
   const file = decodeSafetensors(bytes);
   const metadata = readMetadata(op, file.metadata.get(metadataKey));
@@ -123,37 +165,48 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
     new FormatError(`the checkpoint has no ${what}`, {
       op,
       expected: `a checkpoint that was saved with a ${what}`,
-      actual: `one of ${Object.keys(metadata)
-        .filter((key) => key !== 'version')
+      actual: `one of ${Object.entries(metadata)
+        .filter(([key]) => key !== 'version')
+        .map(([key, value]) =>
+          key === 'optimizers' ? `optimizers ${Object.keys(value as object).join(', ')}` : key,
+        ) // prettier-ignore
         .join(' and ')}`,
       advice: `save it with the ${what}, or load it without`,
     });
-  if (optimizer !== undefined && metadata.optimizer === undefined) throw missing('optimizer');
   if (loader !== undefined && metadata.loader === undefined) throw missing('loader');
-  if (optimizer !== undefined && metadata.optimizer!.kind !== optimizer.constructor.name) {
-    throw new FormatError('the checkpoint belongs to another optimizer', {
-      op,
-      expected: optimizer.constructor.name,
-      actual: metadata.optimizer!.kind,
-    });
-  }
-  const slots = fromFileTensors(ungroup('optimizer', file.tensors));
+  const states = [...optimizers].map(([name, optimizer]) => {
+    const what = name === null ? 'optimizer' : `optimizer ${name}`;
+    const own = name === null ? metadata.optimizer : metadata.optimizers?.[name];
+    if (own === undefined) throw missing(what);
+    if (own.kind !== optimizer.constructor.name) {
+      throw new FormatError(`the checkpoint belongs to another ${what}`, {
+        op,
+        expected: optimizer.constructor.name,
+        actual: own.kind,
+      });
+    }
+    const arrays = fromFileTensors(ungroup(optimizerGroup(name), file.tensors));
+    return [optimizer, { arrays, steps: own.steps }] as const;
+  });
   const { seed, counter } = metadata.random;
-  restoreAll(op, checkpoint, {
+  restoreAll(op, {
     random: { seed: BigInt(seed), counter: BigInt(counter) },
-    parameters: fromFileTensors(ungroup('net', file.tensors)),
-    optimizer: { arrays: slots, steps: metadata.optimizer?.steps ?? 0 },
-    loader: metadata.loader,
+    parameters,
+    values: fromFileTensors(ungroup('net', file.tensors)),
+    optimizers: states,
+    ...(loader !== undefined && { loader, position: metadata.loader! }),
   });
 }
 
-/** State that a checkpoint restores. */
-export interface RestoredState {
+/** Receivers of a checkpoint, and the state that they get. */
+export interface Restored {
   /** State of the generator; undefined where it stays. */
   readonly random: random.GeneratorState | undefined;
-  readonly parameters: ReadonlyMap<string, NDArray>;
-  readonly optimizer: OptimizerState;
-  readonly loader?: LoaderState | undefined;
+  readonly parameters: ReadonlyMap<string, Parameter>;
+  readonly values: ReadonlyMap<string, NDArray>;
+  readonly optimizers: readonly (readonly [Optimizer, OptimizerState])[];
+  readonly loader?: NonNullable<Checkpoint['loader']>;
+  readonly position?: LoaderState;
 }
 
 /**
@@ -162,10 +215,8 @@ export interface RestoredState {
  */
 export function restoreAll(
   op: string,
-  { net, optimizer, loader }: Checkpoint,
-  { random: drawn, parameters: arrays, optimizer: state, loader: position }: RestoredState,
+  { random: drawn, parameters, values, optimizers, loader, position }: Restored,
 ): void {
-  const parameters = net.parameters();
   const undo: (() => void)[] = [];
   const change = (make: () => void, back: () => void): void => {
     make();
@@ -176,10 +227,13 @@ export function restoreAll(
     if (drawn !== undefined) change(() => random.setState(drawn), () => random.setState(before.random)); // prettier-ignore
     change(() => loader?.loadState(position!), () => loader?.loadState(before.loader!)); // prettier-ignore
     // Checked before parameters change, unless they get their sizes from the file.
-    if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
+    const check = (): void => optimizers.forEach(([each, state]) => each.checkState(state));
+    const areSized = [...parameters.values()].every((each) => each.isInitialized);
+    if (areSized) check();
     else undo.unshift(...[...parameters.values()].map((parameter) => parameter.remember()));
-    assignMapped(op, parameters, arrays);
-    optimizer?.loadState(state);
+    assignMapped(op, parameters, values);
+    if (!areSized) check();
+    for (const [each, state] of optimizers) each.loadState(state);
   } catch (error) {
     for (const back of undo) back();
     throw error;
@@ -228,9 +282,16 @@ function readFields(op: string, metadata: object): void {
         field.fail('a whole number of 64 bits as text');
       }
     }
-    const optimizer = root.optional('optimizer');
-    optimizer?.field('kind').string();
-    optimizer?.field('steps').natural();
+    const named = root.optional('optimizers');
+    const names = Object.keys((metadata as Metadata).optimizers ?? {});
+    for (const optimizer of [
+      root.optional('optimizer'),
+      ...names.map((name) => named!.field(name)),
+    ]) {
+      // prettier-ignore
+      optimizer?.field('kind').string();
+      optimizer?.field('steps').natural();
+    }
     const loader = root.optional('loader');
     for (const name of ['epoch', 'batch']) loader?.field(name).natural();
     const seed = loader?.field('seed');
@@ -253,6 +314,6 @@ export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Prom
  */
 export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   const op = 'loadCheckpoint';
-  checkedCheckpoint(op, checkpoint);
+  checkedContents(op, checkpoint);
   restore(op, await readFile(op, path), checkpoint);
 }

@@ -123,13 +123,26 @@ export function resolveRange(
   step: number,
 ): IndexRange {
   const [least, most]: [Dim, Dim] = step > 0 ? [0, extent] : [-1, subDim(extent, 1)];
-  const within = (value: Dim | null, otherwise: Dim): Dim =>
-    value === null ? otherwise : maxDim(least, minDim(most, fromFront(value, extent)));
+  const within = (value: Dim | null, otherwise: Dim): Dim => {
+    if (value === null) return otherwise;
+    if (step > 0 && typeof value === 'number' && value < 0) return without(extent, -value);
+    return maxDim(least, minDim(most, fromFront(value, extent)));
+  };
   const from = within(start, step > 0 ? least : most);
   const to = within(stop, step > 0 ? most : least);
-  const span = step > 0 ? subDim(to, from) : subDim(from, to);
+  const [front, back] = [start ?? 0, stop ?? 0];
+  const isTrimmed = step > 0 && typeof front === 'number' && front >= 0 && typeof back === 'number' && (stop === null || back < 0); // prettier-ignore
+  const span = isTrimmed ? without(extent, front - back) : step > 0 ? subDim(to, from) : subDim(from, to); // prettier-ignore
   const length = maxDim(0, ceilDivDim(span, Math.abs(step)));
   return { start: from, step, length, written: [start, stop] };
+}
+
+/**
+ * An extent less some elements, or 0: in one form, so that `x[1:]`, `x[:-1]` and `x[1:-1]` of a symbolic extent have
+ * sizes that agree where they are equal.
+ */
+function without(extent: Dim, count: number): Dim {
+  return subDim(extent, minDim(count, extent));
 }
 
 function resolvePosition(

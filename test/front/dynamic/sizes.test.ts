@@ -284,3 +284,29 @@ test('a vector of sizes makes so many axes and no more', () => {
   assert.throws(() => kn.deferredCompute(() => kn.zeros(sizes)), refused);
   assert.throws(() => kn.hybridize((shape: kn.NDArray) => kn.zeros(shape))(sizes), refused);
 });
+
+test('kn.array and kn.full take sizes of captured code as the numbers that they are', () => {
+  const f = kn.hybridize(
+    (x: kn.NDArray) => {
+      const n = kn.sizeOf(x, 0);
+      return {
+        float: kn.array(n),
+        int: kn.array(n, { dtype: 'int32' }),
+        list: kn.array([n, 1, n], { dtype: 'int64' }),
+        grid: kn.array([n, n], { shape: [2, 1] }),
+        full: kn.full([2], n),
+      };
+    },
+    { dynamic: [['n']] },
+  );
+  for (const n of [5, 4, 1, 0]) {
+    const { float, int, list, grid, full } = f(kn.zeros([n]));
+    assert.deepEqual([float.dtype, int.dtype, list.dtype, full.dtype], ['float32', 'int32', 'int64', 'float32']); // prettier-ignore
+    assert.deepEqual([float.tolist(), int.tolist(), full.tolist()], [n, n, [n, n]]);
+    assert.deepEqual(list.tolist(), [BigInt(n), 1n, BigInt(n)]);
+    assert.deepEqual(grid.tolist(), [[n], [n]]);
+  }
+  const narrow = kn.hybridize((x: kn.NDArray) => kn.array(kn.sizeOf(x, 0), { dtype: 'uint8' }), { dynamic: [['n']] }); // prettier-ignore
+  assert.equal(narrow(kn.zeros([255])).item(), 255);
+  assert.throws(() => narrow(kn.zeros([256])), kn.KaonError);
+});

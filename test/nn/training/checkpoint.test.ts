@@ -88,3 +88,60 @@ test('a checkpoint of another optimizer is refused', async () => {
     (error) => error instanceof kn.FormatError && /another optimizer/.test(error.message),
   );
 });
+
+/** Two networks that are trained against each other. */
+function adversaries(seed: number): {
+  net: { readonly maker: kn.nn.Block; readonly judge: kn.nn.Block };
+  optimizer: { readonly maker: kn.optim.Optimizer; readonly judge: kn.optim.Optimizer };
+  step: () => number;
+} {
+  kn.random.seed(seed);
+  const [maker, judge] = [new kn.nn.Dense(2, { inputs: 3 }), new kn.nn.Dense(1, { inputs: 2 })].map((each) => each.initialize()) as [kn.nn.Dense, kn.nn.Dense]; // prettier-ignore
+  const optimizer = { maker: new kn.optim.Adam(maker.parameters(), { learningRate: 0.1 }), judge: new kn.optim.SGD(judge.parameters(), { learningRate: 0.1, momentum: 0.9 }) }; // prettier-ignore
+  const step = (): number => {
+    const noise = kn.random.normal([4, 3]);
+    const judged = kn.autograd.record(() => judge.call(maker.call(noise).detach()).square().mean());
+    judged.backward();
+    optimizer.judge.step();
+    const loss = kn.autograd.record(() => judge.call(maker.call(noise)).sub(1).square().mean());
+    loss.backward();
+    optimizer.maker.step();
+    return Number(loss.item());
+  };
+  return { net: { maker, judge }, optimizer, step };
+}
+
+test('several networks and optimizers by name resume bit for bit', async () => {
+  const whole = adversaries(5);
+  const losses = Array.from({ length: 6 }, whole.step);
+  const first = adversaries(5);
+  for (let i = 0; i < 3; i++) first.step();
+  const bytes = kn.encodeCheckpoint(first);
+  const second = adversaries(77);
+  kn.decodeCheckpoint(bytes, second);
+  assert.deepEqual(Array.from({ length: 3 }, second.step), losses.slice(3));
+});
+
+test('nothing changes when one of several optimizers does not fit', () => {
+  const first = adversaries(5);
+  first.step();
+  const bytes = kn.encodeCheckpoint(first);
+  const other = adversaries(6);
+  other.step();
+  const { maker, judge } = other.optimizer;
+  const before = kn.encodeCheckpoint(other);
+  const refused: readonly (readonly [optimizer: kn.Checkpoint['optimizer'], says: RegExp])[] = [
+    [{ maker: judge, judge: maker }, /another optimizer maker/],
+    [{ maker, critic: judge }, /no optimizer critic.*optimizers maker, judge/s],
+    [maker, /no optimizer/],
+    [{ maker: new kn.optim.Adam(other.net.judge.parameters(), { learningRate: 1 }), judge }, /weight/], // prettier-ignore
+  ];
+  for (const [optimizer, says] of refused) {
+    const load = (): void => kn.decodeCheckpoint(bytes, { net: other.net, ...(optimizer !== undefined && { optimizer }) }); // prettier-ignore
+    assert.throws(load, (error) => error instanceof kn.FormatError && says.test(error.message));
+    assert.deepEqual(kn.encodeCheckpoint(other), before);
+  }
+  for (const net of [{}, { maker: 3 }, null]) {
+    assert.throws(() => kn.encodeCheckpoint({ net } as never), /a block, or an object of such by name/); // prettier-ignore
+  }
+});

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mulDim, symbol } from '../../../src/base/dim/index.js';
+import { evaluateDim, mulDim, symbol } from '../../../src/base/dim/index.js';
 import { encodeAttributes, decodeAttributes } from '../../../src/base/attributes/schema.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
+import { resolveRange } from '../../../src/ops/movement/range.js';
 import { slice, sliceAdjoint, type SliceIndex } from '../../../src/ops/index.js';
 import { indicesOf, positionOf, randomOperand, sizeOf } from '../../support/arrays.js';
 import {
@@ -152,3 +153,23 @@ test('indices travel through JSON', () => {
   const back = decodeAttributes(declaration.attributes, JSON.parse(text));
   assert.equal(JSON.stringify(back), JSON.stringify(attributes));
 });
+
+test('ranges of a symbolic extent that are equally long have one size', () => {
+  const n = symbol('n');
+  const lengthOf = (start: number | null, stop: number | null): string =>
+    String(resolveRange(n, start, stop, 1).length);
+  // As many elements are left where as many are taken away, at one end or both.
+  const less = [[2, null], [null, -2], [0, -2], [1, -1]] as const; // prettier-ignore
+  assert.equal(new Set(less.map(([start, stop]) => lengthOf(start, stop))).size, 1);
+  assert.equal(lengthOf(-3, null), lengthOf(null, 3));
+  for (const [start, stop, step] of [[2, null, 1], [null, -2, 1], [1, -1, 1], [3, -4, 2], [-5, -1, 1], [1, -2, 3], [-2, 4, 1], [-3, null, 2]] as const) {
+    for (let extent = 0; extent < 9; extent++) {
+      const expected = Array.from({ length: extent }, (_, i) => i).slice(start ?? 0, stop ?? undefined).filter((_, i) => i % step === 0); // prettier-ignore
+      const symbolic = resolveRange(n, start, stop, step);
+      for (const range of [symbolic, resolveRange(extent, start, stop, step)]) {
+        const [from, length] = [range.start, range.length].map((dim) => evaluateDim(dim, new Map([['n', extent]])));
+        assert.deepEqual(Array.from({ length: length! }, (_, i) => from! + i * step), expected, `${extent}: ${start}, ${stop}, ${step}`);
+      }
+    }
+  }
+}); // prettier-ignore

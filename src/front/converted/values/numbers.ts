@@ -1,28 +1,52 @@
+import { addDim, type Dim, DimExpr, mulDim, subDim } from '../../../base/dim/index.js';
 import { graphDirective } from '../../../base/directive.js';
 import { InternalError, TraceError } from '../../../base/errors.js';
 import { typeToString } from '../../../ir/program.js';
-import { array } from '../../arrays/creation.js';
+import { array, arrayOfSize } from '../../arrays/creation.js';
+import { mode } from '../../core/mode.js';
 import type { NDArray } from '../../core/ndarray.js';
+import { isSymbolic } from '../../dispatch/dynamic-sizes.js';
 import { asNumber, byDTypes, isNumberArray } from '../../dispatch/number-arrays.js';
 import { arithmetic, mathFunctions, numberFunctions, unaryArithmetic } from './arithmetic.js';
 import { placeOf } from './host.js';
 import { factsFrom, held, noteFacts, optionalOf, presence } from './optionals.js';
 
-/* JavaScript's operators on host values, and on arrays that stand for numbers and booleans. */
+/* JavaScript's operators on host values, on arrays that stand for numbers and booleans, and on sizes. */
 
 export { asNumber, isNumberArray };
+
+/** A size that stays symbolic as a number that is an array; other values as they are. */
+export function withoutSize(value: unknown): unknown {
+  return isSymbolic(value) ? asNumber(arrayOfSize(value, 'int32')) : value;
+}
+
+/** Operators whose result on sizes is one, so that it can be an extent of arrays. */
+const onSizes: Readonly<Record<string, (a: Dim, b: Dim) => Dim>> = { '+': addDim, '-': subDim, '*': mulDim }; // prettier-ignore
+
+const isSize = (value: unknown): value is Dim => value instanceof DimExpr || Number.isSafeInteger(value); // prettier-ignore
+
+/** The result of an operator on a size, if it is one. */
+function sizeBy(operator: string, a: unknown, b: unknown): Dim | null {
+  if (!(operator in onSizes && (isSymbolic(a) || isSymbolic(b)) && isSize(a) && isSize(b))) return null; // prettier-ignore
+  const result = onSizes[operator](a, b);
+  if (typeof result === 'number') mode.capture?.sizes.pinned.add(result);
+  return result;
+}
 
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
 export function op(operator: string, left: unknown, right: unknown): unknown {
   const compared = comparedWithEmpty(operator, left, right);
   if (compared !== null) return compared;
-  const [a, b] = [held(left), held(right)];
+  const given = [held(left), held(right)] as const;
+  const size = sizeBy(operator, ...given);
+  if (size !== null) return size;
+  const [a, b] = given.map(withoutSize);
   if (isNumberArray(a) || isNumberArray(b)) {
     const isBits = onBits.has(operator);
     const [x, y] = [operand(a, isBits), operand(b, isBits)];
     if (x !== null && y !== null) return asNumber(byDTypes(() => arithmetic[operator](x, y)));
   }
-  return native(operator, a, b);
+  return native(operator, ...given);
 }
 
 /** A comparison of a value that may be absent with null or undefined; null for others. */
@@ -170,7 +194,7 @@ function called(
   site: string,
   given: readonly unknown[],
 ): unknown {
-  const values = given.map((value) => held(value, site));
+  const values = given.map((value) => withoutSize(held(value, site)));
   const number = values.find(isNumberArray);
   if (number === undefined) return native(...values);
   const operands = values.map((value) => operand(value, onBits.has(name)));
@@ -184,6 +208,7 @@ function called(
 
 /** `typeof value`. */
 export function kind(value: unknown): string {
+  if (isSymbolic(value)) return 'number';
   if (!isNumberArray(value)) return typeof value;
   return value.dtype === 'bool' ? 'boolean' : 'number';
 }
@@ -215,7 +240,7 @@ const loopAdvice = 'write a loop: for (const each of list) if (test) ...';
 
 /** `-value`, `+value` and `~value`. */
 export function unary(operator: '-' | '+' | '~', given: unknown): unknown {
-  const value = held(given);
+  const value = withoutSize(held(given));
   if (isNumberArray(value)) return asNumber(byDTypes(() => unaryArithmetic[operator](value)));
   if (operator === '~') return ~(value as number);
   return operator === '-' ? -(value as number) : +(value as number);
@@ -224,7 +249,7 @@ export function unary(operator: '-' | '+' | '~', given: unknown): unknown {
 /** The value of `++value` or `--value`. */
 export function step(given: unknown, by: 1 | -1): unknown {
   const value = held(given);
-  if (isNumberArray(value)) return op('+', value, by);
+  if (isNumberArray(value) || isSymbolic(value)) return op('+', value, by);
   let next = value as number;
   return by === 1 ? ++next : --next;
 }
@@ -232,7 +257,7 @@ export function step(given: unknown, by: 1 | -1): unknown {
 /** The value of `variable++` or `variable--`: what the variable was, as a number. */
 export function before(given: unknown, by: 1 | -1, set: (next: unknown) => void): unknown {
   const value = held(given);
-  if (isNumberArray(value)) {
+  if (isNumberArray(value) || isSymbolic(value)) {
     set(op('+', value, by));
     return value;
   }

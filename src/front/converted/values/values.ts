@@ -32,7 +32,8 @@ import {
 } from './differences.js';
 import { wantOptional, withOptionals } from './absence.js';
 import { isRounded } from './arithmetic.js';
-import { asNumber, isInt32, isNumberArray } from './numbers.js';
+import { isSymbolic } from '../../dispatch/dynamic-sizes.js';
+import { asNumber, isInt32, isNumberArray, withoutSize } from './numbers.js';
 import { Retrace, type TraceFacts } from './trace-facts.js';
 
 /*
@@ -57,6 +58,8 @@ export interface PackedLayout {
   readonly types: readonly TensorType[];
   /** True if the value is a number of the user's, given or as an array. */
   readonly isNumber: boolean;
+  /** True if it was given as an integer of the host. */
+  readonly isWhole?: boolean;
   /** Leaves of a list or object that stand for numbers of the user's. */
   readonly numbers: ReadonlySet<number>;
 }
@@ -85,6 +88,7 @@ export function pack(entries: readonly Entry[], facts: TraceFacts): Packed {
       value: unflattenTree(flat.structure, flat.leaves),
       types: flat.leaves.map(({ type }) => type),
       isNumber: isNumberArray(value),
+      isWhole: typeof entry.value === 'number' && isInt32(entry.value),
       numbers: new Set(flat.leaves.flatMap((leaf, k) => (isNumberArray(leaf) ? [k] : []))),
     };
   });
@@ -94,7 +98,8 @@ export function pack(entries: readonly Entry[], facts: TraceFacts): Packed {
 export const noNumbers: ReadonlySet<number> = new Set();
 
 /** A host number as an array, and a number that is one in the dtype that is facts. */
-function numberArray({ what, value, isInteger }: Entry, dtype: DType | undefined): unknown {
+function numberArray({ what, value: given, isInteger }: Entry, dtype: DType | undefined): unknown {
+  const value = withoutSize(given);
   const isBeyond = typeof value === 'number' && isInteger && Number.isInteger(value) && !isInt32(value) && !Object.is(value, -0); // prettier-ignore
   if (isBeyond || (isNumberArray(value) && isRounded(value))) throw beyondBits(what, value);
   if (typeof value === 'boolean') return asNumber(array(value, { dtype: dtype ?? 'bool' }));
@@ -128,7 +133,7 @@ function withNumbers(what: string, value: unknown, facts: TraceFacts): unknown {
     const dtype = facts.dtypes.get(place);
     // A number among booleans makes numbers of them.
     if (dtype === 'bool' && typeof entry === 'number') want(place, 'float32', facts);
-    const number = { what: place, value: entry, isInteger: false };
+    const number = { what: place, value: standsFor(entry), isInteger: false };
     const own = dtype === undefined ? entry : numberArray(number, dtype);
     return [key, withNumbers(place, own, facts)] as const;
   });
@@ -141,7 +146,9 @@ function want(place: string, dtype: DType, facts: TraceFacts): never {
 }
 
 /** Asks for arrays in place of the numbers of a list or object that differ between two paths. */
-function wantNumbers(what: string, first: unknown, second: unknown, facts: TraceFacts): void {
+function wantNumbers(what: string, given: unknown, other: unknown, facts: TraceFacts): void {
+  // Sizes are objects, which others stand for in trees.
+  const [first, second] = [standsFor(given), standsFor(other)];
   const dtypes = [first, second].map(dtypeOfNumber);
   const [a, b] = dtypes;
   if (a !== null && b !== null) {
@@ -168,6 +175,7 @@ function canBecome(number: DType, dtype: DType): boolean {
 
 /** The dtype of a number of the user's as an array; null for what is none. */
 function dtypeOfNumber(value: unknown): DType | null {
+  if (isSymbolic(value)) return 'int32';
   if (typeof value === 'number') return 'float32';
   if (typeof value === 'boolean') return 'bool';
   return isNumberArray(value) ? value.dtype : null;
@@ -252,6 +260,8 @@ function leavesLike(
   return flat.leaves.map((leaf, k) => {
     const [type, expected] = [leaf.type, layout.types[k]];
     if (type.dtype !== expected.dtype) {
+      // A size beside an integer of the host is one.
+      if (layout.isWhole && isSymbolic(entry.value) && !facts.dtypes.has(what)) want(what, 'int32', facts); // prettier-ignore
       if (layout.numbers.has(k)) wantNumbers(what, layout.value, own, facts);
       if (layout.isNumber && type.shape.length === 0) {
         const dtype = isNumberArray(value) ? commonDType(type.dtype, expected.dtype) : type.dtype;
@@ -269,7 +279,7 @@ function leavesLike(
 }
 
 function isHostNumber(value: unknown): value is number | boolean {
-  return typeof value === 'number' || typeof value === 'boolean';
+  return (typeof value === 'number' && !isSymbolic(value)) || typeof value === 'boolean';
 }
 
 function fitsDType(value: unknown, dtype: DType): boolean {
