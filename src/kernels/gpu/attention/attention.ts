@@ -1,18 +1,33 @@
 import * as e from '../../../loop/language/build.js';
-import type { Stmt } from '../../../loop/language/nodes.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
 import { attention } from '../../../ops/index.js';
 import { boundedExponential } from '../../../ops/elementwise/expressions/exponential.js';
 import {
   type AttentionAttributes,
   attentionNest,
-  attentionScalar,
 } from '../../../ops/normalization/attention-nests.js';
+import { greaterNumber } from '../../../ops/reduction/best.js';
 import { kernelCall } from '../choices.js';
-import { AttentionTile, RunningSum, sideOf, type TileMemory, widthsOf } from './tiles.js';
+import { joinLanes, overTiles } from './group.js';
+import { GroupResults, RunningSum, sumOverColumns } from './sums.js';
+import { type HeadWidths, tileOf, type TileWork, widthsOf } from './tile.js';
 
-/** Queries, and the scores and weights of a tile. */
-export const forwardMemory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
+/** Products of queries and keys, and of weights and values. */
+export function forwardWork({ size, channels }: HeadWidths): TileWork {
+  return { scores: [size], results: [channels] };
+}
+
+/** The exponential of a difference to the greatest score. */
+export const power = (x: Expr, offset: Expr): Expr => boundedExponential(e.sub(x, offset));
+
+/** What is subtracted from scores of which none may be seen. */
+export const finite = (greatest: Expr): Expr =>
+  e.select(e.eq(greatest, -Infinity), e.constant('f32', 0), greatest);
+
+/** A divisor for sums of no powers. */
+export const divisorOf = (total: Expr): Expr =>
+  e.select(e.eq(total, 0), e.constant('f32', 1), total);
 
 /**
  * `softmax(q k^T * scale + mask) v`: a workgroup for each tile of queries. The greatest score so far scales what has been
@@ -21,73 +36,57 @@ export const forwardMemory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
 export function groupedAttention(context: KernelContext<AttentionAttributes>): Stmt {
   const [q, k, v, mask] = context.inputs;
   const [out] = context.outputs;
+  const { causal } = context.attributes;
   const widths = widthsOf(q, v);
+  if (widths === null) return attentionNest(context);
+  const work = forwardWork(widths);
+  const [queries, keys] = [q, k].map(({ shape }) => shape.at(-2)!);
   const call = kernelCall(attention, context);
-  const side = widths === null ? null : sideOf(call, widths, forwardMemory, attentionScalar(q));
-  if (widths === null || side === null) return attentionNest(context);
-  const { size, channels } = widths;
-  const tile = new AttentionTile(context, out.shape, mask, widths, side);
-  const [queries, keys] = [q.shape.at(-2)!, k.shape.at(-2)!];
-  const own = tile.rows('queries', size);
-  const panel = tile.rows('panel', Math.max(size, channels), true);
-  const [scores, weights] = ['scores', 'weights'].map((name) => tile.table(name));
-  return tile.over(queries, (first) => {
-    const { scalar, row, column } = tile;
-    const [greatest, next, offset, scale, score] = ['greatest', 'next', 'offset', 'scale', 'score'].map((name) => e.variable(name, scalar)); // prettier-ignore
-    const total = new RunningSum('total', scalar, keys);
-    const sums = tile.sums('sum', channels, keys);
-    const part = e.variable('power', scalar);
-    const query = e.variable('query', 'i32');
-    const end = context.attributes.causal ? e.min(keys, e.add(first, side)) : keys;
-    const { value, statements } = tile.dot('product', own, panel, size);
-    const divisor = e.select(e.eq(total.result, 0), e.constant(scalar, 1), total.result);
+  const tile = tileOf(call, work, context.inputs, out.shape.slice(0, -2), queries);
+  if (tile === null) return attentionNest(context);
+  return overTiles(context, out.shape, queries, { tile, work, mask, isReversed: causal }, (group) => {
+    const results = new GroupResults(group, 'sum', v, widths.channels);
+    const [greatest, offsets, scales, blocks, factors] = ['greatest', 'offset', 'scale', 'block', 'factor'].map((name) => group.locals(name));
+    const [scores, powers] = ['score', 'power'].map((name) => group.locals(name, 4));
+    const totals = group.perRow((row) => new RunningSum(`total${row}`, keys));
+    const begin = (locals: typeof greatest, value: number): readonly Stmt[] => locals.map((local) => e.declare(local, e.constant('f32', value)));
+    const end = causal ? e.min(keys, e.add(group.first, tile.rows * tile.below)) : keys;
+    const body = (from: Expr): Stmt => {
+      const { values, statements } = group.products('product', q, k, widths.size, from);
+      const best = greatest.map((so, row) => greaterNumber(so, joinLanes(scores[row], greaterNumber)));
+      const { joined, statements: joining } = group.joinRows('next', best, greaterNumber);
+      return e.block(
+        ...statements,
+        ...scores.map((score, row) => e.declare(score, group.score(values[row], group.row(row), group.columns(from)))),
+        ...joining,
+        ...group.perRow((row) => [
+          e.declare(offsets[row], finite(joined[row])),
+          e.declare(scales[row], power(greatest[row], offsets[row])),
+          e.assign(greatest[row], joined[row]),
+          e.declare(powers[row], power(scores[row], offsets[row])),
+          ...totals[row].scale(scales[row]),
+          totals[row].add(joinLanes(powers[row], e.add)),
+          group.put(row, powers[row]),
+        ]).flat(),
+        ...results.sums.map((sum, at) => e.assign(sum, e.mul(sum, scales[results.rowOf(at)]))),
+        results.add(from),
+      );
+    };
+    const rescaled = {
+      factors,
+      before: [...begin(blocks, -Infinity), ...begin(factors, 0)],
+      behind: group.perRow((row) => [
+        e.assign(factors[row], power(blocks[row], finite(greatest[row]))),
+        e.assign(blocks[row], greatest[row]),
+      ]).flat(),
+    };
+    const { joined, statements } = group.joinRows('divisor', totals.map(({ result }) => result), e.add);
     return e.block(
-      e.declare(query, e.add(first, row)),
-      e.declare(greatest, e.constant(scalar, -Infinity)),
-      ...total.begin,
-      ...sums.begin,
-      tile.fill(own, q, first, size),
-      e.forLoop(
-        'key',
-        0,
-        end,
-        (key) =>
-          e.block(
-            tile.fill(panel, k, key, size),
-            e.workgroupBarrier,
-            ...statements,
-            e.declare(
-              score,
-              tile.score(value, e.min(query, e.sub(queries, 1)), e.add(key, column)),
-            ),
-            tile.put(scores, score),
-            e.workgroupBarrier,
-            // NaN is not a maximum, but its exponential is NaN, and so is the total.
-            e.declare(next, greatest),
-            e.forLoop('other', 0, side, (other) => {
-              const each = e.variable('each', scalar);
-              const at = e.add(e.mul(row, scores.stride), other);
-              return e.block(
-                e.declare(each, e.load(scores.buffer, at)),
-                e.assign(next, e.select(e.lt(next, each), each, next)),
-              );
-            }),
-            e.declare(offset, e.select(e.eq(next, -Infinity), e.constant(scalar, 0), next)),
-            e.declare(scale, boundedExponential(e.sub(greatest, offset))),
-            e.assign(greatest, next),
-            tile.put(weights, boundedExponential(e.sub(score, offset))),
-            tile.fill(panel, v, key, channels),
-            e.workgroupBarrier,
-            ...total.scale(scale),
-            ...sums.scale(scale),
-            e.declare(part, e.constant(scalar, 0)),
-            sums.addProduct(weights, panel, (factor) => e.assign(part, e.add(part, factor))),
-            total.add(part),
-            e.workgroupBarrier,
-          ),
-        { step: side },
-      ),
-      sums.store(out, query, queries, (sum) => e.div(sum, divisor)),
+      ...begin(greatest, -Infinity),
+      ...totals.flatMap((total) => total.begin),
+      ...sumOverColumns(group, [results], { begin: e.i32(0), end, extent: keys }, body, rescaled),
+      ...statements,
+      results.store(out, (sum, row) => e.div(sum, divisorOf(joined[row]))),
     );
   });
-}
+} // prettier-ignore

@@ -25,11 +25,15 @@ function vectorsAtOnce({ rows, vectors, across, below }: ProductTile): number {
   return Math.min(rows * vectors, mostElements / (invocationsOf({ across, below }) * lanes));
 }
 
+/** The most elements of memory that `storeResults` takes for results of a tile. */
+export function mostResultElements(tile: ProductTile): number {
+  return vectorsAtOnce(tile) * invocationsOf(tile) * lanes;
+}
+
 /** Elements of memory that `storeResults` takes. */
 export function resultElements(results: ResultTile): number {
   const { tile } = results;
-  if (tile.rows * tile.vectors === 1 && isWhole(results)) return 0;
-  return vectorsAtOnce(tile) * invocationsOf(tile) * lanes;
+  return tile.rows * tile.vectors === 1 && isWhole(results) ? 0 : mostResultElements(tile);
 }
 
 /**

@@ -87,7 +87,7 @@ export function tiledProduct(spec: Contraction, tile: ProductTile): Stmt {
 }
 
 /** The tiles that cover an extent. */
-function tilesOf(extent: Expr, step: number): Expr {
+export function tilesOf(extent: Expr, step: number): Expr {
   const size = known(extent);
   return size === null ? e.div(e.add(extent, step - 1), step) : e.i32(Math.ceil(size / step));
 }
