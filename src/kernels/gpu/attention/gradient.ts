@@ -4,9 +4,9 @@ import { gridLanes as lanes } from '../../../loop/language/team.js';
 import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
 import { greaterNumber } from '../../../ops/reduction/best.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
-import { divisorOf, finite, power } from './attention.js';
-import { type AttentionGroup, joinLanes, overTiles } from './group.js';
-import { GroupResults, RunningSum, sumOverColumns } from './sums.js';
+import { divisorOf, finite, nothing, power } from './attention.js';
+import { type AttentionGroup, joinLanes, overTiles, packed } from './group.js';
+import { GroupResults, RunningSums, sumOverColumns } from './sums.js';
 import { heightOf, type HeadWidths, type ScoreTile, type TileWork } from './tile.js';
 
 /*
@@ -39,40 +39,44 @@ export const statisticsStep: GradientStepNest = {
     const { causal } = context.attributes;
     const [queries, keys] = [q, k].map(({ shape }) => shape.at(-2)!);
     return overTiles(context, g.shape, queries, { tile, work, mask, isReversed: causal }, (group) => {
-      const [tops, next, factors] = ['top', 'next', 'factor'].map((name) => group.locals(name));
+      const [top, next, factor] = ['top', 'next', 'factor'].map((name) => e.variable(name, 'f32', lanes));
       const [scores, powers] = ['score', 'power'].map((name) => group.locals(name, lanes));
-      const [totals, slopes] = ['total', 'slope'].map((name) => group.perRow((row) => new RunningSum(`${name}${row}`, keys)));
+      const [total, slope] = ['total', 'slope'].map((name) => new RunningSums(name, keys));
+      const sumOf = (vectors: readonly Expr[]): Expr => packed(vectors.map((vector) => joinLanes(vector, e.add)));
       const body = (from: Expr): Stmt => {
         const { product, upward, statements } = productsOf(context, group, work, from, false);
+        const score = (row: number): Expr => group.score(product[row], group.row(row), group.columns(from));
         return e.block(
           ...statements,
-          ...group.perRow((row) => [
-            e.declare(scores[row], group.score(product[row], group.row(row), group.columns(from))),
-            // NaN is not a maximum, but its exponential is NaN, and so is the total.
-            e.declare(next[row], greaterNumber(tops[row], joinLanes(scores[row], greaterNumber))),
-            e.declare(factors[row], power(tops[row], finite(next[row]))),
-            e.declare(powers[row], power(scores[row], finite(next[row]))),
-            e.assign(tops[row], next[row]),
-            ...totals[row].scale(factors[row]),
-            ...slopes[row].scale(factors[row]),
-            totals[row].add(joinLanes(powers[row], e.add)),
-            slopes[row].add(joinLanes(e.mul(powers[row], upward[row]), e.add)),
-          ]).flat(),
+          ...scores.map((local, row) => e.declare(local, score(row))),
+          // NaN is not a maximum, but its exponential is NaN, and so is the total.
+          e.declare(next, greaterNumber(top, packed(scores.map((local) => joinLanes(local, greaterNumber))))),
+          e.declare(factor, power(top, finite(next))),
+          e.assign(top, next),
+          ...powers.map((local, row) => e.declare(local, power(scores[row], finite(e.extract(next, row))))),
+          ...total.scale(factor),
+          ...slope.scale(factor),
+          total.add(sumOf(powers)),
+          slope.add(sumOf(powers.map((local, row) => e.mul(local, upward[row])))),
         );
       };
-      const top = group.joinRows('all', tops, greaterNumber);
-      const offset = (row: number): Expr => finite(top.joined[row]);
-      const [total, slope] = [totals, slopes].map((sums, i) =>
-        group.joinRows(['divisor', 'mean'][i], group.perRow((row) => e.mul(sums[row].result, power(tops[row], offset(row)))), e.add),
-      );
+      const all = group.joinRows('all', top, greaterNumber);
+      const own = (sum: RunningSums): Expr => e.mul(sum.result, power(top, all.joined));
+      const divisor = group.joinRows('divisor', own(total), e.add);
+      const mean = group.joinRows('mean', own(slope), e.add);
       return e.block(
-        ...tops.map((local) => e.declare(local, e.constant('f32', -Infinity))),
-        ...[...totals, ...slopes].flatMap((sum) => sum.begin),
+        e.declare(top, nothing),
+        ...total.begin,
+        ...slope.begin,
         group.overColumns(e.i32(0), endOf(context, group), body),
-        ...[top, total, slope].flatMap(({ statements }) => statements),
+        ...all.statements,
+        e.assign(all.joined, finite(all.joined)),
+        ...divisor.statements,
+        e.assign(divisor.joined, divisorOf(divisor.joined)),
+        ...mean.statements,
+        e.assign(mean.joined, e.div(mean.joined, divisor.joined)),
         ...group.perRow((row) => {
-          const divisor = divisorOf(total.joined[row]);
-          const numbers = [offset(row), divisor, e.div(slope.joined[row], divisor)];
+          const numbers = [all, divisor, mean].map(({ joined }) => e.extract(joined, row));
           const stores = numbers.map((number, i) => group.store(out, group.row(row), e.i32(i), number));
           return e.ifThen(e.and(e.eq(group.x, 0), group.hasRow(row)), e.block(...stores));
         }),

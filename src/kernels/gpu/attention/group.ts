@@ -242,31 +242,30 @@ export class AttentionGroup {
   }
 
   /**
-   * Joins what the invocations of each row have, in order. The statements declare what comes of it, begin where nobody
-   * reads memory, and end with a barrier.
+   * Joins what the invocations of each row have, in order: a vector of a lane for each row. The statements declare what
+   * comes of it, begin where nobody reads memory, and end with a barrier.
    */
-  joinRows(name: string, values: readonly Expr[], join: (a: Expr, b: Expr) => Expr): { readonly joined: readonly Var[]; readonly statements: readonly Stmt[] } {
+  joinRows(
+    name: string,
+    value: Expr,
+    join: (a: Expr, b: Expr) => Expr,
+  ): { readonly joined: Var; readonly statements: readonly Stmt[] } {
     const { across } = this.tile;
-    const joined = this.locals(name);
-    const place = (row: number, x: Expr): Expr => e.add(e.mul(this.rowInTile(row), across), x);
-    const all = this.perRow((row) => {
-      const vectors = Array.from({ length: across / lanes }, (_, at) =>
-        e.load(this.memory, e.ramp(place(row, e.i32(at * lanes)), 1, lanes)),
-      ).reduce(join);
-      const local = e.variable('vector', 'f32', lanes);
-      return [e.declare(local, vectors), e.assign(joined[row], joinLanes(local, join))];
-    });
+    const joined = e.variable(name, 'f32', lanes);
+    const place = (invocation: Expr): Expr => e.ramp(e.mul(invocation, lanes), 1, lanes);
+    const of = (x: Expr): Expr =>
+      e.load(this.memory, place(e.add(e.sub(this.invocation, this.x), x)));
     return {
       joined,
       statements: [
-        ...joined.map(zero),
-        ...this.perRow((row) => e.store(this.memory, place(row, this.x), values[row])),
+        e.store(this.memory, place(this.invocation), value),
         e.workgroupBarrier,
-        ...all.map((statements) => e.block(...statements)),
+        e.declare(joined, of(e.i32(0))),
+        e.forLoop('other', 1, across, (x) => e.assign(joined, join(joined, of(x)))),
         e.workgroupBarrier,
       ],
     };
-  } // prettier-ignore
+  }
 
   /** Private memory of this invocation. */
   scratch(name: string, length: number): Buffer {
@@ -280,4 +279,10 @@ export const zero = (local: Var): Stmt => e.declare(local, e.constant('f32', 0, 
 /** The lanes of a vector joined in order. */
 export function joinLanes(vector: Expr, join: (a: Expr, b: Expr) => Expr): Expr {
   return Array.from({ length: lanes }, (_, lane) => e.extract(vector, lane)).reduce(join);
+}
+
+/** A vector of some scalars, the last of which is repeated. */
+export function packed(values: readonly Expr[]): Expr {
+  const lane = e.ramp(e.i32(0), 1, lanes);
+  return values.reduceRight((rest, value, at) => e.select(e.eq(lane, at), value, rest));
 }

@@ -95,22 +95,22 @@ export class GroupResults {
 
 /**
  * Every tile of columns from `begin` to `end` of `extent`, over which results are summed: in blocks where there may be
- * many. `rescaled` is for sums that change their scale on the way: locals of the rows of an invocation by which the totals
- * of blocks are multiplied, and what assigns them behind each block.
+ * many. `rescaled` is for sums that change their scale on the way: a vector of factors, for the rows of an invocation, by which
+ * the totals of blocks are multiplied, and what assigns it behind each block.
  */
 export function sumOverColumns(
   group: AttentionGroup,
   results: readonly GroupResults[],
   { begin, end, extent }: { readonly begin: Expr; readonly end: Expr; readonly extent: Expr },
   body: (from: Expr) => Stmt,
-  rescaled: { readonly factors: readonly Var[]; readonly before: readonly Stmt[]; readonly behind: readonly Stmt[] } | null = null,
+  rescaled: { readonly factors: Var; readonly before: readonly Stmt[]; readonly behind: readonly Stmt[] } | null = null,
 ): readonly Stmt[] {
   const sums = results.flatMap((each) => each.sums);
   const rows = results.flatMap((each) => each.sums.map((_, k) => each.rowOf(k)));
   const isInBlocks = rescaled !== null && isLong({ k: extent, scalar: 'f32' });
   const steps = (first: Expr, last: Expr): Stmt =>
     e.block(group.overColumns(first, last, body), ...(isInBlocks ? rescaled.behind : []));
-  const factor = rescaled === null ? null : (sum: number): Expr => rescaled.factors[rows[sum]];
+  const factor = rescaled === null ? null : (sum: number): Expr => e.extract(rescaled.factors, rows[sum]);
   const length = sums.length * lanes;
   return [
     ...sums.map(zero),
@@ -127,14 +127,14 @@ export function sumOverColumns(
   ];
 } // prettier-ignore
 
-/** A sum that may be scaled on the way, and carries what it rounds away where it has many terms (decision 46). */
-export class RunningSum {
+/** Sums of the rows of an invocation, a lane each, that may be scaled on the way, and carry what they round away where they have many terms (decision 46). */
+export class RunningSums {
   readonly #sum: Var;
   readonly #error: Var | null;
 
   constructor(name: string, terms: Expr) {
-    this.#sum = e.variable(name, 'f32');
-    this.#error = isWithin(terms, shortTerms) ? null : e.variable(`${name}Error`, 'f32');
+    this.#sum = e.variable(name, 'f32', lanes);
+    this.#error = isWithin(terms, shortTerms) ? null : e.variable(`${name}Error`, 'f32', lanes);
   }
 
   get #locals(): readonly Var[] {

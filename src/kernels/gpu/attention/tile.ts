@@ -8,7 +8,13 @@ import {
 import { known, product } from '../../contraction/sizes.js';
 import { chosenCandidate, type KernelCall } from '../choices.js';
 import { mostResultElements } from '../product/results.js';
-import { mostElements, panelElements, type ProductTile, wideOf } from '../product/tile.js';
+import {
+  invocationsOf,
+  mostElements,
+  panelElements,
+  type ProductTile,
+  wideOf,
+} from '../product/tile.js';
 
 /** Widths of queries and keys, and of values. */
 export interface HeadWidths {
@@ -69,7 +75,7 @@ export function resultPanels(tile: ScoreTile, width: number): ProductTile {
   return { ...tile, vectors, depth: Math.min(columnsOf(tile), 2 ** Math.floor(Math.log2(room))) };
 }
 
-/** Elements in memory of the workgroup. */
+/** Elements in memory of the workgroup, in which each invocation has a vector at least. */
 export function elementsOf(tile: ScoreTile, { scores, results }: TileWork): number {
   const beside = results.map((width) => {
     const panels = resultPanels(tile, width);
@@ -78,7 +84,8 @@ export function elementsOf(tile: ScoreTile, { scores, results }: TileWork): numb
       mostResultElements(panels),
     );
   });
-  return Math.max(...scores.map((width) => panelElements(scorePanels(tile, width))), ...beside);
+  const panels = scores.map((width) => panelElements(scorePanels(tile, width)));
+  return Math.max(...panels, ...beside, invocationsOf(tile) * lanes);
 }
 
 /** Vectors of an invocation: results, and scores of which each product has some. */
