@@ -147,8 +147,9 @@ export function tileOf(
   if (fitting.length === 0) return null;
   const [heads, height] = [known(product(...outer)), known(rows)];
   const wanted = usualHeight(height, heads);
-  const suits = (tile: ScoreTile): boolean => heightOf(tile) <= wanted && vectorsOf(tile, work) <= usualVectors; // prettier-ignore
-  const usual = fitting.find(suits) ?? fitting.at(-1)!;
+  const suiting = fitting.filter((tile) => heightOf(tile) <= wanted && vectorsOf(tile, work) <= usualVectors);
+  const isNarrow = (tile: ScoreTile): boolean => work.results.every((width) => columnsOf(tile) < 2 * width);
+  const usual = suiting.find(isNarrow) ?? suiting[0] ?? fitting.at(-1)!;
   const others = fitting.filter((tile) => height === null || heightOf(tile) < 2 * Math.max(height, 8));
   return chosenCandidate(call, {
     kind: 'rows',
