@@ -205,9 +205,10 @@ class QueryWeights {
       e.variable(`${each}${name}`, 'f32', query.type.lanes),
     );
     [this.#offset, this.#total, this.#mean] = locals;
-    this.begin = locals.map((local, k) =>
-      e.declare(local, group.read(statistics, query, e.i32(k))),
-    );
+    this.begin = locals.map((local, k) => {
+      const numbers = group.read(statistics, query, e.i32(k));
+      return e.declare(local, e.broadcast(numbers, query.type.lanes));
+    });
   }
 
   weight(score: Expr): Expr {

@@ -166,6 +166,14 @@ test('attention to what is not a number is not a number, and beside no keys noth
   const spoiled = floats(q.shape, [NaN, ...rest]);
   const [y] = await new ProgramsOnGrid().run(programOf(given, [q, k, v]), [spoiled, k, v]);
   assert.deepEqual(numbersOf(y).map(Number.isNaN), [true, true, false, false, false, false]);
+  // Nothing is multiplied with values that are not there: an infinite last one is infinite in every result.
+  const [first, ...others] = numbersOf(v).toReversed();
+  const infinite = floats(v.shape, [...others.toReversed(), first * Infinity]);
+  const [z] = await new ProgramsOnGrid().run(programOf(given, [q, k, v]), [q, k, infinite]);
+  assert.deepEqual(
+    numbersOf(z).map((x) => Math.abs(x) === Infinity),
+    [false, true, false, true, false, true],
+  );
   const none = { ...given, keys: 0 };
   const operands = operandsOf(none);
   const [zeros] = await new ProgramsOnGrid().run(programOf(none, operands), operands);

@@ -74,6 +74,8 @@ for (const given of [
   { heads: 1, queries: 2, keys: 1100, size: 2, channels: 3 },
   { heads: 1, queries: 9, keys: 17, size: 256, channels: 192, causal: true },
   { heads: 1, queries: 5, keys: 9, size: 20, channels: 772 },
+  { heads: 2, queries: 1, keys: 12, size: 8, channels: 1 },
+  { heads: 2, queries: 5, keys: 1, size: 1, channels: 8, mask: 'float32' },
   { heads: 1, queries: 8, keys: 9, size: 200, channels: 40, mask: 'float32' },
   { heads: 1, queries: 8, keys: 9, size: 20, channels: 4, mask: 'bool', isOpen: 'widths' },
   { heads: 1, queries: 33, keys: 19, size: 5, channels: 4, causal: true, isOpen: 'lengths' },
