@@ -1,4 +1,4 @@
-import { type DType, isNarrowFloat } from '../../../base/dtype.js';
+import { isNarrowFloat } from '../../../base/dtype.js';
 import { boundsOf, elementCount, isStatic, sameShape } from '../../../base/dim/index.js';
 import { InternalError } from '../../../base/errors.js';
 import type { Operator } from '../../../ir/operator.js';
@@ -12,6 +12,7 @@ import { inParts } from '../folds/parts.js';
 import { chosenCandidate } from '../choices.js';
 import { dimLike } from '../../../ops/movement/fill.js';
 import { cast, div, matmul, mean, reshape, sum, swapaxes } from '../../../ops/index.js';
+import { countTrue } from '../../../ops/reduction/lowered.js';
 import { registry } from '../../../ops/registry.js';
 
 /*
@@ -66,18 +67,32 @@ function splitFold(
   const expansion: DeviceExpansion = ({ attributes, inputs: [given], outputTypes: [{ dtype, shape }] }) => {
     const all = given.type.shape;
     const axes = lowering.axes(attributes, all.length);
-    const results = countOf(shape);
-    if (results === null || results === 0 || axes.length === 0) return null;
-    // Devices without int64 count in int32.
-    if (given.type.dtype === 'bool' && dtype !== 'bool') return null;
-    const wide: Fold = (x, over) => fold(widened(x), over);
-    const total = (results <= fewGroups ? foldAxes(given, axes, wide) : null) ?? foldParts(given, axes, dtype, wide, uneven);
-    if (total === null) return null;
-    const shaped = sameShape(total.type.shape, shape) ? total : reshape(total, shape);
-    return [shaped.type.dtype === dtype ? shaped : cast(shaped, dtype)];
+    if (axes.length === 0) return null;
+    if (given.type.dtype === 'bool' && dtype !== 'bool') {
+      return declaration === sum.declaration ? counted(given, axes, shape) : null;
+    }
+    const total = splitTotal(given, axes, shape, (x, over) => fold(widened(x), over), uneven);
+    return total === null ? null : [total.type.dtype === dtype ? total : cast(total, dtype)];
   };
   return [declaration, expansion];
 } // prettier-ignore
+
+/** A fold to results of a shape by parts; null where one kernel does as well. */
+function splitTotal(x: Value, axes: readonly number[], shape: Shape, fold: Fold, uneven: UnevenFold): Value | null {
+  const results = countOf(shape);
+  if (results === null || results === 0) return null;
+  const total = (results <= fewGroups ? foldAxes(x, axes, fold) : null) ?? foldParts(x, axes, fold, uneven);
+  return total === null || sameShape(total.type.shape, shape) ? total : reshape(total, shape);
+} // prettier-ignore
+
+const countFold: Fold = (x, axes) => countTrue(x, axes);
+
+/** The number of true elements, in int32: 64 bits are pairs of words, which some devices do not have. */
+function counted(x: Value, axes: readonly number[], shape: Shape): readonly Value[] {
+  const total = splitTotal(x, axes, shape, countFold, unevenFold(countTrue.declaration, countFold));
+  const keepdims = shape.length === x.type.shape.length;
+  return [cast(total ?? countTrue(x, axes, { keepdims }), 'int64')];
+}
 
 /** Narrow floats as float32. */
 function widened(x: Value): Value {
@@ -102,7 +117,7 @@ function foldAxes(x: Value, axes: readonly number[], fold: Fold): Value | null {
 type UnevenFold = (x: Value, length: number) => Value | null;
 
 /** A fold of parts of the axes, if they are beside each other; null where there may be few elements only. */
-function foldParts(x: Value, axes: readonly number[], dtype: DType, fold: Fold, uneven: UnevenFold): Value | null {
+function foldParts(x: Value, axes: readonly number[], fold: Fold, uneven: UnevenFold): Value | null {
   const { shape } = x.type;
   const [first] = axes;
   if (axes.some((axis, k) => axis !== first + k)) return null;
@@ -115,7 +130,7 @@ function foldParts(x: Value, axes: readonly number[], dtype: DType, fold: Fold, 
   const { max: most } = boundsOf(count);
   if (most * (isRow ? 1 : Math.min(before * behind, resultsOfColumns)) < manyElements) return null;
   // Conditions of loops are folds of few truth values.
-  if (most === Infinity && dtype === 'bool') return null;
+  if (most === Infinity && x.type.dtype === 'bool' && fold !== countFold) return null;
   const rows = reshape(x, [before, count, behind]);
   const least = isRow ? leastOfPart : leastOfColumns;
   if (isStatic(count)) {
