@@ -94,6 +94,16 @@ test('running sums, products and extrema of long rows, and what they learn', { s
   await same(gradient, kn.random.uniform([5000]).less(0.5).astype('float32').mul(2).sub(1));
 }); // prettier-ignore
 
+test('positions of the best, and counts, of long rows', { skip }, async () => {
+  kn.random.seed(8);
+  const x = kn.random.uniform([3, 70_000]).mul(900).floor();
+  const found = kn.hybridize((of: kn.NDArray) => [of.argmax(1), of.argmin(), of.greater(40).sum(1), of.less(3).sum(), kn.booleanMask(of, of.greater(850)).argmin()]);
+  const expected = found(x);
+  for (const [i, each] of found(x.to('webgpu')).entries()) {
+    assert.deepEqual((await each.cpu()).tolist(), expected[i].tolist(), String(i));
+  }
+}); // prettier-ignore
+
 test('attention and its gradients, with a mask and without', { skip }, async () => {
   kn.random.seed(6);
   const mask = kn.random.uniform([40, 37]).greater(0.4);
