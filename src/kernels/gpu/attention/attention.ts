@@ -10,7 +10,7 @@ import {
 } from '../../../ops/normalization/attention-nests.js';
 import { greaterNumber } from '../../../ops/reduction/best.js';
 import { kernelCall } from '../choices.js';
-import { joinLanes, overTiles, packed, zero } from './group.js';
+import { overLanes, overTiles, packed, beginZero } from './group.js';
 import { GroupResults, RunningSums, sumOverColumns } from './sums.js';
 import { heightOf, type HeadWidths, tileOf, type TileWork, widthsOf } from './tile.js';
 
@@ -25,8 +25,8 @@ export const power = (x: Expr, offset: Expr): Expr => boundedExponential(e.sub(x
 /** The greatest of no scores, for each row. */
 export const nothing: Expr = e.constant('f32', -Infinity, lanes);
 
-/** What is subtracted from scores of which none may be seen. */
-export const finite = (greatest: Expr): Expr => e.select(e.eq(greatest, -Infinity), 0, greatest);
+/** Number that is subtracted from scores: the greatest one, or 0 where none may be seen. */
+export const offsetOf = (greatest: Expr): Expr => e.select(e.eq(greatest, -Infinity), 0, greatest);
 
 /** A divisor for sums of no powers. */
 export const divisorOf = (total: Expr): Expr => e.select(e.eq(total, 0), 1, total);
@@ -54,28 +54,28 @@ export function groupedAttention(context: KernelContext<AttentionAttributes>): S
     const end = causal ? e.min(keys, e.add(group.first, heightOf(tile))) : keys;
     const body = (from: Expr): Stmt => {
       const { values, statements } = group.products('product', q, k, widths.size, from);
-      const best = packed(scores.map((score) => joinLanes(score, greaterNumber)));
+      const best = packed(scores.map((score) => overLanes(score, greaterNumber)));
       const { joined, statements: joining } = group.joinRows('next', greaterNumber(greatest, best), greaterNumber);
       return e.block(
         ...statements,
         ...scores.map((score, row) => e.declare(score, group.score(values[row], group.row(row), group.columns(from)))),
         // NaN is not a maximum, but its exponential is NaN, and so is the total.
         ...joining,
-        e.declare(offset, finite(joined)),
+        e.declare(offset, offsetOf(joined)),
         e.declare(scale, power(greatest, offset)),
         e.assign(greatest, joined),
         ...powers.map((local, row) => e.declare(local, power(scores[row], e.extract(offset, row)))),
         ...powers.map((local, row) => group.put(row, local)),
         ...total.scale(scale),
-        total.add(packed(powers.map((local) => joinLanes(local, e.add)))),
+        total.add(packed(powers.map((local) => overLanes(local, e.add)))),
         ...results.sums.map((sum, at) => e.assign(sum, e.mul(sum, e.extract(scale, results.rowOf(at))))),
         results.add(from),
       );
     };
     const rescaled = {
       factors,
-      before: [e.declare(block, nothing), zero(factors)],
-      behind: [e.assign(factors, power(block, finite(greatest))), e.assign(block, greatest)],
+      before: [e.declare(block, nothing), beginZero(factors)],
+      behind: [e.assign(factors, power(block, offsetOf(greatest))), e.assign(block, greatest)],
     };
     const { joined, statements } = group.joinRows('divisor', total.result, e.add);
     return e.block(

@@ -4,8 +4,8 @@ import { gridLanes as lanes } from '../../../loop/language/team.js';
 import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
 import { greaterNumber } from '../../../ops/reduction/best.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
-import { divisorOf, finite, nothing, power } from './attention.js';
-import { type AttentionGroup, joinLanes, overTiles, packed } from './group.js';
+import { divisorOf, offsetOf, nothing, power } from './attention.js';
+import { type AttentionGroup, overLanes, overTiles, packed } from './group.js';
 import { GroupResults, RunningSums, sumOverColumns } from './sums.js';
 import { heightOf, type HeadWidths, type ScoreTile, type TileWork } from './tile.js';
 
@@ -42,7 +42,7 @@ export const statisticsStep: GradientStepNest = {
       const [top, next, factor] = ['top', 'next', 'factor'].map((name) => e.variable(name, 'f32', lanes));
       const [scores, powers] = ['score', 'power'].map((name) => group.locals(name, lanes));
       const [total, slope] = ['total', 'slope'].map((name) => new RunningSums(name, keys));
-      const sumOf = (vectors: readonly Expr[]): Expr => packed(vectors.map((vector) => joinLanes(vector, e.add)));
+      const sumOf = (vectors: readonly Expr[]): Expr => packed(vectors.map((vector) => overLanes(vector, e.add)));
       const body = (from: Expr): Stmt => {
         const { product, upward, statements } = productsOf(context, group, work, from, false);
         const score = (row: number): Expr => group.score(product[row], group.row(row), group.columns(from));
@@ -50,10 +50,10 @@ export const statisticsStep: GradientStepNest = {
           ...statements,
           ...scores.map((local, row) => e.declare(local, score(row))),
           // NaN is not a maximum, but its exponential is NaN, and so is the total.
-          e.declare(next, greaterNumber(top, packed(scores.map((local) => joinLanes(local, greaterNumber))))),
-          e.declare(factor, power(top, finite(next))),
+          e.declare(next, greaterNumber(top, packed(scores.map((local) => overLanes(local, greaterNumber))))),
+          e.declare(factor, power(top, offsetOf(next))),
           e.assign(top, next),
-          ...powers.map((local, row) => e.declare(local, power(scores[row], finite(e.extract(next, row))))),
+          ...powers.map((local, row) => e.declare(local, power(scores[row], offsetOf(e.extract(next, row))))),
           ...total.scale(factor),
           ...slope.scale(factor),
           total.add(sumOf(powers)),
@@ -70,7 +70,7 @@ export const statisticsStep: GradientStepNest = {
         ...slope.begin,
         group.overColumns(e.i32(0), endOf(context, group), body),
         ...all.statements,
-        e.assign(all.joined, finite(all.joined)),
+        e.assign(all.joined, offsetOf(all.joined)),
         ...divisor.statements,
         e.assign(divisor.joined, divisorOf(divisor.joined)),
         ...mean.statements,

@@ -22,7 +22,7 @@ import { LeftPanel, RightPanel } from '../product/panels.js';
 import { invocationsOf, leftElements } from '../product/tile.js';
 import { tilesOf } from '../product/tiled.js';
 import {
-  columnsOf,
+  columnsAtOnce,
   elementsOf,
   heightOf,
   scorePanels,
@@ -155,7 +155,7 @@ export class AttentionGroup {
 
   /** Every tile of columns from `begin` to `end`. */
   overColumns(begin: Expr, end: Expr, body: (from: Expr) => Stmt): Stmt {
-    return e.forLoop('from', begin, end, body, { step: columnsOf(this.tile) });
+    return e.forLoop('from', begin, end, body, { step: columnsAtOnce(this.tile) });
   }
 
   /**
@@ -198,7 +198,7 @@ export class AttentionGroup {
       ),
       { step: panels.depth },
     );
-    return { values, statements: [...values.map(zero), loop] };
+    return { values, statements: [...values.map(beginZero), loop] };
   } // prettier-ignore
 
   /** The factor of the scores. */
@@ -274,10 +274,11 @@ export class AttentionGroup {
 }
 
 /** A local that begins as 0. */
-export const zero = (local: Var): Stmt => e.declare(local, e.constant('f32', 0, local.type.lanes));
+export const beginZero = (local: Var): Stmt =>
+  e.declare(local, e.constant('f32', 0, local.type.lanes));
 
 /** The lanes of a vector joined in order. */
-export function joinLanes(vector: Expr, join: (a: Expr, b: Expr) => Expr): Expr {
+export function overLanes(vector: Expr, join: (a: Expr, b: Expr) => Expr): Expr {
   return Array.from({ length: lanes }, (_, lane) => e.extract(vector, lane)).reduce(join);
 }
 

@@ -11,8 +11,8 @@ import { multiplyPanels } from '../product/multiply.js';
 import { type ColumnOrder, RightPanel } from '../product/panels.js';
 import { storeResults } from '../product/results.js';
 import type { ProductTile } from '../product/tile.js';
-import { type AttentionGroup, zero } from './group.js';
-import { columnsOf, resultPanels, tableElements } from './tile.js';
+import { type AttentionGroup, beginZero } from './group.js';
+import { columnsAtOnce, resultPanels, tableElements } from './tile.js';
 
 /** Results of a workgroup: for each row, sums over columns of what the table has, times the rows of an operand. */
 export class GroupResults {
@@ -48,7 +48,7 @@ export class GroupResults {
   add(from: Expr): Stmt {
     const group = this.#group;
     const panels = this.#panels;
-    const count = columnsOf(group.tile);
+    const count = columnsAtOnce(group.tile);
     const extent = this.#operand.shape.at(-2)!;
     /** The element of the operand for a place in a row of the table, which has four columns of an invocation together. */
     const b = (_: Expr, place: Expr, column: Expr): Expr => {
@@ -113,13 +113,13 @@ export function sumOverColumns(
   const factor = rescaled === null ? null : (sum: number): Expr => e.extract(rescaled.factors, rows[sum]);
   const length = sums.length * lanes;
   return [
-    ...sums.map(zero),
+    ...sums.map(beginZero),
     ...(isInBlocks ? rescaled.before : []),
     sumInBlocks(
       sums,
       end,
       extent,
-      columnsOf(group.tile),
+      columnsAtOnce(group.tile),
       steps,
       () => carriedInMemory(sums, group.scratch('totals', length), group.scratch('errors', length), factor),
       begin,
@@ -146,7 +146,7 @@ export class RunningSums {
   }
 
   get begin(): readonly Stmt[] {
-    return this.#locals.map(zero);
+    return this.#locals.map(beginZero);
   }
 
   scale(factor: Expr): readonly Stmt[] {

@@ -46,13 +46,13 @@ export function heightOf({ rows, below }: ScoreTile): number {
 }
 
 /** Columns that pass by together. */
-export function columnsOf({ across }: ScoreTile): number {
+export function columnsAtOnce({ across }: ScoreTile): number {
   return across * lanes;
 }
 
 /** Elements of the table of scores in memory of the workgroup. */
 export function tableElements(tile: ScoreTile): number {
-  return heightOf(tile) * columnsOf(tile);
+  return heightOf(tile) * columnsAtOnce(tile);
 }
 
 /** Steps along a width for which both rows and columns may be in memory. */
@@ -70,9 +70,13 @@ export function scorePanels(tile: ScoreTile, width: number): ProductTile {
 
 /** The product of scores and rows of a width: a panel of these lies beside the table. */
 export function resultPanels(tile: ScoreTile, width: number): ProductTile {
-  const vectors = Math.ceil(width / columnsOf(tile));
-  const room = (mostElements - tableElements(tile)) / (vectors * columnsOf(tile));
-  return { ...tile, vectors, depth: Math.min(columnsOf(tile), 2 ** Math.floor(Math.log2(room))) };
+  const vectors = Math.ceil(width / columnsAtOnce(tile));
+  const room = (mostElements - tableElements(tile)) / (vectors * columnsAtOnce(tile));
+  return {
+    ...tile,
+    vectors,
+    depth: Math.min(columnsAtOnce(tile), 2 ** Math.floor(Math.log2(room))),
+  };
 }
 
 /** Elements in memory of the workgroup, in which each invocation has a vector at least. */
@@ -112,7 +116,7 @@ const tiles: readonly ScoreTile[] = [
 ];
 
 /** The tiles whose results fit into registers, and panels into the memory of a workgroup. */
-export function tilesFor(work: TileWork): readonly ScoreTile[] {
+export function attentionTiles(work: TileWork): readonly ScoreTile[] {
   if ([...work.scores, ...work.results].includes(0)) return [];
   return tiles.filter(
     (tile) =>
@@ -143,12 +147,12 @@ export function tileOf(
   outer: readonly Expr[],
   rows: Expr,
 ): ScoreTile | null {
-  const fitting = attentionScalar(q) === 'f32' ? tilesFor(work) : [];
+  const fitting = attentionScalar(q) === 'f32' ? attentionTiles(work) : [];
   if (fitting.length === 0) return null;
   const [heads, height] = [known(product(...outer)), known(rows)];
   const wanted = usualHeight(height, heads);
   const suiting = fitting.filter((tile) => heightOf(tile) <= wanted && vectorsOf(tile, work) <= usualVectors);
-  const isNarrow = (tile: ScoreTile): boolean => work.results.every((width) => columnsOf(tile) < 2 * width);
+  const isNarrow = (tile: ScoreTile): boolean => work.results.every((width) => columnsAtOnce(tile) < 2 * width);
   const usual = suiting.find(isNarrow) ?? suiting[0] ?? fitting.at(-1)!;
   const others = fitting.filter((tile) => height === null || heightOf(tile) < 2 * Math.max(height, 8));
   return chosenCandidate(call, {
@@ -162,5 +166,5 @@ export function tileOf(
 } // prettier-ignore
 
 function nameOf(tile: ScoreTile): string {
-  return `${heightOf(tile)}x${columnsOf(tile)} by ${tile.rows}x${lanes}`;
+  return `${heightOf(tile)}x${columnsAtOnce(tile)} by ${tile.rows}x${lanes}`;
 }

@@ -12,7 +12,7 @@ import { forwardWork } from '../attention/attention.js';
 import { keyGradientStep, queryGradientStep, statisticsStep } from '../attention/gradient.js';
 import { usualScale } from '../attention/scale.js';
 import { attentionKeyGradient, attentionQueryGradient, attentionStatistics } from '../attention/steps.js'; // prettier-ignore
-import { type HeadWidths, tilesFor, type TileWork } from '../attention/tile.js';
+import { type HeadWidths, attentionTiles, type TileWork } from '../attention/tile.js';
 
 /** Scores that are stored at once; more of them are computed where they are used. */
 const mostScores = 2 ** 28;
@@ -22,7 +22,7 @@ function wayOf([q, , v]: readonly Value[], works: readonly ((widths: HeadWidths)
   const [size, channels] = [q, v].map(({ type: { shape } }) => shape.at(-1)!);
   if (size === 0 || channels === 0 || computeScalar(q.type.dtype) === 'f64') return 'as it is';
   if (!isStatic(size) || !isStatic(channels)) return 'products';
-  const fit = works.every((work) => tilesFor(work({ size, channels })).length > 0);
+  const fit = works.every((work) => attentionTiles(work({ size, channels })).length > 0);
   return fit ? 'workgroups' : 'products';
 } // prettier-ignore
 

@@ -40,7 +40,7 @@ export class LeftPanel {
     const { depth } = this.#tile;
     const [high, quads] = [highOf(this.#tile), depth / lanes];
     return byAll(this.#tile, own, high * quads, (flat) => {
-      const [low, rest] = parted(flat, this.#isAlong ? quads : high);
+      const [low, rest] = placeAndPart(flat, this.#isAlong ? quads : high);
       const [row, quad] = this.#isAlong ? [rest, low] : [low, rest];
       const [kk, i] = [e.mul(quad, lanes), clamped(e.add(i0, row), m, high, 1)];
       const at = e.add(k0, kk);
@@ -113,7 +113,7 @@ export class RightPanel {
     const wide = wideOf(this.#tile);
     const quads = wide / lanes;
     return byAll(this.#tile, own, depth * quads, (flat) => {
-      const [low, rest] = parted(flat, isAcross ? quads : depth);
+      const [low, rest] = placeAndPart(flat, isAcross ? quads : depth);
       const [vector, kk] = isAcross ? [low, rest] : [rest, low];
       const at = e.add(k0, kk);
       const step = clamped(at, k, depth, 1);
@@ -151,7 +151,7 @@ function byAll(tile: ProductTile, own: Expr, count: number, each: (flat: Expr) =
 }
 
 /** A number by a size: its place in a part, and the part. */
-export function parted(flat: Expr, size: number): readonly [Expr, Expr] {
+export function placeAndPart(flat: Expr, size: number): readonly [Expr, Expr] {
   const bits = Math.log2(size);
   if (Number.isInteger(bits)) return [e.and(flat, size - 1), e.shr(flat, bits)];
   return [e.rem(flat, size), e.div(flat, size)];

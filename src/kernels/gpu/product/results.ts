@@ -2,7 +2,7 @@ import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { gridLanes as lanes } from '../../../loop/language/team.js';
 import { divides } from '../../contraction/sizes.js';
-import { parted } from './panels.js';
+import { placeAndPart } from './panels.js';
 import { highOf, invocationsOf, mostElements, type ProductTile, wideOf } from './tile.js';
 
 /** Results of a workgroup, and where they go. */
@@ -81,7 +81,7 @@ export function storeResults(
     const those = sums.slice(first, first + together);
     const all = those.map((sum, at) => e.store(memory, e.ramp(place(at), 1, lanes), sum));
     const each = (at: Expr, lane: Expr | null): Stmt => {
-      const [vector, row] = parted(e.add(at, first), vectors);
+      const [vector, row] = placeAndPart(e.add(at, first), vectors);
       const from = lane === null ? e.ramp(place(at), 1, lanes) : e.add(place(at), lane);
       return storeAt(row, vector, lane, e.load(memory, from));
     };
