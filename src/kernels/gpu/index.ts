@@ -18,6 +18,7 @@ import {
   groupedConvWeightGradient,
 } from './convolution/convolution.js';
 import { kernelCall } from './choices.js';
+import { bestExpansions } from './expansion/best.js';
 import { attentionExpansions } from './expansion/attention.js';
 import { positionExpansions } from './expansion/positions.js';
 import { scanExpansions } from './expansion/scan.js';
@@ -61,6 +62,7 @@ export const gpuTarget: DeviceTarget = {
   nests: gpuNests,
   expansions: new Map([
     ...splitExpansions,
+    ...bestExpansions,
     ...sortExpansions,
     ...scatterExpansions,
     ...positionExpansions,

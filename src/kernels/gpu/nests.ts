@@ -29,7 +29,8 @@ export const gpuNests: NestSchedule = {
     const canWiden = !extents.isRow && fold.lanes === gridLanes;
     const wide = isDivided && canWiden ? shapeOfVectors(extents, bytes) : null;
     const shape = wide ?? (isDivided ? groupShape(extents, bytes) : null);
-    return shape === null ? foldOnGrid(fold, isDivided) : foldResults(fold, shape);
+    if (shape === null) return foldOnGrid(fold, isDivided);
+    return foldResults(extents.isRow ? { ...fold, lanes: fold.foldedLanes } : fold, shape);
   },
   rows(extents, stateBytes, isDivided) {
     const shape = isDivided ? groupShape(extents, stateBytes()) : null;

@@ -79,6 +79,8 @@ export interface FoldStage extends FoldLoops {
 export interface Fold extends FoldStage {
   /** Memory for states, for the duration of the kernel. */
   scratch(name: string, scalar: Scalar, length: Expr): Buffer;
+  /** Lanes for elements and states alone, where each result is stored by itself. */
+  readonly foldedLanes: number;
   storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
 }
 

@@ -8,16 +8,17 @@ import { reduction } from './reduce.js';
 /* Reductions that only passes and lowered operators call; they are in no registry. */
 
 /**
- * @internal Number of true elements over axes, all axes by default; int32, which suffices for any array. Passes make it
- * of sums for devices without int64.
+ * @internal Number of true elements over axes, all axes by default, or the sum of such numbers; int32, which suffices for
+ * any array. Passes make it of sums for devices without int64, and GPUs count that way.
  */
 export const countTrue: OperatorFunction<Reduction> = reduction({
   name: 'countTrue',
   result: 'int32',
   gradient: 'none',
   lowering: {
+    neutral: () => 0,
     initial: () => [e.i32(0)],
-    step: ([count], element) => [e.add(count, e.cast('i32', e.cast('bool', element)))],
+    step: ([count], element) => [e.add(count, e.cast('i32', element))],
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([count]) => [count],
   },

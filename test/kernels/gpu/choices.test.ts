@@ -6,7 +6,14 @@ import { Program, type Value } from '../../../src/ir/program.js';
 import { byDefinition } from '../../../src/kernels/definitions.js';
 import { gpuTarget } from '../../../src/kernels/gpu/index.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
-import { attention, conv, convTranspose, matmul, swapaxes } from '../../../src/ops/index.js';
+import {
+  attention,
+  attentionGradient,
+  conv,
+  convTranspose,
+  matmul,
+  swapaxes,
+} from '../../../src/ops/index.js';
 import type { KernelChoice, KernelTuning } from '../../../src/ops/tuning.js';
 import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { numbersOf, sizeOf } from '../../support/arrays.js';
@@ -31,6 +38,19 @@ interface Case {
   readonly margin?: number;
 }
 
+/** The gradient of one operand of attention; operands are q, k, v and that of the result. */
+function gradient(operand: 'q' | 'k' | 'v'): (...operands: readonly Value[]) => Value {
+  return (q, k, v, g) =>
+    attentionGradient(q, k, v, g, null, { causal: true, scale: 0.25 })[operand];
+}
+
+const gradientShapes = [
+  [1, 38, 12],
+  [1, 70, 12],
+  [1, 70, 8],
+  [1, 38, 8],
+];
+
 const cases: readonly Case[] = [
   { name: 'a product', shapes: [[40, 24], [24, 36]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
   { name: 'a product whose sizes are no multiples', shapes: [[33, 21], [21, 19]], of: (x, y) => matmul(x, y), kernel: 'matmul tile' },
@@ -46,6 +66,11 @@ const cases: readonly Case[] = [
   { name: 'a convolution', shapes: [[2, 3, 9, 8], [20, 3, 3, 2]], of: (x, w) => conv(x, w, { padding: [1, 1], strides: [2, 1] }), kernel: 'conv tile' },
   { name: 'a transposed convolution', shapes: [[2, 6, 5, 4], [6, 9, 3, 3]], of: (x, w) => convTranspose(x, w, { strides: [2, 2] }), kernel: 'convTranspose tile' },
   { name: 'attention', shapes: [[2, 20, 8], [2, 37, 8], [2, 37, 4]], of: (q, k, v) => attention(q, k, v, { causal: true }), kernel: 'attention rows', margin: 2 ** -18 },
+  { name: 'attention of many queries', shapes: [[1, 70, 12], [1, 37, 12], [1, 37, 40]], of: (q, k, v) => attention(q, k, v), kernel: 'attention rows', margin: 2 ** -18 },
+  { name: 'statistics of attention', shapes: gradientShapes, of: gradient('q'), kernel: 'attentionStatistics rows', margin: 2 ** -18 },
+  { name: 'the gradient of queries', shapes: gradientShapes, of: gradient('q'), kernel: 'attentionQueryGradient rows', margin: 2 ** -18 },
+  { name: 'the gradient of keys', shapes: gradientShapes, of: gradient('k'), kernel: 'attentionKeyGradient rows', margin: 2 ** -18 },
+  { name: 'the gradient of values', shapes: gradientShapes, of: gradient('v'), kernel: 'attentionKeyGradient rows', margin: 2 ** -18 },
 ]; // prettier-ignore
 
 function programOf({ shapes, dtype = 'float32', of }: Case): Program {

@@ -94,11 +94,27 @@ test('running sums, products and extrema of long rows, and what they learn', { s
   await same(gradient, kn.random.uniform([5000]).less(0.5).astype('float32').mul(2).sub(1));
 }); // prettier-ignore
 
+test('positions of the best, and counts, of long rows', { skip }, async () => {
+  kn.random.seed(8);
+  const x = kn.random.uniform([3, 70_000]).mul(900).floor();
+  const found = kn.hybridize((of: kn.NDArray) => [of.argmax(1), of.argmin(), of.greater(40).sum(1), of.less(3).sum(), kn.booleanMask(of, of.greater(850)).argmin()]);
+  const expected = found(x);
+  for (const [i, each] of found(x.to('webgpu')).entries()) {
+    assert.deepEqual((await each.cpu()).tolist(), expected[i].tolist(), String(i));
+  }
+}); // prettier-ignore
+
 test('attention and its gradients, with a mask and without', { skip }, async () => {
   kn.random.seed(6);
-  const [q, k, v] = [[2, 40, 16], [2, 37, 16], [2, 37, 10]].map((shape) => kn.random.normal(shape));
   const mask = kn.random.uniform([40, 37]).greater(0.4);
-  for (const options of [{ causal: true }, { mask }]) {
+  for (const [heads, queries, keys, size, channels, options] of [
+    [2, 40, 37, 16, 10, { causal: true }],
+    [2, 40, 37, 16, 10, { mask }],
+    // The largest tiles.
+    [36, 66, 66, 64, 64, { causal: true }],
+    [1, 1, 1100, 20, 24, {}],
+  ] as readonly (readonly [number, number, number, number, number, { causal?: boolean; mask?: kn.NDArray }])[]) {
+    const [q, k, v] = [[queries, size], [keys, size], [keys, channels]].map((shape) => kn.random.normal([heads, ...shape]));
     const gradients: (readonly number[])[][] = [];
     for (const device of ['webgpu', 'cpu']) {
       const operands = [q, k, v].map((x) => x.to(device));
@@ -111,7 +127,7 @@ test('attention and its gradients, with a mask and without', { skip }, async () 
     }
     const [found, expected] = gradients;
     found.forEach((gradient, i) => {
-      const most = Math.max(...expected[i].map(Math.abs));
+      const most = expected[i].reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 0);
       gradient.forEach((value, at) => assert.ok(Math.abs(value - expected[i][at]) <= 200 * 2 ** -24 * most));
     });
   }

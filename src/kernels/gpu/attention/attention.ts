@@ -1,18 +1,35 @@
 import * as e from '../../../loop/language/build.js';
-import type { Stmt } from '../../../loop/language/nodes.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { gridLanes as lanes } from '../../../loop/language/team.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
 import { attention } from '../../../ops/index.js';
 import { boundedExponential } from '../../../ops/elementwise/expressions/exponential.js';
 import {
   type AttentionAttributes,
   attentionNest,
-  attentionScalar,
 } from '../../../ops/normalization/attention-nests.js';
+import { greaterNumber } from '../../../ops/reduction/best.js';
 import { kernelCall } from '../choices.js';
-import { AttentionTile, RunningSum, sideOf, type TileMemory, widthsOf } from './tiles.js';
+import { overLanes, overTiles, packed, beginZero } from './group.js';
+import { GroupResults, RunningSums, sumOverColumns } from './sums.js';
+import { heightOf, type HeadWidths, tileOf, type TileWork, widthsOf } from './tile.js';
 
-/** Queries, and the scores and weights of a tile. */
-export const forwardMemory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
+/** Products of queries and keys, and of weights and values. */
+export function forwardWork({ size, channels }: HeadWidths): TileWork {
+  return { scores: [size], results: [channels] };
+}
+
+/** The exponential of a difference to the greatest score. */
+export const power = (x: Expr, offset: Expr): Expr => boundedExponential(e.sub(x, offset));
+
+/** The greatest of no scores, for each row. */
+export const nothing: Expr = e.constant('f32', -Infinity, lanes);
+
+/** Number that is subtracted from scores: the greatest one, or 0 where none may be seen. */
+export const offsetOf = (greatest: Expr): Expr => e.select(e.eq(greatest, -Infinity), 0, greatest);
+
+/** A divisor for sums of no powers. */
+export const divisorOf = (total: Expr): Expr => e.select(e.eq(total, 0), 1, total);
 
 /**
  * `softmax(q k^T * scale + mask) v`: a workgroup for each tile of queries. The greatest score so far scales what has been
@@ -21,73 +38,53 @@ export const forwardMemory: TileMemory = { sizes: 1, channels: 0, tables: 2 };
 export function groupedAttention(context: KernelContext<AttentionAttributes>): Stmt {
   const [q, k, v, mask] = context.inputs;
   const [out] = context.outputs;
+  const { causal } = context.attributes;
   const widths = widthsOf(q, v);
+  if (widths === null) return attentionNest(context);
+  const work = forwardWork(widths);
+  const [queries, keys] = [q, k].map(({ shape }) => shape.at(-2)!);
   const call = kernelCall(attention, context);
-  const side = widths === null ? null : sideOf(call, widths, forwardMemory, attentionScalar(q));
-  if (widths === null || side === null) return attentionNest(context);
-  const { size, channels } = widths;
-  const tile = new AttentionTile(context, out.shape, mask, widths, side);
-  const [queries, keys] = [q.shape.at(-2)!, k.shape.at(-2)!];
-  const own = tile.rows('queries', size);
-  const panel = tile.rows('panel', Math.max(size, channels), true);
-  const [scores, weights] = ['scores', 'weights'].map((name) => tile.table(name));
-  return tile.over(queries, (first) => {
-    const { scalar, row, column } = tile;
-    const [greatest, next, offset, scale, score] = ['greatest', 'next', 'offset', 'scale', 'score'].map((name) => e.variable(name, scalar)); // prettier-ignore
-    const total = new RunningSum('total', scalar, keys);
-    const sums = tile.sums('sum', channels, keys);
-    const part = e.variable('power', scalar);
-    const query = e.variable('query', 'i32');
-    const end = context.attributes.causal ? e.min(keys, e.add(first, side)) : keys;
-    const { value, statements } = tile.dot('product', own, panel, size);
-    const divisor = e.select(e.eq(total.result, 0), e.constant(scalar, 1), total.result);
+  const tile = tileOf(call, work, context.inputs, out.shape.slice(0, -2), queries);
+  if (tile === null) return attentionNest(context);
+  return overTiles(context, out.shape, queries, { tile, work, mask, isReversed: causal }, (group) => {
+    const results = new GroupResults(group, 'sum', v, widths.channels);
+    const [greatest, offset, scale, block, factors] = ['greatest', 'offset', 'scale', 'block', 'factor'].map((name) => e.variable(name, 'f32', lanes));
+    const [scores, powers] = ['score', 'power'].map((name) => group.locals(name, lanes));
+    const total = new RunningSums('total', keys);
+    const end = causal ? e.min(keys, e.add(group.first, heightOf(tile))) : keys;
+    const body = (from: Expr): Stmt => {
+      const { values, statements } = group.products('product', q, k, widths.size, from);
+      const best = packed(scores.map((score) => overLanes(score, greaterNumber)));
+      const { joined, statements: joining } = group.joinRows('next', greaterNumber(greatest, best), greaterNumber);
+      return e.block(
+        ...statements,
+        ...scores.map((score, row) => e.declare(score, group.score(values[row], group.row(row), group.columns(from)))),
+        // NaN is not a maximum, but its exponential is NaN, and so is the total.
+        ...joining,
+        e.declare(offset, offsetOf(joined)),
+        e.declare(scale, power(greatest, offset)),
+        e.assign(greatest, joined),
+        ...powers.map((local, row) => e.declare(local, power(scores[row], e.extract(offset, row)))),
+        ...powers.map((local, row) => group.put(row, local)),
+        ...total.scale(scale),
+        total.add(packed(powers.map((local) => overLanes(local, e.add)))),
+        ...results.sums.map((sum, at) => e.assign(sum, e.mul(sum, e.extract(scale, results.rowOf(at))))),
+        results.add(from),
+      );
+    };
+    const rescaled = {
+      factors,
+      before: [e.declare(block, nothing), beginZero(factors)],
+      behind: [e.assign(factors, power(block, offsetOf(greatest))), e.assign(block, greatest)],
+    };
+    const { joined, statements } = group.joinRows('divisor', total.result, e.add);
     return e.block(
-      e.declare(query, e.add(first, row)),
-      e.declare(greatest, e.constant(scalar, -Infinity)),
+      e.declare(greatest, nothing),
       ...total.begin,
-      ...sums.begin,
-      tile.fill(own, q, first, size),
-      e.forLoop(
-        'key',
-        0,
-        end,
-        (key) =>
-          e.block(
-            tile.fill(panel, k, key, size),
-            e.workgroupBarrier,
-            ...statements,
-            e.declare(
-              score,
-              tile.score(value, e.min(query, e.sub(queries, 1)), e.add(key, column)),
-            ),
-            tile.put(scores, score),
-            e.workgroupBarrier,
-            // NaN is not a maximum, but its exponential is NaN, and so is the total.
-            e.declare(next, greatest),
-            e.forLoop('other', 0, side, (other) => {
-              const each = e.variable('each', scalar);
-              const at = e.add(e.mul(row, scores.stride), other);
-              return e.block(
-                e.declare(each, e.load(scores.buffer, at)),
-                e.assign(next, e.select(e.lt(next, each), each, next)),
-              );
-            }),
-            e.declare(offset, e.select(e.eq(next, -Infinity), e.constant(scalar, 0), next)),
-            e.declare(scale, boundedExponential(e.sub(greatest, offset))),
-            e.assign(greatest, next),
-            tile.put(weights, boundedExponential(e.sub(score, offset))),
-            tile.fill(panel, v, key, channels),
-            e.workgroupBarrier,
-            ...total.scale(scale),
-            ...sums.scale(scale),
-            e.declare(part, e.constant(scalar, 0)),
-            sums.addProduct(weights, panel, (factor) => e.assign(part, e.add(part, factor))),
-            total.add(part),
-            e.workgroupBarrier,
-          ),
-        { step: side },
-      ),
-      sums.store(out, query, queries, (sum) => e.div(sum, divisor)),
+      ...sumOverColumns(group, [results], { begin: e.i32(0), end, extent: keys }, body, rescaled),
+      ...statements,
+      e.assign(joined, divisorOf(joined)),
+      results.store(out, (sum, row) => e.div(sum, e.extract(joined, row))),
     );
   });
-}
+} // prettier-ignore

@@ -1,22 +1,17 @@
 import * as attr from '../../../base/attributes/attribute.js';
 import { InternalError } from '../../../base/errors.js';
 import type { Shape, Tensor, TensorType } from '../../../ir/types.js';
-import type { Stmt } from '../../../loop/language/nodes.js';
 import { type Input, operator, type OperatorFunction } from '../../../ops/declare/declare.js';
-import type { KernelContext } from '../../../ops/declare/lowering.js';
+import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
 import {
-  type AttentionAttributes,
-  attentionScalar,
-} from '../../../ops/normalization/attention-nests.js';
-import {
-  gradientMemory,
-  keyGradientNest,
-  queryGradientNest,
-  statisticsNest,
+  type GradientStepNest,
+  keyGradientStep,
+  queryGradientStep,
   statisticsOfQuery,
+  statisticsStep,
 } from './gradient.js';
 import { kernelCall } from '../choices.js';
-import { type HeadWidths, sideOf, type TileSide, widthsOf } from './tiles.js';
+import { tileOf, widthsOf } from './tile.js';
 
 /*
  * The dispatches of the gradient of attention. They are calls that only the expansion of the gradient makes: no
@@ -24,12 +19,6 @@ import { type HeadWidths, sideOf, type TileSide, widthsOf } from './tiles.js';
  */
 
 const attributes = { causal: attr.bool, scale: attr.optional(attr.number) };
-
-type Nest = (
-  context: KernelContext<AttentionAttributes>,
-  widths: HeadWidths,
-  side: TileSide,
-) => Stmt;
 
 /** A call of q, k, v, g and others, with a mask or without. */
 type GradientStep<R> = <T extends Tensor>(
@@ -41,7 +30,7 @@ function step<R extends 'one' | 'list'>(
   name: string,
   results: R,
   infer: (types: readonly TensorType[]) => readonly TensorType[],
-  nest: Nest,
+  { work: workOf, isOfKeys, nest }: GradientStepNest,
 ): OperatorFunction<GradientStep<R>> {
   const made: OperatorFunction<GradientStep<R>> = operator({
     name,
@@ -57,12 +46,15 @@ function step<R extends 'one' | 'list'>(
       kind: 'kernel',
       readsAnyOrder: true,
       kernel: (context) => {
-        const [q, , v] = context.inputs;
+        const { inputs } = context;
+        const [q, k, v, g] = inputs;
         const widths = widthsOf(q, v);
-        const side =
-          widths && sideOf(kernelCall(made, context), widths, gradientMemory, attentionScalar(q));
-        if (widths === null || side === null) throw new InternalError(`${name} of wide heads`);
-        return nest(context, widths, side);
+        if (widths === null) throw new InternalError(`${name} of heads of unknown width`);
+        const work = workOf(widths);
+        const rows = (isOfKeys ? k : q).shape.at(-2)!;
+        const tile = tileOf(kernelCall(made, context), work, inputs, g.shape.slice(0, -2), rows);
+        if (tile === null) throw new InternalError(`${name} of wide heads`);
+        return nest(context, work, tile);
       },
     },
     samples: [],
@@ -79,14 +71,14 @@ export const attentionStatistics: OperatorFunction<GradientStep<'one'>> = step(
   ([q, , , g]) => [
     { dtype: q.dtype === 'float64' ? 'float64' : 'float32', shape: [...leading(g), q.shape.at(-2)!, statisticsOfQuery] },
   ],
-  statisticsNest,
+  statisticsStep,
 ); // prettier-ignore
 
 export const attentionQueryGradient: OperatorFunction<GradientStep<'one'>> = step(
   'attentionQueryGradient',
   'one',
   ([q, , , g]) => [{ dtype: q.dtype, shape: [...leading(g), ...q.shape.slice(-2)] }],
-  queryGradientNest,
+  queryGradientStep,
 );
 
 export const attentionKeyGradient: OperatorFunction<GradientStep<'list'>> = step(
@@ -94,5 +86,5 @@ export const attentionKeyGradient: OperatorFunction<GradientStep<'list'>> = step
   'list',
   ([, k, v, g]) =>
     [k, v].map(({ dtype, shape }) => ({ dtype, shape: [...leading(g), ...shape.slice(-2)] })),
-  keyGradientNest,
+  keyGradientStep,
 );

@@ -8,22 +8,22 @@ import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { computeScalar } from '../../../ops/declare/lowering.js';
 import { attention, attentionGradient, cast, mul } from '../../../ops/index.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
-import { forwardMemory } from '../attention/attention.js';
-import { gradientMemory } from '../attention/gradient.js';
+import { forwardWork } from '../attention/attention.js';
+import { keyGradientStep, queryGradientStep, statisticsStep } from '../attention/gradient.js';
 import { usualScale } from '../attention/scale.js';
 import { attentionKeyGradient, attentionQueryGradient, attentionStatistics } from '../attention/steps.js'; // prettier-ignore
-import { sidesFor, type TileMemory } from '../attention/tiles.js';
+import { type HeadWidths, attentionTiles, type TileWork } from '../attention/tile.js';
 
 /** Scores that are stored at once; more of them are computed where they are used. */
 const mostScores = 2 ** 28;
 
 /** The way of a call whose heads have these widths: by products where they are not known, and of empty heads as it is. */
-function wayOf([q, , v]: readonly Value[], memory: TileMemory): 'workgroups' | 'products' | 'as it is' {
+function wayOf([q, , v]: readonly Value[], works: readonly ((widths: HeadWidths) => TileWork)[]): 'workgroups' | 'products' | 'as it is' {
   const [size, channels] = [q, v].map(({ type: { shape } }) => shape.at(-1)!);
-  if (size === 0 || channels === 0) return 'as it is';
+  if (size === 0 || channels === 0 || computeScalar(q.type.dtype) === 'f64') return 'as it is';
   if (!isStatic(size) || !isStatic(channels)) return 'products';
-  const scalar = computeScalar(q.type.dtype) === 'f64' ? 'f64' : 'f32';
-  return sidesFor({ size, channels }, memory, scalar).length > 0 ? 'workgroups' : 'products';
+  const fit = works.every((work) => attentionTiles(work({ size, channels })).length > 0);
+  return fit ? 'workgroups' : 'products';
 } // prettier-ignore
 
 /**
@@ -54,12 +54,14 @@ const wideAttention = composed(attention);
 const wideGradient = composed(attentionGradient);
 
 const attentionExpansion: DeviceExpansion<AttentionAttributes> = (context) =>
-  wayOf(context.inputs, forwardMemory) === 'products' ? wideAttention(context) : null;
+  wayOf(context.inputs, [forwardWork]) === 'products' ? wideAttention(context) : null;
+
+const gradientSteps = [statisticsStep, queryGradientStep, keyGradientStep].map(({ work }) => work);
 
 /** The gradient of attention in three dispatches. */
 const gradientExpansion: DeviceExpansion<AttentionAttributes> = (context) => {
   const { attributes, inputs } = context;
-  const way = wayOf(inputs, gradientMemory);
+  const way = wayOf(inputs, gradientSteps);
   if (way !== 'workgroups') return way === 'products' ? wideGradient(context) : null;
   const [given, mask] = [inputs.slice(0, 4), inputs.slice(4)];
   const statistics = attentionStatistics([...given, ...mask], attributes);

@@ -4,7 +4,6 @@ import { InternalError } from '../../../base/errors.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
-import type { Declaration } from '../../../ops/declare/declare.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
 import { turnedFrom } from '../../../ops/movement/transpose.js';
@@ -12,6 +11,7 @@ import { inParts } from '../folds/parts.js';
 import { chosenCandidate } from '../choices.js';
 import { dimLike } from '../../../ops/movement/fill.js';
 import { cast, div, matmul, mean, reshape, sum, swapaxes } from '../../../ops/index.js';
+import { countTrue } from '../../../ops/reduction/lowered.js';
 import { registry } from '../../../ops/registry.js';
 
 /*
@@ -66,18 +66,33 @@ function splitFold(
   const expansion: DeviceExpansion = ({ attributes, inputs: [given], outputTypes: [{ dtype, shape }] }) => {
     const all = given.type.shape;
     const axes = lowering.axes(attributes, all.length);
-    const results = countOf(shape);
-    if (results === null || results === 0 || axes.length === 0) return null;
-    // Devices without int64 count in int32.
-    if (given.type.dtype === 'bool' && dtype !== 'bool') return null;
-    const wide: Fold = (x, over) => fold(widened(x), over);
-    const total = (results <= fewGroups ? foldAxes(given, axes, wide) : null) ?? foldParts(given, axes, dtype, wide, uneven);
-    if (total === null) return null;
-    const shaped = sameShape(total.type.shape, shape) ? total : reshape(total, shape);
-    return [shaped.type.dtype === dtype ? shaped : cast(shaped, dtype)];
+    if (axes.length === 0) return null;
+    if (given.type.dtype === 'bool' && dtype !== 'bool') {
+      return declaration === sum.declaration ? counted(given, axes, shape) : null;
+    }
+    // Conditions of loops are folds of few truth values.
+    const bounded: UnevenFold = (x, length) => (boundsOf(x.type.shape[1]).max === Infinity ? null : uneven(x, length));
+    const total = splitTotal(given, axes, shape, (x, over) => fold(widened(x), over), dtype === 'bool' ? bounded : uneven);
+    return total === null ? null : [total.type.dtype === dtype ? total : cast(total, dtype)];
   };
   return [declaration, expansion];
 } // prettier-ignore
+
+/** A fold to results of a shape by parts; null where one kernel does as well. */
+function splitTotal(x: Value, axes: readonly number[], shape: Shape, fold: Fold, uneven: UnevenFold): Value | null {
+  const results = countOf(shape);
+  if (results === null || results === 0) return null;
+  const total = (results <= fewGroups ? foldAxes(x, axes, fold) : null) ?? foldParts(x, axes, (parts) => ofParts(fold(parts, [2]), fold), uneven);
+  return total === null || sameShape(total.type.shape, shape) ? total : reshape(total, shape);
+} // prettier-ignore
+
+/** The number of true elements, in int32: 64 bits are pairs of words, which some devices do not have. */
+function counted(x: Value, axes: readonly number[], shape: Shape): readonly Value[] {
+  const fold: Fold = (of, over) => countTrue(of, over);
+  const total = splitTotal(x, axes, shape, fold, unevenFold(countTrue.declaration, fold));
+  const keepdims = shape.length === x.type.shape.length;
+  return [cast(total ?? countTrue(x, axes, { keepdims }), 'int64')];
+}
 
 /** Narrow floats as float32. */
 function widened(x: Value): Value {
@@ -99,10 +114,18 @@ function foldAxes(x: Value, axes: readonly number[], fold: Fold): Value | null {
 }
 
 /** A fold of `x` (rank 3) along its middle axis by parts of a length, of which the last may be shorter; null for none. */
-type UnevenFold = (x: Value, length: number) => Value | null;
+export type UnevenFold = (x: Value, length: number) => Value | null;
 
-/** A fold of parts of the axes, if they are beside each other; null where there may be few elements only. */
-function foldParts(x: Value, axes: readonly number[], dtype: DType, fold: Fold, uneven: UnevenFold): Value | null {
+/**
+ * A fold of parts of the axes, if they are beside each other; null where there may be few elements only. `even` folds parts
+ * `[before, parts, length, behind]` and their results.
+ */
+export function foldParts(
+  x: Value,
+  axes: readonly number[],
+  even: (parts: Value, length: number) => Value,
+  uneven: UnevenFold,
+): Value | null {
   const { shape } = x.type;
   const [first] = axes;
   if (axes.some((axis, k) => axis !== first + k)) return null;
@@ -114,13 +137,11 @@ function foldParts(x: Value, axes: readonly number[], dtype: DType, fold: Fold, 
   const count = elementCount(axes.map((axis) => shape[axis]));
   const { max: most } = boundsOf(count);
   if (most * (isRow ? 1 : Math.min(before * behind, resultsOfColumns)) < manyElements) return null;
-  // Conditions of loops are folds of few truth values.
-  if (most === Infinity && dtype === 'bool') return null;
   const rows = reshape(x, [before, count, behind]);
   const least = isRow ? leastOfPart : leastOfColumns;
   if (isStatic(count)) {
     const parts = partsOf(count, Math.ceil(mostParts / groups), least);
-    if (parts >= fewestParts) return ofParts(fold(reshape(x, [before, parts, count / parts, behind]), [2]), fold);
+    if (parts >= fewestParts) return even(reshape(x, [before, parts, count / parts, behind]), count / parts);
   }
   const usual = isRow ? usualPart : usualPartOfColumns;
   const length = most === Infinity ? usual : Math.min(usual, roundedUp((most * groups) / mostParts, least));
@@ -191,15 +212,21 @@ const splitProduct: DeviceExpansion = (context, tuning) => {
   return [sum(matmul(rows, columns), 0)];
 };
 
+/** The element that changes no result of a fold; null where there is none, or it is no number. */
+export function neutralOf(declaration: Operator, dtype: DType): number | null {
+  const { lowering } = declarationOf(declaration);
+  if (lowering.kind !== 'reduce' || lowering.neutral === undefined) return null;
+  const exact = lowering.neutral(dtype);
+  const neutral = Number(exact);
+  // The greatest int64 is no number.
+  return typeof exact === 'bigint' && BigInt(neutral) !== exact ? null : neutral;
+}
+
 /** A fold of parts that are filled up with what changes nothing. */
-function unevenFold({ lowering }: Declaration, fold: Fold): UnevenFold {
+function unevenFold(declaration: Operator, fold: Fold): UnevenFold {
   return (x, length) => {
-    if (lowering.kind !== 'reduce' || lowering.neutral === undefined) return null;
-    const exact = lowering.neutral(x.type.dtype);
-    const neutral = Number(exact);
-    // The greatest int64 is no number.
-    if (typeof exact === 'bigint' && BigInt(neutral) !== exact) return null;
-    return ofParts(fold(widened(inParts(x, length, neutral)), [2]), fold);
+    const neutral = neutralOf(declaration, x.type.dtype);
+    return neutral === null ? null : ofParts(fold(widened(inParts(x, length, neutral)), [2]), fold);
   };
 }
 

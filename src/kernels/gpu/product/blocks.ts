@@ -71,8 +71,43 @@ export function totalsInMemory(sums: readonly Var[], memory: Buffer): BlockTotal
 }
 
 /**
- * Sums in variables of what `steps` adds to them for ranges below `end`; `depth` divides where they begin. Sums of many
- * floats, `terms` over all invocations, are made in blocks, which are added to totals.
+ * Totals in private memory that carry what additions round away, for any number of terms. Blocks are longer still, since
+ * their ends cost more. `factor` is what the total of a sum is multiplied by before each addition.
+ */
+export function carriedInMemory(
+  sums: readonly Var[],
+  totals: Buffer,
+  errors: Buffer,
+  factor: ((sum: number) => Expr) | null,
+): BlockTotals {
+  const { scalar, lanes } = sums[0].type;
+  const read = (from: Buffer, at: number): Expr =>
+    e.load(from, e.ramp(e.i32(at * lanes), 1, lanes));
+  const write = (to: Buffer, at: number, value: Expr): Stmt =>
+    e.store(to, e.ramp(e.i32(at * lanes), 1, lanes), value);
+  return {
+    terms: 512,
+    declarations: sums.flatMap((_, at) =>
+      [totals, errors].map((memory) => write(memory, at, e.constant(scalar, 0, lanes))),
+    ),
+    add: (at) => {
+      const [total, error] = ['total', 'error'].map((name) => e.variable(name, scalar, lanes));
+      const scaled = (x: Expr): Expr => (factor === null ? x : e.mul(x, factor(at)));
+      return e.block(
+        e.declare(total, scaled(read(totals, at))),
+        e.declare(error, scaled(read(errors, at))),
+        addWithError(total, error, sums[at]),
+        write(totals, at, total),
+        write(errors, at, error),
+      );
+    },
+    of: (at) => e.add(read(totals, at), read(errors, at)),
+  };
+}
+
+/**
+ * Sums in variables of what `steps` adds to them for ranges from `start` to `end`; `depth` divides their distance from
+ * it. Sums of many floats, `terms` over all invocations, are made in blocks, which are added to totals.
  */
 export function sumInBlocks(
   sums: readonly Var[],
@@ -81,9 +116,10 @@ export function sumInBlocks(
   depth: number,
   steps: (begin: Expr, end: Expr) => Stmt,
   totalsFor: (sums: readonly Var[]) => BlockTotals = totalsInLocals,
+  start: Expr = e.i32(0),
 ): Stmt {
   const { scalar, lanes } = sums[0].type;
-  if (!isLong({ k: terms, scalar })) return steps(e.i32(0), end);
+  if (!isLong({ k: terms, scalar })) return steps(start, end);
   const totals = totalsFor(sums);
   const block = Math.ceil(totals.terms / depth) * depth;
   const none = e.constant(scalar, 0, lanes);
@@ -92,7 +128,7 @@ export function sumInBlocks(
     ...totals.declarations,
     e.forLoop(
       'block',
-      0,
+      start,
       end,
       (begin) => e.block(steps(begin, e.min(e.add(begin, block), end)), ...carry),
       { step: block },

@@ -17,7 +17,7 @@ export interface ProductTile {
 }
 
 /** Invocations of a workgroup. */
-export function invocationsOf({ across, below }: ProductTile): number {
+export function invocationsOf({ across, below }: Pick<ProductTile, 'across' | 'below'>): number {
   return across * below;
 }
 
@@ -39,9 +39,14 @@ export function pitchOf({ across, depth }: ProductTile): number {
   return across < 16 ? depth + lanes : depth;
 }
 
+/** Elements of the left operand in memory. */
+export function leftElements(tile: ProductTile): number {
+  return highOf(tile) * pitchOf(tile);
+}
+
 /** Elements of both operands in memory. */
 export function panelElements(tile: ProductTile): number {
-  return highOf(tile) * pitchOf(tile) + tile.depth * wideOf(tile);
+  return leftElements(tile) + tile.depth * wideOf(tile);
 }
 
 /** Workgroups below which smaller tiles, of which there are more, fill a GPU better. */

@@ -46,9 +46,13 @@ export function reduceNest(
     return epilogue.store(values, ({ type }) => inOrder(scope.shape(type.shape), at));
   };
   const initial = parts.flatMap((part) => part.initial);
+  const valuesOf = (index: readonly Expr[]): readonly Expr[] => [
+    ...parts.map(({ element }) => element.at(index)),
+    ...beside.map(({ at }) => at(index)),
+  ];
   const probe = (index: readonly Expr[]): Probe =>
     probeOf(
-      [...parts.map(({ element }) => element.at(index)), ...beside.map(({ at }) => at(index))],
+      valuesOf(index),
       e.block(
         storeResults(initial, index),
         ...beside.map(({ sink, at }) => sink.store(index, at(index))),
@@ -65,7 +69,8 @@ export function reduceNest(
     storeResults,
     inner: loops.filter((loop) => !loop.isIndependent),
     outer: loops.filter((loop) => loop.isIndependent),
-    lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
+    lanes: lanesOf(parts, probe(shape.map(() => zero)).values, target),
+    foldedLanes: lanesOf(parts, valuesOf(shape.map(() => zero)), target),
   };
   return target.nests.folds(fold, isDivided);
 }
@@ -112,7 +117,7 @@ export function partsOf(
 /** Lanes of a vector register for the widest scalar of the nest; 1 where registers are no wider than that. */
 export function lanesOf(
   parts: readonly FoldPart[],
-  { values }: Probe,
+  values: Probe['values'],
   { vectorBytes }: Target,
 ): number {
   let widest = 4;

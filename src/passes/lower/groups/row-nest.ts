@@ -160,7 +160,7 @@ class Rows {
       parts,
       beside,
       initial: parts.flatMap(({ initial }) => initial),
-      lanes: lanesOf(parts, { values, addresses: [] }, this.#target),
+      lanes: lanesOf(parts, values, this.#target),
     };
   }
 

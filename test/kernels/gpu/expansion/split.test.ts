@@ -176,6 +176,7 @@ test('folds of other dtypes are split, those of narrow floats in float32', async
     ['int32', sum, (all) => all.reduce((a, b) => a + b)],
     ['int64', max, (all) => Math.max(...all)],
     ['bool', any, (all) => Number(all.some((value) => value !== 0))],
+    ['bool', sum, (all) => all.reduce((a, b) => a + b)],
     ['bool', every, (all) => Number(all.every((value) => value !== 0))],
   ];
   const n = symbol('count', { max: 2 ** 17 });
