@@ -48,12 +48,15 @@ const published: readonly (readonly [Options, readonly number[], number, readonl
 ]; // prettier-ignore
 
 for (const [options, each, mean, gradient] of published) {
-  for (const captured of [false, true]) {
-    const name = `${JSON.stringify(options)}, ${captured ? 'captured' : 'eager'}`;
+  for (const how of ['eager', 'captured', 'captured for all sizes']) {
+    const name = `${JSON.stringify(options)}, ${how}`;
     test(`ignored labels and weights of classes do what they do in PyTorch: ${name}`, () => {
       const make = (x: kn.NDArray, y: kn.NDArray, reduction: Options['reduction']): kn.NDArray =>
         softmaxCrossEntropy(x, y, { ...options, ignoreIndex: -100, reduction: reduction! });
-      const loss = captured ? kn.hybridize(make) : make;
+      // Weights say how many classes there are.
+      const axes = options.weight === undefined ? ['rows', 'classes'] : ['rows'];
+      const dynamic = how === 'captured' ? [] : [axes, ['rows']];
+      const loss = how === 'eager' ? make : kn.hybridize(make, { dynamic });
       const x = kn.array(rows);
       x.attachGrad();
       assertClose(loss(x, labels, 'none').flatten().dataSync(), each, 1e-6);

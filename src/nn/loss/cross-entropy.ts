@@ -14,8 +14,8 @@ import { NDArray } from '../../front/core/ndarray.js';
 import type { FloatDType } from '../../front/core/result-dtypes.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import {
-  add, cast, classPosition, div, expandDims, gather, greaterEqual, logSoftmax, maximum, mul, neg, reshape,
-  squeeze, sum, take, where,
+  add, cast, classPosition, div, expandDims, gather, greaterEqual, logSoftmax, maximum, mean, mul, neg,
+  reshape, squeeze, sum, take, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkArrays, classAxis, fittingLabels, fittingTargets, inNameOf } from './checks.js';
 import { lossInFloat32, isNarrowLoss } from './precision.js';
@@ -104,9 +104,14 @@ function againstProbabilities(
       advice: 'give such examples probabilities of zero, and divide by the number of the others',
     });
   }
-  const share = labelSmoothing / logProbabilities.shape[axis];
-  const wanted = labelSmoothing === 0 ? fitting : add(mul(fitting, 1 - labelSmoothing), share);
-  return reduce(neg(sum(mul(weighted(logProbabilities, weight, axis), wanted), axis)), options);
+  const scores = weighted(logProbabilities, weight, axis);
+  const losses = neg(sum(mul(scores, fitting), axis));
+  return reduce(labelSmoothing === 0 ? losses : smoothed(losses, scores, axis, labelSmoothing), options); // prettier-ignore
+}
+
+/** Losses where a part of the wanted probability is spread evenly over all classes. */
+function smoothed(losses: NDArray, scores: NDArray, axis: number, part: number): NDArray {
+  return add(mul(losses, 1 - part), mul(neg(mean(scores, axis)), part));
 }
 
 function againstLabels(
@@ -127,9 +132,7 @@ function againstLabels(
   const picked = squeeze(gather(logProbabilities, expandDims(known, axis), { axis }), axis);
   let losses = neg(own === null ? picked : mul(picked, own));
   if (labelSmoothing > 0) {
-    const all = neg(sum(weighted(logProbabilities, weight, axis), axis));
-    const share = labelSmoothing / logProbabilities.shape[axis];
-    losses = add(mul(losses, 1 - labelSmoothing), mul(all, share));
+    losses = smoothed(losses, weighted(logProbabilities, weight, axis), axis, labelSmoothing);
   }
   // Last, so that ignored examples have no gradient, whatever the divisor.
   if (counts !== null) losses = where(counts, losses, 0);
