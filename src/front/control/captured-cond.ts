@@ -1,14 +1,13 @@
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import { unflattenTree } from '../../base/attributes/tree.js';
 import { typeToString } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
 import { cond } from '../../ops/control/index.js';
 import type { Capture } from '../core/capture.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { carryOut, closeRegions, traceRegion } from '../graphs/region.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
-import { absentValues, parted } from './tracing.js';
+import { absentValues, parted, someValues } from './tracing.js';
 
 /** The treatment of user statements that throw in a branch. */
 export interface ThrowingBranches {
@@ -65,9 +64,6 @@ export function capturedCond(
   return conditional(predicate.logicalNot(), otherwise, then, true);
 }
 
-/** Types of the result where both branches throw: a call without results would not be captured. */
-const nothing: readonly TensorType[] = [{ dtype: 'bool', shape: [] }];
-
 function conditional(
   predicate: NDArray,
   then: () => Nested,
@@ -80,14 +76,15 @@ function conditional(
     traceRegion(op, [], () => {
       first = reached(then);
       if (first === null && !isSwapped) throw firstThrows;
-      return first?.leaves ?? absentValues(nothing);
+      return someValues(first?.leaves ?? []);
     }),
     traceRegion(op, [], () => {
       const second = reached(otherwise);
-      if (second === null) return absentValues(first?.leaves.map(({ type }) => type) ?? nothing);
+      if (second === null)
+        return someValues(absentValues((first?.leaves ?? []).map(({ type }) => type)));
       const leaves = arrangedLike(op, first!, second, 'has another structure in each branch');
       checkAgreement(op, first!, leaves);
-      return leaves;
+      return someValues(leaves);
     }),
   ];
   const { programs, carried, captures, sizes } = closeRegions(op, regions);
@@ -95,10 +92,10 @@ function conditional(
   const results = cond(predicate, programs[0], programs[1], operands, sizes);
   // Narrowed to null by the assignment above: the compiler does not see that the regions assign it.
   const given = first as Nested | null;
-  const [leaves, after] = parted(results, [given?.leaves.length ?? nothing.length]);
+  const [leaves, after] = parted(results, [Math.max(1, given?.leaves.length ?? 0)]);
   carryOut(carried, after, regions, 'one of two');
   if (given === null) throw throwing.nothingLeft();
-  return unflattenTree(given.structure, leaves);
+  return unflattenTree(given.structure, leaves.slice(0, given.leaves.length));
 }
 
 function checkAgreement(op: string, first: Nested, second: readonly NDArray[]): void {

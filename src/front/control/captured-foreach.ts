@@ -3,7 +3,7 @@ import { unflattenTree } from '../../base/attributes/tree.js';
 import { foreach } from '../../ops/control/index.js';
 import { carryOut, closeRegions } from '../graphs/region.js';
 import type { RowLoop } from './loop.js';
-import { parted, traceBody } from './tracing.js';
+import { parted, someValues, traceBody } from './tracing.js';
 
 /** Captures a loop over rows as one operator. */
 export function capturedForeach({
@@ -18,7 +18,13 @@ export function capturedForeach({
     dtype,
     shape: shape.slice(1),
   }));
-  const { region, outputs, joined } = traceBody(op, slices, init.leaves, step);
+  let rows = 0;
+  const { region, outputs, joined } = traceBody(op, slices, init.leaves, (given, before) => {
+    const { outputs, states } = step(given, before);
+    const leaves = states.length > 0 ? outputs.leaves : someValues(outputs.leaves);
+    rows = outputs.leaves.length;
+    return { outputs: { ...outputs, leaves }, states };
+  });
   const { programs, carried, captures, sizes } = closeRegions(op, [region]);
   const results = foreach(programs[0], {
     data: data.leaves,
@@ -34,5 +40,8 @@ export function capturedForeach({
   const runs =
     length === 1 ? 'once' : boundsOf(length).min >= 1 ? 'at least once' : 'any number of times';
   carryOut(carried, after, [region], runs);
-  return [unflattenTree(outputs.structure, stacked), unflattenTree(init.structure, states)];
+  return [
+    unflattenTree(outputs.structure, stacked.slice(0, rows)),
+    unflattenTree(init.structure, states),
+  ];
 }

@@ -67,6 +67,11 @@ export function absentValues(types: readonly TensorType[]): readonly NDArray[] {
   );
 }
 
+/** Values of a region, or one in their place: a call without results would not be captured, nor checks in it. */
+export function someValues(values: readonly NDArray[]): readonly NDArray[] {
+  return values.length > 0 ? values : absentValues([{ dtype: 'bool', shape: [] }]);
+}
+
 /** True for a size that the code that is captured now can tell. */
 export function isKnownSize(dim: Dim): boolean {
   return [...symbolsOf(dim)].every((name) => mode.capture?.sizes.tells(name) === true);

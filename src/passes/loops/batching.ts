@@ -74,7 +74,7 @@ export function callOnRows(call: RowCall): readonly Value[] {
           : into.append(node.op, alignedRows(call), node.attributes);
     return made.map((value, k) => {
       const { dtype, shape } = node.types[k];
-      return fitted(value, { dtype, shape: [length, ...shape] });
+      return withSizesOf(value, { dtype, shape: [length, ...shape] });
     });
   });
 }
@@ -85,7 +85,7 @@ export function totalOfCall(call: RowCall): Value {
   const { batch } = declarationOf(node.op);
   if (batch?.total === undefined) throw new InternalError(`${node.op.name} declares no total`);
   const { total } = batch;
-  return into.withSource(node.source, () => fitted(total(contextOf(call)), node.types[0]));
+  return into.withSource(node.source, () => withSizesOf(total(contextOf(call)), node.types[0]));
 }
 
 /** The sum of rows, in their dtype. */
@@ -120,7 +120,7 @@ function alignedRows({ node, operands, isBatched, length }: RowCall): readonly V
 }
 
 /** The value with its expected sizes, which may be equal only by a requirement. */
-export function fitted(value: Value, type: TensorType): Value {
+export function withSizesOf(value: Value, type: TensorType): Value {
   if (sameType(value.type, type)) return value;
   const fits = value.type.dtype === type.dtype && value.type.shape.length === type.shape.length;
   if (!fits || sameShape(value.type.shape, type.shape)) {

@@ -7,7 +7,7 @@ import { expandDims } from '../../ops/movement/reshape.js';
 import { slice } from '../../ops/movement/slice.js';
 import { givesOwnSizes } from '../rewrite/outputs.js';
 import { instantiate } from '../rewrite/transform.js';
-import { fitted } from './batching.js';
+import { withSizesOf } from './batching.js';
 import { editLoops, type Loop } from './loop.js';
 
 /** Limit of trip counts. */
@@ -49,7 +49,7 @@ function unrolled(loop: Loop, length: number): readonly Value[] {
       refusalWithin(requirement, [`iteration ${i}`], node),
     );
     made[t] = results.slice(0, rows.length);
-    carried = states.map(({ operand }, k) => fitted(results[rows.length + k], operand.type));
+    carried = states.map(({ operand }, k) => withSizesOf(results[rows.length + k], operand.type));
   }
   const { types } = node;
   return [
@@ -67,5 +67,5 @@ function unrolled(loop: Loop, length: number): readonly Value[] {
 function stacked(into: Program, rows: readonly Value[], { dtype, shape }: TensorType): Value {
   if (rows.length === 0) return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
   const type = { dtype, shape: shape.slice(1) };
-  return concat(rows.map((row) => expandDims(fitted(row, type), 0)));
+  return concat(rows.map((row) => expandDims(withSizesOf(row, type), 0)));
 }

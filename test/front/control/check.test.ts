@@ -320,3 +320,52 @@ for (const when of ['before', 'behind', 'within a loop before'] as const) {
     }
   });
 }
+
+const unread: Readonly<Record<string, (x: kn.NDArray, check: (x: kn.NDArray) => void) => void>> = {
+  foreach: (x, check) => {
+    kn.foreach(
+      (row: kn.NDArray) => {
+        check(row);
+        return [[], []];
+      },
+      x,
+      [],
+    );
+  },
+  cond: (x, check) => {
+    kn.cond(
+      x.sum().greater(0),
+      () => {
+        check(x);
+        return [];
+      },
+      () => [],
+    );
+  },
+  whileLoop: (x, check) => {
+    const body = (i: kn.NDArray): [never[], kn.NDArray] => {
+      check(x.mul(i.add(1)));
+      return [[], i.add(1)];
+    };
+    kn.whileLoop((i: kn.NDArray) => i.less(2), body, int(0));
+  },
+};
+
+for (const [name, form] of Object.entries(unread)) {
+  test(`a check in ${name} is made where nothing else is`, () => {
+    const code = (x: kn.NDArray): kn.NDArray => {
+      form(x, (y) => kn.check(y.exp().sum().less(100), 'the sum is too large'));
+      return x.sum();
+    };
+    const captured = kn.hybridize(code);
+    const inner = kn.hybridize((x: kn.NDArray) => captured(x).mul(2));
+    for (const f of [captured, inner, kn.staticGraph(code)]) {
+      assert.ok(Number(f(kn.array([1, 1])).item()) >= 2);
+      assert.match(refused(() => f(kn.array([1, 30]))).problem, /the sum is too large/);
+    }
+    assert.match(
+      refused(() => kn.deferredCompute(() => code(kn.array([1, 30]))).item()).problem,
+      /large/,
+    );
+  });
+}
