@@ -6,7 +6,7 @@ import { provideDevice, registerDevice } from '../../../src/runtime/device/regis
 import { FakeBackend } from '../../support/fake-device.js';
 import { gpuForTests } from '../../support/webgpu.js';
 
-const fake = new FakeBackend('fake');
+const fake = new FakeBackend('default device');
 registerDevice(fake);
 
 const { threads } = kn.config;
@@ -32,9 +32,12 @@ test('a device that is not there says what is missing', async () => {
   const adapter = { requestDevice: () => null, limits: {}, features: new Set() };
   await assert.rejects(() => kn.initDevice('webgpu', { worker: true, adapter }), kn.UnsupportedError); // prettier-ignore
   await assert.rejects(() => kn.initDevice('nowhere'), kn.ArgumentError);
-  await assert.rejects(() => kn.initDevice('fake', { memoryBudget: -1 }), kn.ArgumentError);
+  await assert.rejects(
+    () => kn.initDevice('default device', { memoryBudget: -1 }),
+    kn.ArgumentError,
+  );
   await kn.initDevice('cpu');
-  await kn.initDevice('fake');
+  await kn.initDevice('default device');
 });
 
 test('a device is set up once, by what provides it, with the options that were given', async () => {
@@ -65,8 +68,8 @@ test('a device that could not be set up may be tried again', async () => {
 test('new arrays live on the device of the configuration, if it can hold them', async () => {
   assert.throws(() => (kn.config.device = 'nowhere'), kn.ArgumentError);
   assert.throws(() => (kn.config.device = 3 as unknown as string), kn.ArgumentError);
-  kn.config.device = 'fake';
-  assert.equal(kn.config.device, 'fake');
+  kn.config.device = 'default device';
+  assert.equal(kn.config.device, 'default device');
   kn.random.seed(3);
   const made: Readonly<Record<string, kn.NDArray>> = {
     array: kn.array([1, 2]),
@@ -77,7 +80,8 @@ test('new arrays live on the device of the configuration, if it can hold them', 
     normal: kn.random.normal([3]),
     randint: kn.random.randint(0, 5, [3]),
   };
-  for (const [name, array] of Object.entries(made)) assert.equal(array.device, 'fake', name);
+  for (const [name, array] of Object.entries(made))
+    assert.equal(array.device, 'default device', name);
   assert.equal(kn.zeros([2], { dtype: 'int64' }).device, 'cpu');
   const there = await made.normal.data();
   kn.config.device = 'cpu';
@@ -93,23 +97,23 @@ test('graphs that are read from files run where new arrays live', async () => {
   const graph = net.hybridize().graphFor(x);
   const [expected] = Object.values(graph.run({ [graph.inputNames[0]]: x }));
   const [json, bytes] = [graph.toJSON(), toOnnx(graph)];
-  kn.config.device = 'fake';
+  kn.config.device = 'default device';
   for (const again of [kn.StaticGraph.fromJSON(json), fromOnnx(bytes)]) {
     const [found] = Object.values(again.run({ [again.inputNames[0]]: kn.array([[1, -2, 3]]) }));
-    assert.equal(found.device, 'fake');
+    assert.equal(found.device, 'default device');
     assert.deepEqual((await found.cpu()).tolist(), expected.tolist());
   }
 });
 
 test('what is in use of a device is told', () => {
-  const before = kn.deviceInfo('fake').bytesInUse;
-  const there = kn.zeros([16]).to('fake');
-  const { bytesInUse, dtypes, answersAtOnce, largestArray } = kn.deviceInfo('fake');
+  const before = kn.deviceInfo('default device').bytesInUse;
+  const there = kn.zeros([16]).to('default device');
+  const { bytesInUse, dtypes, answersAtOnce, largestArray } = kn.deviceInfo('default device');
   assert.equal(bytesInUse, before + 64);
   assert.ok(!dtypes.includes('float64') && dtypes.includes('bfloat16'));
   assert.equal(answersAtOnce, false);
   assert.equal(largestArray, fake.limits.bufferBytes);
-  assert.equal(there.device, 'fake');
+  assert.equal(there.device, 'default device');
   assert.equal(kn.deviceInfo().name, 'cpu');
   assert.throws(() => kn.deviceInfo('nowhere'), kn.ArgumentError);
 });

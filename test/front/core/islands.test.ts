@@ -10,7 +10,7 @@ import { FakeBackend } from '../../support/fake-device.js';
  * the middle of them.
  */
 
-const fake = new FakeBackend('fake');
+const fake = new FakeBackend('with islands');
 const queue = registerDevice(fake);
 
 const numbers = (rows: number, columns: number, from = 1): kn.NDArray =>
@@ -23,8 +23,8 @@ test('what the device lacks runs on the CPU, between what runs on the device', a
   const [x, w] = [numbers(4, 3), numbers(4, 3, -5)];
   const captured = kn.hybridize(precise);
   const before = fake.launches;
-  const there = captured(x.to('fake'), w.to('fake'));
-  assert.equal(there.device, 'fake');
+  const there = captured(x.to('with islands'), w.to('with islands'));
+  assert.equal(there.device, 'with islands');
   assert.equal(there.dtype, 'float32');
   assert.deepEqual((await there.cpu()).tolist(), precise(x, w).tolist());
   assert.ok(fake.launches > before);
@@ -32,19 +32,22 @@ test('what the device lacks runs on the CPU, between what runs on the device', a
 
 test('explain lists what ran on the CPU, with the bytes that it moved', async () => {
   const captured = kn.hybridize(precise);
-  const [x, w] = [numbers(4, 3).to('fake'), numbers(4, 3, -5).to('fake')];
+  const [x, w] = [numbers(4, 3).to('with islands'), numbers(4, 3, -5).to('with islands')];
   await captured(x, w).data();
   const [{ islands }] = captured.explain().traces;
   assert.equal(islands.length, 1);
   const [{ device, calls, bytes }] = islands;
-  assert.equal(device, 'fake');
+  assert.equal(device, 'with islands');
   assert.ok(
     calls.some((call) => /cast of float64 \(.*islands\.test/.test(call)),
     calls.join(),
   );
   // Twelve products of float32 come, three quotients of float32 go.
   assert.equal(bytes, 4 * 12 + 4 * 3);
-  assert.match(captured.explain().toString(), /on the CPU instead of fake: .*; 60 bytes moved/);
+  assert.match(
+    captured.explain().toString(),
+    /on the CPU instead of with islands: .*; 60 bytes moved/,
+  );
 });
 
 test('strict captures refuse what the device lacks and name the lines', () => {
@@ -52,7 +55,7 @@ test('strict captures refuse what the device lacks and name the lines', () => {
   const [x, w] = [numbers(4, 3), numbers(4, 3, -5)];
   assert.deepEqual(strict(x, w).tolist(), precise(x, w).tolist());
   assert.throws(
-    () => strict(x.to('fake'), w.to('fake')),
+    () => strict(x.to('with islands'), w.to('with islands')),
     (error) =>
       error instanceof kn.DeviceError &&
       /float64/.test(error.message) &&
@@ -65,8 +68,8 @@ test('results of dtypes that the device lacks are kept for it by the host', asyn
   const largest = (x: kn.NDArray): kn.NDArray => x.mul(-1).argmax(1).astype('int64');
   const captured = kn.hybridize(largest);
   const x = numbers(3, 4);
-  const there = captured(x.to('fake'));
-  assert.equal(there.device, 'fake');
+  const there = captured(x.to('with islands'));
+  assert.equal(there.device, 'with islands');
   assert.equal(there.dtype, 'int64');
   assert.throws(() => there.tolist(), kn.DeviceError);
   assert.deepEqual((await there.cpu()).tolist(), largest(x).tolist());
@@ -86,7 +89,7 @@ const halving = (x: kn.NDArray): kn.NDArray =>
 test('a condition that the data decides is waited for, and what follows waits behind it', async () => {
   const captured = kn.hybridize(halving);
   const x = numbers(2, 3);
-  const there = x.to('fake');
+  const there = x.to('with islands');
   const halved = captured(there);
   assert.deepEqual(halved.shape, [2, 3]);
   const next = halved.add(there).mul(2);
@@ -167,7 +170,7 @@ test('loops with a part that the device lacks run it on the CPU, and the rest on
       x.sum(0),
     )[0] as kn.NDArray;
   const x = numbers(5, 3, -4);
-  const there = kn.hybridize(sums)(x.to('fake'));
+  const there = kn.hybridize(sums)(x.to('with islands'));
   assert.deepEqual((await there.cpu()).tolist(), sums(x).tolist());
 });
 
@@ -203,10 +206,10 @@ test('draws go on from what a loop has left on the device where new arrays live,
 for (const form of ['eager', 'captured'] as const) {
   test(`${form} code: a result whose size the data decides has its shape when it has been read`, async () => {
     const x = numbers(3, 3, -4);
-    const mask = x.greater(-0.25).to('fake');
+    const mask = x.greater(-0.25).to('with islands');
     const pick = (a: kn.NDArray): kn.NDArray => a.booleanMask(mask);
-    const made = (form === 'eager' ? pick : kn.hybridize(pick))(x.mul(2).to('fake'));
-    assert.equal(made.device, 'fake');
+    const made = (form === 'eager' ? pick : kn.hybridize(pick))(x.mul(2).to('with islands'));
+    assert.equal(made.device, 'with islands');
     assert.equal(made.dtype, 'float32');
     const isRefused = (error: unknown): boolean =>
       error instanceof kn.DeviceError && /x\.data\(\)/.test(error.advice ?? '');
@@ -220,12 +223,12 @@ for (const form of ['eager', 'captured'] as const) {
 }
 
 test('why a result of unknown size could not be computed is told to whoever wants it', async () => {
-  const x = numbers(2, 3).to('fake');
+  const x = numbers(2, 3).to('with islands');
   const pick = kn.hybridize((a: kn.NDArray, at: kn.NDArray) => {
     const rows = a.take(at, { axis: 0 });
     return rows.booleanMask(rows.greater(0));
   });
-  const bad = pick(x, kn.array([0, 5], { dtype: 'int32' }).to('fake'));
+  const bad = pick(x, kn.array([0, 5], { dtype: 'int32' }).to('with islands'));
   const isRefused = (error: unknown): boolean =>
     error instanceof kn.KaonError && error.op === 'take' && /5/.test(error.actual ?? '');
   await assert.rejects(() => bad.data(), isRefused);
@@ -239,10 +242,10 @@ for (const form of ['eager', 'captured'] as const) {
     const pick = (x: kn.NDArray, at: kn.NDArray): kn.NDArray => x.take(at, { axis: 0 });
     const run = form === 'eager' ? pick : kn.hybridize(pick);
     const x = numbers(3, 2);
-    const there = x.to('fake');
-    const good = run(there, kn.array([2, 0], { dtype: 'int32' }).to('fake'));
+    const there = x.to('with islands');
+    const good = run(there, kn.array([2, 0], { dtype: 'int32' }).to('with islands'));
     assert.deepEqual((await good.cpu()).tolist(), pick(x, kn.array([2, 0], { dtype: 'int32' })).tolist()); // prettier-ignore
-    const bad = run(there, kn.array([0, 5], { dtype: 'int32' }).to('fake'));
+    const bad = run(there, kn.array([0, 5], { dtype: 'int32' }).to('with islands'));
     const after = bad.add(1);
     const isRefused = (error: unknown): boolean =>
       error instanceof kn.KaonError && /5/.test(error.actual ?? '') && error.op === 'take';
@@ -255,8 +258,8 @@ for (const form of ['eager', 'captured'] as const) {
 }
 
 test('an error that nobody has read is told by who waits for the device', async () => {
-  const x = numbers(3, 2).to('fake');
-  x.take(kn.array([7], { dtype: 'int32' }).to('fake'), { axis: 0 });
+  const x = numbers(3, 2).to('with islands');
+  x.take(kn.array([7], { dtype: 'int32' }).to('with islands'), { axis: 0 });
   await assert.rejects(() => queue.synchronize(), kn.KaonError);
   await queue.synchronize();
 });
