@@ -93,6 +93,15 @@ export interface ArtifactRequest {
   readonly train: boolean;
 }
 
+/** What a run changes, for messages. */
+function changesOf(writes: GraphParts['writes']): string {
+  const arrays = writes.filter(({ kind }) => kind !== 'random').length;
+  return [
+    ...(arrays < writes.length ? ['draws random numbers'] : []),
+    ...(arrays > 0 ? [`updates ${arrays} ${arrays === 1 ? 'array' : 'arrays'}`] : []),
+  ].join(' and ');
+}
+
 /**
  * Compiles a graph to run elsewhere.
  * @throws UnsupportedError for what cannot leave this process, ArgumentError for a graph that changes
@@ -106,7 +115,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     throw new ArgumentError('the graph changes its own state at each run', {
       op,
       expected: 'a graph for inference',
-      actual: `a graph that updates ${parts.writes.length} arrays`,
+      actual: `a graph that ${changesOf(parts.writes)}`,
       advice: 'export what predictMode computes, or pass { train: true }',
     });
   }

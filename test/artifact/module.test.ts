@@ -191,4 +191,9 @@ test('a training step in a module trains: its weights are those that training he
 test('what cannot be a module is refused', () => {
   const { graph } = corpus['a training step']();
   assert.throws(() => toModule(graph), { name: 'ArgumentError', op: 'toModule' });
+  const noisy = kn.hybridize((x: kn.NDArray) => x.add(kn.random.normal([3])));
+  assert.throws(() => toModule(noisy.graphFor(kn.ones([3]))), {
+    name: 'ArgumentError',
+    actual: 'a graph that draws random numbers',
+  });
 });
