@@ -65,7 +65,12 @@ class Path {
       if (!(error instanceof KaonError)) throw error;
       const { problem, expected, actual } = error;
       const [line] = statementLines([statement]);
-      throw new GraphError(`${problem}, in: ${line}`, { expected, actual, cause: error });
+      throw new GraphError(`${problem}, in: ${line}`, {
+        op: 'verify',
+        expected,
+        actual,
+        cause: error,
+      });
     }
   }
 
@@ -258,5 +263,5 @@ function needDType({ type }: { readonly type: { readonly dtype: string } }, hand
 }
 
 function fail(problem: string): never {
-  throw new GraphError(problem);
+  throw new GraphError(problem, { op: 'verify' });
 }

@@ -67,9 +67,10 @@ function verifySizes(
   known: { has(name: string): boolean; keys(): Iterable<string> },
   decided: Set<string>,
 ): void {
+  const op = 'verify';
   for (const name of program.decidedSizes.keys()) {
     if (known.has(name) || decided.has(name)) {
-      throw new GraphError(`two sizes of a program and its blocks have the name ${name}`);
+      throw new GraphError(`two sizes of a program and its blocks have the name ${name}`, { op });
     }
     decided.add(name);
   }
@@ -77,7 +78,7 @@ function verifySizes(
   for (const block of [...regions.values()].flat()) {
     for (const name of symbolsOfProgram(block.program)) {
       if (own.has(name) || block.program.decidedSizes.has(name)) continue;
-      throw new GraphError(`dimension ${name} is not known in a block`);
+      throw new GraphError(`dimension ${name} is not known in a block`, { op });
     }
     verifySizes(block, own, decided);
   }
