@@ -93,7 +93,7 @@ export interface ArtifactRequest {
   readonly train: boolean;
 }
 
-/** What a run changes, for messages. */
+/** The changes that a run makes, for messages. */
 function changesOf(writes: GraphParts['writes']): string {
   const arrays = writes.filter(({ kind }) => kind !== 'random').length;
   return [

@@ -156,16 +156,31 @@ export class Specializer {
     return verdict;
   }
 
-  /** True when the code calls the same operators for these very sizes. */
+  /**
+   * True when the code calls the same operators for these very sizes. Converted code calculates with sizes as with
+   * symbols; where another number of the code happens to equal one of them, it has to be taken for what it is.
+   */
   #agreesAt(trace: Trace, signature: CallSignature, sizes: ReadonlyMap<string, number>): boolean {
-    const handedOut = [...sizes].filter(([name]) => trace.sizesHandedOut.has(name));
-    const how = { withSources: false, pinned: handedOut.map(([, size]) => size) };
+    const pinned = [...sizes].flatMap(([name, size]) => trace.sizesHandedOut.has(name) ? [size] : []); // prettier-ignore
+    return (
+      (pinned.length > 0 && this.#agreesWith(trace, signature, sizes, pinned)) ||
+      this.#agreesWith(trace, signature, sizes, [])
+    );
+  }
+
+  #agreesWith(
+    trace: Trace,
+    signature: CallSignature,
+    sizes: ReadonlyMap<string, number>,
+    pinned: readonly number[],
+  ): boolean {
+    const how = { withSources: false, pinned };
     try {
       const exact = this.rehearse(trace, signature, exactTypes(signature.leaves), how).trace;
       return compareTraces(trace, exact, sizes) === null;
     } catch (error) {
-      // Another number of the code may equal a size, and be needed as such: the trace for these sizes tells.
-      if (how.pinned.length === 0 || error instanceof InternalError) throw error;
+      // A number that equals a size may be needed as a number.
+      if (pinned.length === 0 || error instanceof InternalError) throw error;
       return false;
     }
   }
