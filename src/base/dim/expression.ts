@@ -50,6 +50,13 @@ export class DimExpr {
     this.key = key;
   }
 
+  /** Whether a value is a dimension expression: unlike `instanceof`, it asks a proxy nothing. */
+  static isOne(value: unknown): value is DimExpr {
+    return typeof value === 'object' && value !== null && #brand in value;
+  }
+
+  #brand(): void {}
+
   toString(): string {
     return this.key;
   }

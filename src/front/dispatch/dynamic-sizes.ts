@@ -91,7 +91,7 @@ export function sizeOf(x: NDArray, axis: number): Dim {
 
 /** True for a size that stays symbolic, and for a number that stands for one in a run that is compared. */
 export function isSymbolic(value: unknown): value is Dim {
-  if (typeof value !== 'number') return value instanceof DimExpr;
+  if (typeof value !== 'number') return DimExpr.isOne(value);
   return mode.capture?.sizes.pinned.has(value) === true;
 }
 

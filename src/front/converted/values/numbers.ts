@@ -23,7 +23,7 @@ export function withoutSize(value: unknown): unknown {
 /** Operators whose result on sizes is one, so that it can be an extent of arrays. */
 const onSizes: Readonly<Record<string, (a: Dim, b: Dim) => Dim>> = { '+': addDim, '-': subDim, '*': mulDim }; // prettier-ignore
 
-const isSize = (value: unknown): value is Dim => value instanceof DimExpr || Number.isSafeInteger(value); // prettier-ignore
+const isSize = (value: unknown): value is Dim => DimExpr.isOne(value) || Number.isSafeInteger(value); // prettier-ignore
 
 /** The result of an operator on a size, if it is one. */
 function sizeBy(operator: string, a: unknown, b: unknown): Dim | null {
