@@ -50,7 +50,7 @@ export class DimExpr {
     this.key = key;
   }
 
-  /** Whether a value is a dimension expression: unlike `instanceof`, it asks a proxy nothing. */
+  /** True for a dimension expression. Unlike `instanceof` it asks a proxy nothing. */
   static isOne(value: unknown): value is DimExpr {
     return typeof value === 'object' && value !== null && #brand in value;
   }

@@ -20,6 +20,11 @@ export function withoutSize(value: unknown): unknown {
   return isSymbolic(value) ? asNumber(arrayOfSize(value, 'int32')) : value;
 }
 
+/** True for a number of the host that stands for no size. */
+export function isPlainNumber(value: unknown): value is number {
+  return typeof value === 'number' && !isSymbolic(value);
+}
+
 /** Operators whose result on sizes is one, so that it can be an extent of arrays. */
 const onSizes: Readonly<Record<string, (a: Dim, b: Dim) => Dim>> = { '+': addDim, '-': subDim, '*': mulDim }; // prettier-ignore
 
@@ -35,6 +40,8 @@ function sizeBy(operator: string, a: unknown, b: unknown): Dim | null {
 
 /** An operator of JavaScript on host values, or on numbers that are arrays. */
 export function op(operator: string, left: unknown, right: unknown): unknown {
+  // Numbers of the host, which is what most code calculates with.
+  if (isPlainNumber(left) && isPlainNumber(right)) return native(operator, left, right);
   const compared = comparedWithEmpty(operator, left, right);
   if (compared !== null) return compared;
   const given = [held(left), held(right)] as const;

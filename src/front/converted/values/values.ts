@@ -33,7 +33,7 @@ import {
 import { wantOptional, withOptionals } from './absence.js';
 import { isRounded } from './arithmetic.js';
 import { isSymbolic } from '../../dispatch/dynamic-sizes.js';
-import { asNumber, isInt32, isNumberArray, withoutSize } from './numbers.js';
+import { asNumber, isInt32, isNumberArray, isPlainNumber, withoutSize } from './numbers.js';
 import { Retrace, type TraceFacts } from './trace-facts.js';
 
 /*
@@ -279,7 +279,7 @@ function leavesLike(
 }
 
 function isHostNumber(value: unknown): value is number | boolean {
-  return (typeof value === 'number' && !isSymbolic(value)) || typeof value === 'boolean';
+  return isPlainNumber(value) || typeof value === 'boolean';
 }
 
 function fitsDType(value: unknown, dtype: DType): boolean {
