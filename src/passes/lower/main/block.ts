@@ -1,6 +1,6 @@
 import type { Bounds, Dim } from '../../../base/dim/index.js';
 import { GraphError } from '../../../base/errors.js';
-import { bindProgram, givenSizes, symbolsOfTypes } from '../../../ir/bind.js';
+import { bindProgram, givenSizes, symbolsOfShape, symbolsOfTypes } from '../../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
 import { symbolsOfCall } from '../../../ir/size-sources.js';
 import type { TensorType } from '../../../ir/types.js';
@@ -54,33 +54,40 @@ export function blockOf(
     return { program: inner, groups: order, regions };
   };
   const block = enter(program, groups);
-  verifyMade('block', () => verifySizes(block, givenSizes(program), new Set()));
+  const given = givenSizes(program);
+  verifyMade('block', () => verifySizes(block, new Set(given.keys()), given, new Set()));
   return { block, spanOf: (group) => spans.get(group)! };
 }
 
 /**
  * Checks that blocks speak of sizes that the code around them knows, and that sizes which they decide are no others:
- * `known` are those around a block, `decided` those of all blocks so far.
+ * `known` are those around a block, `given` those that it is given and may find again, as backward passes do, `decided`
+ * those of all blocks so far.
  */
 function verifySizes(
   { program, regions }: ScheduledBlock,
-  known: { has(name: string): boolean; keys(): Iterable<string> },
+  known: ReadonlySet<string>,
+  given: { has(name: string): boolean },
   decided: Set<string>,
 ): void {
   const op = 'verify';
   for (const name of program.decidedSizes.keys()) {
+    if (given.has(name)) continue;
     if (known.has(name) || decided.has(name)) {
       throw new GraphError(`two sizes of a program and its blocks have the name ${name}`, { op });
     }
     decided.add(name);
   }
-  const own = new Set([...known.keys(), ...program.decidedSizes.keys()]);
-  for (const block of [...regions.values()].flat()) {
-    for (const name of symbolsOfProgram(block.program)) {
-      if (own.has(name) || block.program.decidedSizes.has(name)) continue;
-      throw new GraphError(`dimension ${name} is not known in a block`, { op });
+  const own = new Set([...known, ...program.decidedSizes.keys()]);
+  for (const [group, blocks] of regions) {
+    const passed = symbolsOfShape(sizesPassedBy(controlCall(program, group)!));
+    for (const block of blocks) {
+      for (const name of symbolsOfProgram(block.program)) {
+        if (own.has(name) || block.program.decidedSizes.has(name)) continue;
+        throw new GraphError(`dimension ${name} is not known in a block`, { op });
+      }
+      verifySizes(block, own, new Map([...passed, ...givenSizes(block.program)]), decided);
     }
-    verifySizes(block, own, decided);
   }
 }
 

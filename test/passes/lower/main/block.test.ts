@@ -32,3 +32,47 @@ for (const name of names) {
     }
   });
 }
+
+test('blocks may find sizes again that they are given: second derivatives of nested loops whose rows the data decides', () => {
+  const counter = (): kn.NDArray => kn.array(0, { dtype: 'int32' });
+  const isBefore = (i: kn.NDArray, limit: kn.NDArray): kn.NDArray => i.less(limit);
+  const f = (limit: kn.NDArray, s: kn.NDArray, w: kn.NDArray): kn.NDArray => {
+    const [all] = kn.whileLoop(
+      (i: kn.NDArray) => isBefore(i, limit),
+      (i: kn.NDArray, state: kn.NDArray) => {
+        const [rows] = kn.whileLoop(
+          (j: kn.NDArray) => isBefore(j, limit),
+          (j: kn.NDArray, inner: kn.NDArray) => [w.mul(inner), [j.add(1), inner]],
+          [counter(), state],
+          {},
+        );
+        return [rows as kn.NDArray, [i.add(1), state]];
+      },
+      [counter(), s],
+      { maxIterations: 4 },
+    );
+    return (all as kn.NDArray).square();
+  };
+  const [alongS, alongW] = [
+    [1, -1, 2],
+    [0.5, 2, 1],
+  ];
+  const [bs, bw] = [kn.array(alongS), kn.array(alongW)];
+  const along =
+    (g: typeof f): typeof f =>
+    (...args) => {
+      const [ds, dw] = kn.grad(g, [1, 2])(...args);
+      return ds.mul(bs).sum().add(dw.mul(bw).sum());
+    };
+  const [s, w, count] = [[1, 2, 3], [0.5, 1, 2], 3]; // prettier-ignore
+  const found = kn.hybridize(along(along(f)))(kn.array(count, { dtype: 'int32' }), kn.array(s), kn.array(w)); // prettier-ignore
+  // Each of count squared rows is (w s)^2.
+  const expected = s.reduce((sum, x, k) => {
+    const [y, a, b] = [w[k], alongS[k], alongW[k]];
+    return sum + count ** 2 * 2 * (y * y * a * a + 4 * x * y * a * b + x * x * b * b);
+  }, 0);
+  assert.ok(
+    Math.abs(Number(found.item()) / expected - 1) < 1e-5,
+    `${found.item()}, not ${expected}`,
+  );
+});
