@@ -1,4 +1,4 @@
-import { substituteDim } from '../../base/dim/index.js';
+import { substituteDim, symbolsOf } from '../../base/dim/index.js';
 import { bindProgram } from '../../ir/bind.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import { refusalAt, speaksOnlyOf } from '../../ir/requirement.js';
@@ -15,9 +15,16 @@ export function branch(
   const flag = builder.name('flag');
   builder.emit({ kind: 'load', name: flag.key, from: predicate, dtype: 'bool' });
   const results: HostResult[] = [];
-  const made = call.types.map(({ dtype, shape }): Stretch => {
+  const made = call.types.map(({ dtype, shape }, k): Stretch => {
     const of = builder.handle(dtype);
-    const names = shape.map((dim) => (builder.isKnown(dim) ? null : builder.name('extent')));
+    // A size that a side decides may be known: it is found again, and compared.
+    const isDecided = (axis: number): boolean =>
+      call.regions.some(({ outputs, decidedSizes }) =>
+        [...symbolsOf(outputs[k].value.type.shape[axis])].some((name) => decidedSizes.has(name)),
+      );
+    const names = shape.map((dim, axis) =>
+      isDecided(axis) || !builder.isKnown(dim) ? builder.name('extent') : null,
+    );
     results.push({ kind: 'own', as: of, extents: names.map((name) => name?.key ?? null) });
     return { of, shape: shape.map((dim, axis) => names[axis] ?? dim) };
   });

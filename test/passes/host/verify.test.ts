@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mulDim, subDim, symbol } from '../../../src/base/dim/index.js';
-import { GraphError } from '../../../src/base/errors.js';
+import { GraphError, ShapeError } from '../../../src/base/errors.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
 import { add, booleanMask, cond, foreach, greater, less, mul, sum, whileLoop } from '../../../src/ops/index.js'; // prettier-ignore
@@ -12,7 +12,9 @@ import type { Handle, HostRoutine, HostStatement, Stretch } from '../../../src/p
 import { statementLines } from '../../../src/passes/host/text.js';
 import { verifyRoutine } from '../../../src/passes/host/verify.js';
 import { forEachStatement } from '../../../src/passes/host/walk.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { program } from '../../runtime/dynamic/host.js';
+import { elementsOf, operand } from '../../support/programs.js';
 import { call, cases, doubled, handles } from './cases.js';
 
 const [i, n] = [symbol('i'), symbol('n')];
@@ -195,3 +197,31 @@ test('a requirement speaks of names that have a value', () => {
     /the size m has no value/,
   );
 });
+
+test('a size that a branch finds again, as in a backward pass, is compared', () => {
+  const size = symbol('size', { min: 0, max: 4 });
+  const side = (by: number): Program => {
+    const region = new Program();
+    const x = region.variable('x', four);
+    region.setOutputs([{ name: 'y', value: mul(positive(x), by) }]);
+    return region;
+  };
+  const whole = new Program();
+  const test = whole.variable('test', { dtype: 'bool', shape: [] });
+  const x = whole.variable('x', four);
+  const slope = whole.variable('slope', { dtype: 'float32', shape: [size] });
+  const found: TensorType = { dtype: 'float32', shape: [size] };
+  const [rows] = whole.appendTyped(cond.declaration, [test, x], { sizes: [] }, [found], {
+    regions: [side(2), side(3)],
+    decides: [{ size, most: null }],
+  });
+  whole.setOutputs([{ name: 'y', value: mul(rows, slope) }]);
+  const executable = compile(whole);
+  const run = (isFirst: boolean, elements: readonly number[], slopes: readonly number[]) =>
+    executable.run([operand('bool', [], [isFirst]), operand('float32', [4], elements), operand('float32', [slopes.length], slopes)]); // prettier-ignore
+  for (const [isFirst, factor] of [[true, 2], [false, 3]] as const) {
+    const [y] = run(isFirst, [5, -1, 7, -2], [10, 100]);
+    assert.deepEqual(elementsOf(y), [50 * factor, 700 * factor]);
+    assert.throws(() => run(isFirst, [5, -1, 7, 2], [10, 100]), ShapeError);
+  }
+}); // prettier-ignore
