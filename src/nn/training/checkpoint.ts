@@ -80,9 +80,18 @@ function checkedContents(op: string, checkpoint: Checkpoint): Contents {
   checkArgument(op, 'net', net, networks);
   if (checkpoint.optimizer !== undefined) checkArgument(op, 'optimizer', optimizer, optimizers);
   if (loader !== undefined) checkArgument(op, 'loader', loader, loaderRule);
-  const parameters = net instanceof Block ? net.parameters() : new Map(Object.entries(net).flatMap(([name, each]) => [...each.parameters()].map(([path, parameter]) => [`${name}.${path}`, parameter] as const))); // prettier-ignore
-  const named: readonly (readonly [string | null, Optimizer])[] = optimizer instanceof Optimizer ? [[null, optimizer]] : Object.entries(optimizer); // prettier-ignore
-  return { parameters, optimizers: new Map(named), loader };
+  const named: readonly (readonly [string | null, Optimizer])[] =
+    optimizer instanceof Optimizer ? [[null, optimizer]] : Object.entries(optimizer);
+  return { parameters: parametersOf(net), optimizers: new Map(named), loader };
+}
+
+function parametersOf(net: Checkpoint['net']): ReadonlyMap<string, Parameter> {
+  if (net instanceof Block) return net.parameters();
+  const all = new Map<string, Parameter>();
+  for (const [name, each] of Object.entries(net)) {
+    for (const [path, parameter] of each.parameters()) all.set(`${name}.${path}`, parameter);
+  }
+  return all;
 }
 
 /** One object of a class, or a record of such. */
@@ -161,16 +170,14 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
   checkArgument(op, 'bytes', bytes, bytesRule);
   const file = decodeSafetensors(bytes);
   const metadata = readMetadata(op, file.metadata.get(metadataKey));
+  const told = Object.entries(metadata)
+    .filter(([key]) => key !== 'version')
+    .map(([key, value]) => key === 'optimizers' ? `optimizers ${Object.keys(value as object).join(', ')}` : key); // prettier-ignore
   const missing = (what: string): FormatError =>
     new FormatError(`the checkpoint has no ${what}`, {
       op,
       expected: `a checkpoint that was saved with a ${what}`,
-      actual: `one of ${Object.entries(metadata)
-        .filter(([key]) => key !== 'version')
-        .map(([key, value]) =>
-          key === 'optimizers' ? `optimizers ${Object.keys(value as object).join(', ')}` : key,
-        ) // prettier-ignore
-        .join(' and ')}`,
+      actual: `one of ${told.join(' and ')}`,
       advice: `save it with the ${what}, or load it without`,
     });
   if (loader !== undefined && metadata.loader === undefined) throw missing('loader');
@@ -284,11 +291,8 @@ function readFields(op: string, metadata: object): void {
     }
     const named = root.optional('optimizers');
     const names = Object.keys((metadata as Metadata).optimizers ?? {});
-    for (const optimizer of [
-      root.optional('optimizer'),
-      ...names.map((name) => named!.field(name)),
-    ]) {
-      // prettier-ignore
+    const optimizers = [root.optional('optimizer'), ...names.map((name) => named!.field(name))];
+    for (const optimizer of optimizers) {
       optimizer?.field('kind').string();
       optimizer?.field('steps').natural();
     }
