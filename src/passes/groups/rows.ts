@@ -1,4 +1,4 @@
-import { type Dim, sameShape, elementCount } from '../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount, sameShape } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -17,9 +17,12 @@ export interface RowFrame {
 /** Longest row: the elements of a longer one have left the cache before the next pass. */
 const longestRow = 2 ** 16;
 
+/** Longest row where it is the only one: threads, or workgroups, could share a longer one between reductions. */
+const longestOnlyRow = 2 ** 13;
+
 /**
- * The frame of a reduction, if row-by-row processing pays: the elements of a row are contiguous, there may be
- * several rows of several elements, and none is certainly too long for the cache.
+ * The frame of a reduction, if row-by-row processing pays: the elements of a row are contiguous, there are
+ * several, and the row is not certainly too long for the cache, or, where it is the only one, certainly short.
  */
 export function rowFrame(program: Program, reduction: NodeId): RowFrame | null {
   const call = program.node(reduction) as CallNode;
@@ -30,9 +33,10 @@ export function rowFrame(program: Program, reduction: NodeId): RowFrame | null {
   const wide = domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
   const last = wide[wide.length - 1];
   if (last === undefined || !folded.includes(last)) return null;
-  const length = elementCount(domain.filter((_, axis) => folded.includes(axis)));
-  const isShort = typeof length !== 'number' || length <= longestRow;
-  return isShort && wide.some((axis) => !folded.includes(axis)) ? { domain, folded } : null;
+  const length = boundsOf(elementCount(domain.filter((_, axis) => folded.includes(axis))));
+  const isOnlyRow = wide.every((axis) => folded.includes(axis));
+  const isShort = isOnlyRow ? length.max <= longestOnlyRow : length.min <= longestRow;
+  return isShort ? { domain, folded } : null;
 }
 
 export function sameFrame(a: RowFrame, b: RowFrame): boolean {

@@ -348,8 +348,8 @@ test('no kernel has more than a few arrays in flight, whatever its reductions ha
 });
 
 test('groups that would wait for each other are not merged', () => {
-  // y needs the sum of a, and a itself: one kernel cannot store a, wait for its sum, and go on.
-  const program = programOf({ x: matrix }, ({ x }) => {
+  // y needs the sum of a, and a itself: one kernel with one look at a cannot store a, wait for its sum, and go on.
+  const program = programOf({ x: { dtype: 'float32', shape: [128, 128] } }, ({ x }) => {
     const a = exp(x);
     return { a, y: sub(a, sum(a)) };
   });

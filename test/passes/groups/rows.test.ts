@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { symbol } from '../../../src/base/dim/index.js';
+import { type Dim, symbol } from '../../../src/base/dim/index.js';
 import type { Program, Value } from '../../../src/ir/program.js';
 import {
   add, div, exp, expandDims, flip, gather, layerNorm, logSoftmax, logsumexp, max, mean, mul, neg, reshape, rmsNorm,
@@ -96,8 +96,16 @@ test('what needs other rows, columns, or rows too long for a cache, stays apart'
   const long = { dtype: 'float32', shape: [3, 2 ** 17] } as const;
   const far = programOf({ x: long }, ({ x }) => ({ y: sub(x, mean(x, 1, { keepdims: true })) }));
   assert.deepEqual(groupsOf(far), ['mean -> mean', 'sub -> sub']);
-  const whole = programOf({ x: matrix }, ({ x }) => ({ y: sub(x, mean(x)) }));
-  assert.deepEqual(groupsOf(whole), ['mean -> mean', 'sub -> sub']);
+  // A row that is the only one is shared by threads, unless it is certainly too short for that.
+  const centered = (shape: readonly Dim[]): Program =>
+    programOf({ x: { dtype: 'float32', shape } }, ({ x }) => ({ y: sub(x, mean(x)) }));
+  for (const shape of [[2, 2 ** 12 + 1], [symbol('many')]]) {
+    assert.deepEqual(groupsOf(centered(shape)), ['mean -> mean', 'sub -> sub']);
+  }
+  const few = symbol('few', { max: 2 ** 13 });
+  for (const shape of [[2, 2 ** 12], [1, 7], [few]]) {
+    assert.deepEqual(groupsOf(centered(shape)), ['mean sub -> sub']);
+  }
 });
 
 const n = symbol('n');

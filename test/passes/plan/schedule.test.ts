@@ -60,7 +60,7 @@ test('a result takes the place of an operand that dies there, if both are read a
     [(v: Value): Value => v, true],
     [(v: Value): Value => neg(flip(v, 0)), false],
   ] as const) {
-    const program = programOf({ x: matrix }, ({ x }) => {
+    const program = programOf({ x: { dtype: 'float32', shape: [128, 128] } }, ({ x }) => {
       const a = matmul(x, x);
       const b = change(sub(a, sum(a)));
       return { y: matmul(b, x) };
