@@ -1,5 +1,5 @@
 import { isNarrowFloat } from '../../../base/dtype.js';
-import { isStatic } from '../../../base/dim/index.js';
+import { boundsOf, isStatic } from '../../../base/dim/index.js';
 import { InternalError } from '../../../base/errors.js';
 import type { Operator } from '../../../ir/operator.js';
 import type { Value } from '../../../ir/program.js';
@@ -28,7 +28,8 @@ function wayOf([q, , v]: readonly Value[], works: readonly ((widths: HeadWidths)
 
 /**
  * Attention, or its gradient, by products and a softmax of all scores, in float32; null where these are too many. Heads
- * that are too wide for a workgroup, or of which nobody knows how wide they are, have tiles of products that way.
+ * that are too wide for a workgroup, or of which nobody knows how wide they are, have tiles of products that way, and a
+ * query or two products of few rows.
  */
 function composed(operator: { readonly declaration: Operator }): DeviceExpansion<AttentionAttributes> {
   const { onnx } = declarationOf(operator.declaration);
@@ -50,11 +51,28 @@ function composed(operator: { readonly declaration: Operator }): DeviceExpansion
   };
 } // prettier-ignore
 
-const wideAttention = composed(attention);
-const wideGradient = composed(attentionGradient);
+/** Queries of a head for which reading keys and values is most of the work, and keys of which there is enough to divide. */
+const fewQueries = 2;
+const manyKeys = 512;
 
-const attentionExpansion: DeviceExpansion<AttentionAttributes> = (context) =>
-  wayOf(context.inputs, [forwardWork]) === 'products' ? wideAttention(context) : null;
+/**
+ * True for a query or two that see many keys, as where tokens are decoded: a workgroup would read all keys of a head, for a
+ * tile whose rows are mostly empty. Products of few rows divide the keys among workgroups, and their scores are fewer than
+ * the elements of the keys.
+ */
+function isDecoding({ attributes: { causal }, inputs: [q, k] }: Parameters<DeviceExpansion<AttentionAttributes>>[0]): boolean {
+  const [queries, keys] = [q, k].map(({ type: { shape } }) => shape.at(-2)!);
+  return !causal && isStatic(queries) && queries <= fewQueries && boundsOf(keys).max >= manyKeys;
+} // prettier-ignore
+
+const composedAttention = composed(attention);
+const composedGradient = composed(attentionGradient);
+
+const attentionExpansion: DeviceExpansion<AttentionAttributes> = (context) => {
+  const way = wayOf(context.inputs, [forwardWork]);
+  const isComposed = way === 'products' || (way === 'workgroups' && isDecoding(context));
+  return isComposed ? composedAttention(context) : null;
+};
 
 const gradientSteps = [statisticsStep, queryGradientStep, keyGradientStep].map(({ work }) => work);
 
@@ -62,7 +80,7 @@ const gradientSteps = [statisticsStep, queryGradientStep, keyGradientStep].map((
 const gradientExpansion: DeviceExpansion<AttentionAttributes> = (context) => {
   const { attributes, inputs } = context;
   const way = wayOf(inputs, gradientSteps);
-  if (way !== 'workgroups') return way === 'products' ? wideGradient(context) : null;
+  if (way !== 'workgroups') return way === 'products' ? composedGradient(context) : null;
   const [given, mask] = [inputs.slice(0, 4), inputs.slice(4)];
   const statistics = attentionStatistics([...given, ...mask], attributes);
   const operands = [...given, statistics, ...mask];

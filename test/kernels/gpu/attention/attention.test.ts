@@ -36,7 +36,7 @@ for (const given of [
   { heads: 2, queries: 17, keys: 16, size: 4, channels: 20, mask: 'bool' },
   { heads: 1, queries: 9, keys: 33, size: 3, channels: 64, mask: 'float32', causal: true },
   { heads: 1, queries: 5, keys: 20, size: 128, channels: 128 },
-  { heads: 1, queries: 2, keys: 1100, size: 4, channels: 3 },
+  { heads: 1, queries: 3, keys: 1100, size: 4, channels: 3 },
   { heads: 3, queries: 1, keys: 1, size: 1, channels: 1 },
   { heads: 2, queries: 9, keys: 17, size: 256, channels: 256, causal: true },
   { heads: 1, queries: 6, keys: 9, size: 40, channels: 192, mask: 'bool' },
@@ -68,6 +68,29 @@ test('attention of heads whose widths are not known is two products, and a softm
     assert.equal(groups.reduce((a, b) => a + b), 2);
     const [y] = await new ProgramsOnGrid(3).run(program, operands);
     assertAttention(given, operands.map(numbersOf), numbersOf(y));
+  }
+}); // prettier-ignore
+
+test('a few queries that see many keys are products of few rows, and a softmax between them', async () => {
+  for (const given of [
+    { heads: 3, queries: 1, keys: 1100, size: 32, channels: 20 },
+    { heads: 2, queries: 2, keys: 513, size: 36, channels: 3, mask: 'bool' },
+    { heads: 1, queries: 1, keys: 512, size: 33, channels: 8, mask: 'float32' },
+  ] satisfies readonly AttentionCase[] as readonly AttentionCase[]) {
+    const operands = operandsOf(given);
+    const program = programOf(given, operands);
+    // Many invocations share a result of a product, where a tile would have a row of results for some of them.
+    assert.deepEqual(gpuKernelsOf(program).map(({ body }) => workgroupsIn(body).length), [1, 1, 1]);
+    const [y] = await new ProgramsOnGrid(4).run(program, operands);
+    assertAttention(given, operands.map(numbersOf), numbersOf(y));
+  }
+  // One that sees no more keys than there are queries, or few of them, has a tile.
+  for (const given of [
+    { heads: 1, queries: 2, keys: 1100, size: 4, channels: 3, causal: true },
+    { heads: 1, queries: 1, keys: 511, size: 4, channels: 3 },
+  ]) {
+    const program = programOf(given, operandsOf(given));
+    assert.equal(gpuKernelsOf(program).length, 1);
   }
 }); // prettier-ignore
 
