@@ -58,6 +58,8 @@ export const gpuTarget: DeviceTarget = {
   isGrid: true,
   emulatesFloat64: true,
   addresses: 'i32',
+  // What follows a kernel's results is in its code once; alone it would be a dispatch, and a way to memory and back.
+  longestEpilogue: 256,
   kernels: gpuKernels,
   nests: gpuNests,
   expansions: new Map([

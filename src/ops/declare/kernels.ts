@@ -29,6 +29,11 @@ export interface DeviceTarget extends KernelTarget {
   readonly choosesBySizes?: ReadonlySet<Operator>;
   /** The least bytes, as computed with, of an operand of which kernels keep packed data. Default 0. */
   readonly leastKept?: number;
+  /**
+   * The most arithmetic that is fused behind each result of a kernel, as a number of additions. Default: as much as
+   * processors have registers for.
+   */
+  readonly longestEpilogue?: number;
   /** Expansions of calls before lowering, by declaration. Default: none. */
   readonly expansions?: ReadonlyMap<Operator, DeviceExpansion>;
 }

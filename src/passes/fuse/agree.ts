@@ -26,7 +26,8 @@ export function canPassInRegisters(
   if (!isSmallEnough(from, into)) return false;
   if (from.draft.kind === 'kernel') {
     const [anchor] = from.draft.anchors;
-    if (!fitsBehind(program.results(anchor)[0], effortOf(into.draft.members, costs))) return false;
+    const effort = effortOf(into.draft.members, costs);
+    if (!fitsBehind(program.results(anchor)[0], effort, costs.longestEpilogue)) return false;
   }
   const { domain } = into.draft;
   if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;

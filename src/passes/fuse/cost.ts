@@ -19,16 +19,26 @@ export interface PointCost {
   readonly width: number;
 }
 
+/**
+ * Limit of arithmetic fused behind each result of a kernel for processors. An epilogue is unrolled for every register of
+ * every tile, so a long one makes a large kernel, which takes longer to compile than a separate pass over
+ * memory takes to run: the update of an optimizer fits, activations with a polynomial do not.
+ */
+const usualEpilogue = 24;
+
 /** Costs of the point operators of a program, computed once each. */
 export class Costs {
+  /** Limit of arithmetic fused behind each result of a kernel. */
+  readonly longestEpilogue: number;
   readonly #program: Program;
   readonly #known: Map<NodeId, PointCost> = new Map();
   readonly #labels: CallLabels = new CallLabels();
   /** Cache by everything that a cost depends on. */
   readonly #alike: Map<string, PointCost> = new Map();
 
-  constructor(program: Program) {
+  constructor(program: Program, longestEpilogue: number = usualEpilogue) {
     this.#program = program;
+    this.longestEpilogue = longestEpilogue;
   }
 
   of(id: NodeId): PointCost {

@@ -7,13 +7,6 @@ import { computeScalar } from '../../ops/declare/lowering.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { Costs } from './cost.js';
 
-/**
- * Limit of arithmetic fused behind each result of a product. An epilogue is unrolled for every register of
- * every tile, so a long one makes a large kernel, which takes longer to compile than a separate pass over
- * memory takes to run: the update of an optimizer fits, activations with a polynomial do not.
- */
-const longestEpilogue = 24;
-
 /** Combined cost of several point operators. */
 export interface Effort {
   /** Arithmetic of one element; an addition is 1. */
@@ -37,10 +30,10 @@ export function effortOf(members: Iterable<NodeId>, costs: Costs): Effort {
 
 /**
  * True when an epilogue needs no wider scalars than its kernel, whose vectors have its result's type, and
- * costs no more than it saves.
+ * costs no more than it saves: `longest` for each element.
  */
-export function fitsBehind({ type }: Value, { work, width }: Effort): boolean {
-  return work <= longestEpilogue && width <= scalarBytes(computeScalar(type.dtype));
+export function fitsBehind({ type }: Value, { work, width }: Effort, longest: number): boolean {
+  return work <= longest && width <= scalarBytes(computeScalar(type.dtype));
 }
 
 /** Point operators that a kernel can compute where it stores its result. */
@@ -71,7 +64,8 @@ export function continuations(
       const before = found.get(operand.node) ?? beginning(program, operand);
       if (before === null || bytesOf(type.dtype) > bytesOf(before.kernel.type.dtype)) continue;
       const effort = together(before.effort, costs.of(id));
-      if (fitsBehind(before.kernel, effort)) found.set(id, { kernel: before.kernel, effort });
+      if (fitsBehind(before.kernel, effort, costs.longestEpilogue))
+        found.set(id, { kernel: before.kernel, effort });
     }
   }
   return found;

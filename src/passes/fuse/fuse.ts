@@ -1,5 +1,6 @@
 import type { Program } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
+import type { DeviceTarget } from '../../ops/declare/kernels.js';
 import { Costs } from './cost.js';
 import { inlinePoints } from './inline.js';
 import { mergeGroups } from './merge.js';
@@ -30,9 +31,12 @@ export function separate(program: Program): readonly Group[] {
 /**
  * Groups that minimize memory traffic without repeating expensive work. First every point operator is either
  * inlined into its readers or gets a group of its own; then neighboring groups over the same domain are
- * merged.
+ * merged. A target may have longer epilogues than processors.
  */
-export function fuse(program: Program): readonly Group[] {
-  const costs = new Costs(program);
+export function fuse(
+  program: Program,
+  { longestEpilogue }: Pick<DeviceTarget, 'longestEpilogue'> = {},
+): readonly Group[] {
+  const costs = new Costs(program, longestEpilogue);
   return mergeGroups(program, inlinePoints(program, costs), costs);
 }

@@ -121,7 +121,8 @@ function wouldBeTooLong(
   costs: Costs,
 ): boolean {
   if (before === undefined || kind !== 'point') return false;
-  return !fitsBehind(before.kernel, together(before.effort, effortOf(members, costs)));
+  const effort = together(before.effort, effortOf(members, costs));
+  return !fitsBehind(before.kernel, effort, costs.longestEpilogue);
 }
 
 function newDraft(program: Program, id: NodeId, node: CallNode): Draft {

@@ -7,6 +7,7 @@ import type { Attributes } from '../../../src/base/attributes/schema.js';
 import type { KernelLowering } from '../../../src/ops/declare/lowering.js';
 import type { Program, Value } from '../../../src/ir/program.js';
 import { add, cast, concat, copy, div, exp, gather, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, tanh, transpose } from '../../../src/ops/index.js'; // prettier-ignore
+import { gpuTarget } from '../../../src/kernels/gpu/index.js';
 import { fuse } from '../../../src/passes/fuse/fuse.js';
 import { schedule } from '../../../src/passes/plan/schedule.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
@@ -142,8 +143,8 @@ const matrix = { dtype: 'float32', shape: [32, 48] } as const;
 const row = { dtype: 'float32', shape: [48] } as const;
 
 /** The names of the operators in each group, in the order in which the groups run. */
-function groupsOf(program: Program): string[] {
-  return schedule(program, fuse(program)).map(({ members }) =>
+function groupsOf(program: Program, target: Parameters<typeof fuse>[1] = {}): string[] {
+  return schedule(program, fuse(program, target)).map(({ members }) =>
     members
       .map((id) => {
         const node = program.node(id);
@@ -213,6 +214,8 @@ test('what precedes something long behind a product is its epilogue, the long pa
     ({ x, w, b, r }) => ({ y: mul(tanh(tanh(maximum(add(matmul(x, w), b), r))), 2) }),
   );
   assert.deepEqual(groupsOf(program), ['matmul add maximum', 'tanh tanh mul']);
+  // A GPU has what follows in its code once.
+  assert.deepEqual(groupsOf(program, gpuTarget), ['matmul add maximum tanh tanh mul']);
   const [plain, fused] = [false, true].map((fuse) =>
     results(program, { target: 'interpreter', fuse }, new Map()),
   );

@@ -86,7 +86,9 @@ export function lowerSteps(
   division: Division,
   lifetime: ProgramLifetime,
 ): LoweredSteps {
-  const { block, spanOf } = blockOf(program, groups, (inner) => schedule(inner, fuse(inner)));
+  const { block, spanOf } = blockOf(program, groups, (inner) =>
+    schedule(inner, fuse(inner, target)),
+  );
   const kernels = new Kernels(target, division, lifetime);
   const lowering = new RegionLowering(
     spanOf,

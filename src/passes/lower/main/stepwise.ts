@@ -28,7 +28,7 @@ export interface StepPlan {
  */
 export function planSteps(program: Program, target: DeviceTarget): StepPlan {
   const prepared = prepareControl(expandFor(program, target));
-  const groups = schedule(prepared, fuse(prepared));
+  const groups = schedule(prepared, fuse(prepared, target));
   const division = { threads: 1, keepsRanges: true } as const;
   const { places, steps } = lowerSteps(prepared, groups, target, [], division, 'step');
   const { memory } = places;

@@ -11,8 +11,8 @@ import * as e from '../../../../src/loop/language/build.js';
 import type { Buffer, Const, Expr, Kernel } from '../../../../src/loop/language/nodes.js';
 import { verifyKernel } from '../../../../src/loop/language/verify.js';
 import { workgroupsIn } from '../../../../src/loop/language/verify-workgroups.js';
-import { visitExprs, visitStmts } from '../../../../src/loop/language/visit.js';
-import { add, matmul, relu, swapaxes } from '../../../../src/ops/index.js';
+import { ownExprs, visitExprs, visitStmts } from '../../../../src/loop/language/visit.js';
+import { add, matmul, relu, swapaxes, tanh } from '../../../../src/ops/index.js';
 import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import { Storage } from '../../../../src/runtime/memory/storage.js';
 import { numbersOf, sizeOf } from '../../../support/arrays.js';
@@ -154,6 +154,22 @@ describe('products by workgroups', () => {
     );
     assert.deepEqual(numbersOf(found), expected);
   });
+
+  it('hold an activation in their code once, whatever it takes', async () => {
+    for (const [m, k, n] of [[128, 40, 128], [2, 300, 12], [5, 8, 3]] as const) {
+      const program = programOf([[m, k], [k, n], [n]], (a, b, c) => tanh(add(matmul(a, b), c)));
+      const kernels = gpuKernelsOf(program);
+      assert.equal(kernels.length, 1);
+      let divisions = 0;
+      visitStmts(kernels[0].body, (stmt) =>
+        visitExprs(ownExprs(stmt), (expr) => (divisions += Number(expr.kind === 'binary' && expr.op === 'div' && expr.type.scalar === 'f32'))));
+      assert.equal(divisions, 1);
+      const [x, y, bias] = [whole([m, k]), whole([k, n]), whole([n])];
+      const [found] = await new ProgramsOnGrid(9).run(program, [x, y, bias]);
+      const sums = productOf(numbersOf(x), numbersOf(y), m, n, k);
+      numbersOf(found).forEach((value, at) => assert.ok(Math.abs(value - Math.tanh(sums[at] + numbersOf(bias)[at % n])) <= 4 * 2 ** -24));
+    }
+  }); // prettier-ignore
 
   it('read each operand once for each tile, and have few barriers', () => {
     const kernelOf = (m: number, k: number, n: number): readonly Kernel[] =>
