@@ -65,6 +65,22 @@ const table: ReadonlyMap<string, string> = new Map([
   ['squeeze(expandDims(x0, [1]), [1])', 'x0'],
   ['expandDims(flatten(x0), [0])', 'reshape(x0, [1,4*n])'],
   ['flatten(reshape(x0, [-1,3]))', 'reshape(x0, [3*n])'],
+  [
+    'reshape(slice(x0, [[null,null,1],[4,8,1]]), [-1,2,2])',
+    'slice(reshape(x0, [n,6,2]), [[0,null,1],[2,4,1],[0,null,1]])',
+  ],
+  [
+    'reshape(slice(x0, [...,[8,null,1]]), [-1,1,4])',
+    'slice(reshape(x0, [n,3,4]), [[0,null,1],[2,3,1],[0,null,1]])',
+  ],
+  [
+    'reshape(slice(x0, [[null,null,1],[null,null,1],[3,6,1]]), [-1,3,3,1])',
+    'slice(reshape(x0, [2*n,6,3,1]), [[0,null,1],[3,6,1],[0,null,1],[0,null,1]])',
+  ],
+  [
+    'reshape(slice(x0, [[2,6,1]]), [2,2,-1])',
+    'slice(reshape(x0, [3,2,n]), [[1,3,1],[0,null,1],[0,null,1]])',
+  ],
   ['flip(x0, [1])', 'x0'],
   ['flip(x0, [])', 'x0'],
   ['flip(flip(x0, null), null)', 'x0'],
