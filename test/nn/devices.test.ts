@@ -88,6 +88,27 @@ test('parameters that get their values at the first call get them on the device'
   assert.equal(net.weight.value.device, 'fake');
 });
 
+test('recurrent layers with lengths run eagerly, outside of captured code, on a device that answers later', async () => {
+  kn.random.seed(5);
+  const lstm = new kn.nn.LSTM(3, { layers: 2, bidirectional: true }).initialize();
+  const lengths = [4, 0, 2];
+  const x = kn.random.normal([3, 4, 2]);
+  const run = (sequence: kn.NDArray): readonly kn.NDArray[] => {
+    const { loss, outputs, h, c } = kn.autograd.record(() => {
+      const [outputs, [h, c]] = lstm.call(sequence, { lengths });
+      return { loss: outputs.sum().add(h.square().sum()), outputs, h, c };
+    });
+    loss.backward();
+    return [outputs, h, c, lstm.cells[0].parameters().values().next().value!.grad!];
+  };
+  const expected = run(x).map((array) => [...array.dataSync()].map(Number));
+  lstm.to('fake');
+  for (const [k, array] of run(x.to('fake')).entries()) {
+    assert.equal(array.device, 'fake');
+    close([...(await array.data())].map(Number), expected[k]);
+  }
+});
+
 test('kept gradients move with their parameters', async () => {
   const { net, x, y } = made();
   kn.autograd.record(() => lossOf(net, x, y)).backward();

@@ -4,6 +4,11 @@ import { Storage } from '../../runtime/memory/storage.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 
+/** True for an array on a device that promises elements, and so sizes that they decide. */
+export function answersLater({ elements }: NDArray): boolean {
+  return elements?.backend?.answersAtOnce === false;
+}
+
 /** A new array, on the device where new arrays live. Those that the device cannot hold stay on the CPU. */
 export function onDefaultDevice<A extends NDArray>(array: A): A {
   const { backend } = newArrays;
