@@ -20,6 +20,8 @@ export interface DeviceInUse {
   lacks(program: Program): boolean;
   /** Kernels that were measured there, once all have been that programs asked for; null where none are. */
   tuning?(): Promise<DeviceTuning | null>;
+  /** Settled when it can be used, as after a loss. Rejects when it cannot be set up again. Default: it always can. */
+  ready?(): Promise<void>;
 }
 
 /** The device of new arrays; null for the CPU. */
@@ -97,8 +99,9 @@ export function useMemory(device: DeviceInUse): void {
   detours.devices = detours.exist = true;
 }
 
-export function isInUse(name: string): boolean {
-  return registered.has(name);
+/** The device of a name, if it is in use. */
+export function deviceInUse(name: string): DeviceInUse | undefined {
+  return registered.get(name);
 }
 
 /**
