@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { dtypes } from '../../src/base/dtype.js';
 import * as kn from '../../src/index.js';
 import { registerDevice } from '../../src/runtime/device/register.js';
 import { FakeBackend } from '../support/fake-device.js';
@@ -11,14 +12,17 @@ import { FakeBackend } from '../support/fake-device.js';
 
 const fake = new FakeBackend('fake');
 registerDevice(fake);
+// It can hold the state of random numbers, which follows the other operands.
+registerDevice(new FakeBackend('with int64', { dtypes }));
 
 class Net extends kn.nn.Block {
   readonly first = new kn.nn.Dense(5);
   readonly norm = new kn.nn.BatchNorm();
+  readonly dropout = new kn.nn.Dropout(0.25);
   readonly last = new kn.nn.Dense(3);
 
   override forward(x: kn.NDArray): kn.NDArray {
-    return this.last.call(kn.tanh(this.norm.call(this.first.call(x))));
+    return this.last.call(this.dropout.call(kn.tanh(this.norm.call(this.first.call(x)))));
   }
 }
 
@@ -74,9 +78,11 @@ async function train(
 for (const form of ['eager', 'captured'] as const) {
   for (const movesLate of [false, true]) {
     const when = movesLate ? 'moved between steps' : 'moved before';
-    test(`${form} training of a network ${when} gives the losses of the CPU`, async () => {
-      close(await train(form, 'fake', movesLate), await train(form, 'cpu', movesLate));
-    });
+    for (const device of ['fake', 'with int64']) {
+      test(`${form} training of a network ${when} gives the losses of the CPU on a device ${device}`, async () => {
+        close(await train(form, device, movesLate), await train(form, 'cpu', movesLate));
+      });
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { BufferBackend } from '../../runtime/memory/backend.js';
-import { backendNamed, detours, newArrays } from '../../runtime/execution/backends.js';
+import { backendNamed, detours, mayMeet, newArrays } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
@@ -54,9 +54,7 @@ export function moveState(operands: readonly NDArray[], state: readonly NDArray[
   const others = operands.filter((operand) => !state.includes(operand) && operand.ndim > 0);
   const [backend] = others.flatMap(({ storage }) => storage.backend ?? []);
   if (backend === undefined) return;
-  const isOneDevice = others.every(
-    ({ storage, dtype }) => storage.backend === backend || !backend.limits.dtypes.has(dtype),
-  );
+  const isOneDevice = others.every((operand) => mayMeet(operand, backend));
   if (isOneDevice) for (const array of state) moveElements(array, backend);
 }
 
