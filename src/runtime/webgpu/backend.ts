@@ -336,24 +336,23 @@ export class WebGpuBackend implements MeasuredBackend {
 
   /** Tries to set up the device again. A driver that restarts may have no adapter yet: whoever asks next tries again. */
   #recover(): Promise<void> {
-    return (this.#recovery ??= this.#options
-      .reopen()
-      .then(
-        (commands) => {
-          this.#commands = commands;
-          this.#pool.restart(commands);
-          this.#pipelines.clear();
-          this.#freePipelines = [];
-          this.#absence = null;
-          commands.onLost((again) => this.#lose(again));
-        },
-        (cause: unknown) => {
-          const why = cause instanceof KaonError ? cause.problem : String(cause);
-          const actual = `it could not be set up again: ${why}`;
-          this.#absence = new DeviceError('the device was lost', { op: 'webgpu', actual, cause });
-        },
-      )
-      .finally(() => (this.#recovery = null)));
+    return (this.#recovery ??= this.#options.reopen().then(
+      (commands) => {
+        this.#recovery = null;
+        this.#commands = commands;
+        this.#pool.restart(commands);
+        this.#pipelines.clear();
+        this.#freePipelines = [];
+        this.#absence = null;
+        commands.onLost((again) => this.#lose(again));
+      },
+      (cause: unknown) => {
+        this.#recovery = null;
+        const why = cause instanceof KaonError ? cause.problem : String(cause);
+        const actual = `it could not be set up again: ${why}`;
+        this.#absence = new DeviceError('the device was lost', { op: 'webgpu', actual, cause });
+      },
+    ));
   }
 }
 
