@@ -1,7 +1,9 @@
 import { outsideCapture } from '../front/core/capture.js';
 import {
   type GeneratorState,
+  generatorMoment,
   generatorState,
+  returnTo,
   setGeneratorState,
   takeState,
 } from '../front/dispatch/generator.js';
@@ -34,12 +36,12 @@ export function reserveStream(): GeneratorState {
 /** Runs `draw` on a stream from its beginning; the generator's state is unaffected. */
 export function drawFrom<R>(stream: GeneratorState, draw: () => R): R {
   return outsideCapture(() => {
-    const before = generatorState();
+    const before = generatorMoment();
     setGeneratorState(stream);
     try {
       return draw();
     } finally {
-      setGeneratorState(before);
+      returnTo(before);
     }
   });
 }

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { dtypes } from '../../src/base/dtype.js';
 import * as kn from '../../src/index.js';
 import { registerDevice } from '../../src/runtime/device/register.js';
 import { FakeBackend } from '../support/fake-device.js';
@@ -11,14 +12,17 @@ import { FakeBackend } from '../support/fake-device.js';
 
 const fake = new FakeBackend('fake');
 registerDevice(fake);
+// It can hold the state of random numbers, which follows the other operands.
+registerDevice(new FakeBackend('with int64', { dtypes }));
 
 class Net extends kn.nn.Block {
   readonly first = new kn.nn.Dense(5);
   readonly norm = new kn.nn.BatchNorm();
+  readonly dropout = new kn.nn.Dropout(0.25);
   readonly last = new kn.nn.Dense(3);
 
   override forward(x: kn.NDArray): kn.NDArray {
-    return this.last.call(kn.tanh(this.norm.call(this.first.call(x))));
+    return this.last.call(this.dropout.call(kn.tanh(this.norm.call(this.first.call(x)))));
   }
 }
 
@@ -74,9 +78,11 @@ async function train(
 for (const form of ['eager', 'captured'] as const) {
   for (const movesLate of [false, true]) {
     const when = movesLate ? 'moved between steps' : 'moved before';
-    test(`${form} training of a network ${when} gives the losses of the CPU`, async () => {
-      close(await train(form, 'fake', movesLate), await train(form, 'cpu', movesLate));
-    });
+    for (const device of ['fake', 'with int64']) {
+      test(`${form} training of a network ${when} gives the losses of the CPU on a device ${device}`, async () => {
+        close(await train(form, device, movesLate), await train(form, 'cpu', movesLate));
+      });
+    }
   }
 }
 
@@ -86,6 +92,27 @@ test('parameters that get their values at the first call get them on the device'
   const x = kn.ones([2, 4]).to('fake');
   assert.equal(net.call(x).device, 'fake');
   assert.equal(net.weight.value.device, 'fake');
+});
+
+test('recurrent layers with lengths run eagerly, outside of captured code, on a device that answers later', async () => {
+  kn.random.seed(5);
+  const lstm = new kn.nn.LSTM(3, { layers: 2, bidirectional: true }).initialize();
+  const lengths = [4, 0, 2];
+  const x = kn.random.normal([3, 4, 2]);
+  const run = (sequence: kn.NDArray): readonly kn.NDArray[] => {
+    const { loss, outputs, h, c } = kn.autograd.record(() => {
+      const [outputs, [h, c]] = lstm.call(sequence, { lengths });
+      return { loss: outputs.sum().add(h.square().sum()), outputs, h, c };
+    });
+    loss.backward();
+    return [outputs, h, c, lstm.cells[0].parameters().values().next().value!.grad!];
+  };
+  const expected = run(x).map((array) => [...array.dataSync()].map(Number));
+  lstm.to('fake');
+  for (const [k, array] of run(x.to('fake')).entries()) {
+    assert.equal(array.device, 'fake');
+    close([...(await array.data())].map(Number), expected[k]);
+  }
 });
 
 test('kept gradients move with their parameters', async () => {

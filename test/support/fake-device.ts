@@ -7,7 +7,7 @@ import { wasmTarget } from '../../src/loop/language/target.js';
 import { verifyKernel } from '../../src/loop/language/verify.js';
 import { rangesIn } from '../../src/loop/language/verify-ranges.js';
 import { workgroupsIn } from '../../src/loop/language/verify-workgroups.js';
-import { OverBudgetError } from '../../src/runtime/memory/exhausted.js';
+import { overBudget } from '../../src/runtime/memory/exhausted.js';
 import { byDefinition } from '../../src/kernels/definitions.js';
 import type { DeviceTarget } from '../../src/ops/declare/kernels.js';
 import type {
@@ -112,8 +112,7 @@ export class FakeBackend implements Backend {
     const bytes = bytesOf(dtype) * length;
     if (bytes > this.limits.bufferBytes)
       throw new DeviceError('an array is too large for a buffer');
-    if (bytes > this.#budget - this.#bytes)
-      throw new OverBudgetError(bytes, this.#bytes, this.#budget);
+    if (bytes > this.#budget - this.#bytes) throw overBudget(bytes, this.#bytes, this.#budget);
     this.#bytes += bytes;
     this.mostBytes = Math.max(this.mostBytes, this.#bytes);
     return new FakeBuffer(dtype, length);

@@ -48,11 +48,15 @@ function isAdapter(value: unknown): value is unknown {
   );
 }
 
+/** Values of options that are not given. */
+const usualOptions: InitDeviceOptions = { worker: false, tuning: 'off' };
+
 /**
  * Sets up a device, so that arrays can live on it: `x.to(name)`, `config.device = name`. Once it is set up it stays
- * as it is.
+ * as it is: to call it again without options is to wait until a device that was lost is there again.
  *
- * @throws DeviceError when the device is not there; ArgumentError for a name that no device has.
+ * @throws DeviceError when the device is not there; ArgumentError for a name that no device has, and for options
+ * other than those with which the device was set up.
  */
 export async function initDevice(name: string, options: InitDeviceOptions = {}): Promise<void> {
   checkOptions<InitDeviceOptions>('initDevice', options, optionRules);
@@ -61,7 +65,7 @@ export async function initDevice(name: string, options: InitDeviceOptions = {}):
     const { setUpWebGpu } = await import('../../runtime/webgpu/setup.js');
     return setUpWebGpu(given);
   });
-  await setUpDevice(name, options);
+  await setUpDevice(name, { ...options }, { ...usualOptions });
 }
 
 /** A device in use. */

@@ -111,9 +111,9 @@ export function setState(state: GeneratorState): void {
 }
 
 /** Draws once. A call that is refused leaves the generator where it was. */
-function draw(make: (state: NDArray) => NDArray): NDArray {
+function draw(make: (state: NDArray) => NDArray, dtype: DType = 'float32'): NDArray {
   // Numbers for others are not drawn from a state that only a device knows.
-  refuseAwaited();
+  refuseAwaited(dtype);
   const state = takeState();
   try {
     return onDefaultDevice(make(state));
@@ -155,7 +155,7 @@ export function normal<D extends DType = 'float32'>(
     mean: finite,
     std: nonNegative,
   });
-  return draw((state) => randomNormal(state, shape, options));
+  return draw((state) => randomNormal(state, shape, options), options.dtype);
 }
 
 /** Numbers spread evenly over `low` (0 unless given) to `high` (1), which itself is never drawn. */
@@ -168,7 +168,7 @@ export function uniform<D extends DType = 'float32'>(
     low: finite,
     high: finite,
   });
-  return draw((state) => randomUniform(state, shape, options));
+  return draw((state) => randomUniform(state, shape, options), options.dtype);
 }
 
 export interface IntegerOptions<D extends DType = DType> {
@@ -259,7 +259,7 @@ export function categorical(
     // A draw of exactly 0 gives -infinity: that category is not chosen, as one draw of 2^24 should not be.
     const gumbel = neg(log(neg(log(draws))));
     return argmax(besideOther(gumbel, scores).add(scores), -1);
-  });
+  }, dtype);
 }
 
 const permutable = eitherRule(
@@ -278,5 +278,5 @@ export function permutation(n: number | NDArray): NDArray {
     // 53 random bits for each place: a tie, which would favor an order, is next to impossible.
     const order = argsort(randomUniform(state, [count], { dtype: 'float64' }));
     return typeof n === 'number' ? order : n.take(besideOther(order, n), { axis: 0 });
-  });
+  }, 'float64');
 }

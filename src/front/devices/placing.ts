@@ -1,8 +1,13 @@
 import type { BufferBackend } from '../../runtime/memory/backend.js';
-import { backendNamed, detours, newArrays } from '../../runtime/execution/backends.js';
+import { backendNamed, detours, mayMeet, newArrays } from '../../runtime/execution/backends.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
+
+/** True for an array on a device that promises elements, and so sizes that they decide. */
+export function answersLater({ elements }: NDArray): boolean {
+  return elements?.backend?.answersAtOnce === false;
+}
 
 /** A new array, on the device where new arrays live. Those that the device cannot hold stay on the CPU. */
 export function onDefaultDevice<A extends NDArray>(array: A): A {
@@ -49,9 +54,7 @@ export function moveState(operands: readonly NDArray[], state: readonly NDArray[
   const others = operands.filter((operand) => !state.includes(operand) && operand.ndim > 0);
   const [backend] = others.flatMap(({ storage }) => storage.backend ?? []);
   if (backend === undefined) return;
-  const isOneDevice = others.every(
-    ({ storage, dtype }) => storage.backend === backend || !backend.limits.dtypes.has(dtype),
-  );
+  const isOneDevice = others.every((operand) => mayMeet(operand, backend));
   if (isOneDevice) for (const array of state) moveElements(array, backend);
 }
 

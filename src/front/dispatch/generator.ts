@@ -1,4 +1,5 @@
-import type { HostArray } from '../../base/dtype.js';
+import type { DType, HostArray } from '../../base/dtype.js';
+import { DeviceError } from '../../base/errors.js';
 import { add } from '../../ops/index.js';
 import { type ArrayType, arrayType } from '../core/array-type.js';
 import type { Capture } from '../core/capture.js';
@@ -40,8 +41,12 @@ let seed = BigInt(Math.floor(Math.random() * 2 ** 52));
 let counter = 0n;
 /** A lazy array of the state, while the number of draws of deferred loops is unknown. */
 let unknown: LeftState | null = null;
-/** State on a device that answers later. */
+/** State on a device that answers later; `seed` and `counter` are an earlier one meanwhile. */
 let awaited: LeftState | null = null;
+/** Number of the chain of awaited states, each of which follows from the one before. */
+let chain = 0;
+/** Settled when no state is awaited any more; null while none is. */
+let question: Promise<void> | null = null;
 /** State that draws start from instead, and their number; see `drawingFrom`. */
 let given: LeftState | null = null;
 const draws = new WeakMap<Capture, CapturedDraws>();
@@ -53,20 +58,40 @@ const drawsByBase = new WeakMap<NDArray, CapturedDraws>();
  */
 export function generatorState(): GeneratorState {
   settle();
-  if (awaited !== null) adopt(awaited.state.storage.host, awaited.count);
+  if (awaited !== null) takeKnown(awaited);
   return { seed, counter };
+}
+
+/** Makes an awaited state the present one, if the device has answered. */
+function takeKnown({ state: { storage }, count }: LeftState): void {
+  let isKnown: boolean;
+  try {
+    isKnown = storage.isKnown;
+  } catch {
+    awaited = null;
+    return;
+  }
+  if (isKnown) return adopt(storage.host, count);
+  throw new DeviceError('how many random numbers a loop has drawn is not known yet', {
+    op: 'random',
+    expected: 'draws that follow on each other',
+    actual: `a loop on the device ${storage.backend!.name}, which answers later`,
+    advice:
+      'await what the loop has computed: await loss.data(); or draw inside of the captured code',
+  });
 }
 
 /**
  * Refuses draws that no code captures from a state that has to be waited for, unless new arrays live on the device
- * that has it: then they are drawn there.
+ * that has it, and it has the dtype: then they are drawn there.
  * @throws DeviceError
  */
-export function refuseAwaited(): void {
+export function refuseAwaited(dtype: DType): void {
   if (mode.capture !== null || awaited === null) return;
   const { backend } = awaited.state.storage;
-  const drawsThere = backend === newArrays.backend && backend?.limits.dtypes.has('int64') === true;
-  if (!drawsThere) generatorState();
+  const { dtypes } = backend?.limits ?? {};
+  const drawsThere = backend === newArrays.backend && dtypes?.has('int64') && dtypes.has(dtype);
+  if (drawsThere !== true) generatorState();
 }
 
 export function setGeneratorState(state: GeneratorState): void {
@@ -74,6 +99,7 @@ export function setGeneratorState(state: GeneratorState): void {
   counter = BigInt.asIntN(64, state.counter);
   unknown = null;
   awaited = null;
+  chain++;
   forgetDraws();
 }
 
@@ -191,28 +217,53 @@ export function continueFrom(state: NDArray): void {
 function takeOver(state: NDArray, count: number): void {
   const { storage } = state;
   if (storage.isKnown) return adopt(storage.host, count);
-  const isAsked = awaited !== null;
   awaited = { state, count };
   // One question at a time: captured steps may leave one state after another.
-  if (!isAsked) void ask(awaited);
+  question ??= ask();
 }
 
 /** Asks a device for a state that it has left, and for the one after, until it is known. */
-async function ask(asked: LeftState): Promise<void> {
-  try {
-    const elements = await asked.state.storage.read();
-    if (awaited === asked) adopt(elements, asked.count);
-    else if (awaited !== null) await ask(awaited);
-  } catch {
-    // Whoever draws from the state is told why it could not be computed.
+async function ask(): Promise<void> {
+  while (awaited !== null) {
+    const [asked, since]: [LeftState, number] = [awaited, chain];
+    try {
+      const elements = await asked.state.storage.read();
+      if (isAwaited(asked)) adopt(elements, awaited!.count);
+      else if (chain === since) leaveAt(elements, asked.count);
+    } catch {
+      // Whoever reads what else was to be computed is told why. Code that fails leaves the generator where it was.
+      if (isAwaited(asked)) awaited = null;
+    }
   }
+  question = null;
 }
 
+/** True for a state that is still the last one, though more may have been drawn from it. */
+function isAwaited({ state }: LeftState): boolean {
+  return awaited?.state === state;
+}
+
+/** The state of this moment, which a device may still have to tell. It then rejects with what has failed there. */
+export async function promisedState(): Promise<GeneratorState> {
+  settle();
+  if (awaited === null) return { seed, counter };
+  const { state, count } = awaited;
+  const [left, right] = (await state.storage.read()) as BigInt64Array;
+  return { seed: left, counter: right + BigInt(count) };
+}
+
+/** Makes a state the present one. */
 function adopt(elements: HostArray, count: number): void {
+  leaveAt(elements, count);
+  awaited = null;
+  chain++;
+}
+
+/** Sets the last known state. */
+function leaveAt(elements: HostArray, count: number): void {
   const [left, right] = elements as BigInt64Array;
   seed = left;
   counter = right + BigInt(count);
-  awaited = null;
 }
 
 /** The draws of a capture so far: their number, the state that others have left, and the number of draws since. */

@@ -7,6 +7,7 @@ import { type IslandPolicy, type IslandReport, islandsOf, type PartReport, divis
 import type { TierReport } from '../../runtime/execution/executable.js';
 import type { Tier } from '../../runtime/execution/tiers.js';
 import { tiersOf, wantTier } from './plan.js';
+import { answersLater } from '../devices/placing.js';
 import { isTracked } from '../core/history.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -62,9 +63,7 @@ export class Callable {
         ? []
         : operands.map((operand) => isFloat(operand.dtype) && isTracked(operand));
     if (!wrt.includes(true) || !this.#flows.includes(true)) return call(this.program, ...operands);
-    const areSizesLate = operands.some(
-      ({ elements }) => elements?.backend?.answersAtOnce === false,
-    );
+    const areSizesLate = operands.some(answersLater);
     const joint = this.#jointFor(wrt, areSizesLate);
     return call(joint, ...operands).slice(0, this.program.outputs.length);
   }

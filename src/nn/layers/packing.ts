@@ -5,6 +5,7 @@ import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { array } from '../../front/arrays/creation.js';
 import { mode } from '../../front/core/mode.js';
 import { NDArray } from '../../front/core/ndarray.js';
+import { answersLater } from '../../front/devices/placing.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
 import {
@@ -38,9 +39,13 @@ export interface Packing {
   ) => [output: NDArray, states: NDArray[]];
 }
 
-/** Packs the valid steps of a batch, or masks the others where every size has to be known before a run. */
+/**
+ * Packs the valid steps of a batch, or masks the others where every size has to be known before a run: for some
+ * engines, and in eager code on a device that answers later.
+ */
 export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
-  return mode.hasStaticSizes ? masked(lengths, time) : sorted(lengths, time, batch);
+  const areSizesLate = mode.capture === null && answersLater(lengths);
+  return mode.hasStaticSizes || areSizesLate ? masked(lengths, time) : sorted(lengths, time, batch);
 }
 
 /** All steps of all examples, masked where an example has ended. No example changes its place. */

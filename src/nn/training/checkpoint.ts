@@ -8,6 +8,7 @@ import {
   type FileTensor,
 } from '../../formats/safetensors.js';
 import * as random from '../../front/arrays/random.js';
+import { generatorMoment, promisedState, returnTo } from '../../front/dispatch/generator.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import { Block } from '../block.js';
 import { type Loader, type LoaderState, seedRule } from '../data/loader.js';
@@ -128,7 +129,10 @@ const loaderRule = valueRule(
  */
 export function encodeCheckpoint(checkpoint: Checkpoint): Uint8Array {
   const { arrays, metadata } = contentsOf('encodeCheckpoint', checkpoint);
-  return encodeSafetensors({ tensors: toFileTensors(arrays), metadata });
+  return encodeSafetensors({
+    tensors: toFileTensors(arrays),
+    metadata: metadata(random.getState()),
+  });
 }
 
 /** All arrays of a checkpoint by name, and the rest as text. */
@@ -137,11 +141,10 @@ function contentsOf(
   checkpoint: Checkpoint,
 ): {
   readonly arrays: readonly (readonly [string, NDArray])[];
-  readonly metadata: ReadonlyMap<string, string>;
+  readonly metadata: (drawn: random.GeneratorState) => ReadonlyMap<string, string>;
 } {
   const { parameters, optimizers, loader } = checkedContents(op, checkpoint);
   const arrays = group('net', parameterValues(parameters));
-  const { seed, counter } = random.getState();
   const kinds = new Map<string | null, OptimizerMetadata>();
   for (const [name, optimizer] of optimizers) {
     const { arrays: slots, steps } = optimizer.state();
@@ -149,14 +152,17 @@ function contentsOf(
     arrays.push(...group(optimizerGroup(name), slots));
   }
   const single = kinds.get(null);
-  const metadata: Metadata = {
+  const rest: Omit<Metadata, 'random'> = {
     version: 1,
-    random: { seed: String(seed), counter: String(counter) },
     ...(single !== undefined && { optimizer: single }),
     ...(single === undefined && kinds.size > 0 && { optimizers: Object.fromEntries(kinds) }),
     ...(loader !== undefined && { loader: loader.state() }),
   };
-  return { arrays, metadata: new Map([[metadataKey, JSON.stringify(metadata)]]) };
+  const metadata = ({ seed, counter }: random.GeneratorState): ReadonlyMap<string, string> => {
+    const all: Metadata = { ...rest, random: { seed: String(seed), counter: String(counter) } };
+    return new Map([[metadataKey, JSON.stringify(all)]]);
+  };
+  return { arrays, metadata };
 }
 
 /** Restores the result of `encodeCheckpoint`: training continues as if it had not been interrupted. */
@@ -230,8 +236,8 @@ export function restoreAll(
     undo.unshift(back);
   };
   try {
-    const before = { random: random.getState(), loader: loader?.state() };
-    if (drawn !== undefined) change(() => random.setState(drawn), () => random.setState(before.random)); // prettier-ignore
+    const before = { random: generatorMoment(), loader: loader?.state() };
+    if (drawn !== undefined) change(() => random.setState(drawn), () => returnTo(before.random)); // prettier-ignore
     change(() => loader?.loadState(position!), () => loader?.loadState(before.loader!)); // prettier-ignore
     // Checked before parameters change, unless they get their sizes from the file.
     const check = (): void => optimizers.forEach(([each, state]) => each.checkState(state));
@@ -308,8 +314,9 @@ function readFields(op: string, metadata: object): void {
 /** Atomically writes parameters, optimizer, random state and loader position to one safetensors file. */
 export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   const { arrays, metadata } = contentsOf('saveCheckpoint', checkpoint);
-  const tensors = await readTensors(arrays);
-  await replaceFile('saveCheckpoint', path, encodeSafetensors({ tensors, metadata }));
+  const [tensors, drawn] = await Promise.all([readTensors(arrays), promisedState()]);
+  const bytes = encodeSafetensors({ tensors, metadata: metadata(drawn) });
+  await replaceFile('saveCheckpoint', path, bytes);
 }
 
 /**

@@ -35,6 +35,8 @@ export interface Backend extends BufferBackend, TimedDevice {
   readonly hasConditions?: boolean;
   /** Kernels that were measured, once all have been that programs asked for; null where none are. Default: null. */
   tuning?(): Promise<DeviceTuning | null>;
+  /** Settled when it can be used, as after a loss. Rejects when it cannot be set up again. Default: it always can. */
+  ready?(): Promise<void>;
   /** Makes a kernel callable. Each is asked for once. */
   prepare(kernel: Kernel): Launch;
   /**

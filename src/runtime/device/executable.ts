@@ -1,6 +1,6 @@
 import { type DimBindings, evaluateDim, symbolsOf } from '../../base/dim/index.js';
 import type { DType, HostArray } from '../../base/dtype.js';
-import { currentSource, located, named } from '../../base/errors.js';
+import { currentSource, KaonError, located, named } from '../../base/errors.js';
 import { bindProgram } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { foreignElement, foreignInCapturedCode } from '../../passes/host/elements.js';
@@ -130,8 +130,9 @@ export class DeviceExecutable implements DeviceProgramExecutable {
     const targets = into.map((each) => (each?.backend === queue ? managed(each.buffer) : null));
     if (!queue.answersAtOnce && targets.some((each, k) => each !== null && shapes[k] === null))
       throw notYetKnown(queue);
-    /** The results, once it is known that they are made later. */
+    /** The results, once it is known that they are made later, and the user's line that asked for them. */
     let later: readonly AwaitedResult[] | null = null;
+    let line: string | undefined;
     const call: Call = { given, names, source: this.#source() };
     const run = (): Waiting<RunMade> => this.#run(call, inputs);
     const deliver = this.#deliver.bind(this);
@@ -143,13 +144,16 @@ export class DeviceExecutable implements DeviceProgramExecutable {
         return made;
       },
       fail: (error) => {
-        for (const result of later ?? []) result.fail(error);
+        const isLocated = error instanceof KaonError && error.source !== undefined;
+        const told = isLocated ? error : located(error, line);
+        for (const result of later ?? []) result.fail(told);
       },
     });
     if (!(answer instanceof Promise)) {
       return answer.map(({ buffer, shape }, k) => ({ storage: this.#storage(buffer, into[k]), shape })); // prettier-ignore
     }
     // The error is one of the results from here on.
+    line = currentSource();
     const arrival = answer.then(
       () => {},
       () => {},

@@ -8,7 +8,7 @@ import type {
   BufferRead,
   DeviceBuffer,
 } from '../memory/backend.js';
-import { OverBudgetError } from '../memory/exhausted.js';
+import { OverBudgetError, overBudget } from '../memory/exhausted.js';
 import type { Backend, Launch } from './backend.js';
 import { managed, ManagedBuffer } from './queue/managed.js';
 import { Outcome } from './queue/outcomes.js';
@@ -101,7 +101,7 @@ export class DeviceQueue implements BufferBackend {
       });
     }
     const bytes = bytesOf(dtype) * length;
-    if (bytes > budget) throw new OverBudgetError(bytes, 0, budget);
+    if (bytes > budget) throw overBudget(bytes, 0, budget);
     if (bytes > bufferBytes) {
       throw new DeviceError('an array is too large for a buffer of the device', {
         op: 'allocate',

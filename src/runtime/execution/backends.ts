@@ -20,6 +20,8 @@ export interface DeviceInUse {
   lacks(program: Program): boolean;
   /** Kernels that were measured there, once all have been that programs asked for; null where none are. */
   tuning?(): Promise<DeviceTuning | null>;
+  /** Settled when it can be used, as after a loss. Rejects when it cannot be set up again. Default: it always can. */
+  ready?(): Promise<void>;
 }
 
 /** The device of new arrays; null for the CPU. */
@@ -97,8 +99,9 @@ export function useMemory(device: DeviceInUse): void {
   detours.devices = detours.exist = true;
 }
 
-export function isInUse(name: string): boolean {
-  return registered.has(name);
+/** The device of a name, if it is in use. */
+export function deviceInUse(name: string): DeviceInUse | undefined {
+  return registered.get(name);
 }
 
 /**
@@ -238,19 +241,25 @@ function commonBackend(
   const storages = [...inputs.map(({ storage }) => storage), ...into];
   const backend = storages.find((storage) => storage !== null && storage.backend !== null)?.backend;
   if (backend === undefined || backend === null) return null;
-  for (const { storage, shape, isConstant } of inputs) {
-    if (storage.backend === backend) continue;
-    const isElsewhere = storage.backend !== null;
-    const isData = shape.length === 0 || isConstant === true || following.has(storage);
-    if (isElsewhere || (!isData && backend.limits.dtypes.has(storage.dtype))) {
-      throw onDifferentDevices(storage.backend, backend, nameOf(program));
-    }
+  for (const input of inputs) {
+    if (!mayMeet(input, backend))
+      throw onDifferentDevices(input.storage.backend, backend, nameOf(program));
   }
   for (const target of into) {
     if (target !== null && target.backend !== backend)
       throw onDifferentDevices(target.backend, backend, nameOf(program));
   }
   return backend;
+}
+
+/**
+ * True for an operand that a program on a device may have: one that is there, and on the CPU a single element, a
+ * constant, what follows others, and what the device cannot hold.
+ */
+export function mayMeet({ storage, shape, isConstant }: Operand, backend: BufferBackend): boolean {
+  if (storage.backend !== null) return storage.backend === backend;
+  const isData = shape.length === 0 || isConstant === true || following.has(storage);
+  return isData || !backend.limits.dtypes.has(storage.dtype);
 }
 
 /** Error about operands that are on several devices. */
@@ -263,6 +272,7 @@ export function onDifferentDevices(
     op,
     expected: 'one device; only numbers and arrays of rank 0 may be on the CPU beside it',
     actual: [one, other].map((backend) => backend?.name ?? 'cpu').join(' and '),
-    advice: 'x.to(device) copies an array to a device, await x.cpu() copies it back',
+    advice:
+      'x.to(device) copies an array to a device, await x.cpu() copies it back; so do net.to(device), await net.cpu() and await optimizer.cpu()',
   });
 }

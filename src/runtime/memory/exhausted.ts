@@ -1,4 +1,4 @@
-import { DeviceError } from '../../base/errors.js';
+import { DeviceError, type ErrorDetails } from '../../base/errors.js';
 
 /** There is no memory for what a program needs. Nothing of it has run, and nothing has been changed. */
 export class ExhaustedError extends DeviceError {
@@ -37,15 +37,22 @@ export class OverBudgetError extends DeviceError {
     Object.defineProperty(this, 'name', { value: DeviceError.name });
   }
 
-  /** @param used Bytes in use. @param most Bytes that there are in all. */
-  constructor(wanted: number, used: number, most: number) {
-    super('the memory of the device is exhausted', {
-      op: 'allocate',
-      expected: `at most ${most} bytes in use`,
-      actual: `${wanted} bytes beside ${used}`,
-      advice:
-        'compute with smaller arrays, or give the device more memory: memoryBudget of initDevice',
-    });
-    this.wanted = wanted;
+  // Like those of all errors, so that it can be made again with the context of an outer call, as its cause.
+  constructor(problem: string, details: ErrorDetails & { readonly wanted?: number }) {
+    super(problem, details);
+    const { wanted, cause } = details;
+    this.wanted = wanted ?? (cause instanceof OverBudgetError ? cause.wanted : 0);
   }
+}
+
+/** Error about a buffer that does not fit. @param used Bytes in use. @param most Bytes that there are in all. */
+export function overBudget(wanted: number, used: number, most: number): OverBudgetError {
+  return new OverBudgetError('the memory of the device is exhausted', {
+    op: 'allocate',
+    expected: `at most ${most} bytes in use`,
+    actual: `${wanted} bytes beside ${used}`,
+    advice:
+      'compute with smaller arrays, or give the device more memory: memoryBudget of initDevice',
+    wanted,
+  });
 }

@@ -391,7 +391,7 @@ function readAtOnce({ backend, buffer }: BufferPlace): HostArray {
       expected: 'an array on the CPU',
       actual: `an array on the device ${backend.name}`,
       advice:
-        'read a copy: const y = await x.cpu(), or await x.data(). Code that is captured (hybridize) has the device decide tests and loops; with initDevice(name, { worker: true }) elements can be read at once',
+        'read a copy: const y = await x.cpu(), or await x.data(); before an export, await graph.cpu() or await net.cpu(). Code that is captured (hybridize) has the device decide tests and loops; with initDevice(name, { worker: true }) elements can be read at once',
     },
   );
 }

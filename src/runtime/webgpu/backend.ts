@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../base/bounded-cache.js';
 import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../../base/dtype.js';
-import { DeviceError, InternalError } from '../../base/errors.js';
+import { DeviceError, InternalError, KaonError } from '../../base/errors.js';
 import type { Shader } from '../../codegen/wgsl/shader.js';
 import type { Kernel } from '../../loop/language/nodes.js';
 import type { DeviceTarget } from '../../ops/declare/kernels.js';
@@ -64,7 +64,8 @@ export class WebGpuBackend implements MeasuredBackend {
   #freePipelines: number[] = [];
   /** Why the device cannot be used, while it is set up again and when that fails. */
   #absence: DeviceError | null = null;
-  #recovery: Promise<void> = Promise.resolve();
+  /** Attempt to set up the device again; null where none is under way. It never rejects. */
+  #recovery: Promise<void> | null = null;
   /** Names of kernels while they are timed. */
   #timed: string[] | null = null;
   /** Gets what is launched: in its place, or beside it. */
@@ -192,9 +193,15 @@ export class WebGpuBackend implements MeasuredBackend {
     this.#commands.copy(source, target, padded(source.bytes));
   }
 
-  async synchronize(): Promise<void> {
+  async ready(): Promise<void> {
+    // An attempt that is under way may have begun too early.
     await this.#recovery;
-    this.#refuseAbsent();
+    if (this.#absence !== null) await this.#recover();
+    if (this.#absence !== null) throw refusalOf(this.#absence);
+  }
+
+  async synchronize(): Promise<void> {
+    await this.ready();
     await this.#commands.synchronize();
   }
 
@@ -315,21 +322,23 @@ export class WebGpuBackend implements MeasuredBackend {
     });
   }
 
+  /** Refuses what needs the device while it is absent, and sees to it that it is not absent for good. */
   #refuseAbsent(): void {
     if (this.#absence === null) return;
-    const { problem, actual } = this.#absence;
-    throw new DeviceError(problem, {
-      op: 'webgpu',
-      actual,
-      advice: 'the device is set up again by itself: wait a moment, and try again',
-      cause: this.#absence,
-    });
+    void this.#recover();
+    throw refusalOf(this.#absence);
   }
 
   #lose(reason: GpuFailure): void {
     this.#absence = errorOfFailure(reason);
-    this.#recovery = this.#options.reopen().then(
+    void this.#recover();
+  }
+
+  /** Tries to set up the device again. A driver that restarts may have no adapter yet: whoever asks next tries again. */
+  #recover(): Promise<void> {
+    return (this.#recovery ??= this.#options.reopen().then(
       (commands) => {
+        this.#recovery = null;
         this.#commands = commands;
         this.#pool.restart(commands);
         this.#pipelines.clear();
@@ -338,11 +347,23 @@ export class WebGpuBackend implements MeasuredBackend {
         commands.onLost((again) => this.#lose(again));
       },
       (cause: unknown) => {
-        const actual = String(cause);
+        this.#recovery = null;
+        const why = cause instanceof KaonError ? cause.problem : String(cause);
+        const actual = `it could not be set up again: ${why}`;
         this.#absence = new DeviceError('the device was lost', { op: 'webgpu', actual, cause });
       },
-    );
+    ));
   }
+}
+
+/** The error of whoever needs a device that is absent. */
+function refusalOf(absence: DeviceError): DeviceError {
+  return new DeviceError(absence.problem, {
+    op: 'webgpu',
+    actual: absence.actual,
+    advice: `the device is set up again by itself: wait for it, await initDevice('webgpu'), and try again`,
+    cause: absence,
+  });
 }
 
 function described(label: string, { text, bindings, uniformWords }: Shader): PipelineDescription {

@@ -1,7 +1,7 @@
 import { bytesOf, type DType } from '../../base/dtype.js';
 import { DeviceError } from '../../base/errors.js';
 import type { DeviceBuffer } from '../memory/backend.js';
-import { OverBudgetError } from '../memory/exhausted.js';
+import { overBudget } from '../memory/exhausted.js';
 import type { GpuCommands } from './commands.js';
 
 /** Smallest size class, in bytes. */
@@ -157,7 +157,7 @@ export class BufferPool {
         advice: 'divide it into several arrays, or compute on the CPU: await x.cpu()',
       });
     }
-    if (this.#usedBytes + size > this.#budget) throw new OverBudgetError(bytes, this.#usedBytes, this.#budget); // prettier-ignore
+    if (this.#usedBytes + size > this.#budget) throw overBudget(bytes, this.#usedBytes, this.#budget); // prettier-ignore
     return size;
   }
 
@@ -181,7 +181,7 @@ export class BufferPool {
     const bytes = this.#isShared(size) ? slabBytes : size;
     if (this.bytesTaken + bytes > this.#budget) {
       this.trim();
-      if (this.bytesTaken + bytes > this.#budget) throw new OverBudgetError(bytes, this.bytesTaken, this.#budget); // prettier-ignore
+      if (this.bytesTaken + bytes > this.#budget) throw overBudget(bytes, this.bytesTaken, this.#budget); // prettier-ignore
     }
     const id = this.#ids++;
     this.#commands.createBuffer(id, bytes);

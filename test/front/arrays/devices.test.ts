@@ -48,6 +48,19 @@ test('a device is set up once, by what provides it, with the options that were g
   });
   await Promise.all([1, 2].map(() => kn.initDevice('provided', { memoryBudget: 2 ** 12 })));
   await kn.initDevice('provided');
+  await kn.initDevice('provided', { memoryBudget: 2 ** 12, worker: false, tuning: 'off' });
+  for (const other of [
+    { memoryBudget: 2 ** 20 },
+    { worker: true },
+    { tuning: 'background' },
+  ] as const) {
+    await assert.rejects(
+      () => kn.initDevice('provided', other),
+      (error) =>
+        error instanceof kn.ArgumentError &&
+        error.message.includes(`with another ${Object.keys(other)[0]}`),
+    );
+  }
   assert.equal(setups, 1);
   assert.equal(kn.zeros([2]).to('provided').device, 'provided');
   assert.throws(() => kn.zeros([2 ** 11]).to('provided'), kn.DeviceError);
@@ -59,9 +72,9 @@ test('a device that could not be set up may be tried again', async () => {
     if (isBroken) throw new kn.DeviceError('there is no adapter', { op: 'initDevice' });
     return new FakeBackend('moody');
   });
-  await assert.rejects(() => kn.initDevice('moody'), kn.DeviceError);
+  await assert.rejects(() => kn.initDevice('moody', { worker: true }), kn.DeviceError);
   isBroken = false;
-  await kn.initDevice('moody');
+  await kn.initDevice('moody', { worker: false });
   assert.equal(kn.deviceInfo('moody').bytesInUse, 0);
 });
 

@@ -31,6 +31,8 @@ type Open = (options?: {
   readonly print?: ShaderPrinter;
   /** GPUs in the order in which they are opened. Default: new ones. */
   readonly gpus?: (GpuEncoder | GpuWorker)[];
+  /** Opens those that come after them. Default: it always can. */
+  readonly reopen?: () => Promise<GpuEncoder | GpuWorker>;
 }) => Promise<WebGpuBackend>;
 
 /** Tests the device with a GPU in either place. */
@@ -40,18 +42,27 @@ function testBackend(
 ): void {
   for (const [place, openCommands] of Object.entries(places)) {
     test(`${name} (${place})`, { skip }, () =>
-      run(async ({ memoryBudget, mostPipelines, print = affine, gpus = [] } = {}) => {
-        const reopen = async () => gpus.shift() ?? openCommands();
-        const backend = new WebGpuBackend(await reopen(), {
-          target: byDefinition(wasmTarget),
-          print,
-          reopen,
-          ...(memoryBudget !== undefined && { memoryBudget }),
-          ...(mostPipelines !== undefined && { mostPipelines }),
-        });
-        opened.push(backend);
-        return backend;
-      }, openCommands),
+      run(
+        async ({
+          memoryBudget,
+          mostPipelines,
+          print = affine,
+          gpus = [],
+          reopen: another = openCommands,
+        } = {}) => {
+          const reopen = async () => gpus.shift() ?? another();
+          const backend = new WebGpuBackend(await reopen(), {
+            target: byDefinition(wasmTarget),
+            print,
+            reopen,
+            ...(memoryBudget !== undefined && { memoryBudget }),
+            ...(mostPipelines !== undefined && { mostPipelines }),
+          });
+          opened.push(backend);
+          return backend;
+        },
+        openCommands,
+      ),
     );
   }
 }
@@ -312,6 +323,31 @@ testBackend(
       await backend.read(to),
       floats(4, (k) => k + 1),
     );
+  },
+);
+
+testBackend(
+  'a device that cannot be set up again at once is there when it can be',
+  async (open, openCommands) => {
+    const gpus = [await openCommands()];
+    const [lost] = gpus;
+    let isThere = false;
+    const reopen = async (): Promise<GpuEncoder | GpuWorker> => {
+      if (isThere) return openCommands();
+      throw new DeviceError('there is no adapter', { op: 'initDevice' });
+    };
+    const backend = await open({ gpus, reopen });
+    const buffer = backend.allocate('float32', 4);
+    lost.lose();
+    await assert.rejects(async () => backend.read(buffer), DeviceError);
+    // The GPU of this thread tells of its loss once more, by a promise of its own.
+    await new Promise((resolve) => setTimeout(resolve));
+    await assert.rejects(backend.ready(), /was lost[^]*could not be set up again: there is no adapter/); // prettier-ignore
+    assert.throws(() => backend.allocate('float32', 4), /await initDevice/);
+    isThere = true;
+    await backend.ready();
+    backend.write(buffer, floats(4, (k) => -k)); // prettier-ignore
+    assert.deepEqual(await backend.read(buffer), floats(4, (k) => -k)); // prettier-ignore
   },
 );
 
