@@ -45,6 +45,8 @@ interface LaunchObserver {
   /** Gets pipelines; nothing is dispatched then. */
   readonly prepared?: (pipeline: PipelineDescription) => void;
   readonly dispatched?: (dispatch: Dispatch) => void;
+  /** Gets what would be freed. */
+  readonly freed?: (buffer: GpuBuffer) => void;
 }
 
 /** Bytes of whole words. */
@@ -146,7 +148,9 @@ export class WebGpuBackend implements MeasuredBackend {
   }
 
   free(buffer: DeviceBuffer): void {
-    this.#pool.free(owned(buffer));
+    const own = owned(buffer);
+    if (this.#observer?.freed !== undefined) this.#observer.freed(own);
+    else this.#pool.free(own);
   }
 
   write(buffer: DeviceBuffer, elements: HostArray): void {
@@ -225,12 +229,24 @@ export class WebGpuBackend implements MeasuredBackend {
 
   async measure(launch: () => void, rounds: number): Promise<number> {
     const dispatches: Dispatch[] = [];
-    this.#observed({ dispatched: (each) => void dispatches.push(each) }, launch);
+    /** Not freed before the last round, since it might be destroyed. */
+    const memory: GpuBuffer[] = [];
     const commands = this.#commands;
-    // Nobody else launches anything before the times have been asked for.
-    commands.startTiming((device, most) => new DispatchTiming(device, most));
-    for (let round = 0; round < rounds; round++) {
-      for (const dispatch of dispatches) commands.dispatch(dispatch);
+    try {
+      this.#observed(
+        {
+          dispatched: (each) => void dispatches.push(each),
+          freed: (each) => void memory.push(each),
+        },
+        launch,
+      );
+      // Nobody else launches anything before the times have been asked for.
+      commands.startTiming((device, most) => new DispatchTiming(device, most));
+      for (let round = 0; round < rounds; round++) {
+        for (const dispatch of dispatches) commands.dispatch(dispatch);
+      }
+    } finally {
+      for (const each of memory) this.#pool.free(each);
     }
     return roundTime(await commands.stopTiming(), rounds);
   }
@@ -291,7 +307,7 @@ export class WebGpuBackend implements MeasuredBackend {
       this.#commands.dispatch({ ...dispatch, indirect });
     }
     this.#timed?.push(label);
-    for (const memory of lent) this.#pool.free(memory);
+    for (const memory of lent) this.free(memory);
   }
 
   #pipelineOf(label: string, shader: Shader): number {

@@ -228,6 +228,27 @@ testBackend(
   },
 );
 
+testBackend(
+  'rounds of a measurement use memory that is freed and not kept meanwhile',
+  async (open) => {
+    const backend = await open({ memoryBudget: 2 ** 20 });
+    const launch = backend.prepare(kernel);
+    const step = (length: number): void => {
+      const buffer = backend.allocate('float32', length);
+      launch([{ buffer, offset: 0 }, { buffer, offset: 0 }, length, 1]);
+      backend.free(buffer);
+    };
+    // Kept, so that there is no room for it and both of the others.
+    backend.free(backend.allocate('float32', 110_000));
+    const steps = (): void => [75_000, 95_000].forEach(step);
+    assert.ok((await backend.measure(steps, 3)) > 0);
+    assert.equal(backend.bytesInUse, 0);
+    assert.equal(backend.counts.dispatches, 8);
+    await backend.synchronize();
+    assert.equal(backend.losses, 0);
+  },
+);
+
 testBackend('a shader that does not compile fails whatever is waited for', async (open) => {
   const backend = await open({
     print: (given, pattern) => ({ ...affine(given, pattern), text: 'fn main( {' }),
