@@ -260,7 +260,7 @@ testBackend('a shader that does not compile fails whatever is waited for', async
   const isCause = (error: unknown): boolean =>
     error instanceof DeviceError &&
     error.problem === 'a kernel was refused' &&
-    /^affine: /.test(error.actual ?? '');
+    error.actual?.startsWith('affine: ') === true;
   for (const wait of [() => backend.read(buffer), () => backend.synchronize()]) {
     await assert.rejects(async () => wait(), isCause);
   }
