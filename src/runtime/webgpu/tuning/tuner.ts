@@ -130,8 +130,17 @@ export class Tuner implements KernelTuning {
     return { [this.#adapter]: Object.fromEntries(this.#choices) };
   }
 
-  /** Measures what is left to be measured without waiting for the device to be at rest. */
+  /**
+   * Measures what is left to be measured without waiting for the device to be at rest.
+   * @throws DeviceError while a profile is recorded, which nothing is measured beside: it may be waiting for this.
+   */
   async finish(): Promise<DeviceTuning> {
+    if (this.#work !== null && profiling.recorder !== null) {
+      throw new DeviceError('kernels are not measured while a profile is recorded', {
+        op: 'deviceTuning',
+        advice: 'ask for the tuning before the profile, or after it',
+      });
+    }
     this.#waiting++;
     this.#hurry();
     await this.#work;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { dtypes } from '../../../../src/base/dtype.js';
+import { DeviceError } from '../../../../src/base/errors.js';
 import { Program } from '../../../../src/ir/program.js';
 import { gpuTarget } from '../../../../src/kernels/gpu/index.js';
 import type { Kernel } from '../../../../src/loop/language/nodes.js';
@@ -11,6 +12,7 @@ import { DeviceExecutable } from '../../../../src/runtime/device/executable.js';
 import { DeviceQueue } from '../../../../src/runtime/device/queue.js';
 import type { DeviceTuning } from '../../../../src/runtime/execution/device-tuning.js';
 import { Storage } from '../../../../src/runtime/memory/storage.js';
+import { profiling, Recorder } from '../../../../src/runtime/profile/recorder.js';
 import { TuningStore } from '../../../../src/runtime/webgpu/tuning/store.js';
 import { type MeasuredBackend, Tuner, type TunerOptions } from '../../../../src/runtime/webgpu/tuning/tuner.js'; // prettier-ignore
 import { FakeBackend } from '../../../support/fake-device.js';
@@ -220,6 +222,20 @@ describe('a tuner', () => {
     for (let at = 0; at < 2000 && choiceIn(tuner.tuning) === undefined; at++) await turn();
     assert.ok(fake.measured > 2);
     assert.notEqual(choiceIn(tuner.tuning), undefined);
+  });
+
+  it('measures nothing beside a profile, and says so to who waits', async () => {
+    const { fake, tuner, plan } = setUp();
+    profiling.recorder = new Recorder();
+    try {
+      plan();
+      await assert.rejects(tuner.finish(), DeviceError);
+      for (let at = 0; at < 50; at++) await turn();
+      assert.equal(fake.measured, 0);
+    } finally {
+      profiling.recorder = null;
+    }
+    assert.notEqual(choiceIn(await tuner.finish()), undefined);
   });
 
   it('keeps to its limits of time and memory', async () => {
