@@ -180,6 +180,13 @@ export class WebGpuBackend implements MeasuredBackend {
       end += bytes;
       return { id: own.id, base: own.base + begin, bytes, dtype, length, at: at + offset - begin };
     });
+    if (end > this.limits.bufferBytes && reads.length > 1) {
+      // More than one buffer has, so than one answer.
+      const half = Math.ceil(reads.length / 2);
+      const answers = [reads.slice(0, half), reads.slice(half)].map((some) => this.readAll(some));
+      const isLater = answers.some((answer) => answer instanceof Promise);
+      return isLater ? Promise.all(answers).then((all) => all.flat()) : (answers as HostArray[][]).flat(); // prettier-ignore
+    }
     const elements = ({ buffer, byteOffset }: Uint8Array): readonly HostArray[] =>
       parts.map(({ dtype, length, at }) => {
         const first = byteOffset + at;

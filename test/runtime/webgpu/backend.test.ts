@@ -8,6 +8,7 @@ import { wasmTarget } from '../../../src/loop/language/target.js';
 import { byDefinition } from '../../../src/kernels/definitions.js';
 import { openGpu } from '../../../src/runtime/webgpu/adapter.js';
 import { WebGpuBackend } from '../../../src/runtime/webgpu/backend.js';
+import type { BufferRange } from '../../../src/runtime/webgpu/commands.js';
 import type { GpuEncoder } from '../../../src/runtime/webgpu/encoder.js';
 import type { ShaderPrinter } from '../../../src/runtime/webgpu/launches.js';
 import { GpuWorker } from '../../../src/runtime/webgpu/remote.js';
@@ -134,6 +135,30 @@ testBackend(
       }
     }
     assert.equal(backend.bytesInUse, 0);
+  },
+);
+
+testBackend(
+  'elements that do not fit into one buffer together are read in several answers',
+  async (open, openCommands) => {
+    const gpu = await openCommands();
+    Object.assign(gpu, { properties: { ...gpu.properties, bufferBytes: 512 } });
+    const asked: number[] = [];
+    const read = gpu.read.bind(gpu);
+    gpu.read = (parts: readonly BufferRange[]) => {
+      asked.push(parts.reduce((sum, { bytes }) => sum + bytes, 0));
+      return read(parts) as never; // either place
+    };
+    const backend = await open({ gpus: [gpu] });
+    const buffers = [128, 1, 64, 64, 3].map((length, k) => {
+      const buffer = backend.allocate('float32', length);
+      backend.write(buffer, new Float32Array(length).fill(k));
+      return { buffer };
+    });
+    const expected = buffers.map(({ buffer: { length } }, k) => new Float32Array(length).fill(k));
+    assert.deepEqual(await backend.readAll(buffers), expected);
+    assert.equal(asked.reduce((sum, bytes) => sum + bytes, 0), 4 * 260); // prettier-ignore
+    assert.ok(Math.max(...asked) <= 512, String(asked));
   },
 );
 
