@@ -36,7 +36,7 @@ export interface TuningLimits {
   readonly kernel: number;
   /** For all of them together. */
   readonly all: number;
-  /** Of operands. */
+  /** Of operands, and of results: memory that a GPU lacks is a failure of all that it does. */
   readonly bytes: number;
 }
 
@@ -175,6 +175,7 @@ export class Tuner implements KernelTuning {
       const tuned = choice.call();
       if (tuned === null || operandBytes(tuned) > this.#limits.bytes) return;
       call = new TrialCall(tuned, this.#queue);
+      if (call.resultBytes > this.#limits.bytes) return;
       const name = await this.#fastest(choice, call);
       if (name === null || this.#backend.adapter !== this.#adapter) return;
       this.#choices.set(key, name);
