@@ -241,7 +241,6 @@ export class DeviceQueue implements BufferBackend {
    * @throws What it throws before it has to wait.
    */
   submit<T>(work: Work<T>): T | Promise<T> {
-    this.#scratch.begin();
     const needs = new Set(work.needs);
     for (const buffer of needs) buffer.users++;
     const steps = this.#carryOut(work, needs);
@@ -253,6 +252,8 @@ export class DeviceQueue implements BufferBackend {
 
   *#carryOut<T>(work: Work<T>, needs: ReadonlySet<ManagedBuffer>): Waiting<T> {
     try {
+      // Not before: work that waits may be in the middle of what it computes.
+      this.#scratch.begin();
       let hasTrimmed = false;
       for (;;) {
         try {
