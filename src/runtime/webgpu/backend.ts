@@ -14,6 +14,7 @@ import { errorOfFailure } from './failure.js';
 import { DispatchTiming, roundTime } from './timing.js';
 import { type MeasuredBackend, Tuner, type TunerOptions } from './tuning/tuner.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
+import { launchInPacks, mayNeedPacks, mostBound, type PackMemory, packsFor } from './packing.js';
 
 /** Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, too slowly to be of use. */
 const usual: readonly DType[] = dtypes.filter((dtype) => dtype !== 'float64');
@@ -72,6 +73,11 @@ export class WebGpuBackend implements MeasuredBackend {
   /** Gets what is launched: in its place, or beside it. */
   #observer: LaunchObserver | null = null;
   #tuner: Tuner | null = null;
+  readonly #packing: PackMemory = {
+    take: (bytes) => this.#pool.allocate('uint8', bytes),
+    free: (buffer) => this.free(buffer),
+    copy: (from, to, bytes) => this.#commands.copy(from, to, bytes),
+  };
 
   constructor(commands: GpuCommands, options: WebGpuOptions) {
     this.#commands = commands;
@@ -269,7 +275,7 @@ export class WebGpuBackend implements MeasuredBackend {
 
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, Shader>();
-    return (args, condition) => {
+    const launch: Launch = (args, condition) => {
       const { given, pattern } = bindingPattern(args);
       const key = `${pattern.memories.join()} ${pattern.isAligned}`;
       let known = prepared.get(key);
@@ -279,6 +285,13 @@ export class WebGpuBackend implements MeasuredBackend {
       }
       for (const buffer of given) this.#present(buffer);
       this.#launch(kernel.name, known, args, condition);
+    };
+    const most = mostBound(kernel, this.#commands.properties.features.maxStorageBuffers);
+    if (!mayNeedPacks(kernel, most)) return launch;
+    return (args, condition) => {
+      for (const buffer of bindingPattern(args).given) this.#present(buffer);
+      const packs = packsFor(kernel, args, most, this.limits.bufferBytes);
+      launchInPacks(packs, args, this.#packing, (packed) => launch(packed, condition));
     };
   }
 
