@@ -11,14 +11,14 @@ import type { BufferPosition } from './commands.js';
  */
 
 /** A buffer in a shared one, from a byte on. */
-export interface PackedBuffer {
+export interface BufferInPack {
   readonly buffer: GpuBuffer;
   readonly offset: number;
 }
 
 /** A shared buffer. */
 export interface Pack {
-  readonly buffers: PackedBuffer[];
+  readonly buffers: BufferInPack[];
   /** True where the buffers in it are stored to. */
   readonly isStored: boolean;
   bytes: number;
@@ -32,7 +32,7 @@ export interface PackMemory {
 }
 
 /** Memory of some arguments: what shaders bind. */
-interface BoundMemory {
+interface ArgumentMemory {
   readonly buffers: Set<GpuBuffer>;
   isStored: boolean;
 }
@@ -83,9 +83,9 @@ export function packsFor(
 }
 
 /** The memory of the arguments of a launch, by its numbers. */
-function boundBy(kernel: Kernel, args: readonly LaunchArgument[]): ReadonlyMap<number, BoundMemory> {
+function boundBy(kernel: Kernel, args: readonly LaunchArgument[]): ReadonlyMap<number, ArgumentMemory> {
   const stored = writtenBuffers(kernel);
-  const bound = new Map<number, BoundMemory>();
+  const bound = new Map<number, ArgumentMemory>();
   kernel.params.forEach((param, k) => {
     const arg = args[k];
     if (typeof arg === 'number' || !('buffer' in arg) || !(arg.buffer instanceof GpuBuffer)) return;
