@@ -1,4 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { symbol } from '../../../src/base/dim/index.js';
+import { DeviceError } from '../../../src/base/errors.js';
+import { Program } from '../../../src/ir/program.js';
+import { neg } from '../../../src/ops/index.js';
+import { planSteps } from '../../../src/passes/lower/main/stepwise.js';
+import { DeviceQueue } from '../../../src/runtime/device/queue.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
+import { StepRunner } from '../../../src/runtime/device/steps.js';
 import { testControl } from '../../support/control.js';
 import { FakeBackend } from '../../support/fake-device.js';
 
@@ -16,3 +25,19 @@ for (const [name, backend] of Object.entries(devices)) {
     reads: () => backend.reads,
   });
 }
+
+test('more elements than kernels count are refused before anything runs', () => {
+  const backend = new FakeBackend('counting', { bufferBytes: 2 ** 32, budget: 2 ** 34 });
+  const queue = new DeviceQueue(backend);
+  const program = new Program();
+  const x = program.variable('x', { dtype: 'uint8', shape: [symbol('n')] });
+  program.setOutputs([{ name: 'y', value: neg(x) }]);
+  const steps = new StepRunner(planSteps(program, backend.target), queue);
+  const input = { buffer: backend.allocate('uint8', 4), offset: 0 };
+  const run = (n: number): unknown => steps.run([input], new Map([['n', n]])).next();
+  assert.throws(() => run(2 ** 31 - 2 ** 22), DeviceError);
+  assert.throws(() => run(2 ** 31 + 4), DeviceError);
+  assert.equal(backend.launches, 0);
+  run(4);
+  assert.ok(backend.launches > 0);
+});
