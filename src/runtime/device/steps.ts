@@ -279,13 +279,11 @@ export class StepRunner {
       const part = { dtype: 'int32', length: 1, offset: block.first.offset } as const;
       // With what has to be known of the operands: what was computed from something refused might never end.
       const read = this.#queue.fetch([{ buffer: block.first.buffer, part }]);
+      if (read instanceof Promise) read.catch(() => {}); // whoever waits for it is told
       const known: readonly HostArray[] | null = answer === null ? null : yield* waited(answer);
       if (Number(known?.[0][0] ?? 1) === 0) break;
-      answer = null;
-      if (read instanceof Promise) {
-        answer = read;
-        read.catch(() => {}); // whoever waits for it is told
-      } else if (Number(read[0][0]) === 0) break;
+      answer = read instanceof Promise ? read : null;
+      if (!(read instanceof Promise) && Number(read[0][0]) === 0) break;
     }
     run.condition = outer;
     this.#settle(states, block, block.count, i, i, 'behind', run);

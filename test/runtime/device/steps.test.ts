@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim/index.js';
 import { DeviceError } from '../../../src/base/errors.js';
+import * as kn from '../../../src/index.js';
 import { Program } from '../../../src/ir/program.js';
 import { neg } from '../../../src/ops/index.js';
 import { planSteps } from '../../../src/passes/lower/main/stepwise.js';
@@ -40,4 +41,25 @@ test('more elements than kernels count are refused before anything runs', () => 
   assert.equal(backend.launches, 0);
   run(4);
   assert.ok(backend.launches > 0);
+});
+
+test('a loop in chunks that is lost with its device tells nobody but its reader', async () => {
+  const backend = new FakeBackend('losing');
+  registerDevice(backend);
+  const count = kn.hybridize(
+    (x: kn.NDArray) => kn.whileLoop((k) => k.less(1e6), (k) => [[], [k.add(1)]], [x])[1][0], // prettier-ignore
+  );
+  const rejected: unknown[] = [];
+  const hear = (error: unknown): void => void rejected.push(error);
+  process.on('unhandledRejection', hear);
+  try {
+    const counted = count(kn.zeros([]).to(backend.name));
+    // Two answers are on their way.
+    backend.lose();
+    await assert.rejects(async () => counted.data(), DeviceError);
+    await new Promise((resolve) => setTimeout(resolve));
+    assert.deepEqual(rejected, []);
+  } finally {
+    process.off('unhandledRejection', hear);
+  }
 });
