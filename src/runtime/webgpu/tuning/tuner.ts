@@ -197,18 +197,15 @@ export class Tuner implements KernelTuning {
     let expected: Awaited<ReturnType<CandidateRun['results']>> | null = null;
     for (const name of choice.candidates.keys()) {
       if (!hasTime()) break;
-      await this.#rest();
       const trial = call.trial(this.#targetFor(choice, name));
       const accepted = await this.#timed(() => this.#backend.accepts(trial.launch));
       if (!accepted) continue;
-      await this.#rest();
       const found = await this.#timed(() => trial.results());
       if (expected !== null && !resultsAgree(dtypes, expected, found, choice.margin)) {
         this.#options.warn(`${name} of ${keyOf(choice)} is wrong on this device, and is not used`);
         continue;
       }
       expected ??= found;
-      await this.#rest();
       const time = await this.#timed(() => this.#backend.measure(trial.launch, 1));
       measured.push({ name, trial, time });
     }
@@ -220,7 +217,6 @@ export class Tuner implements KernelTuning {
       for (const each of measured) {
         if (!hasTime() || (each !== usual && each.time > hopeless * least())) continue;
         const rounds = Math.min(Math.ceil(roundsTime / Math.max(each.time, 0.01)), mostRounds);
-        await this.#rest();
         const time = await this.#timed(() => this.#backend.measure(each.trial.launch, rounds));
         each.time = Math.min(each.time, time);
       }
@@ -238,7 +234,11 @@ export class Tuner implements KernelTuning {
     return { ...this.#backend.target, tuning: { choose } };
   }
 
+  /** Does work with the device at rest, and counts its time. */
   async #timed<T>(work: () => Promise<T>): Promise<T> {
+    // A profile may have begun before this goes on.
+    do await this.#rest();
+    while (profiling.recorder !== null);
     const begin = this.#clock.now();
     try {
       return await work();

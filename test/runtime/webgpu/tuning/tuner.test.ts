@@ -238,6 +238,40 @@ describe('a tuner', () => {
     assert.notEqual(choiceIn(await tuner.finish()), undefined);
   });
 
+  it('begins nothing beside a profile that begins just then', async () => {
+    for (let ticks = 0; ticks < 8; ticks++) {
+      const fake = new MeasuredFake('a card');
+      /** A profile of the rest of this turn of the event loop, some microtasks behind the end of a wait. */
+      const profileSoon = async (): Promise<void> => {
+        for (let tick = 0; tick < ticks; tick++) await null;
+        profiling.recorder = new Recorder();
+        setImmediate(() => (profiling.recorder = null));
+      };
+      let waits = 0;
+      const clock = {
+        now: () => fake.now,
+        wait: async () => {
+          await turn();
+          if (waits++ % 2 === 0) void profileSoon();
+        },
+      };
+      let beside = 0;
+      const measure = fake.measure.bind(fake);
+      fake.measure = (launch, rounds) => {
+        beside += Number(profiling.recorder !== null);
+        return measure(launch, rounds);
+      };
+      const { tuner, plan } = setUp({ clock }, fake);
+      plan();
+      for (let at = 0; at < 2000 && choiceIn(tuner.tuning) === undefined; at++) await turn();
+      // Whatever has begun ends.
+      for (let at = 0; at < 3; at++) await turn();
+      assert.equal(profiling.recorder, null);
+      assert.notEqual(choiceIn(tuner.tuning), undefined);
+      assert.equal(beside, 0);
+    }
+  });
+
   it('keeps to its limits of time and memory', async () => {
     const slow = setUp({ limits: { kernel: 25 } });
     slow.plan();
