@@ -305,7 +305,7 @@ function* elementsOf(
   arrays: readonly RunArray[],
 ): Waiting<readonly HostArray[]> {
   const asked = arrays.filter(({ isHostKnown }) => !isHostKnown);
-  // Nor is anybody else's report asked for then.
+  // Without a read, which would bring the reports of others.
   if (asked.length === 0) return arrays.map((array) => array.hostElements!);
   const answers = yield* answered(queue.fetch(asked.map((array) => ({ buffer: array.slot(0).buffer })))); // prettier-ignore
   let at = 0;
