@@ -18,7 +18,7 @@ export async function platformStore(): Promise<TextStore | null> {
   return node === null ? pageStore(globalThis) : fileStore(node);
 }
 
-/** What pages keep; null where they keep nothing. Browsers that may not store anything throw when they are asked. */
+/** The store of a page; null where there is none. A browser that may not store anything throws when it is asked. */
 export function pageStore(page: object): TextStore | null {
   if (!('localStorage' in page)) return null; // as in workers
   const own = page as { readonly localStorage: Storage };
