@@ -243,7 +243,7 @@ describe('a tuner', () => {
       const fake = new MeasuredFake('a card');
       /** A profile of the rest of this turn of the event loop, some microtasks behind the end of a wait. */
       const profileSoon = async (): Promise<void> => {
-        for (let tick = 0; tick < ticks; tick++) await null;
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
         profiling.recorder = new Recorder();
         setImmediate(() => (profiling.recorder = null));
       };
