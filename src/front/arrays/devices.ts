@@ -104,7 +104,8 @@ export function deviceInfo(name: string = config.device): DeviceInfo {
  * Fastest kernels of a device by adapter, as far as programs have asked for them: what is still to be measured is
  * measured first. Plain data, to be given to `initDevice`. Default: the device of new arrays, `config.device`.
  *
- * @throws ArgumentError for a device that is not set up; DeviceError for one that measures no kernels.
+ * @throws ArgumentError for a device that is not set up; DeviceError for one that measures no kernels, and while a
+ * profile is recorded.
  */
 export function deviceTuning(name: string = config.device): Promise<DeviceTuning> {
   return measuredKernels(name, 'deviceTuning');

@@ -11,7 +11,7 @@ import type {
 import { OverBudgetError, overBudget } from '../memory/exhausted.js';
 import type { Backend, Launch } from './backend.js';
 import { managed, ManagedBuffer } from './queue/managed.js';
-import { Outcome } from './queue/outcomes.js';
+import { Outcome, reportsLost } from './queue/outcomes.js';
 import { mostRemembered, Residency } from './queue/residency.js';
 import { ScratchMemory } from './queue/scratch.js';
 import { answered, readAll, runToEnd, type Waiting } from './queue/waiting.js';
@@ -44,6 +44,8 @@ export class DeviceQueue implements BufferBackend {
   readonly #untold: Set<unknown> = new Set();
   /** Runs that have not been asked whether they refuse elements, in order. */
   #open: Outcome[] = [];
+  /** Losses of the device before these runs. */
+  #openLosses = 0;
   /** Settled when all of those that have been asked have answered. It never rejects. */
   #settling: Promise<void> | null = null;
   readonly #launches: WeakMap<Kernel, Launch> = new WeakMap();
@@ -190,15 +192,19 @@ export class DeviceQueue implements BufferBackend {
 
   /** Reads memory of the device, and asks runs about which it is not yet known whether they refuse elements. */
   fetch(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
-    const before = this.#settling;
-    const open = this.#open;
-    this.#open = [];
+    const [before, open] = [this.#settling, this.#open];
     const reports = open.flatMap(({ buffers }) => buffers);
-    const answer = readAll(this.backend, [...reads, ...reports.map((buffer) => ({ buffer }))]);
+    const asked = this.#openLosses === this.losses ? reports : [];
+    // Nothing is changed where the device refuses.
+    const answer = readAll(this.backend, [...reads, ...asked.map((buffer) => ({ buffer }))]);
+    this.#open = [];
     for (const buffer of reports) this.backend.free(buffer);
     if (open.length === 0 && before === null) return answer;
     const settled = Promise.all([answer, before]).then(
-      ([all]) => this.#settle(open, all.slice(reads.length)),
+      ([all]) => {
+        if (asked === reports) return this.#settle(open, all.slice(reads.length));
+        for (const outcome of open) outcome.lose(reportsLost());
+      },
       async (error: unknown) => {
         await before;
         for (const outcome of open) outcome.lose(error);
@@ -213,15 +219,15 @@ export class DeviceQueue implements BufferBackend {
 
   /** Adds a run about which nobody knows yet whether it refuses elements. */
   expect(outcome: Outcome): void {
-    this.#open.push(outcome);
-    if (this.#open.length < mostOpen) return;
-    void waitFor(this.fetch([]));
+    if (this.#openLosses !== this.losses) void waitFor(() => this.fetch([]));
+    this.#openLosses = this.losses;
+    if (this.#open.push(outcome) >= mostOpen) void waitFor(() => this.fetch([]));
   }
 
   async synchronize(): Promise<void> {
     while (this.#tail !== null) await this.#tail;
     // What cannot be asked any more is told by who reads it.
-    if (this.#open.length > 0 || this.#settling !== null) await waitFor(this.fetch([]));
+    if (this.#open.length > 0 || this.#settling !== null) await waitFor(() => this.fetch([]));
     await this.backend.synchronize();
     const [error] = this.#untold;
     this.#untold.clear();
@@ -235,7 +241,6 @@ export class DeviceQueue implements BufferBackend {
    * @throws What it throws before it has to wait.
    */
   submit<T>(work: Work<T>): T | Promise<T> {
-    this.#scratch.begin();
     const needs = new Set(work.needs);
     for (const buffer of needs) buffer.users++;
     const steps = this.#carryOut(work, needs);
@@ -247,6 +252,8 @@ export class DeviceQueue implements BufferBackend {
 
   *#carryOut<T>(work: Work<T>, needs: ReadonlySet<ManagedBuffer>): Waiting<T> {
     try {
+      // Not before: work that waits may be in the middle of what it computes.
+      this.#scratch.begin();
       let hasTrimmed = false;
       for (;;) {
         try {
@@ -365,9 +372,9 @@ export function* fetched(
 }
 
 /** Waits for answers that tell what went wrong elsewhere. */
-async function waitFor(answer: unknown): Promise<void> {
+async function waitFor(ask: () => unknown): Promise<void> {
   try {
-    await answer;
+    await ask();
   } catch {
     // Origins have been told.
   }

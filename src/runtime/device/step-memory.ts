@@ -1,4 +1,5 @@
 import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
+import { DeviceError } from '../../base/errors.js';
 import type { Var } from '../../loop/language/nodes.js';
 import type { StepPlan } from '../../passes/lower/main/stepwise.js';
 import type { StateBuffer } from '../../passes/lower/main/steps.js';
@@ -43,6 +44,7 @@ export class StepMemory {
     if (last !== null && lengths.every((length, place) => length === last.lengths[place])) {
       return last;
     }
+    for (const length of lengths) refuseUncounted(length);
     const isOutput = new Set(
       this.#plan.outputs.flatMap((source) => (source.kind === 'place' ? [source.place] : [])),
     );
@@ -127,6 +129,20 @@ export class StepMemory {
     }
     return this.#queue.memoryOf(managed(this.#constants.get(place)!.buffer));
   }
+}
+
+/** Elements that kernels count: int32, with room for a step of all invocations of a GPU beyond the last one. */
+const mostElements = 2 ** 31 - 2 ** 23;
+
+/** @throws DeviceError for more elements of one array than kernels can count. */
+function refuseUncounted(length: number): void {
+  if (length <= mostElements) return;
+  throw new DeviceError('an array has more elements than a device counts', {
+    op: 'run',
+    expected: `at most ${mostElements}`,
+    actual: String(length),
+    advice: 'divide it into several arrays',
+  });
 }
 
 /** The next states of a loop become the current ones. */

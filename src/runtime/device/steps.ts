@@ -262,7 +262,7 @@ export class StepRunner {
     const largest = Math.max(Math.min(mostChunk, Math.floor(mostAhead / each)), 1);
     let chunk = most * each <= mostAhead ? most : Math.min(firstChunk, largest);
     /** Answer of the chunk before the last one: while the device looks, the next one is handed over. */
-    let answer: Promise<HostArray> | null = null;
+    let answer: Promise<readonly HostArray[]> | null = null;
     let i = 0;
     for (let end = 0; ; chunk = Math.min(2 * chunk, largest)) {
       end = Math.min(end + chunk, most);
@@ -277,14 +277,13 @@ export class StepRunner {
       }
       if (i === most) break;
       const part = { dtype: 'int32', length: 1, offset: block.first.offset } as const;
-      const read = this.#queue.backend.read(block.first.buffer, part);
-      const known: HostArray | null = answer === null ? null : yield* waited(answer);
-      if (Number(known?.[0] ?? 1) === 0) break;
-      answer = null;
-      if (read instanceof Promise) {
-        answer = read;
-        read.catch(() => {}); // whoever waits for it is told
-      } else if (Number(read[0]) === 0) break;
+      // With what has to be known of the operands: what was computed from something refused might never end.
+      const read = this.#queue.fetch([{ buffer: block.first.buffer, part }]);
+      if (read instanceof Promise) read.catch(() => {}); // whoever waits for it is told
+      const known: readonly HostArray[] | null = answer === null ? null : yield* waited(answer);
+      if (Number(known?.[0][0] ?? 1) === 0) break;
+      answer = read instanceof Promise ? read : null;
+      if (!(read instanceof Promise) && Number(read[0][0]) === 0) break;
     }
     run.condition = outer;
     this.#settle(states, block, block.count, i, i, 'behind', run);

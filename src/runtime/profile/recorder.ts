@@ -76,6 +76,7 @@ export class Recorder {
   readonly #kernels: Map<string, KernelTotal> = new Map();
   readonly #operators: Map<string, HostTotal> = new Map();
   readonly #timed: Map<TimedDevice, Launched> = new Map();
+  #hasEnded = false;
   readonly #cleanups: (() => void)[] = [];
 
   get kernels(): readonly KernelTotal[] {
@@ -166,6 +167,7 @@ export class Recorder {
    * @returns Milliseconds that what was measured took.
    */
   async end(): Promise<number> {
+    this.#hasEnded = true;
     const timed = [...this.#timed.values()];
     const times = await Promise.all(timed.map(({ timer }) => timer.stop()));
     const milliseconds = this.now;
@@ -173,8 +175,10 @@ export class Recorder {
     return milliseconds;
   }
 
-  /** Gives back what was made for the profile. */
+  /** Gives back what was made for the profile. Where it has not ended, nobody asks for times. */
   close(): void {
+    const timed = this.#hasEnded ? [] : this.#timed.values();
+    for (const { timer } of timed) timer.stop().catch(() => {}); // the profile has another error
     for (const cleanup of this.#cleanups) cleanup();
   }
 

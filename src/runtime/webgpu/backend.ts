@@ -14,6 +14,7 @@ import { errorOfFailure } from './failure.js';
 import { DispatchTiming, roundTime } from './timing.js';
 import { type MeasuredBackend, Tuner, type TunerOptions } from './tuning/tuner.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
+import { launchInPacks, mayNeedPacks, mostBound, type PackMemory, packsFor } from './packing.js';
 
 /** Dtypes of arrays that a GPU holds by default. Shaders compute with float64 in integers, too slowly to be of use. */
 const usual: readonly DType[] = dtypes.filter((dtype) => dtype !== 'float64');
@@ -45,6 +46,8 @@ interface LaunchObserver {
   /** Gets pipelines; nothing is dispatched then. */
   readonly prepared?: (pipeline: PipelineDescription) => void;
   readonly dispatched?: (dispatch: Dispatch) => void;
+  /** Gets what would be freed. */
+  readonly freed?: (buffer: GpuBuffer) => void;
 }
 
 /** Bytes of whole words. */
@@ -71,6 +74,11 @@ export class WebGpuBackend implements MeasuredBackend {
   /** Gets what is launched: in its place, or beside it. */
   #observer: LaunchObserver | null = null;
   #tuner: Tuner | null = null;
+  readonly #packing: PackMemory = {
+    take: (bytes) => this.#pool.allocate('uint8', bytes),
+    free: (buffer) => this.free(buffer),
+    copy: (from, to, bytes) => this.#commands.copy(from, to, bytes),
+  };
 
   constructor(commands: GpuCommands, options: WebGpuOptions) {
     this.#commands = commands;
@@ -147,7 +155,9 @@ export class WebGpuBackend implements MeasuredBackend {
   }
 
   free(buffer: DeviceBuffer): void {
-    this.#pool.free(owned(buffer));
+    const own = owned(buffer);
+    if (this.#observer?.freed !== undefined) this.#observer.freed(own);
+    else this.#pool.free(own);
   }
 
   write(buffer: DeviceBuffer, elements: HostArray): void {
@@ -177,6 +187,13 @@ export class WebGpuBackend implements MeasuredBackend {
       end += bytes;
       return { id: own.id, base: own.base + begin, bytes, dtype, length, at: at + offset - begin };
     });
+    if (end > this.limits.bufferBytes && reads.length > 1) {
+      // More than one buffer has, so than one answer.
+      const half = Math.ceil(reads.length / 2);
+      const answers = [reads.slice(0, half), reads.slice(half)].map((some) => this.readAll(some));
+      const isLater = answers.some((answer) => answer instanceof Promise);
+      return isLater ? Promise.all(answers).then((all) => all.flat()) : (answers as HostArray[][]).flat(); // prettier-ignore
+    }
     const elements = ({ buffer, byteOffset }: Uint8Array): readonly HostArray[] =>
       parts.map(({ dtype, length, at }) => {
         const first = byteOffset + at;
@@ -232,12 +249,24 @@ export class WebGpuBackend implements MeasuredBackend {
 
   async measure(launch: () => void, rounds: number): Promise<number> {
     const dispatches: Dispatch[] = [];
-    this.#observed({ dispatched: (each) => void dispatches.push(each) }, launch);
+    /** Not freed before the last round, since it might be destroyed. */
+    const memory: GpuBuffer[] = [];
     const commands = this.#commands;
-    // Nobody else launches anything before the times have been asked for.
-    commands.startTiming((device, most) => new DispatchTiming(device, most));
-    for (let round = 0; round < rounds; round++) {
-      for (const dispatch of dispatches) commands.dispatch(dispatch);
+    try {
+      this.#observed(
+        {
+          dispatched: (each) => void dispatches.push(each),
+          freed: (each) => void memory.push(each),
+        },
+        launch,
+      );
+      // Nobody else launches anything before the times have been asked for.
+      commands.startTiming((device, most) => new DispatchTiming(device, most));
+      for (let round = 0; round < rounds; round++) {
+        for (const dispatch of dispatches) commands.dispatch(dispatch);
+      }
+    } finally {
+      for (const each of memory) this.#pool.free(each);
     }
     return roundTime(await commands.stopTiming(), rounds);
   }
@@ -253,7 +282,7 @@ export class WebGpuBackend implements MeasuredBackend {
 
   prepare(kernel: Kernel): Launch {
     const prepared = new Map<string, Shader>();
-    return (args, condition) => {
+    const launch: Launch = (args, condition) => {
       const { given, pattern } = bindingPattern(args);
       const key = `${pattern.memories.join()} ${pattern.isAligned}`;
       let known = prepared.get(key);
@@ -263,6 +292,13 @@ export class WebGpuBackend implements MeasuredBackend {
       }
       for (const buffer of given) this.#present(buffer);
       this.#launch(kernel.name, known, args, condition);
+    };
+    const most = mostBound(kernel, this.#commands.properties.features.maxStorageBuffers);
+    if (!mayNeedPacks(kernel, most)) return launch;
+    return (args, condition) => {
+      for (const buffer of bindingPattern(args).given) this.#present(buffer);
+      const packs = packsFor(kernel, args, most, this.limits.bufferBytes);
+      launchInPacks(packs, args, this.#packing, (packed) => launch(packed, condition));
     };
   }
 
@@ -298,7 +334,7 @@ export class WebGpuBackend implements MeasuredBackend {
       this.#commands.dispatch({ ...dispatch, indirect });
     }
     this.#timed?.push(label);
-    for (const memory of lent) this.#pool.free(memory);
+    for (const memory of lent) this.free(memory);
   }
 
   #pipelineOf(label: string, shader: Shader): number {

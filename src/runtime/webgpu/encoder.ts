@@ -60,6 +60,8 @@ export class GpuEncoder implements GpuCommands {
   #batch = 0;
   /** Set by the first thing that goes wrong: nothing computed since can be trusted. */
   #failure: GpuFailure | null = null;
+  /** The first command that was refused: perhaps for what a failure tells, of which scopes are told later. */
+  #refusal: GpuFailure | null = null;
   readonly #errorOf: (failure: GpuFailure) => Error;
   #isClosed = false;
   /** Null while dispatches are not timed. */
@@ -85,7 +87,7 @@ export class GpuEncoder implements GpuCommands {
       usage: this.#usages.copySource | this.#usages.copyTarget,
     });
     device.addEventListener('uncapturederror', ({ error }) => {
-      this.#fail('a command was refused', error.message);
+      this.#refusal ??= { problem: 'a command was refused', actual: error.message };
     });
   }
 
@@ -368,18 +370,15 @@ export class GpuEncoder implements GpuCommands {
 
   /** Ends the innermost error scope. */
   #watch(problem: string, what: string): void {
+    const fail = (reason: string): void => {
+      this.#failure ??= { problem, actual: `${what}: ${reason}` };
+    };
     const answer = this.#device.popErrorScope().then(
-      (error) => {
-        if (error !== null) this.#fail(problem, `${what}: ${error.message}`);
-      },
-      (error: unknown) => this.#fail(problem, `${what}: ${String(error)}`), // where the device is gone
+      (error) => void (error !== null && fail(error.message)),
+      (error: unknown) => fail(String(error)), // where the device is gone
     );
     this.#pending.add(answer);
     void answer.then(() => this.#pending.delete(answer));
-  }
-
-  #fail(problem: string, actual: string): void {
-    this.#failure ??= { problem, actual };
   }
 
   /** Waits for the GPU, which refuses to answer when it is gone. */
@@ -393,6 +392,7 @@ export class GpuEncoder implements GpuCommands {
   }
 
   #refuse(): void {
-    if (this.#failure !== null) throw this.#errorOf(this.#failure);
+    const failure = this.#failure ?? this.#refusal;
+    if (failure !== null) throw this.#errorOf(failure);
   }
 }

@@ -319,7 +319,9 @@ export class GpuWorker implements GpuCommands {
     this.#await(sharedWords.answered, this.#questions);
     if (this.#gone !== null) throw errorOfFailure(this.#gone);
     const failure = this.#text('failed');
-    if (failure !== null) throw errorOfFailure(JSON.parse(failure) as GpuFailure);
+    if (failure === null) return;
+    const [problem, ...actual] = failure.split('\n');
+    throw errorOfFailure({ problem, actual: actual.join('\n') });
   }
 
   /** Sleeps until a counter has come so far, or the GPU or its worker is gone. */

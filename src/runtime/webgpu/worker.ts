@@ -89,7 +89,9 @@ export function serveGpu({ Encoder, Timing, openDevice, propertiesOf, load }: Wo
       if (bytes !== undefined) new Uint8Array(memory!).set(bytes);
       Atomics.store(words, start.words.failed, 0);
     } catch (error) {
-      tell('failed', JSON.stringify({ problem: (error as Error).message, ...(error as object) }));
+      const { message, actual = '' } = error as Error & Partial<GpuFailure>;
+      // Texts are cut where they are too long.
+      tell('failed', `${message}\n${actual}`);
     }
     Atomics.store(words, start.words.submits, encoder!.counts.submits);
     notify(start.words.answered, Atomics.load(words, start.words.answered) + 1);

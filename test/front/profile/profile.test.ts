@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { registerDevice } from '../../../src/runtime/device/register.js';
+import type { DeviceTime, DeviceTimer } from '../../../src/runtime/profile/recorder.js';
 import { FakeBackend } from '../../support/fake-device.js';
 
 /** An entry of Chrome's trace format, as far as viewers need it. */
@@ -238,6 +239,34 @@ test('a failing function ends the profile, and its error is passed on', async ()
   await assert.rejects(failed, kn.ShapeError);
   const { operators } = await kn.profile(() => kn.add(x, x));
   assert.deepEqual(operators.map(({ name }) => name), ['add']); // prettier-ignore
+});
+
+test('a failing function ends the timing of devices, too', async () => {
+  let running = 0;
+  class Timed extends FakeBackend {
+    startTimer(): DeviceTimer {
+      running++;
+      const stop = async (): Promise<readonly DeviceTime[]> => {
+        running--;
+        throw new Error('no times');
+      };
+      return { launched: 0, stop };
+    }
+  }
+  registerDevice(new Timed('timed', { answersAtOnce: true }));
+  const x = kn.ones([6]).to('timed');
+  const failed = kn.profile(() => {
+    kn.exp(x);
+    assert.equal(running, 1);
+    kn.matmul(x, kn.ones([4]).to('timed'));
+  });
+  await assert.rejects(failed, kn.ShapeError);
+  assert.equal(running, 0);
+  await assert.rejects(
+    kn.profile(() => kn.exp(x)),
+    /no times/,
+  );
+  assert.equal(running, 0);
 });
 
 test('only functions can be profiled, one at a time', async () => {

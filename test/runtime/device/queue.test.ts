@@ -112,3 +112,20 @@ test('a device that is lost refuses what is waited for', async () => {
   backend.lose();
   await assert.rejects(async () => answer, DeviceError);
 });
+
+test('numbers that are shared stay where they are while work with them waits', async () => {
+  const { queue, buffer } = made(false);
+  const one = buffer(1);
+  // As many as are kept.
+  for (let k = 0; k < 256; k++) queue.scalar('int32', Int32Array.of(k));
+  const waiting = queue.submit({
+    *begin(): Waiting<HostArray> {
+      const number = queue.scalar('int32', Int32Array.of(-1));
+      yield* fetched(queue, queue.memoryOf(one));
+      return yield* fetched(queue, number);
+    },
+    needs: [one],
+  });
+  const next = queue.submit({ begin: () => fetched(queue, queue.scalar('int32', Int32Array.of(-2))) }); // prettier-ignore
+  assert.deepEqual([await waiting, await next], [Int32Array.of(-1), Int32Array.of(-2)]);
+});

@@ -92,6 +92,29 @@ function perceptron(size: number): {
   return { net, optimizer, step, x: x.to('webgpu'), target: target.to('webgpu') };
 }
 
+test('reports that are lost with the GPU concern nothing but their results', { skip }, async () => {
+  const { backend, lose } = await open(openGpu);
+  const pick = (position: number): kn.NDArray =>
+    kn
+      .arange(8)
+      .to('webgpu')
+      .take(kn.array([position], { dtype: 'int32' }).to('webgpu'));
+  const [lost, large] = [pick(1), kn.arange(2000).to('webgpu')];
+  lose();
+  await assert.rejects(async () => large.data(), kn.DeviceError);
+  await backend.synchronize();
+  const fresh = kn.arange(2000).to('webgpu');
+  // The reports of what was lost are still open.
+  assert.equal(Number((await fresh.data())[1999]), 1999);
+  await assert.rejects(async () => lost.data(), kn.DeviceError);
+  // A read that is refused takes no reports of others with it.
+  const [known, refused] = [pick(2), pick(9)];
+  await assert.rejects(async () => large.data(), kn.DeviceError);
+  await assert.rejects(async () => refused.data(), /index 9 is outside/);
+  assert.deepEqual(await known.data(), new Float32Array([2]));
+  await backend.synchronize();
+});
+
 for (const [place, openCommands] of Object.entries(places)) {
   const budget = 2 ** 26;
 

@@ -92,7 +92,7 @@ export function touchesInside(step: MainStep, placesOf: PlacesOf): readonly Touc
 const known = new WeakMap<Kernel, ReadonlySet<Buffer>>();
 
 /** The parameters that a kernel stores to. */
-function writtenBuffers(kernel: Kernel): ReadonlySet<Buffer> {
+export function writtenBuffers(kernel: Kernel): ReadonlySet<Buffer> {
   let written = known.get(kernel);
   if (written === undefined) {
     const found = new Set<Buffer>();

@@ -1,4 +1,5 @@
 import type { HostArray } from '../../../base/dtype.js';
+import { DeviceError } from '../../../base/errors.js';
 import type { DeviceBuffer } from '../../memory/backend.js';
 
 /** Something that went wrong. */
@@ -73,4 +74,12 @@ export function openOutcomes(operands: readonly { readonly outcome: Outcome | nu
     outcome === null || (outcome.isKnown && outcome.failure === null) ? [] : [outcome],
   );
   return [...new Set(open)];
+}
+
+/** The error for results of runs of which nobody can tell any more what they refuse. */
+export function reportsLost(): DeviceError {
+  return new DeviceError('whether an operator refuses elements was lost with the device', {
+    op: 'read',
+    advice: 'make the array again from what the host has',
+  });
 }

@@ -15,10 +15,17 @@ const name = 'kaon-tuning';
 /** The store of this platform: a file in the cache folder of the user, or what pages keep; null where there is none. */
 export async function platformStore(): Promise<TextStore | null> {
   const node = await loadNodeModules();
-  if (node !== null) return fileStore(node);
-  const pages = (globalThis as { readonly localStorage?: Storage }).localStorage; // workers have none
-  if (pages === undefined) return null;
-  return { read: () => pages.getItem(name), write: (text) => pages.setItem(name, text) };
+  return node === null ? pageStore(globalThis) : fileStore(node);
+}
+
+/** The store of a page; null where there is none. A browser that may not store anything throws when it is asked. */
+export function pageStore(page: object): TextStore | null {
+  if (!('localStorage' in page)) return null; // as in workers
+  const own = page as { readonly localStorage: Storage };
+  return {
+    read: () => own.localStorage.getItem(name),
+    write: (text) => own.localStorage.setItem(name, text),
+  };
 }
 
 function fileStore(node: NodeModules): TextStore {

@@ -1,3 +1,4 @@
+import { elementCount } from '../../../base/dim/index.js';
 import { allocate, bytesOf, type DType, type HostArray, isFloat } from '../../../base/dtype.js';
 import { readElement, writeElement } from '../../../base/element.js';
 import { InternalError } from '../../../base/errors.js';
@@ -40,6 +41,12 @@ export class TrialCall {
       throw error;
     }
     this.#operands = made.map((buffer) => ({ buffer, offset: 0 }));
+  }
+
+  /** Bytes of its results. */
+  get resultBytes(): number {
+    const types = this.program.outputs.map(({ value: { type } }) => type);
+    return types.reduce((sum, { dtype, shape }) => sum + bytesOf(dtype) * Number(elementCount(shape)), 0); // prettier-ignore
   }
 
   /** The call as one of its candidates computes it. */

@@ -36,7 +36,7 @@ export interface TuningLimits {
   readonly kernel: number;
   /** For all of them together. */
   readonly all: number;
-  /** Of operands. */
+  /** Of operands, and of results: memory that a GPU lacks is a failure of all that it does. */
   readonly bytes: number;
 }
 
@@ -130,8 +130,17 @@ export class Tuner implements KernelTuning {
     return { [this.#adapter]: Object.fromEntries(this.#choices) };
   }
 
-  /** Measures what is left to be measured without waiting for the device to be at rest. */
+  /**
+   * Measures what is left to be measured without waiting for the device to be at rest.
+   * @throws DeviceError while a profile is recorded, which nothing is measured beside: it may be waiting for this.
+   */
   async finish(): Promise<DeviceTuning> {
+    if (this.#work !== null && profiling.recorder !== null) {
+      throw new DeviceError('kernels are not measured while a profile is recorded', {
+        op: 'deviceTuning',
+        advice: 'ask for the tuning before the profile, or after it',
+      });
+    }
     this.#waiting++;
     this.#hurry();
     await this.#work;
@@ -166,6 +175,7 @@ export class Tuner implements KernelTuning {
       const tuned = choice.call();
       if (tuned === null || operandBytes(tuned) > this.#limits.bytes) return;
       call = new TrialCall(tuned, this.#queue);
+      if (call.resultBytes > this.#limits.bytes) return;
       const name = await this.#fastest(choice, call);
       if (name === null || this.#backend.adapter !== this.#adapter) return;
       this.#choices.set(key, name);
@@ -187,18 +197,15 @@ export class Tuner implements KernelTuning {
     let expected: Awaited<ReturnType<CandidateRun['results']>> | null = null;
     for (const name of choice.candidates.keys()) {
       if (!hasTime()) break;
-      await this.#rest();
       const trial = call.trial(this.#targetFor(choice, name));
       const accepted = await this.#timed(() => this.#backend.accepts(trial.launch));
       if (!accepted) continue;
-      await this.#rest();
       const found = await this.#timed(() => trial.results());
       if (expected !== null && !resultsAgree(dtypes, expected, found, choice.margin)) {
         this.#options.warn(`${name} of ${keyOf(choice)} is wrong on this device, and is not used`);
         continue;
       }
       expected ??= found;
-      await this.#rest();
       const time = await this.#timed(() => this.#backend.measure(trial.launch, 1));
       measured.push({ name, trial, time });
     }
@@ -210,7 +217,6 @@ export class Tuner implements KernelTuning {
       for (const each of measured) {
         if (!hasTime() || (each !== usual && each.time > hopeless * least())) continue;
         const rounds = Math.min(Math.ceil(roundsTime / Math.max(each.time, 0.01)), mostRounds);
-        await this.#rest();
         const time = await this.#timed(() => this.#backend.measure(each.trial.launch, rounds));
         each.time = Math.min(each.time, time);
       }
@@ -228,7 +234,11 @@ export class Tuner implements KernelTuning {
     return { ...this.#backend.target, tuning: { choose } };
   }
 
+  /** Does work with the device at rest, and counts its time. */
   async #timed<T>(work: () => Promise<T>): Promise<T> {
+    // A profile may have begun before this goes on.
+    do await this.#rest();
+    while (profiling.recorder !== null);
     const begin = this.#clock.now();
     try {
       return await work();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeviceTuning } from '../../../../src/runtime/execution/device-tuning.js';
-import { TuningStore } from '../../../../src/runtime/webgpu/tuning/store.js';
+import { pageStore, TuningStore } from '../../../../src/runtime/webgpu/tuning/store.js';
 
 /** A store with a text in it, and what it warned of. */
 function storeOf(text: string | null): {
@@ -59,4 +59,29 @@ test('a tuning is a record of records of names', () => {
   for (const wrong of [null, undefined, 'off', [], { card: null }, { card: { a: 1 } }]) {
     assert.ok(!isDeviceTuning(wrong));
   }
+});
+
+test('a page keeps what it may keep', () => {
+  assert.equal(pageStore({}), null);
+  const kept = new Map<string, string>();
+  const localStorage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, text: string) => void kept.set(key, text),
+  };
+  const store = new TuningStore(pageStore({ localStorage })!, assert.fail);
+  assert.deepEqual(store.load(), {});
+  store.add('card', { a: 'b' });
+  assert.deepEqual(store.load(), { card: { a: 'b' } });
+  // As where a browser blocks the data of a site.
+  const blocked = {
+    get localStorage(): never {
+      throw new Error('access is denied');
+    },
+  };
+  const warnings: string[] = [];
+  const none = new TuningStore(pageStore(blocked)!, (problem) => void warnings.push(problem));
+  assert.deepEqual(none.load(), {});
+  none.add('card', { a: 'b' });
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0], /access is denied/);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { dtypes } from '../../../../src/base/dtype.js';
+import { DeviceError } from '../../../../src/base/errors.js';
 import { Program } from '../../../../src/ir/program.js';
 import { gpuTarget } from '../../../../src/kernels/gpu/index.js';
 import type { Kernel } from '../../../../src/loop/language/nodes.js';
@@ -11,6 +12,7 @@ import { DeviceExecutable } from '../../../../src/runtime/device/executable.js';
 import { DeviceQueue } from '../../../../src/runtime/device/queue.js';
 import type { DeviceTuning } from '../../../../src/runtime/execution/device-tuning.js';
 import { Storage } from '../../../../src/runtime/memory/storage.js';
+import { profiling, Recorder } from '../../../../src/runtime/profile/recorder.js';
 import { TuningStore } from '../../../../src/runtime/webgpu/tuning/store.js';
 import { type MeasuredBackend, Tuner, type TunerOptions } from '../../../../src/runtime/webgpu/tuning/tuner.js'; // prettier-ignore
 import { FakeBackend } from '../../../support/fake-device.js';
@@ -222,6 +224,54 @@ describe('a tuner', () => {
     assert.notEqual(choiceIn(tuner.tuning), undefined);
   });
 
+  it('measures nothing beside a profile, and says so to who waits', async () => {
+    const { fake, tuner, plan } = setUp();
+    profiling.recorder = new Recorder();
+    try {
+      plan();
+      await assert.rejects(tuner.finish(), DeviceError);
+      for (let at = 0; at < 50; at++) await turn();
+      assert.equal(fake.measured, 0);
+    } finally {
+      profiling.recorder = null;
+    }
+    assert.notEqual(choiceIn(await tuner.finish()), undefined);
+  });
+
+  it('begins nothing beside a profile that begins just then', async () => {
+    for (let ticks = 0; ticks < 8; ticks++) {
+      const fake = new MeasuredFake('a card');
+      /** A profile of the rest of this turn of the event loop, some microtasks behind the end of a wait. */
+      const profileSoon = async (): Promise<void> => {
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+        profiling.recorder = new Recorder();
+        setImmediate(() => (profiling.recorder = null));
+      };
+      let waits = 0;
+      const clock = {
+        now: () => fake.now,
+        wait: async () => {
+          await turn();
+          if (waits++ % 2 === 0) void profileSoon();
+        },
+      };
+      let beside = 0;
+      const measure = fake.measure.bind(fake);
+      fake.measure = (launch, rounds) => {
+        beside += Number(profiling.recorder !== null);
+        return measure(launch, rounds);
+      };
+      const { tuner, plan } = setUp({ clock }, fake);
+      plan();
+      for (let at = 0; at < 2000 && choiceIn(tuner.tuning) === undefined; at++) await turn();
+      // Whatever has begun ends.
+      for (let at = 0; at < 3; at++) await turn();
+      assert.equal(profiling.recorder, null);
+      assert.notEqual(choiceIn(tuner.tuning), undefined);
+      assert.equal(beside, 0);
+    }
+  });
+
   it('keeps to its limits of time and memory', async () => {
     const slow = setUp({ limits: { kernel: 25 } });
     slow.plan();
@@ -231,10 +281,15 @@ describe('a tuner', () => {
     const none = setUp({ limits: { all: 0 } });
     none.plan();
     assert.deepEqual(await none.tuner.finish(), { 'a card': {} });
-    const small = setUp({ limits: { bytes: 4 * (m * k + k * n) - 1 } });
-    small.plan();
-    assert.deepEqual(await small.tuner.finish(), { 'a card': {} });
-    assert.equal(none.fake.measured + small.fake.measured, 0);
+    assert.equal(none.fake.measured, 0);
+    // Of operands and of the result, which is larger.
+    for (const bytes of [4 * (m * k + k * n), 4 * m * n]) {
+      const small = setUp({ limits: { bytes: bytes - 1 } });
+      small.plan();
+      assert.deepEqual(await small.tuner.finish(), { 'a card': {} });
+      assert.equal(small.fake.measured, 0);
+      assert.equal(small.fake.bytesInUse, 0);
+    }
   });
 
   it('gives all memory back', async () => {
