@@ -191,6 +191,8 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly precision: Precision;
   /** Rewrite laws of calls with one result, most useful first. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
+  /** The law by which a view of a result becomes another call; it gets the operator's own call, and the type of the view. */
+  readonly viewed?: Law<AttributesOf<S>>;
   readonly samples: readonly Sample[];
 }
 

@@ -1,6 +1,17 @@
 import type { Attribute, Json } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim/index.js';
+import {
+  addDim,
+  ceilDivDim,
+  type Dim,
+  elementCount,
+  isStatic,
+  maxDim,
+  minDim,
+  mulDim,
+  sameDim,
+  subDim,
+} from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import {
   atLeast,
@@ -170,4 +181,46 @@ function resolvePosition(
 
 function fromFront(value: Dim, extent: Dim): Dim {
   return typeof value === 'number' && value < 0 ? addDim(extent, value) : value;
+}
+
+/** A part of an array that has another shape. */
+interface ShapedPart {
+  /** The other shape of the array. */
+  readonly whole: Shape;
+  readonly indices: readonly SliceEntry[];
+}
+
+/**
+ * The part of an array along one axis that has, in another shape, the elements of a part of the array: heads of attention
+ * that are cut out of one product are then read where they lie. Null where the part does not begin and end between
+ * elements of an axis of the other shape.
+ */
+export function partInShape(
+  from: Shape,
+  indices: readonly SliceEntry[],
+  shape: Shape,
+): ShapedPart | null {
+  const { ranges, kept } = resolveIndices('slice', from, indices);
+  const cut = ranges.flatMap(({ length }, axis) => (sameDim(length, from[axis]) ? [] : [axis]));
+  const isInOrder = kept.length === from.length && kept.every((axis, place) => axis === place);
+  if (cut.length !== 1 || !isInOrder || ranges.some(({ step }) => step !== 1)) return null;
+  const [axis] = cut;
+  const { start, length } = ranges[axis];
+  const extent = from[axis];
+  if (!isStatic(start) || !isStatic(length) || !isStatic(extent) || length === 0) return null;
+  const [before, behind] = [from.slice(0, axis), from.slice(axis + 1)].map(elementCount);
+  for (const [at, count] of shape.entries()) {
+    if (!isStatic(count) || count === 0 || length % count !== 0) continue;
+    // Elements of the axis in one of the other.
+    const width = length / count;
+    if (start % width !== 0 || extent % width !== 0) continue;
+    const [outer, inner] = [shape.slice(0, at), shape.slice(at + 1)].map(elementCount);
+    if (!sameDim(outer, before) || !sameDim(inner, mulDim(behind, width))) continue;
+    const range: SliceEntry = [start / width, (start + length) / width, 1];
+    return {
+      whole: shape.with(at, extent / width),
+      indices: shape.map((_, each) => (each === at ? range : ([0, null, 1] as const))),
+    };
+  }
+  return null;
 }

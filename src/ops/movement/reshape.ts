@@ -1,13 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import {
-  type Dim,
-  elementCount,
-  floorDivDim,
-  isStatic,
-  mulDim,
-  sameDim,
-  sameShape,
-} from '../../base/dim/index.js';
+import { type Dim, floorDivDim, sameShape, elementCount } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import {
   atLeast,
@@ -18,7 +10,6 @@ import {
   words,
 } from '../../ir/requirement.js';
 import { describeHost } from '../../ir/host.js';
-import type { Value } from '../../ir/program.js';
 import { type Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -34,8 +25,6 @@ import { checkShape, normalizeAxes, shapeToString } from '../declare/infer.js';
 import { callOf, example, type Law } from '../declare/law.js';
 import type { ViewLowering } from '../declare/lowering.js';
 import { type Axes, axisList, type ShapeArgument, shapeList } from '../signatures.js';
-import { type IndexRange, resolveIndices, type SliceEntry } from './range.js';
-import { slice } from './slice.js';
 
 /*
  * Operators that change the shape and nothing else. All are views, and `reshape` is the adjoint of each.
@@ -97,64 +86,13 @@ export const reshape: OperatorFunction<
   ],
   gradient: restoreShape,
   lowering: view,
-  simplify: [
-    ...reshapings,
-    {
-      name: 'reshaped-part',
-      law: 'reshape(x[:, a:b], [m, p, q]) = reshape(x, [m, n / q, q])[:, a/q : b/q] for x of [m, n], where q divides n and a',
-      cases: [
-        example([tensor(['n', 12])], (x) => reshape(slice(x, ':', [4, 8]), [-1, 2, 2])),
-        example([tensor(['n', 12])], (x) => reshape(slice(x, '...', [8]), [-1, 1, 4])),
-        example([tensor([2, 'n', 6, 3])], (x) =>
-          reshape(slice(x, ':', ':', [3, 6]), [-1, 3, 3, 1]),
-        ),
-        example([tensor([6, 'n'])], (x) => reshape(slice(x, [2, 6]), [2, 2, -1])),
-      ],
-      apply: ({ inputs: [y], type }) => reshapedPart(y, type.shape),
-    },
-  ],
+  simplify: reshapings,
   samples: [
     { args: [tensor(['n', 4]), [-1, 2, 2]] },
     { args: [tensor([2, 'm']), -1] },
     { args: [tensor([1]), []] },
   ],
 });
-
-/**
- * A reshape of a part of an array along one axis, as a part of a reshape, so that it is read where the array lies: heads of
- * attention that are cut out of one product. Null where parts do not begin and end between elements of a new axis.
- */
-function reshapedPart(y: Value, shape: Shape): Value | null {
-  const inner = callOf(y, slice);
-  if (inner === null) return null;
-  const [x] = inner.inputs;
-  const from = x.type.shape;
-  const indices = inner.attributes.indices as readonly SliceEntry[]; // of a call of `slice`
-  const { ranges, kept } = resolveIndices('slice', from, indices);
-  const isPart = ({ length }: IndexRange, axis: number): boolean => !sameDim(length, from[axis]);
-  const axis = ranges.findIndex(isPart);
-  const isOne = kept.length === from.length && kept.every((each, place) => each === place);
-  if (axis < 0 || !isOne || ranges.some(({ step }) => step !== 1)) return null;
-  if (ranges.some((range, other) => other > axis && isPart(range, other))) return null;
-  const { start, length } = ranges[axis];
-  const extent = from[axis];
-  if (!isStatic(start) || !isStatic(length) || !isStatic(extent) || length === 0) return null;
-  const [before, behind] = [from.slice(0, axis), from.slice(axis + 1)].map(elementCount);
-  for (const [at, count] of shape.entries()) {
-    if (!isStatic(count) || count === 0 || length % count !== 0) continue;
-    // Elements of the sliced axis in one of the new axis.
-    const width = length / count;
-    if (start % width !== 0 || extent % width !== 0) continue;
-    const [outer, within] = [shape.slice(0, at), shape.slice(at + 1)].map(elementCount);
-    if (!sameDim(outer, before) || !sameDim(within, mulDim(behind, width))) continue;
-    const whole = reshape(x, shape.with(at, extent / width));
-    const part: SliceEntry = [start / width, (start + length) / width, 1];
-    return slice(whole, ...shape.map((_, each) => (each === at ? part : everything)));
-  }
-  return null;
-}
-
-const everything: SliceEntry = [0, null, 1];
 
 /** The shape held by an array. Where it is not known yet, -1 is inferred at run time. */
 function shapeIn(shape: Tensor, x: Input<Tensor>): readonly Dim[] {

@@ -41,6 +41,7 @@ import { placeBlock } from './place.js';
 import { reshape } from './reshape.js';
 import {
   type IndexRange,
+  partInShape,
   resolveIndices,
   type Selection,
   type SliceEntry,
@@ -157,6 +158,20 @@ export const slice: OperatorFunction<
       },
     },
   ],
+  viewed: {
+    name: 'reshaped-part',
+    law: 'reshape(x[:, a:b], [m, p, q]) = reshape(x, [m, n / q, q])[:, a/q : b/q] for x of [m, n], where q divides n and a',
+    cases: [
+      example([tensor(['n', 12])], (x) => reshape(slice(x, ':', [4, 8]), [-1, 2, 2])),
+      example([tensor(['n', 12])], (x) => reshape(slice(x, '...', [8]), [-1, 1, 4])),
+      example([tensor([2, 'n', 6, 3])], (x) => reshape(slice(x, ':', ':', [3, 6]), [-1, 3, 3, 1])),
+      example([tensor([6, 'n'])], (x) => reshape(slice(x, [2, 6]), [2, 2, -1])),
+    ],
+    apply: ({ inputs: [x], attributes: { indices }, type }) => {
+      const part = partInShape(x.type.shape, indices, type.shape);
+      return part === null ? null : slice(reshape(x, part.whole), ...part.indices);
+    },
+  },
   samples: [
     { args: [tensor(['n', 4]), ':', [1, 3]] },
     { args: [tensor(['n', 4]), [-3, null], 2] },

@@ -1,6 +1,7 @@
 import { InternalError } from '../../base/errors.js';
+import type { Operator } from '../../ir/operator.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import type { Law } from '../../ops/declare/law.js';
+import type { Law, LawCall } from '../../ops/declare/law.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { throughRegions, transform } from '../rewrite/transform.js';
@@ -50,19 +51,29 @@ class Simplifier {
   call({ op, attributes, types }: CallNode, inputs: readonly Value[]): Value | null {
     if (types.length !== 1) return null;
     const [type] = types;
-    const laws = declarationOf(op).simplify ?? [];
-    const call = { inputs, attributes, type };
+    const { simplify: laws = [], lowering } = declarationOf(op);
     for (let i = 0; i < laws.length; i++) {
-      const law = laws[i];
-      const result = law.apply(call);
-      if (result === null) continue;
-      if (++this.#steps > mostSteps) {
-        throw new InternalError('the laws go round in a circle', { op: op.name, actual: law.law });
-      }
-      this.#applied(op.name, law);
-      return this.#settled(result);
+      const result = this.#by(laws[i], op, { inputs, attributes, type });
+      if (result !== null) return result;
     }
-    return null;
+    if (lowering.kind !== 'view') return null;
+    const [{ node: viewed }] = inputs;
+    const made = this.#into.node(viewed);
+    const law = made.kind === 'call' ? declarationOf(made.op).viewed : undefined;
+    if (made.kind !== 'call' || law === undefined) return null;
+    const operands = this.#into.operands(viewed);
+    return this.#by(law, made.op, { inputs: operands, attributes: made.attributes, type });
+  }
+
+  /** The simplified value of a call by one law; null where it does not apply. */
+  #by(law: Law, { name }: Operator, call: LawCall): Value | null {
+    const result = law.apply(call);
+    if (result === null) return null;
+    if (++this.#steps > mostSteps) {
+      throw new InternalError('the laws go round in a circle', { op: name, actual: law.law });
+    }
+    this.#applied(name, law);
+    return this.#settled(result);
   }
 
   /** A value that a law made, simplified from its operands on. */

@@ -1,5 +1,5 @@
 import { BoundedCache } from '../../base/bounded-cache.js';
-import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../../base/dtype.js';
+import { type DType, dtypes, type HostArray } from '../../base/dtype.js';
 import { DeviceError, InternalError, KaonError } from '../../base/errors.js';
 import type { Shader } from '../../codegen/wgsl/shader.js';
 import type { Kernel } from '../../loop/language/nodes.js';
@@ -10,9 +10,10 @@ import type { BackendLimits, BufferPart, BufferRead, DeviceBuffer } from '../mem
 import type { DeviceTimer } from '../profile/recorder.js';
 import { BufferPool, GpuBuffer, leastOwnBytes } from './buffers.js';
 import type { CommandCounts, Dispatch, GpuCommands, GpuFailure, PipelineDescription } from './commands.js'; // prettier-ignore
-import { errorOfFailure } from './failure.js';
+import { errorOfAbsence, errorOfFailure } from './failure.js';
 import { DispatchTiming, roundTime } from './timing.js';
 import { type MeasuredBackend, Tuner, type TunerOptions } from './tuning/tuner.js';
+import { JoinedAnswer, padded } from './reads.js';
 import { bindingPattern, encodeLaunch, type ShaderPrinter } from './launches.js';
 import { launchInPacks, mayNeedPacks, mostBound, type PackMemory, packsFor } from './packing.js';
 
@@ -49,9 +50,6 @@ interface LaunchObserver {
   /** Gets what would be freed. */
   readonly freed?: (buffer: GpuBuffer) => void;
 }
-
-/** Bytes of whole words. */
-const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
 
 /** A GPU that is reached by WebGPU. */
 export class WebGpuBackend implements MeasuredBackend {
@@ -177,30 +175,22 @@ export class WebGpuBackend implements MeasuredBackend {
   }
 
   readAll(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
-    let end = 0;
-    const parts = reads.map(({ buffer, part }) => {
-      const own = this.#present(buffer);
-      const { dtype, length, offset } = part ?? { dtype: own.dtype, length: own.length, offset: 0 };
-      const begin = Math.floor(offset / 4) * 4;
-      const bytes = padded(offset + bytesOf(dtype) * length) - begin;
-      const at = end;
-      end += bytes;
-      return { id: own.id, base: own.base + begin, bytes, dtype, length, at: at + offset - begin };
-    });
-    if (end > this.limits.bufferBytes && reads.length > 1) {
-      // More than one buffer has, so than one answer.
-      const half = Math.ceil(reads.length / 2);
-      const answers = [reads.slice(0, half), reads.slice(half)].map((some) => this.readAll(some));
-      const isLater = answers.some((answer) => answer instanceof Promise);
-      return isLater ? Promise.all(answers).then((all) => all.flat()) : (answers as HostArray[][]).flat(); // prettier-ignore
+    const answer = new JoinedAnswer(reads.map(({ buffer, part }) => [this.#present(buffer), part]));
+    if (answer.bytes > this.limits.bufferBytes && reads.length > 1) return this.#readHalves(reads);
+    const bytes = this.#commands.read(answer.ranges);
+    return bytes instanceof Promise
+      ? bytes.then((later) => answer.elementsIn(later))
+      : answer.elementsIn(bytes);
+  }
+
+  /** Reads more than one buffer holds in several answers. */
+  #readHalves(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
+    const half = Math.ceil(reads.length / 2);
+    const [first, second] = [reads.slice(0, half), reads.slice(half)].map((some) => this.readAll(some)); // prettier-ignore
+    if (first instanceof Promise || second instanceof Promise) {
+      return Promise.all([first, second]).then((answers) => answers.flat());
     }
-    const elements = ({ buffer, byteOffset }: Uint8Array): readonly HostArray[] =>
-      parts.map(({ dtype, length, at }) => {
-        const first = byteOffset + at;
-        return viewOf(dtype, buffer.slice(first, first + bytesOf(dtype) * length), 0, length);
-      });
-    const answer = this.#commands.read(parts.map(({ id, base, bytes }) => ({ id, base, bytes })));
-    return answer instanceof Promise ? answer.then(elements) : elements(answer);
+    return [...first, ...second];
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer): void {
@@ -214,7 +204,7 @@ export class WebGpuBackend implements MeasuredBackend {
     // An attempt that is under way may have begun too early.
     await this.#recovery;
     if (this.#absence !== null) await this.#recover();
-    if (this.#absence !== null) throw refusalOf(this.#absence);
+    if (this.#absence !== null) throw errorOfAbsence(this.#absence);
   }
 
   async synchronize(): Promise<void> {
@@ -362,7 +352,7 @@ export class WebGpuBackend implements MeasuredBackend {
   #refuseAbsent(): void {
     if (this.#absence === null) return;
     void this.#recover();
-    throw refusalOf(this.#absence);
+    throw errorOfAbsence(this.#absence);
   }
 
   #lose(reason: GpuFailure): void {
@@ -390,16 +380,6 @@ export class WebGpuBackend implements MeasuredBackend {
       },
     ));
   }
-}
-
-/** The error of whoever needs a device that is absent. */
-function refusalOf(absence: DeviceError): DeviceError {
-  return new DeviceError(absence.problem, {
-    op: 'webgpu',
-    actual: absence.actual,
-    advice: `the device is set up again by itself: wait for it, await initDevice('webgpu'), and try again`,
-    cause: absence,
-  });
 }
 
 function described(label: string, { text, bindings, uniformWords }: Shader): PipelineDescription {

@@ -5,3 +5,13 @@ import type { GpuFailure } from './commands.js';
 export function errorOfFailure({ problem, actual }: GpuFailure): DeviceError {
   return new DeviceError(problem, { op: 'webgpu', actual });
 }
+
+/** The error of whoever needs a device that is absent. */
+export function errorOfAbsence(absence: DeviceError): DeviceError {
+  return new DeviceError(absence.problem, {
+    op: 'webgpu',
+    actual: absence.actual,
+    advice: `the device is set up again by itself: wait for it, await initDevice('webgpu'), and try again`,
+    cause: absence,
+  });
+}

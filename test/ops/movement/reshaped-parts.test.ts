@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { reshape, slice } from '../../../src/ops/index.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';

@@ -29,8 +29,8 @@ export interface OperatorLaw {
 
 /** Every law of every operator, with each of its cases in each of its dtypes. */
 export function operatorLaws(): OperatorLaw[] {
-  return [...registry.values()].flatMap(({ name, simplify = [] }) =>
-    simplify.map((law) => ({
+  return [...registry.values()].flatMap(({ name, simplify = [], viewed }) =>
+    [...simplify, ...(viewed === undefined ? [] : [viewed])].map((law) => ({
       op: name,
       law,
       instances: law.cases.flatMap((lawCase, k) =>
