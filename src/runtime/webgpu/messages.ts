@@ -22,9 +22,11 @@ export const sharedWords = {
   dead: 6,
   /** 1 when the process ends: what has not begun is not carried out. */
   ending: 7,
-  texts: { failed: 8, lost: 1032, ended: 2056 },
+  /** 1 when the worker sleeps for good. */
+  asleep: 8,
+  texts: { failed: 9, lost: 1033, ended: 2057 },
   mostCharacters: 1024,
-  words: 3080,
+  words: 3081,
 } as const;
 
 /** Kinds of commands, in the first of their words. Positions and lengths in buffers are in words. */
@@ -80,4 +82,6 @@ export type GpuMessage =
       readonly commands: Uint32Array;
       /** In the order of the commands that take them. */
       readonly attachments: readonly Attachment[];
-    };
+    }
+  /** The process ends. */
+  | { readonly kind: 'end' };

@@ -142,16 +142,18 @@ export class GpuWorker implements GpuCommands {
     endingProcess()?.on('exit', this.#atEnd);
   }
 
-  /** Waits until the worker has ended what it is at: Dawn aborts the process where it is stopped in the middle of a call. */
+  /**
+   * Waits until the worker has ended what it is at and sleeps: Dawn aborts the process where it is stopped in the middle of a
+   * call, or while it answers one.
+   */
   readonly #atEnd = (): void => {
-    const [shared, { ending, finished }] = [this.#shared, sharedWords];
+    const [shared, { ending, asleep }] = [this.#shared, sharedWords];
     Atomics.store(shared, ending, 1);
+    this.#worker.post({ kind: 'end' } satisfies GpuMessage);
     const until = performance.now() + patienceAtEnd;
-    for (;;) {
-      const now = Atomics.load(shared, finished);
-      const isGone = this.#gone !== null || this.#reasonOfLoss !== null;
-      if (now >= this.#sent || isGone || performance.now() > until) return;
-      Atomics.wait(shared, finished, now, 50);
+    while (Atomics.load(shared, asleep) === 0) {
+      if (this.#gone !== null || this.#reasonOfLoss !== null || performance.now() > until) return;
+      Atomics.wait(shared, asleep, 0, 50);
     }
   };
 

@@ -19,6 +19,7 @@ interface WorkerGlobal extends Port {
   };
   readonly require?: (name: string) => unknown;
   readonly navigator?: { readonly gpu?: GPU };
+  setTimeout(callback: () => void): unknown;
   /** Held: Node aborts when it is collected. */
   gpu?: GPU;
 }
@@ -162,12 +163,23 @@ export function serveGpu({ Encoder, Timing, openDevice, propertiesOf, load }: Wo
     notify(start.words.finished, Atomics.load(words, start.words.finished) + 1);
   };
 
+  const sleep = (): void => {
+    const { asleep } = start.words;
+    notify(asleep, 1);
+    Atomics.wait(words, asleep, 1);
+  };
+
   const hear = (message: GpuMessage): void => {
     if (message.kind === 'start') {
       start = message;
       words = new Int32Array(message.memory);
       host.process?.on('exit', (code) => end(`it ended with code ${code}`));
       open().catch((error: unknown) => port.postMessage({ error: String(error) }));
+      return;
+    }
+    if (message.kind === 'end') {
+      // In a turn of its own, which Dawn has not begun: it can be stopped there.
+      void tail.then(() => host.setTimeout(sleep));
       return;
     }
     const { commands, attachments } = message;
