@@ -58,7 +58,10 @@ export class GpuEncoder implements GpuCommands {
   #pass: GPUComputePassEncoder | null = null;
   #dispatches = 0;
   #batch = 0;
-  /** Set by the first thing that goes wrong: nothing computed since can be trusted. */
+  /**
+   * Set by the first thing that goes wrong: nothing computed since can be trusted, so that the device is lost once somebody
+   * has been told.
+   */
   #failure: GpuFailure | null = null;
   /** The first command that was refused: perhaps for what a failure tells, of which scopes are told later. */
   #refusal: GpuFailure | null = null;
@@ -94,7 +97,9 @@ export class GpuEncoder implements GpuCommands {
   onLost(callback: (reason: GpuFailure) => void): void {
     void this.#device.lost.then(({ message }) => {
       if (this.#isClosed) return;
-      this.#failure = { problem: 'the device was lost', actual: message };
+      const cause = this.#cause;
+      const actual = cause === null ? message : `${cause.problem}: ${cause.actual}`;
+      this.#failure = { problem: 'the device was lost', actual };
       callback(this.#failure);
     });
   }
@@ -392,7 +397,13 @@ export class GpuEncoder implements GpuCommands {
   }
 
   #refuse(): void {
-    const failure = this.#failure ?? this.#refusal;
-    if (failure !== null) throw this.#errorOf(failure);
+    const cause = this.#cause;
+    if (cause === null) return;
+    this.lose();
+    throw this.#errorOf(cause);
+  }
+
+  get #cause(): GpuFailure | null {
+    return this.#failure ?? this.#refusal;
   }
 }

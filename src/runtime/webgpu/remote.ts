@@ -319,11 +319,13 @@ export class GpuWorker implements GpuCommands {
     this.#questions++;
     this.#send();
     this.#await(sharedWords.answered, this.#questions);
+    const isAnswered = Atomics.load(this.#shared, sharedWords.answered) >= this.#questions;
+    const failure = isAnswered ? this.#text('failed') : null;
+    if (failure !== null) {
+      const [problem, ...actual] = failure.split('\n');
+      throw errorOfFailure({ problem, actual: actual.join('\n') });
+    }
     if (this.#gone !== null) throw errorOfFailure(this.#gone);
-    const failure = this.#text('failed');
-    if (failure === null) return;
-    const [problem, ...actual] = failure.split('\n');
-    throw errorOfFailure({ problem, actual: actual.join('\n') });
   }
 
   /** Sleeps until a counter has come so far, or the GPU or its worker is gone. */

@@ -285,22 +285,33 @@ testBackend(
   },
 );
 
-testBackend('a shader that does not compile fails whatever is waited for', async (open) => {
-  // What a driver says of it is long.
-  const text = `fn main( { // ${'"'.repeat(2000)}`;
-  const backend = await open({ print: (given, pattern) => ({ ...affine(given, pattern), text }) });
-  const buffer = backend.allocate('float32', 4);
-  backend.write(buffer, new Float32Array(4));
-  backend.prepare(kernel)([{ buffer, offset: 0 }, { buffer, offset: 8 }, 1, 1]);
-  // Commands are refused, too: for this reason.
-  const isCause = (error: unknown): boolean =>
-    error instanceof DeviceError &&
-    error.problem === 'a kernel was refused' &&
-    error.actual?.startsWith('affine: ') === true;
-  for (const wait of [() => backend.read(buffer), () => backend.synchronize()]) {
-    await assert.rejects(async () => wait(), isCause);
-  }
-});
+testBackend(
+  'a shader that does not compile fails who waits for it, and the device begins anew',
+  async (open) => {
+    // What a driver says of it is long.
+    const text = `fn main( { // ${'"'.repeat(2000)}`;
+    const backend = await open({
+      print: (given, pattern) => ({ ...affine(given, pattern), text }),
+    });
+    const buffer = backend.allocate('float32', 4);
+    backend.write(buffer, new Float32Array(4));
+    backend.prepare(kernel)([{ buffer, offset: 0 }, { buffer, offset: 8 }, 1, 1]);
+    // Commands are refused, too: for this reason.
+    const isCause = (error: unknown): boolean =>
+      error instanceof DeviceError &&
+      error.problem === 'a kernel was refused' &&
+      error.actual?.startsWith('affine: ') === true;
+    await assert.rejects(async () => backend.read(buffer), isCause);
+    // It tells of its end by a promise of its own.
+    await new Promise((resolve) => setTimeout(resolve));
+    await backend.ready();
+    assert.throws(() => backend.read(buffer), /lost with the device/);
+    const elements = floats(4, (k) => k);
+    backend.write(buffer, elements);
+    assert.deepEqual(await backend.read(buffer), elements);
+    assert.equal(backend.losses, 1);
+  },
+);
 
 testBackend(
   'pipelines that were used longest ago make room for others',
