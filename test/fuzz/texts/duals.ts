@@ -45,14 +45,28 @@ function tagOf(x: Num): number {
   return typeof x === 'number' ? 0 : x.tag;
 }
 
+/** The greatest number that has been computed, whatever its sign. */
+let greatest = 0;
+
+function computed(x: number): number {
+  greatest = Math.max(greatest, Math.abs(x) || 0);
+  return x;
+}
+
+/** What code makes, and the greatest number on the way there, whatever its sign. */
+export function withGreatest<R>(run: () => R): readonly [made: R, greatest: number] {
+  greatest = 0;
+  return [run(), greatest];
+}
+
 export function add(x: Num, y: Num): Num {
-  if (typeof x === 'number' && typeof y === 'number') return x + y;
+  if (typeof x === 'number' && typeof y === 'number') return computed(x + y);
   const tag = Math.max(tagOf(x), tagOf(y));
   return new Dual(tag, add(baseOf(x, tag), baseOf(y, tag)), add(slopeOf(x, tag), slopeOf(y, tag)));
 }
 
 export function mul(x: Num, y: Num): Num {
-  if (typeof x === 'number' && typeof y === 'number') return x * y;
+  if (typeof x === 'number' && typeof y === 'number') return computed(x * y);
   const tag = Math.max(tagOf(x), tagOf(y));
   const [a, c] = [baseOf(x, tag), baseOf(y, tag)];
   return new Dual(tag, mul(a, c), add(mul(a, slopeOf(y, tag)), mul(slopeOf(x, tag), c)));
@@ -65,7 +79,7 @@ export function sub(x: Num, y: Num): Num {
 /** A function of one number, by its derivative in terms of operand and result. */
 function curve(f: (x: number) => number, slope: (x: Num, y: Num) => Num): (x: Num) => Num {
   const apply = (x: Num): Num => {
-    if (typeof x === 'number') return f(x);
+    if (typeof x === 'number') return computed(f(x));
     const y = apply(x.a);
     return new Dual(x.tag, y, mul(slope(x.a, y), x.b));
   };
