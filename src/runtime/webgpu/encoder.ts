@@ -79,16 +79,9 @@ export class GpuEncoder implements GpuCommands {
     this.#errorOf = errorOf;
     this.properties = properties;
     this.#uniformAlignment = device.limits.minUniformBufferOffsetAlignment;
-    this.#uniformBuffer = device.createBuffer({
-      label: 'uniforms',
-      size: this.#uniformBytes,
-      usage: this.#usages.uniform | this.#usages.copyTarget,
-    });
-    this.#uploadBuffer = device.createBuffer({
-      label: 'uploads',
-      size: this.#uploadBytes,
-      usage: this.#usages.copySource | this.#usages.copyTarget,
-    });
+    const { uniform, copySource, copyTarget } = this.#usages;
+    this.#uniformBuffer = this.#own('uniforms', this.#uniformBytes, uniform | copyTarget);
+    this.#uploadBuffer = this.#own('uploads', this.#uploadBytes, copySource | copyTarget);
     device.addEventListener('uncapturederror', ({ error }) => {
       this.#refusal ??= { problem: 'a command was refused', actual: error.message };
     });
@@ -106,16 +99,9 @@ export class GpuEncoder implements GpuCommands {
 
   createBuffer(buffer: number, bytes: number): void {
     this.#device.pushErrorScope('out-of-memory');
-    const made = this.#device.createBuffer({
-      label: `buffer ${buffer}`,
-      size: bytes,
-      usage:
-        this.#usages.storage |
-        this.#usages.copySource |
-        this.#usages.copyTarget |
-        this.#usages.indirect,
-    });
-    this.#buffers.set(buffer, { buffer: made, batch: -1 });
+    const { storage, copySource, copyTarget, indirect } = this.#usages;
+    const usage = storage | copySource | copyTarget | indirect;
+    this.#buffers.set(buffer, { buffer: this.#own(`buffer ${buffer}`, bytes, usage), batch: -1 });
     this.#watch('the memory of the device is exhausted', `a buffer of ${bytes} bytes`);
   }
 
@@ -229,11 +215,8 @@ export class GpuEncoder implements GpuCommands {
     const commands = this.#commands;
     if (source !== target) return commands.copyBufferToBuffer(source, from.base, target, to.base, bytes); // prettier-ignore
     // WebGPU copies between different buffers only.
-    const between = (this.#between ??= this.#device.createBuffer({
-      label: 'between',
-      size: this.#mostUploaded,
-      usage: this.#usages.copySource | this.#usages.copyTarget,
-    }));
+    const usage = this.#usages.copySource | this.#usages.copyTarget;
+    const between = (this.#between ??= this.#own('between', this.#mostUploaded, usage));
     for (let at = 0; at < bytes; at += this.#mostUploaded) {
       const length = Math.min(bytes - at, this.#mostUploaded);
       commands.copyBufferToBuffer(source, from.base + at, between, 0, length);
@@ -249,11 +232,7 @@ export class GpuEncoder implements GpuCommands {
       await this.synchronize();
       return new Uint8Array(0);
     }
-    const staging = this.#device.createBuffer({
-      label: 'staging',
-      size: bytes,
-      usage: this.#usages.mapRead | this.#usages.copyTarget,
-    });
+    const staging = this.#own('staging', bytes, this.#usages.mapRead | this.#usages.copyTarget);
     this.#endPass();
     let end = 0;
     for (const { id, base, bytes: length } of parts) {
@@ -300,6 +279,10 @@ export class GpuEncoder implements GpuCommands {
 
   get #commands(): GPUCommandEncoder {
     return (this.#encoder ??= this.#device.createCommandEncoder());
+  }
+
+  #own(label: string, size: number, usage: number): GPUBuffer {
+    return this.#device.createBuffer({ label, size, usage });
   }
 
   #used(buffer: number): GPUBuffer {
