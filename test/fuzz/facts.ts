@@ -25,11 +25,18 @@ const accumulating = new Set([
 const inOtherWays = new Set([
   'sin', 'cos', 'tan', 'sinc', 'pow', 'cbrt', 'lgamma', 'digamma', 'polygamma',
 ]); // prettier-ignore
+/** Adjoints of convolutions: zeros outside of their operands make NaN of infinite weights, where a device multiplies by them. */
+const withZerosOutside = new Set(['convTranspose', 'convWeightGradient']);
 let isOtherWay = false;
 
 /** Has functions count as inexact that a device computes in other ways than CPUs do. */
 export function compareWith({ emulatesFloat64 = false }: Target): void {
   isOtherWay = emulatesFloat64;
+}
+
+/** True where what comes of infinities, NaN or infinities, depends on the device. */
+export function isUnsureBesideInfinities(op: string): boolean {
+  return isOtherWay && withZerosOutside.has(op);
 }
 
 /** True where floats may come out a little different: loops run in another order, or a device has another way. */

@@ -1,10 +1,10 @@
 import { isFloat } from '../../src/base/dtype.js';
 import type { NDArray } from '../../src/index.js';
-import { isInexact, roundingOf } from './facts.js';
+import { isInexact, isUnsureBesideInfinities, roundingOf } from './facts.js';
 import { type FuzzProgram, refsOf, type Step } from './program.js';
 import { isSum } from './sums.js';
 
-/** The coarsest rounding that a step's results may differ by; 0 where they must be the same bits. */
+/** The coarsest rounding that a step's results may differ by; 0 where they must be the same bits, infinite for anything. */
 export function taintOf(
   { op }: Step,
   operandTaints: readonly number[],
@@ -12,9 +12,14 @@ export function taintOf(
 ): number {
   const floats = results.filter(({ dtype }) => isFloat(dtype));
   if (floats.length === 0) return 0;
+  if (isUnsureBesideInfinities(op) && !floats.every(isFinite)) return Infinity;
   const carried = Math.max(0, ...operandTaints);
   if (carried === 0 && !isInexact(op)) return 0;
   return Math.max(carried, ...floats.map(({ dtype }) => roundingOf(dtype)));
+}
+
+function isFinite(array: NDArray): boolean {
+  return array.astype('float64').dataSync().every(Number.isFinite);
 }
 
 /** The taint of every value of a program, those of bodies among them, given one run of it. */
