@@ -3,6 +3,7 @@ import { writtenBuffers } from '../../passes/lower/main/touches.js';
 import type { LaunchArgument } from '../device/backend.js';
 import { GpuBuffer } from './buffers.js';
 import type { BufferPosition } from './commands.js';
+import { padded } from './reads.js';
 
 /*
  * Launches with more buffers than a shader may use: some of them lie beside each other in a buffer that all of them
@@ -22,6 +23,12 @@ export interface Pack {
   /** True where the buffers in it are stored to. */
   readonly isStored: boolean;
   bytes: number;
+}
+
+/** A shared buffer, and the byte where another one begins in it. */
+interface PlaceInPack {
+  readonly shared: GpuBuffer;
+  readonly offset: number;
 }
 
 /** Memory in which shared buffers lie. */
@@ -106,22 +113,21 @@ export function launchInPacks(
   launch: (args: readonly LaunchArgument[]) => void,
 ): void {
   const taken: GpuBuffer[] = [];
-  const places = new Map<unknown, BufferPosition & { readonly buffer: GpuBuffer; readonly offset: number }>(); // prettier-ignore
+  const places = new Map<unknown, PlaceInPack>();
   try {
     for (const { buffers, bytes } of packs) {
       const shared = memory.take(bytes);
       taken.push(shared);
       for (const { buffer, offset } of buffers) {
-        const { id, base } = shared;
-        const place = { id, base: base + offset, buffer: shared, offset };
+        const place = { shared, offset };
         places.set(buffer, place);
         // What is stored to may not be stored to everywhere.
-        memory.copy(buffer, place, copiedBytes(buffer));
+        memory.copy(buffer, positionOf(place), padded(buffer.bytes));
       }
     }
     launch(args.map((arg) => placed(arg, places)));
     for (const { buffers } of packs.filter(({ isStored }) => isStored)) {
-      for (const { buffer } of buffers) memory.copy(places.get(buffer)!, buffer, copiedBytes(buffer));
+      for (const { buffer } of buffers) memory.copy(positionOf(places.get(buffer)!), buffer, padded(buffer.bytes));
     }
   } finally {
     for (const each of taken) memory.free(each);
@@ -129,15 +135,13 @@ export function launchInPacks(
 } // prettier-ignore
 
 /** An argument, in its shared buffer where it has one. */
-function placed(
-  arg: LaunchArgument,
-  places: ReadonlyMap<unknown, { readonly buffer: GpuBuffer; readonly offset: number }>,
-): LaunchArgument {
+function placed(arg: LaunchArgument, places: ReadonlyMap<unknown, PlaceInPack>): LaunchArgument {
   if (typeof arg === 'number' || !('buffer' in arg)) return arg;
   const place = places.get(arg.buffer);
   if (place === undefined) return arg;
-  return { buffer: place.buffer, offset: place.offset + arg.offset };
+  return { buffer: place.shared, offset: place.offset + arg.offset };
 }
 
-/** Whole words. */
-const copiedBytes = ({ bytes }: GpuBuffer): number => Math.ceil(bytes / 4) * 4;
+function positionOf({ shared: { id, base }, offset }: PlaceInPack): BufferPosition {
+  return { id, base: base + offset };
+}
