@@ -248,8 +248,7 @@ export async function promisedState(): Promise<GeneratorState> {
   settle();
   if (awaited === null) return { seed, counter };
   const { state, count } = awaited;
-  const [left, right] = (await state.storage.read()) as BigInt64Array;
-  return { seed: left, counter: right + BigInt(count) };
+  return stateAfter(await state.storage.read(), count);
 }
 
 /** Makes a state the present one. */
@@ -261,9 +260,13 @@ function adopt(elements: HostArray, count: number): void {
 
 /** Sets the last known state. */
 function leaveAt(elements: HostArray, count: number): void {
+  ({ seed, counter } = stateAfter(elements, count));
+}
+
+/** The state that an array has, after so many more draws. */
+function stateAfter(elements: HostArray, count: number): GeneratorState {
   const [left, right] = elements as BigInt64Array;
-  seed = left;
-  counter = right + BigInt(count);
+  return { seed: left, counter: right + BigInt(count) };
 }
 
 /** The draws of a capture so far: their number, the state that others have left, and the number of draws since. */
