@@ -27,7 +27,7 @@ export function canPassInRegisters(
   if (from.draft.kind === 'kernel') {
     const [anchor] = from.draft.anchors;
     const effort = effortOf(into.draft.members, costs);
-    if (!fitsBehind(program.results(anchor)[0], effort, costs.longestEpilogue)) return false;
+    if (!fitsBehind(program.results(anchor)[0], effort, costs)) return false;
   }
   const { domain } = into.draft;
   if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;

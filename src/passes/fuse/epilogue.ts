@@ -30,10 +30,14 @@ export function effortOf(members: Iterable<NodeId>, costs: Costs): Effort {
 
 /**
  * True when an epilogue needs no wider scalars than its kernel, whose vectors have its result's type, and
- * costs no more than it saves: `longest` for each element.
+ * costs no more than it saves.
  */
-export function fitsBehind({ type }: Value, { work, width }: Effort, longest: number): boolean {
-  return work <= longest && width <= scalarBytes(computeScalar(type.dtype));
+export function fitsBehind(
+  { type }: Value,
+  { work, width }: Effort,
+  { longestEpilogue }: Costs,
+): boolean {
+  return work <= longestEpilogue && width <= scalarBytes(computeScalar(type.dtype));
 }
 
 /** Point operators that a kernel can compute where it stores its result. */
@@ -64,7 +68,7 @@ export function continuations(
       const before = found.get(operand.node) ?? beginning(program, operand);
       if (before === null || bytesOf(type.dtype) > bytesOf(before.kernel.type.dtype)) continue;
       const effort = together(before.effort, costs.of(id));
-      if (fitsBehind(before.kernel, effort, costs.longestEpilogue))
+      if (fitsBehind(before.kernel, effort, costs))
         found.set(id, { kernel: before.kernel, effort });
     }
   }

@@ -122,7 +122,7 @@ function wouldBeTooLong(
 ): boolean {
   if (before === undefined || kind !== 'point') return false;
   const effort = together(before.effort, effortOf(members, costs));
-  return !fitsBehind(before.kernel, effort, costs.longestEpilogue);
+  return !fitsBehind(before.kernel, effort, costs);
 }
 
 function newDraft(program: Program, id: NodeId, node: CallNode): Draft {

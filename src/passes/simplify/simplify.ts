@@ -57,12 +57,13 @@ class Simplifier {
       if (result !== null) return result;
     }
     if (lowering.kind !== 'view') return null;
-    const [{ node: viewed }] = inputs;
-    const made = this.#into.node(viewed);
-    const law = made.kind === 'call' ? declarationOf(made.op).viewed : undefined;
-    if (made.kind !== 'call' || law === undefined) return null;
-    const operands = this.#into.operands(viewed);
-    return this.#by(law, made.op, { inputs: operands, attributes: made.attributes, type });
+    const [{ node: id }] = inputs;
+    const made = this.#into.node(id);
+    if (made.kind !== 'call') return null;
+    const { viewed } = declarationOf(made.op);
+    if (viewed === undefined) return null;
+    const call = { inputs: this.#into.operands(id), attributes: made.attributes, type };
+    return this.#by(viewed, made.op, call);
   }
 
   /** The simplified value of a call by one law; null where it does not apply. */

@@ -5,7 +5,7 @@ import type { Operator } from '../../../ir/operator.js';
 import type { Value } from '../../../ir/program.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceExpansion } from '../../../ops/declare/kernels.js';
-import { computeScalar } from '../../../ops/declare/lowering.js';
+import { computeScalar, type DecomposeContext } from '../../../ops/declare/lowering.js';
 import { attention, attentionGradient, cast, mul } from '../../../ops/index.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
 import { forwardWork } from '../attention/attention.js';
@@ -60,7 +60,7 @@ const manyKeys = 512;
  * tile whose rows are mostly empty. Products of few rows divide the keys among workgroups, and their scores are fewer than
  * the elements of the keys.
  */
-function isDecoding({ attributes: { causal }, inputs: [q, k] }: Parameters<DeviceExpansion<AttentionAttributes>>[0]): boolean {
+function isDecoding({ attributes: { causal }, inputs: [q, k] }: DecomposeContext<Value, AttentionAttributes>): boolean {
   const [queries, keys] = [q, k].map(({ type: { shape } }) => shape.at(-2)!);
   return !causal && isStatic(queries) && queries <= fewQueries && boundsOf(keys).max >= manyKeys;
 } // prettier-ignore
