@@ -153,7 +153,7 @@ export class DeviceExecutable implements DeviceProgramExecutable {
       return answer.map(({ buffer, shape }, k) => ({ storage: this.#storage(buffer, into[k]), shape })); // prettier-ignore
     }
     // The error is one of the results from here on.
-    line = currentSource();
+    line = call.source ?? currentSource();
     const arrival = answer.then(
       () => {},
       () => {},

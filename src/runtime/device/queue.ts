@@ -194,7 +194,8 @@ export class DeviceQueue implements BufferBackend {
   fetch(reads: readonly BufferRead[]): readonly HostArray[] | Promise<readonly HostArray[]> {
     const [before, open] = [this.#settling, this.#open];
     const reports = open.flatMap(({ buffers }) => buffers);
-    const asked = this.#openLosses === this.losses ? reports : [];
+    const areLost = this.#openLosses !== this.losses;
+    const asked = areLost ? [] : reports;
     // Nothing is changed where the device refuses.
     const answer = readAll(this.backend, [...reads, ...asked.map((buffer) => ({ buffer }))]);
     this.#open = [];
@@ -202,7 +203,7 @@ export class DeviceQueue implements BufferBackend {
     if (open.length === 0 && before === null) return answer;
     const settled = Promise.all([answer, before]).then(
       ([all]) => {
-        if (asked === reports) return this.#settle(open, all.slice(reads.length));
+        if (!areLost) return this.#settle(open, all.slice(reads.length));
         for (const outcome of open) outcome.lose(reportsLost());
       },
       async (error: unknown) => {
